@@ -1,0 +1,108 @@
+# Needs go and make. Linters and generators are pinned in tools/*/go.mod and built by the go command.
+
+# The operator that `make run` runs; ARGS are its own.
+OPERATOR ?= application
+# How long `make fuzz` spends on each target, and which benchmarks `make bench` runs.
+FUZZTIME ?= 1m
+BENCH ?= .
+# The race detector needs a C compiler; where there is none, tests run without it.
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+MODULES = $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod)))
+CODE_MODULES = $(filter-out ./tools/%,$(MODULES))
+OPERATORS = $(patsubst %/Makefile,%,$(wildcard examples/*/Makefile))
+
+GOLANGCI_LINT = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
+export GOLANGCI_LINT_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/trueup/golangci-lint
+
+# A workspace around this checkout would replace the pinned versions; and git refuses to tell the version of a checkout
+# that belongs to another user.
+export GOWORK := off
+export GOFLAGS := $(shell go env GOFLAGS) -buildvcs=false
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Print this.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: test-unit
+test-unit: ## Test the library by itself, without a cluster.
+	go test $(RACE) ./...
+
+# Packages with a cluster each would fight over the machine, hence -p 1. As that is also how many compilers run, vet has
+# everything compiled before; and building the cluster's programs, minutes the first time, counts against no timeout.
+.PHONY: test
+test: test-unit ## Test everything: the library, the examples, and both against a real API server.
+	cd examples && go test ./...
+	cd test && go vet ./...
+	cd test && go run ./cluster/cmd build
+	cd test && go test -count=1 -p 1 -timeout 30m ./...
+
+.PHONY: lint
+lint: lint-code lint-tidy lint-generated ## Check style, import directions, go.mod files, and that generated files are fresh.
+
+.PHONY: lint-code
+lint-code:
+	@set -e; for module in $(CODE_MODULES); do \
+		echo "golangci-lint $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...); \
+	done
+
+.PHONY: lint-tidy
+lint-tidy:
+	@set -e; for module in $(MODULES); do \
+		echo "go mod tidy -diff $$module"; (cd $$module && go mod tidy -diff); \
+	done
+
+# In a copy, so that a check changes nothing.
+.PHONY: lint-generated
+lint-generated:
+	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; trap 'exit 1' HUP INT TERM; \
+	cp -R ./* "$$copy"; $(MAKE) -C "$$copy" generate; \
+	diff -r examples "$$copy/examples" || { echo "generated files are stale: run make generate" >&2; exit 1; }
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs and roles of every example.
+	@set -e; for operator in $(OPERATORS); do $(MAKE) -C $$operator manifests generate; done
+
+.PHONY: tidy
+tidy: ## Tidy the go.mod of every module.
+	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
+
+# Goes on after a finding, so that one does not hide another; go test says where it has put the input.
+.PHONY: fuzz
+fuzz: ## Run every fuzz target of every module for FUZZTIME, one after another.
+	@failed=; \
+	for file in $$(find . -name '*_test.go' -exec grep -l '^func Fuzz' {} +); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+			echo "$${file%/*} $$target"; \
+			(cd $${file%/*} && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) .) || \
+				failed="$$failed $${file%/*}:$$target"; \
+		done; \
+	done; \
+	test -z "$$failed" || { echo "found something:$$failed" >&2; exit 1; }
+
+.PHONY: bench
+bench: ## Run the benchmarks of hash and ensure; BENCH selects.
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./hash ./ensure
+
+.PHONY: cover
+cover: ## Measure what the library's own tests cover, into cover.out.
+	go test -coverpkg=./... -coverprofile=cover.out ./...
+	go tool cover -func=cover.out
+
+.PHONY: demo
+demo: ## Show on a cluster of its own what operators get wrong and trueup gets right; KEEP=1 leaves it running.
+	@cd test && go run ./demo $(if $(KEEP),-keep)
+
+.PHONY: run
+run: ## Run OPERATOR (application) with ARGS against the cluster of KUBECONFIG.
+	@$(MAKE) -C examples/$(OPERATOR) run ARGS='$(ARGS)'
+
+.PHONY: cluster-up
+cluster-up: ## Start a local cluster and print the path of its kubeconfig.
+	@cd test && go run ./cluster/cmd up
+
+.PHONY: cluster-down
+cluster-down: ## Stop it.
+	@cd test && go run ./cluster/cmd down

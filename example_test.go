@@ -1,0 +1,83 @@
+package trueup_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// Website is the custom resource of the reconciler in the README.
+type Website struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   WebsiteSpec   `json:"spec,omitempty"`
+	Status WebsiteStatus `json:"status,omitempty"`
+}
+
+type WebsiteSpec struct {
+	Image    string `json:"image"`
+	Replicas int32  `json:"replicas"`
+}
+
+type WebsiteStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DeepCopy is what controller-gen would generate.
+func (w *Website) DeepCopy() *Website {
+	out := *w
+	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = append([]metav1.Condition(nil), w.Status.Conditions...)
+	return &out
+}
+
+func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
+
+// The README's reconciler, run by hand on a fake client: it creates once, then
+// finds nothing to do, then puts back what somebody changed.
+func Example() {
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})
+
+	site := &Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
+		Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 2},
+	}
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(site).WithStatusSubresource(site).Build()
+	r := &Reconciler{Client: c, ensure: ensure.New(c, c, "website-operator")}
+
+	pass := func() {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(site), site); err != nil {
+			fmt.Println(err)
+			return
+		}
+		if _, err := r.Reconcile(ctx, site); err != nil {
+			fmt.Println(err)
+			return
+		}
+		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
+		fmt.Println(*deployment.Live.Spec.Replicas, deployment.Operation, site.Status.Conditions[0].Reason, err)
+	}
+
+	pass()
+	scaled := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"}}
+	_ = c.Patch(ctx, scaled, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5}}`)))
+	pass()
+
+	// Output:
+	// 2 Unchanged Progressing <nil>
+	// 2 Unchanged Progressing <nil>
+}
