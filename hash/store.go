@@ -1,0 +1,86 @@
+package hash
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// Store is a place on an object where a digest is kept.
+type Store interface {
+	// Get returns the digest that obj carries, or "".
+	Get(obj metav1.Object) string
+	// Set puts digest on obj, or takes it off if digest is "". It fails, and
+	// leaves obj as it was, if the API server would refuse the key or the value.
+	// A map that obj shares with another object is not written to.
+	Set(obj metav1.Object, digest string) error
+}
+
+// Annotation returns the Store that is the annotation key.
+func Annotation(key string) Store { return annotation(key) }
+
+// Label returns the Store that is the label key, for operators that select by
+// digest. A label holds 63 characters: the default digest, sha1 and ripemd160
+// fit, a whole SHA-256 in hex does not.
+func Label(key string) Store { return label(key) }
+
+// DefaultStore returns the Store of a field owner: the annotation
+// spec-hash.trueup-go.github.io/<fieldOwner>. Each field owner has its own, so
+// that two operators that work on one object do not overwrite each other's
+// digest.
+func DefaultStore(fieldOwner string) Store { return Annotation(canon.DigestPrefix + fieldOwner) }
+
+type annotation string
+
+func (key annotation) Get(obj metav1.Object) string { return obj.GetAnnotations()[string(key)] }
+
+func (key annotation) Set(obj metav1.Object, digest string) error {
+	if problems := validation.IsQualifiedName(strings.ToLower(string(key))); len(problems) > 0 {
+		return fmt.Errorf("cannot store a digest in the annotation %q: %s", string(key), strings.Join(problems, "; "))
+	}
+	obj.SetAnnotations(with(obj.GetAnnotations(), string(key), digest))
+	return nil
+}
+
+type label string
+
+func (key label) Get(obj metav1.Object) string { return obj.GetLabels()[string(key)] }
+
+func (key label) Set(obj metav1.Object, digest string) error {
+	if problems := validation.IsQualifiedName(string(key)); len(problems) > 0 {
+		return fmt.Errorf("cannot store a digest in the label %q: %s", string(key), strings.Join(problems, "; "))
+	}
+	if len(digest) > validation.LabelValueMaxLength {
+		return fmt.Errorf("cannot store a digest of %d characters in the label %q: a label's value has at most %d; use a shorter algorithm or an annotation",
+			len(digest), string(key), validation.LabelValueMaxLength)
+	}
+	if problems := validation.IsValidLabelValue(digest); len(problems) > 0 {
+		return fmt.Errorf("cannot store the digest %q in the label %q: %s", digest, string(key), strings.Join(problems, "; "))
+	}
+	obj.SetLabels(with(obj.GetLabels(), string(key), digest))
+	return nil
+}
+
+// with returns a copy of m with value at key, or without key if value is "".
+func with(m map[string]string, key, value string) map[string]string {
+	if m[key] == value {
+		if _, there := m[key]; there == (value != "") {
+			return m
+		}
+	}
+	changed := maps.Clone(m)
+	if value == "" {
+		delete(changed, key)
+		return changed
+	}
+	if changed == nil {
+		changed = make(map[string]string, 1)
+	}
+	changed[key] = value
+	return changed
+}

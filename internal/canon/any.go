@@ -1,0 +1,111 @@
+package canon
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+)
+
+// any writes a value whose type is known only at run time. The types that
+// unstructured content is made of need no reflection.
+func (e *encoder) any(v any) error {
+	switch v := v.(type) {
+	case nil:
+		e.buf = append(e.buf, "null"...)
+	case string:
+		e.buf = appendString(e.buf, v)
+	case bool:
+		e.buf = strconv.AppendBool(e.buf, v)
+	case int64:
+		e.buf = strconv.AppendInt(e.buf, v, 10)
+	case float64:
+		return e.number(appendFloat(e.buf, v, 64))
+	case json.Number:
+		return e.number(appendNumber(e.buf, v))
+	case map[string]any:
+		return e.anyMap(v)
+	case []any:
+		return e.anyList(v)
+	default:
+		return e.reflected(v)
+	}
+	return nil
+}
+
+func (e *encoder) number(buf []byte, err error) error {
+	e.buf = buf
+	return err
+}
+
+func (e *encoder) anyList(list []any) error {
+	if list == nil {
+		e.buf = append(e.buf, "null"...)
+		return nil
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	e.buf = append(e.buf, '[')
+	for i, item := range list {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		if err := e.any(item); err != nil {
+			return inItem(i, err)
+		}
+	}
+	e.buf = append(e.buf, ']')
+	return nil
+}
+
+func (e *encoder) anyMap(m map[string]any) error {
+	if m == nil {
+		e.buf = append(e.buf, "null"...)
+		return nil
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.leave()
+	order := e.begin()
+	for key, v := range m {
+		if err := e.anyMember(key, v); err != nil {
+			return err
+		}
+	}
+	return e.arrange(order)
+}
+
+func (e *encoder) anyMember(key string, v any) error {
+	start := len(e.buf)
+	e.buf = append(appendString(e.buf, key), ':')
+	from := len(e.buf)
+	if err := e.any(v); err != nil {
+		return inKey(key, err)
+	}
+	if !e.truncateIf(start, from, "null") {
+		e.members = append(e.members, member{name: valid(key), start: start, end: len(e.buf)})
+	}
+	return nil
+}
+
+// isNull reports whether the canonical form of v is null.
+func isNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string, bool, int64, float64, json.Number:
+		return false
+	case map[string]any:
+		return v == nil
+	case []any:
+		return v == nil
+	}
+	value := reflect.ValueOf(v)
+	p := planOf(value.Type(), false)
+	if value.Kind() == reflect.Pointer {
+		return p.null(value)
+	}
+	return p.null(addressable(value))
+}

@@ -1,0 +1,121 @@
+package canon
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// The plans of the types that have a JSON form of their own and are met so
+// often that calling their MarshalJSON would cost too much. Each writes exactly
+// what MarshalJSON does.
+type (
+	timePlan        struct{}
+	microTimePlan   struct{}
+	durationPlan    struct{ notNull }
+	quantityPlan    struct{ notNull }
+	intOrStringPlan struct{ notNull }
+)
+
+func appendTime(dst []byte, t time.Time, layout string) []byte {
+	if t.IsZero() {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = t.UTC().AppendFormat(dst, layout)
+	return append(dst, '"')
+}
+
+func (timePlan) append(e *encoder, v reflect.Value) error {
+	e.buf = appendTime(e.buf, v.Addr().Interface().(*metav1.Time).Time, time.RFC3339)
+	return nil
+}
+
+func (timePlan) null(v reflect.Value) bool { return v.Addr().Interface().(*metav1.Time).IsZero() }
+
+func (timePlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
+	l, d := live.Addr().Interface().(*metav1.Time), desired.Addr().Interface().(*metav1.Time)
+	return !l.IsZero() && l.Unix() == d.Unix()
+}
+
+func (microTimePlan) append(e *encoder, v reflect.Value) error {
+	e.buf = appendTime(e.buf, v.Addr().Interface().(*metav1.MicroTime).Time, metav1.RFC3339Micro)
+	return nil
+}
+
+func (microTimePlan) null(v reflect.Value) bool {
+	return v.Addr().Interface().(*metav1.MicroTime).IsZero()
+}
+
+func (microTimePlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
+	l, d := live.Addr().Interface().(*metav1.MicroTime), desired.Addr().Interface().(*metav1.MicroTime)
+	return !l.IsZero() && l.UnixMicro() == d.UnixMicro()
+}
+
+func (durationPlan) append(e *encoder, v reflect.Value) error {
+	e.buf = appendString(e.buf, v.Addr().Interface().(*metav1.Duration).Duration.String())
+	return nil
+}
+
+func (durationPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
+	return *live.Addr().Interface().(*metav1.Duration) == *desired.Addr().Interface().(*metav1.Duration)
+}
+
+func (quantityPlan) append(e *encoder, v reflect.Value) error {
+	e.buf = appendQuantity(e.buf, v.Addr().Interface().(*resource.Quantity))
+	return nil
+}
+
+func (quantityPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
+	return sameQuantity(live.Addr().Interface().(*resource.Quantity), desired.Addr().Interface().(*resource.Quantity))
+}
+
+func (intOrStringPlan) append(e *encoder, v reflect.Value) error {
+	switch value := v.Addr().Interface().(*intstr.IntOrString); value.Type {
+	case intstr.Int:
+		e.buf = strconv.AppendInt(e.buf, int64(value.IntVal), 10)
+	case intstr.String:
+		e.buf = appendString(e.buf, value.StrVal)
+	default:
+		return fmt.Errorf("cannot encode an IntOrString of type %d", value.Type)
+	}
+	return nil
+}
+
+func (intOrStringPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
+	l, d := live.Addr().Interface().(*intstr.IntOrString), desired.Addr().Interface().(*intstr.IntOrString)
+	switch {
+	case l.Type != d.Type:
+		return false
+	case d.Type == intstr.Int:
+		return l.IntVal == d.IntVal
+	default:
+		return sameText(l.StrVal, d.StrVal)
+	}
+}
+
+// zeroTest returns how to tell that a field of type t in an API struct holds a
+// value that means nothing, or nil if it has no such value.
+func zeroTest(t reflect.Type, addressable bool) func(reflect.Value) bool {
+	switch t {
+	case timeType, microTimeType:
+		return nil // null
+	case quantityType:
+		return func(v reflect.Value) bool { return v.Addr().Interface().(*resource.Quantity).IsZero() }
+	case intOrStringType:
+		return func(v reflect.Value) bool {
+			value := v.Addr().Interface().(*intstr.IntOrString)
+			return value.Type == intstr.Int && value.IntVal == 0
+		}
+	}
+	isMarshaler := implements(t, jsonMarshalerType, addressable) || implements(t, textMarshalerType, addressable)
+	if isMarshaler && t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
+		return reflect.Value.IsZero
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package canon
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxDepth bounds how deeply values may nest, so that a cycle of pointers is an
+// error and not the end of the process. encoding/json reads no deeper either.
+const maxDepth = 10_000
+
+// maxKept is the scratch space, in bytes, that a pooled encoder keeps.
+const maxKept = 64 << 10
+
+var errTooDeep = errors.New("nested too deeply, or in a cycle")
+
+// Append appends the canonical form of v, any API value, to dst.
+//
+// An Object is appended as AppendObject does it; anything else by the rules of
+// the package. A value that has no JSON form (a channel, a function, NaN, a
+// cycle of pointers) is an error, and dst is then returned as it was.
+func Append(dst []byte, v any) ([]byte, error) {
+	if obj, ok := v.(Object); ok {
+		return AppendObject(dst, obj)
+	}
+	return encode(dst, func(e *encoder) error { return e.any(v) })
+}
+
+// encoder is the state of one walk: the bytes written so far and the scratch
+// space that maps need to bring their members in order.
+type encoder struct {
+	buf        []byte
+	depth      int
+	members    []member
+	scratch    []byte
+	owners     []metav1.OwnerReference
+	finalizers []string
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// encode runs write on a pooled encoder that appends to dst.
+func encode(dst []byte, write func(*encoder) error) ([]byte, error) {
+	e := encoders.Get().(*encoder)
+	e.buf = dst
+	err := write(e)
+	result := e.buf
+	e.release()
+	if err != nil {
+		return dst, err
+	}
+	return result, nil
+}
+
+// release returns e to the pool, holding on to nothing of the value it wrote
+// and to no space that only a rare giant needs.
+func (e *encoder) release() {
+	clear(e.members[:cap(e.members)])
+	kept := encoder{members: e.members[:0], scratch: e.scratch[:0]}
+	if cap(kept.scratch) > maxKept {
+		kept.scratch = nil
+	}
+	if cap(kept.members) > maxKept/64 {
+		kept.members = nil
+	}
+	*e = kept
+	encoders.Put(e)
+}
+
+// enter counts one level of nesting; leave must follow.
+func (e *encoder) enter() error {
+	if e.depth++; e.depth > maxDepth {
+		return errTooDeep
+	}
+	return nil
+}
+
+func (e *encoder) leave() { e.depth-- }
+
+// reflected writes a value of any Go type by its plan.
+func (e *encoder) reflected(v any) error {
+	value := reflect.ValueOf(v)
+	if value.Kind() == reflect.Pointer {
+		return planOf(value.Type(), false).append(e, value)
+	}
+	return planOf(value.Type(), false).append(e, addressable(value))
+}
+
+// addressable returns a copy of v that can be addressed, which plans rely on.
+func addressable(v reflect.Value) reflect.Value {
+	holder := reflect.New(v.Type()).Elem()
+	holder.Set(v)
+	return holder
+}
+
+// truncateIf removes everything after mark, and reports so, if what follows
+// from is exactly text.
+func (e *encoder) truncateIf(mark, from int, text string) bool {
+	if len(e.buf)-from != len(text) || string(e.buf[from:]) != text {
+		return false
+	}
+	e.buf = e.buf[:mark]
+	return true
+}
+
+func unsupported(t reflect.Type) error {
+	return fmt.Errorf("cannot encode a value of type %s", t)
+}

@@ -1,0 +1,38 @@
+// Package canon is the one reading of "what this object specifies", shared by
+// the digest, the apply body and the detection of drift.
+//
+// The canonical form of a typed value is its JSON encoding with members ordered
+// by name, less the members that say nothing:
+//
+//   - members that are null, and an object's status;
+//   - in structs declared in k8s.io/api and k8s.io/apimachinery: non-pointer
+//     struct fields whose canonical form is {}, zero Quantity, IntOrString, Time,
+//     Duration and marshaler fields, and empty maps. So an optional field that a
+//     later API version adds changes nothing. A LabelSelector field without
+//     omitempty stays: an empty one selects everything.
+//
+// Structs declared elsewhere keep what encoding/json writes: the schema of a
+// custom kind may require its empty struct. Map values and list elements are
+// never dropped, nor is a non-nil pointer to an empty struct. A non-nil empty
+// list stays [] also where omitempty would drop it: it means "none", which is
+// not the same as "no opinion".
+//
+// Values take the form that the API gives them: a Quantity of 1000m is "1", a
+// Secret's stringData is data, a nil []byte in a map is the empty value, the
+// output of a json.Marshaler is parsed and written again in order. Unstructured
+// content is read as the JSON it is, nulls dropped, so a typed object and its
+// unstructured twin may differ.
+//
+// # Numbers and strings
+//
+// An integer is written in full, however large. A float is written as the
+// shortest decimal that reads back as the same value, without exponent if it is
+// integral (1e21 is 1000000000000000000000), and as encoding/json writes it
+// otherwise; -0 is 0; NaN and infinities are errors. A number inside raw JSON is
+// an integer if it has neither point nor exponent, a float64 otherwise.
+//
+// Printable ASCII is written raw. Every other rune is a \u escape up to U+FFFF
+// and raw above: an API server reads an apply body as YAML, which refuses or
+// alters some of these runes when raw, and refuses surrogate pairs. Bytes that
+// are not UTF-8 are U+FFFD, as encoding/json has it.
+package canon

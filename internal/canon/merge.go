@@ -1,0 +1,160 @@
+package canon
+
+import (
+	"reflect"
+	"strings"
+)
+
+// mergeRule says how the items of two lists are matched.
+type mergeRule struct {
+	kind mergeKind
+	keys []mergeKey
+}
+
+type mergeKind int
+
+const (
+	atomic mergeKind = iota // item by item, and as many
+	keyed                   // by the values of the keys; live may hold more
+	set                     // by value; live may hold more
+)
+
+// mergeKey is a member of a list's items that tells them apart.
+type mergeKey struct {
+	name     string
+	index    []int  // of the Go field in the item
+	fallback string // what the server takes an absent one to be
+}
+
+// companions are the keys that the API server's schema has in addition to the
+// one in the struct tag patchMergeKey: 53/TCP and 53/UDP are two ports.
+var companions = map[string]mergeKey{
+	"port":          {name: "protocol", fallback: "TCP"},
+	"containerPort": {name: "protocol", fallback: "TCP"},
+	"topologyKey":   {name: "whenUnsatisfiable"},
+}
+
+// mergeList returns the beginnings of a plan for a field whose list the API
+// server merges, else nil. The struct tags of API types say which they are;
+// what the schema of a custom kind says cannot be seen from here.
+func mergeList(from *candidate) *listPlan {
+	if !isAPI(from.declaredIn) || from.Type.Kind() != reflect.Slice || isBytes(from.Type) {
+		return nil
+	}
+	if !strings.Contains(from.Tag.Get("patchStrategy"), "merge") {
+		return nil
+	}
+	name := from.Tag.Get("patchMergeKey")
+	if name == "" {
+		return &listPlan{slice: true, merge: mergeRule{kind: set}}
+	}
+	keys := appendKey(nil, from.Type.Elem(), mergeKey{name: name})
+	if len(keys) == 0 {
+		return nil
+	}
+	if companion, ok := companions[name]; ok {
+		keys = appendKey(keys, from.Type.Elem(), companion)
+	}
+	return &listPlan{slice: true, merge: mergeRule{kind: keyed, keys: keys}}
+}
+
+// appendKey appends key if item is a struct with such a member, of a kind that
+// can be compared.
+func appendKey(keys []mergeKey, item reflect.Type, key mergeKey) []mergeKey {
+	if item.Kind() != reflect.Struct {
+		return keys
+	}
+	for _, member := range jsonFields(item) {
+		if member.name != key.name {
+			continue
+		}
+		switch member.Type.Kind() {
+		case reflect.String, reflect.Int32, reflect.Int64, reflect.Int:
+			key.index = member.path
+			return append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (k *mergeKey) same(a, b reflect.Value) bool {
+	x, y := a.FieldByIndex(k.index), b.FieldByIndex(k.index)
+	if x.Kind() == reflect.String {
+		return sameText(k.text(x.String()), k.text(y.String()))
+	}
+	return x.Int() == y.Int()
+}
+
+func (k *mergeKey) text(s string) string {
+	if s == "" {
+		return k.fallback
+	}
+	return s
+}
+
+func (r *mergeRule) satisfied(c *comparison, elem plan, live, desired reflect.Value) bool {
+	switch r.kind {
+	case keyed:
+		return r.keyedSatisfied(c, elem, live, desired)
+	case set:
+		for i := range desired.Len() {
+			if !holds(c, elem, live, desired.Index(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		if live.Len() != desired.Len() {
+			return false
+		}
+		for i := range desired.Len() {
+			if !itemSatisfied(c, elem, live.Index(i), desired.Index(i)) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// keyedSatisfied finds, for each item of desired, one of live with the same key
+// that satisfies it and comes after the one found before.
+func (r *mergeRule) keyedSatisfied(c *comparison, elem plan, live, desired reflect.Value) bool {
+	next := 0
+	for i := range desired.Len() {
+		item := desired.Index(i)
+		for next < live.Len() && !(r.sameKey(live.Index(next), item) && elem.satisfies(c, live.Index(next), item)) {
+			next++
+		}
+		if next == live.Len() {
+			return false
+		}
+		next++
+	}
+	return true
+}
+
+func (r *mergeRule) sameKey(a, b reflect.Value) bool {
+	for i := range r.keys {
+		if !r.keys[i].same(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+func holds(c *comparison, elem plan, live, item reflect.Value) bool {
+	for i := range live.Len() {
+		if itemSatisfied(c, elem, live.Index(i), item) {
+			return true
+		}
+	}
+	return false
+}
+
+// itemSatisfied compares list items, where null is a value.
+func itemSatisfied(c *comparison, elem plan, live, desired reflect.Value) bool {
+	if elem.null(desired) {
+		return elem.null(live)
+	}
+	return elem.satisfies(c, live, desired)
+}

@@ -1,0 +1,81 @@
+package canon
+
+import (
+	"math"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+var (
+	decimalSuffixes = [...]string{"", "k", "M", "G", "T", "P", "E"}
+	binarySuffixes  = [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
+)
+
+// appendQuantity appends quantity's canonical form as Quantity.CanonicalizeBytes
+// has it, without its allocations for the quantities that are common: whole ones
+// and thousandths. Quantity.MarshalJSON will not do: it repeats the text that was
+// parsed, 1.250 for what is 1250m.
+func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
+	// Methods of Quantity rewrite it while they compare or print; the value may
+	// be shared with a cache, so they only ever see a copy.
+	q := *quantity
+	dst = append(dst, '"')
+	if whole, ok := q.AsInt64(); ok && whole != math.MinInt64 {
+		dst = appendWhole(dst, whole, q.Format)
+		return append(dst, '"')
+	}
+	milli := q.MilliValue()
+	exact := resource.Quantity{Format: q.Format}
+	exact.SetMilli(milli)
+	switch {
+	case q.Cmp(exact) != 0:
+		number, suffix := q.CanonicalizeBytes(nil)
+		dst = append(append(dst, number...), suffix...)
+	case milli%1000 == 0:
+		dst = appendWhole(dst, milli/1000, q.Format)
+	default:
+		dst = strconv.AppendInt(dst, milli, 10)
+		dst = append(dst, thousandths(q.Format)...)
+	}
+	return append(dst, '"')
+}
+
+func thousandths(format resource.Format) string {
+	if format == resource.DecimalSI || format == resource.BinarySI {
+		return "m"
+	}
+	return "e-3"
+}
+
+// appendWhole appends an integral quantity with the largest suffix that leaves
+// no fraction.
+func appendWhole(dst []byte, n int64, format resource.Format) []byte {
+	base, suffixes := int64(1000), &decimalSuffixes
+	if format == resource.BinarySI && (n <= -1024 || n >= 1024) {
+		base, suffixes = 1024, &binarySuffixes
+	}
+	power := 0
+	for n != 0 && n%base == 0 {
+		n /= base
+		power++
+	}
+	dst = strconv.AppendInt(dst, n, 10)
+	if format == resource.DecimalSI || format == resource.BinarySI {
+		return append(dst, suffixes[power]...)
+	}
+	if power > 0 {
+		dst = strconv.AppendInt(append(dst, 'e'), int64(power)*3, 10)
+	}
+	return dst
+}
+
+// sameQuantity reports whether a and b have the same canonical form. Equal
+// amounts need not: the API keeps 1Gi and 1073741824 apart.
+func sameQuantity(a, b *resource.Quantity) bool {
+	x, y := *a, *b
+	if x.Cmp(y) != 0 {
+		return false
+	}
+	return x.Format == y.Format || string(appendQuantity(nil, a)) == string(appendQuantity(nil, b))
+}

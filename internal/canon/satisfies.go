@@ -1,0 +1,90 @@
+package canon
+
+import (
+	"reflect"
+)
+
+// Satisfies reports whether live holds every value that desired specifies:
+// labels, annotations, owner references, finalizers and the content, never the
+// status. Both have the same Go type, else the answer is false; it is false,
+// too, for values that have no canonical form.
+//
+// Maps of live may have more keys. Lists with a merge key may have more items:
+// each item of desired is satisfied by one of live with the same key, in
+// desired's order. Sets may have more members. Other lists match item by item
+// and in length. An empty list is satisfied by absence, as is an empty map of a
+// typed object.
+//
+// It is right about everything that was changed or removed. It overlooks what
+// was added inside parts that the API server replaces as a whole, such as a
+// selector, and is strict where it cannot see that the server merges: in
+// unstructured and custom objects, every list.
+func Satisfies(live, desired Object) bool {
+	l, d, ok := readBoth(live, desired)
+	return ok && metadataSatisfied(l, d) && contentSatisfied(l, d)
+}
+
+// MetadataSatisfies is Satisfies for the labels, annotations, owner references
+// and finalizers alone.
+func MetadataSatisfies(live, desired Object) bool {
+	l, d, ok := readBoth(live, desired)
+	return ok && metadataSatisfied(l, d)
+}
+
+// readBoth reads two objects; false if they cannot be compared.
+func readBoth(a, b Object) (x, y content, ok bool) {
+	x, errX := read(a)
+	y, errY := read(b)
+	if errX != nil || errY != nil || reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return x, y, false
+	}
+	return x, y, true
+}
+
+func contentSatisfied(live, desired content) bool {
+	c := &comparison{}
+	if desired.members != nil {
+		for name, d := range desired.members {
+			if !reserved(name) && !c.member(live.members, name, d) {
+				return false
+			}
+		}
+		return true
+	}
+	fields := desired.plan().fields
+	for i := range fields {
+		if !reserved(fields[i].name) && !fields[i].satisfies(c, live.typed, desired.typed) {
+			return false
+		}
+	}
+	return true
+}
+
+func metadataSatisfied(live, desired content) bool {
+	c := &comparison{}
+	if desired.members != nil {
+		l, errLive := live.metadata()
+		d, errDesired := desired.metadata()
+		return errLive == nil && errDesired == nil && c.anyMetadata(l, d)
+	}
+	l, d := live.object, desired.object
+	plans := metadataPlans()
+	return stringMapSatisfied(l.GetLabels(), d.GetLabels()) &&
+		stringMapSatisfied(l.GetAnnotations(), d.GetAnnotations()) &&
+		listSatisfied(c, plans.owners, l.GetOwnerReferences(), d.GetOwnerReferences()) &&
+		listSatisfied(c, plans.finalizers, l.GetFinalizers(), d.GetFinalizers())
+}
+
+func listSatisfied[T any](c *comparison, p *listPlan, live, desired []T) bool {
+	return len(desired) == 0 || p.satisfies(c, reflect.ValueOf(&live).Elem(), reflect.ValueOf(&desired).Elem())
+}
+
+// comparison is the state of one walk through two values.
+type comparison struct{ depth int }
+
+func (c *comparison) enter() bool {
+	c.depth++
+	return c.depth <= maxDepth
+}
+
+func (c *comparison) leave() { c.depth-- }

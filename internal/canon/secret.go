@@ -1,0 +1,60 @@
+package canon
+
+import (
+	"encoding/base64"
+	"maps"
+	"reflect"
+)
+
+// withSecretData returns v, or, if it is a Secret with stringData, a copy of it
+// with that merged into data, as the API server does it.
+func withSecretData(v reflect.Value) reflect.Value {
+	if t := v.Type(); t.Name() != "Secret" || t.PkgPath() != "k8s.io/api/core/v1" {
+		return v
+	}
+	text := *v.FieldByName("StringData").Addr().Interface().(*map[string]string)
+	if len(text) == 0 {
+		return v
+	}
+	merged := addressable(v)
+	data := maps.Clone(*v.FieldByName("Data").Addr().Interface().(*map[string][]byte))
+	if data == nil {
+		data = make(map[string][]byte, len(text))
+	}
+	for key, value := range text {
+		data[key] = []byte(value)
+	}
+	merged.FieldByName("Data").Set(reflect.ValueOf(data))
+	merged.FieldByName("StringData").SetZero()
+	return merged
+}
+
+// withSecretMembers is withSecretData for unstructured content. What is not
+// formed as a Secret's members are is left for the server to refuse.
+func withSecretMembers(members map[string]any) map[string]any {
+	text, ok := members["stringData"].(map[string]any)
+	if !ok || members["kind"] != "Secret" || members["apiVersion"] != "v1" {
+		return members
+	}
+	old, ok := members["data"].(map[string]any)
+	if !ok && members["data"] != nil {
+		return members
+	}
+	data := maps.Clone(old)
+	if data == nil {
+		data = make(map[string]any, len(text))
+	}
+	for key, value := range text {
+		value, ok := value.(string)
+		if !ok {
+			return members
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	merged := maps.Clone(members)
+	delete(merged, "stringData")
+	if len(data) > 0 || old != nil {
+		merged["data"] = data
+	}
+	return merged
+}

@@ -1,0 +1,94 @@
+package canon
+
+import "strconv"
+
+// unsatisfied is the walk behind Unsatisfied: what Satisfies decides, told in
+// paths.
+func (w *walk) unsatisfied(s shape, path string, live, desired any) {
+	switch d := desired.(type) {
+	case map[string]any:
+		if l, ok := live.(map[string]any); ok {
+			w.unsatisfiedMembers(s, path, l, d)
+			return
+		}
+	case []any:
+		if l, ok := live.([]any); ok {
+			w.unsatisfiedItems(s, path, l, d)
+			return
+		}
+	}
+	if !equal(live, desired) {
+		w.addValues(s, path, live, desired)
+	}
+}
+
+func (w *walk) unsatisfiedMembers(s shape, path string, live, desired map[string]any) {
+	for _, name := range sortedNames(desired) {
+		inner, innerPath := s.member(path, name)
+		l, ok := live[name]
+		if path == "" && name == "metadata" {
+			l, ok = orEmpty(l), true
+		}
+		if !ok && satisfiedByAbsence(inner, desired[name]) {
+			continue
+		}
+		if !ok {
+			w.addValues(inner, innerPath, nil, desired[name])
+			continue
+		}
+		w.unsatisfied(inner, innerPath, l, desired[name])
+	}
+}
+
+func satisfiedByAbsence(s shape, desired any) bool {
+	switch d := desired.(type) {
+	case []any:
+		return len(d) == 0
+	case map[string]any:
+		return len(d) == 0 && s.isMap()
+	default:
+		return false
+	}
+}
+
+func (w *walk) unsatisfiedItems(s shape, path string, live, desired []any) {
+	item, rule := s.items()
+	if rule.kind != atomic {
+		w.unsatisfiedMerged(item, rule, path, live, desired)
+		return
+	}
+	for i := range max(len(live), len(desired)) {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		switch {
+		case i >= len(desired):
+			w.addValues(item, at, live[i], nil)
+		case i >= len(live):
+			w.addValues(item, at, nil, desired[i])
+		default:
+			w.unsatisfied(item, at, live[i], desired[i])
+		}
+	}
+}
+
+func (w *walk) unsatisfiedMerged(item shape, rule mergeRule, path string, live, desired []any) {
+	places := placesOf(rule, live)
+	last, moved := -1, false
+	for _, d := range desired {
+		label := rule.label(d)
+		at := path + "[" + label + "]"
+		if len(places[label]) == 0 {
+			w.addValues(item, at, nil, d)
+			continue
+		}
+		place := places[label][0]
+		if rule.kind == keyed {
+			places[label] = places[label][1:]
+			moved = moved || place < last
+			last = max(last, place)
+		}
+		w.unsatisfied(item, at, live[place], d)
+	}
+	if moved {
+		w.add(path)
+	}
+}
