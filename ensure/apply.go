@@ -1,0 +1,121 @@
+package ensure
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
+// it creates, or is answered 409 Conflict if the object exists. Seen on
+// kube-apiserver 1.36; an ordinary create would leave our fields owned by an Update
+// entry, from which a later apply could not remove them.
+const createOnly = "4611686018427387904"
+
+// create makes the object if there is none, in one request.
+func (c *child) create(ctx context.Context) (outcome, error) {
+	answer, err := c.send(ctx, "create", "", createOnly)
+	if err != nil {
+		return outcome{}, err
+	}
+	c.confirm(answer)
+	return outcome{live: answer, operation: Created, cause: Missing}, nil
+}
+
+// apply puts live right in one request, which the server may find to be nothing. It
+// carries live's UID: without it an apply based on a stale read would bring a
+// deleted object back.
+func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	answer, err := c.send(ctx, "apply", live.GetUID(), "")
+	if err != nil {
+		return outcome{}, err
+	}
+	changes := c.changes(live, answer)
+	changed := len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged
+	c.confirm(answer)
+	if !changed {
+		return outcome{live: answer, operation: Unchanged}, nil
+	}
+	return outcome{live: answer, operation: Updated, cause: cause, changes: changes}, nil
+}
+
+// send applies desired by force. Answer and request are of the caller's Go type, so
+// that a client which waits for its own writes waits for this one.
+func (c *child) send(ctx context.Context, operation string, uid types.UID, version string) (client.Object, error) {
+	body, err := canon.Body(c.desired, c.gvk, uid, version)
+	if err != nil {
+		return nil, c.unfit(err)
+	}
+	answer := c.empty(c.desired)
+	answer.SetNamespace(c.key.Namespace)
+	answer.SetName(c.key.Name)
+	opts := []client.PatchOption{client.ForceOwnership, client.FieldOwner(c.fieldOwner)}
+	if _, ok := answer.(runtime.Unstructured); ok {
+		// controller-runtime 0.25 books patches of unstructured objects under the typed
+		// representation, where nobody waits for them.
+		opts = append(opts, client.DisableReadYourWritesConsistency)
+	}
+	if err := c.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), opts...); err != nil {
+		return nil, c.requestError(operation, err)
+	}
+	return answer, nil
+}
+
+// unfit reports a desired object that no apply could carry.
+func (c *child) unfit(err error) *Error {
+	var duplicate *canon.DuplicateError
+	if errors.As(err, &duplicate) {
+		return c.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
+	}
+	refusal := c.refuse("", "cannot be encoded: "+err.Error())
+	refusal.cause = err
+	return refusal
+}
+
+// changes lists what an apply changed, going by the server's answer. live may be
+// older than what the server had, so a version that we know already means that
+// nothing changed, and so does a difference in nothing but what others write beside
+// us.
+func (c *child) changes(live, answer client.Object) []Change {
+	version := answer.GetResourceVersion()
+	known, remembered := c.known(answer)
+	if version == live.GetResourceVersion() || remembered && known.version == version {
+		return nil
+	}
+	var changes []Change
+	for _, change := range canon.Diff(live, answer) {
+		if !c.isForeignMetadata(change.Path, live, answer) {
+			changes = append(changes, Change(change))
+		}
+	}
+	return changes
+}
+
+// isForeignMetadata reports whether path is a label or annotation that another
+// manager wrote between our read and our apply. Ours are those that desired has, and
+// those that it had and that this apply removed.
+func (c *child) isForeignMetadata(path string, live, answer client.Object) bool {
+	var desired, after map[string]string
+	switch {
+	case strings.HasPrefix(path, labelsPath):
+		desired, after = c.desired.GetLabels(), answer.GetLabels()
+	case strings.HasPrefix(path, annotationsPath):
+		desired, after = c.desired.GetAnnotations(), answer.GetAnnotations()
+	default:
+		return false
+	}
+	key := mapKey(path)
+	if _, ours := desired[key]; ours {
+		return false
+	}
+	if _, remains := after[key]; remains {
+		return true
+	}
+	return len(live.GetManagedFields()) > 0 && !ownsMetadata(applied(live, c.fieldOwner), path)
+}

@@ -1,0 +1,136 @@
+package ensure_test
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// fullDeployment is what operators of grown-up applications ask for.
+func fullDeployment() *appsv1.Deployment {
+	labels := map[string]string{
+		"app.kubernetes.io/name": "shop", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/managed-by": fieldOwner,
+	}
+	desired := deployment()
+	desired.Labels = maps.Clone(labels)
+	desired.Spec.Replicas = ptr.To[int32](3)
+	desired.Spec.Selector.MatchLabels = maps.Clone(labels)
+	desired.Spec.Template.Labels = maps.Clone(labels)
+	desired.Spec.Template.Annotations = map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"}
+	pod := &desired.Spec.Template.Spec
+	pod.ServiceAccountName = "shop"
+	pod.Affinity = fullAffinity(labels)
+	pod.Volumes = []corev1.Volume{
+		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, DefaultMode: ptr.To[int32](0o644),
+		}}},
+		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: "tls", DefaultMode: ptr.To[int32](0o600),
+		}}},
+		{Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	pod.Containers = []corev1.Container{fullContainer("web", 8080), fullContainer("metrics", 9090)}
+	return desired
+}
+
+func fullContainer(name string, port int32) corev1.Container {
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(name), Scheme: corev1.URISchemeHTTP}},
+			PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 6,
+		}
+	}
+	return corev1.Container{
+		Name: name, Image: "ghcr.io/example/" + name + ":1.2.3", Args: []string{"--listen=:8080", "--log-level=info"},
+		Ports: []corev1.ContainerPort{{Name: name, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
+		Env: []corev1.EnvVar{
+			{Name: "MODE", Value: "production"},
+			{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "database"}, Key: "password",
+			}}},
+			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
+		},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("128Mi")},
+			Limits:   corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("256Mi")},
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "config", MountPath: "/etc/shop", ReadOnly: true}, {Name: "tls", MountPath: "/tls", ReadOnly: true},
+			{Name: "cache", MountPath: "/var/cache"},
+		},
+		LivenessProbe:  probe("/healthz"),
+		ReadinessProbe: probe("/readyz"),
+		SecurityContext: &corev1.SecurityContext{
+			RunAsNonRoot: ptr.To(true), AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+}
+
+func fullAffinity(labels map[string]string) *corev1.Affinity {
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+			Weight: 100,
+			PodAffinityTerm: corev1.PodAffinityTerm{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}, TopologyKey: "kubernetes.io/hostname",
+			},
+		}},
+	}}
+}
+
+// withDeploymentDefaults fills in what the API server does for these Deployments,
+// and what CreateOrUpdate would otherwise take for a difference.
+func withDeploymentDefaults(desired *appsv1.Deployment) *appsv1.Deployment {
+	spec := &desired.Spec
+	if spec.Replicas == nil {
+		spec.Replicas = ptr.To[int32](1)
+	}
+	spec.Strategy = appsv1.DeploymentStrategy{
+		Type: appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{
+			MaxUnavailable: ptr.To(intstr.FromString("25%")), MaxSurge: ptr.To(intstr.FromString("25%")),
+		},
+	}
+	spec.RevisionHistoryLimit = ptr.To[int32](10)
+	spec.ProgressDeadlineSeconds = ptr.To[int32](600)
+	pod := &spec.Template.Spec
+	pod.RestartPolicy = corev1.RestartPolicyAlways
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](30)
+	pod.DNSPolicy = corev1.DNSClusterFirst
+	pod.DeprecatedServiceAccount = pod.ServiceAccountName
+	pod.SecurityContext = &corev1.PodSecurityContext{}
+	pod.SchedulerName = corev1.DefaultSchedulerName
+	for i := range pod.Containers {
+		container := &pod.Containers[i]
+		container.TerminationMessagePath = corev1.TerminationMessagePathDefault
+		container.TerminationMessagePolicy = corev1.TerminationMessageReadFile
+		container.ImagePullPolicy = corev1.PullIfNotPresent
+		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
+			if probe != nil {
+				probe.SuccessThreshold = 1
+			}
+		}
+	}
+	return desired
+}
+
+func withServiceDefaults(desired *corev1.Service) *corev1.Service {
+	spec := &desired.Spec
+	spec.ClusterIP = "10.96.17.4"
+	spec.ClusterIPs = []string{spec.ClusterIP}
+	spec.Type = corev1.ServiceTypeClusterIP
+	spec.SessionAffinity = corev1.ServiceAffinityNone
+	spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
+	spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+	for i := range spec.Ports {
+		spec.Ports[i].Protocol = corev1.ProtocolTCP
+		spec.Ports[i].TargetPort = intstr.FromInt32(spec.Ports[i].Port)
+	}
+	return desired
+}

@@ -1,0 +1,48 @@
+// Package ensure creates and updates the children of an operator with the fewest
+// requests: one to create, one to put right, none while all is well.
+//
+//	e := ensure.New(mgr.GetClient(), mgr.GetAPIReader(), "application-operator") // once
+//
+//	res, err := ensure.Object(ctx, e, deployment, ensure.ControlledBy(app))
+//	if err != nil {
+//		return ensure.Retry(err)
+//	}
+//
+// deployment is a plain object with what the operator cares about and nothing else:
+// no mutate function, no defaults spelled out.
+//
+// # How it knows that nothing is to do
+//
+// Comparing desired with live does not work: the API server fills in defaults,
+// webhooks rewrite, controllers add. Asking the server each time, by an apply that
+// changes nothing, works and costs a request a pass. So the server is asked once for
+// each change that somebody made, and its answer is remembered:
+//
+//   - The digest of what was applied is stored in the child. If desired's is
+//     another, desired changed.
+//   - The content that the server answered with is remembered by fingerprint. If
+//     live's is another, somebody changed something; one apply puts it right, or
+//     finds that it is none of our business.
+//   - After a restart nothing is remembered. Then live has to hold everything that
+//     desired specifies, and no other manager may have written since our apply; else
+//     one apply settles it.
+//
+// Status writes, other writers' labels and annotations, and heartbeats are no
+// changes in this sense.
+//
+// # What it needs
+//
+// Reads go through the client given to New, which should be a manager's: a cached
+// read costs no request. A manager caches unstructured objects only with
+// client.CacheOptions.Unstructured; else each pass costs a GET. The operator needs
+// get, list, watch, create and patch on its children's kinds, delete as well to put
+// back an owner reference that blocks deletion, and update on the finalizers
+// subresource of their owner's kind where OwnerReferencesPermissionEnforcement is on.
+//
+// With CacheOptions.EnableReadYourWritesConsistency a pass right after a write sees
+// that write. Without it the cached copy may be older; it is then taken for what it
+// is and Result.Stale says so.
+//
+// A cache that filters by label must select the children: stamp them WithLabels. One
+// that does not is found out after two minutes: ErrHidden.
+package ensure

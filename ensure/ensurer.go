@@ -1,0 +1,134 @@
+package ensure
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/hash"
+)
+
+// defaultMemory is how many children an Ensurer remembers unless WithMemory
+// says otherwise.
+const defaultMemory = 65_536
+
+// An Ensurer makes children as they are wanted, in the name of one field owner.
+// Make one per controller with New, when the manager is set up, and share it:
+// what it remembers of the server's answers is what makes later passes free.
+// It is safe for concurrent use.
+type Ensurer struct {
+	client     client.Client
+	reader     client.Reader
+	fieldOwner string
+
+	digester hash.Digester
+	store    hash.Store
+	labels   map[string]string
+	clock    clock.PassiveClock
+	entries  int
+
+	memory *memory
+	kinds  sync.Map // reflect.Type or schema.GroupVersionKind to kind
+	misuse string   // what is wrong with the arguments of New
+}
+
+// A Setting configures an Ensurer for all its calls; see New.
+type Setting func(*Ensurer)
+
+// New returns an Ensurer that reads through c, which is a manager's client or any
+// other, and asks the API server itself through reader where a cache could be
+// wrong: a manager's GetAPIReader, or c again if c does not read from a cache.
+//
+// fieldOwner names the operator in managedFields and in the annotation that holds
+// its digest, so it has to differ from other operators' and must never change:
+// what was applied under an old name stays owned by it. It is at most 63
+// characters of [A-Za-z0-9._-], beginning and ending with a letter or digit; a
+// different one is refused by the first call.
+func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
+	e := &Ensurer{
+		client:     c,
+		reader:     reader,
+		fieldOwner: fieldOwner,
+		digester:   hash.Default(),
+		store:      hash.DefaultStore(fieldOwner),
+		clock:      clock.RealClock{},
+		entries:    defaultMemory,
+	}
+	for _, set := range settings {
+		if set == nil {
+			e.misuse = "a Setting given to ensure.New is nil"
+			continue
+		}
+		set(e)
+	}
+	e.memory = newMemory(e.entries)
+	if e.misuse == "" {
+		e.misuse = e.findMisuse()
+	}
+	return e
+}
+
+// WithDigest computes digests with digester and stores them in store, instead of
+// SHA-256 in the annotation spec-hash.trueup-go.github.io/<field owner>. A store
+// must not be shared with another operator that writes the same objects.
+func WithDigest(digester hash.Digester, store hash.Store) Setting {
+	return func(e *Ensurer) { e.digester, e.store = digester, store }
+}
+
+// WithLabels stamps labels on every child: an organisation's conventions, or the
+// label that a filtered cache selects by. They win over labels of the same key in
+// a desired object, because a child without them would be invisible to that cache.
+func WithLabels(labels map[string]string) Setting {
+	labels = maps.Clone(labels)
+	return func(e *Ensurer) { e.labels = labels }
+}
+
+// WithMemory bounds how many children the Ensurer remembers, 65,536 by default and
+// at least 1; the least recently used are forgotten. A forgotten child costs at
+// most one request that changes nothing. An entry holds versions and digests, no
+// object: about half a kilobyte.
+func WithMemory(entries int) Setting {
+	return func(e *Ensurer) { e.entries = entries }
+}
+
+// WithClock makes the Ensurer tell time by c, so that tests need not wait.
+func WithClock(c clock.PassiveClock) Setting {
+	return func(e *Ensurer) { e.clock = c }
+}
+
+// findMisuse says what is wrong with the arguments of New, for the first call to
+// report: a constructor without an error reads better where operators are wired.
+func (e *Ensurer) findMisuse() string {
+	switch problems := validation.IsQualifiedName(e.fieldOwner); {
+	case isNil(e.client):
+		return "the client given to ensure.New is nil"
+	case isNil(e.reader):
+		return "the reader given to ensure.New is nil: pass the manager's GetAPIReader(), or the client itself"
+	case e.fieldOwner == "":
+		return "the field owner given to ensure.New is empty"
+	case len(problems) > 0 || strings.Contains(e.fieldOwner, "/"):
+		return "the field owner given to ensure.New must be 1 to 63 characters of [A-Za-z0-9._-], " +
+			"beginning and ending with a letter or digit"
+	case isNil(e.store):
+		return "the store given to ensure.WithDigest is nil"
+	case isNil(e.clock):
+		return "the clock given to ensure.WithClock is nil"
+	case e.entries < 1:
+		return "ensure.WithMemory needs at least 1 entry"
+	}
+	return ""
+}
+
+// isNil also sees a nil pointer inside an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	value := reflect.ValueOf(v)
+	return value.Kind() == reflect.Pointer && value.IsNil()
+}

@@ -1,0 +1,245 @@
+package ensure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/crypto/ripemd160" //nolint:staticcheck // the algorithm that some operators' stored digests have
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/hash"
+)
+
+// webDeployment says what matters and nothing else.
+func webDeployment() *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](2),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1.29"}}},
+			},
+		},
+	}
+}
+
+func greeting() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "greeting"},
+		Data:       map[string]string{"text": "hello"},
+	}
+}
+
+// The first pass creates, the second finds nothing to do, the third puts back what
+// somebody changed.
+func ExampleObject() {
+	ctx := context.Background()
+	c := fake.NewFakeClient() // in an operator: mgr.GetClient()
+	e := ensure.New(c, c, "web-operator")
+
+	result, err := ensure.Object(ctx, e, webDeployment())
+	fmt.Println(result.Operation, result.Cause, err)
+
+	result, err = ensure.Object(ctx, e, webDeployment())
+	fmt.Println(result.Operation, err)
+
+	scaled := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
+	fmt.Println(c.Patch(ctx, webDeployment(), scaled))
+
+	result, err = ensure.Object(ctx, e, webDeployment())
+	fmt.Println(result.Operation, result.Cause, result.Changes, err)
+	fmt.Println("replicas:", *result.Live.Spec.Replicas)
+
+	// Output:
+	// Created Missing <nil>
+	// Unchanged <nil>
+	// <nil>
+	// Updated Drifted [spec.replicas 5 -> 2] <nil>
+	// replicas: 2
+}
+
+// One Ensurer per controller, made when the manager is set up:
+//
+//	ensure.New(mgr.GetClient(), mgr.GetAPIReader(), "web-operator")
+//
+// What is wrong with its arguments is told by the first call.
+func ExampleNew() {
+	c := fake.NewFakeClient()
+
+	result, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), greeting())
+	fmt.Println(result.Live.Annotations, err)
+
+	_, err = ensure.Object(context.Background(), ensure.New(c, c, "example.com/web-operator"), greeting())
+	fmt.Println(errors.Is(err, ensure.ErrRefused))
+
+	// Output:
+	// map[spec-hash.trueup-go.github.io/web-operator:v1-badefca5b8ad1afd2c578f338d6ac409] <nil>
+	// true
+}
+
+func ExampleControlledBy() {
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+	owner := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1c8e"}} // as it was read
+
+	desired := greeting()
+	desired.Namespace = "" // the owner's
+	result, err := ensure.Object(context.Background(), e, desired, ensure.ControlledBy(owner))
+	ref := result.Live.OwnerReferences[0]
+	fmt.Println(result.Live.Namespace, ref.Kind, ref.Name, ref.UID, *ref.Controller, err)
+
+	desired.Namespace = "elsewhere"
+	_, err = ensure.Object(context.Background(), e, desired, ensure.ControlledBy(owner))
+	fmt.Println(err)
+
+	// Output:
+	// shop Service web 1c8e true <nil>
+	// cannot ensure ConfigMap "elsewhere/greeting": Refused: metadata.namespace differs from the owner's, "shop": owner references do not cross namespaces
+}
+
+// What exists and is not ours stays as it is, unless it is to be adopted.
+func ExampleAdopt() {
+	ctx := context.Background()
+	theirs := greeting()
+	theirs.Data = map[string]string{"text": "hi"}
+	c := fake.NewFakeClient(theirs)
+	e := ensure.New(c, c, "web-operator")
+
+	_, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(errors.Is(err, ensure.ErrForeign))
+
+	result, err := ensure.Object(ctx, e, greeting(), ensure.Adopt())
+	fmt.Println(result.Operation, result.Cause, result.Live.Data["text"], err)
+
+	// Output:
+	// true
+	// Updated Adopted hello <nil>
+}
+
+// Every child gets the labels, which a filtered cache can select by.
+func ExampleWithLabels() {
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator", ensure.WithLabels(map[string]string{"managed-by": "web-operator"}))
+
+	result, err := ensure.Object(context.Background(), e, greeting())
+	fmt.Println(result.Live.Labels, err)
+
+	// Output:
+	// map[managed-by:web-operator] <nil>
+}
+
+// An operator whose children carry RIPEMD-160 digests in a label keeps them there.
+func ExampleWithDigest() {
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator", ensure.WithDigest(hash.Using(ripemd160.New), hash.Label("example.com/spec")))
+
+	result, err := ensure.Object(context.Background(), e, greeting())
+	fmt.Println(len(result.Live.Labels["example.com/spec"]), len(result.Live.Annotations), err)
+
+	// Output:
+	// 40 0 <nil>
+}
+
+// A forgotten child is checked against the object itself, so a bound too low costs
+// time and some requests, never a wrong answer.
+func ExampleWithMemory() {
+	ctx := context.Background()
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator", ensure.WithMemory(1))
+
+	_, _ = ensure.Object(ctx, e, greeting())
+	_, _ = ensure.Object(ctx, e, webDeployment()) // the ConfigMap is forgotten
+	result, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(result.Operation, err)
+
+	// Output:
+	// Unchanged <nil>
+}
+
+// Two minutes pass at once for a test of a cache that selects by a label which the
+// child lacks.
+func ExampleWithClock() {
+	ctx := context.Background()
+	c := fake.NewFakeClient(greeting())
+	filtered := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
+		},
+		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, obj.GetName(), errors.New("it exists"))
+		},
+	})
+	_, _ = ensure.Object(ctx, ensure.New(c, c, "web-operator"), greeting(), ensure.Adopt()) // it is ours, then
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	e := ensure.New(filtered, c, "web-operator", ensure.WithClock(clock))
+
+	_, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(err)
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	_, err = ensure.Object(ctx, e, greeting())
+	fmt.Println(errors.Is(err, ensure.ErrHidden))
+
+	// Output:
+	// <nil>
+	// true
+}
+
+// The last line of a Reconcile. What only a person can mend waits for minutes and is
+// no error for the log; what the API server may get over is.
+func ExampleRetry() {
+	c := fake.NewFakeClient(greeting()) // somebody else's
+	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), greeting())
+	result, err := ensure.Retry(err)
+	fmt.Println(result.RequeueAfter, err)
+
+	result, err = ensure.Retry(errors.New("no route to host"))
+	fmt.Println(result.RequeueAfter, err)
+
+	// Output:
+	// 2m0s <nil>
+	// 0s no route to host
+}
+
+func ExampleReason() {
+	c := fake.NewFakeClient(greeting()) // somebody else's
+	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), greeting())
+
+	condition := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: ensure.Reason(err), Message: err.Error()}
+	fmt.Println(condition.Reason)
+	fmt.Println(condition.Message)
+
+	// Output:
+	// Foreign
+	// cannot ensure ConfigMap "default/greeting": Foreign: it exists and nothing shows that it was made by web-operator: delete or rename it, or take it over with ensure.Adopt
+}
+
+func ExampleError() {
+	c := fake.NewFakeClient()
+	desired := greeting()
+	desired.ResourceVersion = "1" // a copy of a live object
+	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), desired)
+
+	var failed *ensure.Error
+	if errors.As(err, &failed) {
+		fmt.Println(failed.Operation, failed.Kind.Kind, failed.Key, failed.Reason, failed.Paths)
+	}
+
+	// Output:
+	// ensure ConfigMap default/greeting Refused [metadata.resourceVersion]
+}

@@ -1,0 +1,82 @@
+package ensure
+
+import (
+	"encoding/json"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// applied returns the entry of owner's server-side applies to the main resource;
+// nil if it never applied, or if the copy came without managed fields.
+func applied(obj client.Object, owner string) *metav1.ManagedFieldsEntry {
+	entries := obj.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Manager == owner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			return entry
+		}
+	}
+	return nil
+}
+
+// touchedSinceApply reports whether another manager wrote, status aside, when owner
+// last applied or later. Times have a resolution of one second, so the same second
+// counts, and so does an entry without a time (the scale subresource leaves some).
+// A copy without any managed fields, from a cache that strips them, shows nothing.
+func touchedSinceApply(obj client.Object, owner string) bool {
+	entries := obj.GetManagedFields()
+	if len(entries) == 0 {
+		return false
+	}
+	own := applied(obj, owner)
+	if own == nil || own.Time == nil {
+		return true
+	}
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Manager == owner || entry.Subresource == "status" {
+			continue
+		}
+		if entry.Time == nil || !entry.Time.Before(own.Time) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownsMetadata reports whether entry owns the label or annotation that path, as
+// metadata.labels[key], names. An unreadable entry owns nothing.
+func ownsMetadata(entry *metav1.ManagedFieldsEntry, path string) bool {
+	if entry == nil || entry.FieldsV1 == nil {
+		return false
+	}
+	var fields struct {
+		Metadata struct {
+			Labels      map[string]json.RawMessage `json:"f:labels"`
+			Annotations map[string]json.RawMessage `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+		return false
+	}
+	owned := fields.Metadata.Labels
+	if strings.HasPrefix(path, annotationsPath) {
+		owned = fields.Metadata.Annotations
+	}
+	_, ok := owned["f:"+mapKey(path)]
+	return ok
+}
+
+const (
+	labelsPath      = "metadata.labels["
+	annotationsPath = "metadata.annotations["
+)
+
+// mapKey is the key in a path that ends in [key]; keys of labels and annotations
+// hold no brackets.
+func mapKey(path string) string {
+	_, key, _ := strings.Cut(path, "[")
+	return strings.TrimSuffix(key, "]")
+}

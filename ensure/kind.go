@@ -1,0 +1,161 @@
+package ensure
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A kind is what has to be known of a type before an object of it can be ensured.
+type kind struct {
+	gvk   schema.GroupVersionKind
+	scope scope
+	// goType is the struct behind the pointer, nil for unstructured content.
+	goType reflect.Type
+	status int  // index of the field that JSON calls status, or -1
+	plain  bool // embeds its ObjectMeta by value, so that a shallow copy is enough
+}
+
+// A scope is where objects of a kind live. It is unknown as long as the RESTMapper
+// does not know the kind: its CRD is not there yet, or, with the fake client, always.
+type scope int
+
+const (
+	unknownScope scope = iota
+	namespaced
+	clusterScoped
+)
+
+// kindOf finds out once per type; scheme and RESTMapper are slow to ask.
+func (e *Ensurer) kindOf(obj client.Object) (kind, error) {
+	var id any = reflect.TypeOf(obj)
+	if gvk := obj.GetObjectKind().GroupVersionKind(); isDynamic(obj) {
+		id = gvk
+	}
+	if known, ok := e.kinds.Load(id); ok {
+		if k, ok := known.(kind); ok {
+			return k, nil
+		}
+	}
+	k, err := e.discover(obj)
+	if err == nil && k.scope != unknownScope {
+		e.kinds.Store(id, k)
+	}
+	return k, err
+}
+
+func (e *Ensurer) discover(obj client.Object) (kind, error) {
+	k := kind{status: -1}
+	var err error
+	if k.gvk, err = e.client.GroupVersionKindFor(obj); err != nil {
+		return k, err
+	}
+	if k.scope, err = e.scopeOf(obj); err != nil {
+		return k, err
+	}
+	if _, ok := obj.(runtime.Unstructured); ok {
+		return k, nil
+	}
+	k.goType = reflect.TypeOf(obj).Elem()
+	if k.goType.Kind() != reflect.Struct {
+		return k, nil
+	}
+	for i := range k.goType.NumField() {
+		field := k.goType.Field(i)
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "status" {
+			k.status = i
+		}
+		if field.Anonymous && field.Type == reflect.TypeFor[metav1.ObjectMeta]() {
+			k.plain = true
+		}
+	}
+	return k, nil
+}
+
+func (e *Ensurer) scopeOf(obj client.Object) (scope, error) {
+	switch yes, err := e.client.IsObjectNamespaced(obj); {
+	case meta.IsNoMatchError(err):
+		return unknownScope, nil
+	case err != nil:
+		return unknownScope, err
+	case yes:
+		return namespaced, nil
+	}
+	return clusterScoped, nil
+}
+
+// isDynamic reports whether the kind is in the object and not in its Go type.
+func isDynamic(obj client.Object) bool {
+	switch obj.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata:
+		return true
+	}
+	return false
+}
+
+// empty returns a new object to read into.
+func (k kind) empty(like client.Object) client.Object {
+	fresh, ok := reflect.New(reflect.TypeOf(like).Elem()).Interface().(client.Object)
+	if !ok { // cannot be: like is a client.Object of the same type
+		return nil
+	}
+	if isDynamic(like) {
+		fresh.GetObjectKind().SetGroupVersionKind(k.gvk)
+	}
+	return fresh
+}
+
+// copyForStamping returns a copy whose metadata may be set without changing obj.
+// The content is shared: it is only read from here on.
+func (k kind) copyForStamping(obj client.Object) client.Object {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return shareContent(k, obj, u)
+	}
+	if !k.plain {
+		deep, _ := obj.DeepCopyObject().(client.Object)
+		return deep
+	}
+	value := reflect.New(k.goType)
+	value.Elem().Set(reflect.ValueOf(obj).Elem())
+	shallow, _ := value.Interface().(client.Object)
+	return shallow
+}
+
+func shareContent(k kind, obj client.Object, u runtime.Unstructured) client.Object {
+	content := u.UnstructuredContent()
+	shallow := make(map[string]any, len(content))
+	for member, value := range content {
+		shallow[member] = value
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		own := make(map[string]any, len(metadata))
+		for member, value := range metadata {
+			own[member] = value
+		}
+		shallow["metadata"] = own
+	}
+	out := k.empty(obj)
+	if target, ok := out.(runtime.Unstructured); ok {
+		target.SetUnstructuredContent(shallow)
+	}
+	return out
+}
+
+// statusSet reports whether obj specifies a status, which ensure never writes.
+func (k kind) statusSet(obj client.Object) bool {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		switch status := u.UnstructuredContent()["status"].(type) {
+		case nil:
+			return false
+		case map[string]any:
+			return len(status) > 0
+		}
+		return true
+	}
+	return k.status >= 0 && !reflect.ValueOf(obj).Elem().Field(k.status).IsZero()
+}

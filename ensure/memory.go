@@ -1,0 +1,92 @@
+package ensure
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+)
+
+// memory holds what the API server confirmed. It is a cache in every sense: losing
+// an entry costs a request, never correctness.
+type memory struct {
+	mu      sync.Mutex
+	records *lru.Cache // childKey to record
+	unseen  *lru.Cache // childKey to sighting
+}
+
+type childKey struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName
+}
+
+// A record says: with desired of this digest, the server was content with this.
+type record struct {
+	uid     types.UID
+	digest  string
+	version string // the newest resourceVersion known to hold this content
+	content string // fingerprint of everything but metadata and status
+}
+
+// A sighting is when the server first showed a child that the cache does not.
+type sighting struct {
+	uid   types.UID
+	since time.Time
+}
+
+func newMemory(entries int) *memory {
+	return &memory{records: lru.New(entries), unseen: lru.New(entries)}
+}
+
+func (m *memory) get(key childKey) (record, bool) {
+	value, ok := m.records.Get(key)
+	if !ok {
+		return record{}, false
+	}
+	r, ok := value.(record)
+	return r, ok
+}
+
+// confirm remembers r, unless a newer answer about the same object came in between:
+// two reconciles may end in another order than the server answered them.
+func (m *memory) confirm(key childKey, r record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, ok := m.get(key)
+	if ok && old.uid == r.uid && r.uid != "" && older(r.version, old.version) {
+		return
+	}
+	m.records.Add(key, r)
+}
+
+// unseenSince notes that the server has the object uid, which the cache does not
+// show, and returns when that was first so.
+func (m *memory) unseenSince(key childKey, uid types.UID, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if value, ok := m.unseen.Get(key); ok {
+		if first, ok := value.(sighting); ok && first.uid == uid {
+			return first.since
+		}
+	}
+	m.unseen.Add(key, sighting{uid: uid, since: now})
+	return now
+}
+
+// seen notes that the cache shows the object.
+func (m *memory) seen(key childKey) {
+	if m.unseen.Len() > 0 {
+		m.unseen.Remove(key)
+	}
+}
+
+// older compares resourceVersions as numbers, which they are by contract since
+// Kubernetes 1.35 (KEP-5504). Where they do not parse, neither is older.
+func older(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x < y
+}

@@ -1,0 +1,108 @@
+package ensure
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object makes the object that desired names be as desired specifies, with as few
+// requests as that takes, none if it is so already:
+//
+//   - If it does not exist, it is created.
+//   - If desired changed, or if somebody changed or removed what it specifies, one
+//     server-side apply puts it right. Everything else in the live object stays:
+//     other fields, other writers' labels, annotations, finalizers, list items.
+//     What desired specified earlier and no longer does is removed, unless another
+//     field manager owns it too.
+//   - If the server may have been left with something that only it can judge, it is
+//     asked once, by the same apply, and its answer is remembered.
+//
+// desired is a plain object that holds only what the caller cares about, built anew
+// each time: no defaults, no status, no copy of a live object. It is not changed.
+// To leave a field to somebody else, such as replicas to an autoscaler, leave it
+// out.
+//
+// An object that exists and is not ours is left alone (ErrForeign, see Adopt), and
+// so is one that is being deleted (ErrTerminating). Every error is an *Error; Retry
+// turns it into what Reconcile returns. On an error the Result is zero.
+//
+// Object is safe for concurrent use, for the same object too: a create never
+// overwrites, an apply never brings a deleted object back.
+func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
+	found, err := e.object(ctx, desired, opts)
+	if err != nil {
+		return Result[T]{}, err
+	}
+	live, _ := found.live.(T) // made by kind.empty, which follows desired's type
+	return Result[T]{
+		Live:      live,
+		Operation: found.operation,
+		Cause:     found.cause,
+		Changes:   found.changes,
+		Stale:     found.stale,
+	}, nil
+}
+
+// outcome is a Result before it has a type.
+type outcome struct {
+	live      client.Object
+	operation Operation
+	cause     Cause
+	changes   []Change
+	stale     bool
+}
+
+func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Option) (outcome, error) {
+	c, err := e.newChild(desired, opts)
+	if err != nil {
+		return outcome{}, err
+	}
+	live, err := c.read(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	found, err := c.settle(ctx, live)
+	if !hasMoved(err) {
+		return found, err
+	}
+	// The object is not what was read: look once more, at the server itself.
+	c.unseen = live == nil
+	if live, err = c.readServer(ctx); err != nil {
+		return outcome{}, err
+	}
+	return c.settle(ctx, live)
+}
+
+// settle takes the child from live, nil if there is none, to what is desired.
+func (c *child) settle(ctx context.Context, live client.Object) (outcome, error) {
+	if live == nil {
+		return c.create(ctx)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return outcome{}, c.error(ErrTerminating, "ensure", "it is being deleted and will be made again once it is gone")
+	}
+	ours, err := c.isOurs(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !ours && !c.mayAdopt(live) {
+		return outcome{}, c.foreign(live)
+	}
+	if err := c.checkHidden(live); err != nil {
+		return outcome{}, err
+	}
+	if c.isStale(live) {
+		return outcome{live: live, operation: Unchanged, stale: true}, nil
+	}
+	if c.inSync(live) {
+		return outcome{live: live, operation: Unchanged}, nil
+	}
+	return c.apply(ctx, live, c.causeToWrite(live, ours))
+}
+
+func hasMoved(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.moved
+}

@@ -1,0 +1,29 @@
+package ensure
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// An Option changes one call.
+type Option func(*options)
+
+type options struct {
+	controlled bool
+	owner      client.Object
+	adopt      bool
+}
+
+// ControlledBy makes owner the controller of the child: the child is deleted with
+// it, wakes its reconciler through Owns, and is written only while no other
+// controller has it. The owner must have been read from the API server and not be
+// on its way out; one that is namespaced must share its namespace with the child,
+// which takes it from the owner when it names none.
+func ControlledBy(owner client.Object) Option {
+	return func(o *options) { o.controlled, o.owner = true, owner }
+}
+
+// Adopt takes over an object that exists already and is not ours, which is
+// ErrForeign otherwise. With ControlledBy only an object without a controller is
+// taken. Without it our fields are applied to any object, and its owners stay as
+// they are.
+func Adopt() Option {
+	return func(o *options) { o.adopt = true }
+}

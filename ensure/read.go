@@ -1,0 +1,67 @@
+package ensure
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// readWait bounds a read that waits for our own write to reach the cache
+	// (EnableReadYourWritesConsistency): behind a cache whose selector leaves the
+	// object out it never comes.
+	readWait = 5 * time.Second
+	// hiddenAfter is how long a cache may lag before it counts as not showing a child.
+	hiddenAfter = 2 * time.Minute
+)
+
+// read returns the object through the client, usually a cached copy; nil if it
+// is not there.
+func (c *child) read(ctx context.Context) (client.Object, error) {
+	bounded, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	live, err := c.get(bounded, c.client)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
+	}
+	if live != nil {
+		c.memory.seen(c.id())
+	}
+	return live, err
+}
+
+// readServer returns the object as the API server has it now; nil if it is gone.
+func (c *child) readServer(ctx context.Context) (client.Object, error) {
+	return c.get(ctx, c.reader)
+}
+
+func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
+	live := c.empty(c.desired)
+	err := from.Get(ctx, c.key, live, opts...)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, c.requestError("read", err)
+	}
+	return live, nil
+}
+
+// checkHidden gives up on a child of ours that the server has had for long and that
+// the cache still does not show: drift would go unnoticed, and every pass would cost
+// two requests.
+func (c *child) checkHidden(live client.Object) error {
+	if !c.unseen {
+		return nil
+	}
+	now := c.clock.Now()
+	if now.Sub(c.memory.unseenSince(c.id(), live.GetUID(), now)) < hiddenAfter {
+		return nil
+	}
+	return c.error(ErrHidden, "ensure", "it exists, but the cache has not shown it for "+hiddenAfter.String()+
+		": if the cache selects by label or namespace, let it select this object (ensure.WithLabels stamps the label on every child);"+
+		" else its watch has stopped")
+}

@@ -1,0 +1,72 @@
+package ensure
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// A Result is what Object found or did.
+type Result[T client.Object] struct {
+	// Live is the object on the API server, in the caller's type, with defaults and
+	// status filled in: the cached copy if nothing was sent, else the server's
+	// answer. It is the caller's own, unless the cache hands out shared copies.
+	Live T
+	// Operation is what the API server did.
+	Operation Operation
+	// Cause is why it was written; empty when it was not.
+	Cause Cause
+	// Changes are the paths that an update changed, in the object's order. Empty
+	// for a creation.
+	Changes []Change
+	// Stale says that Live is a cached copy older than our own last write. Nothing
+	// was sent, as nothing is known to be wrong, but the status in Live tells of an
+	// earlier state: take it as in progress.
+	Stale bool
+}
+
+// An Operation completes the sentence "the child was …".
+type Operation string
+
+// The operations. Unchanged does not always mean that no request was made: the
+// server may have been asked and have found nothing to do.
+const (
+	Unchanged Operation = "Unchanged"
+	Created   Operation = "Created"
+	Updated   Operation = "Updated"
+)
+
+// A Cause says why a child was written.
+type Cause string
+
+const (
+	// Missing means that the child did not exist.
+	Missing Cause = "Missing"
+	// DesiredChanged means that the desired state is another than the one whose
+	// digest the child carried.
+	DesiredChanged Cause = "DesiredChanged"
+	// Drifted means that somebody changed what we specify.
+	Drifted Cause = "Drifted"
+	// Adopted means that the child was not ours and Adopt was given.
+	Adopted Cause = "Adopted"
+)
+
+// A Change is one path that a write changed, such as spec.replicas,
+// spec.template.spec.containers[name=app].image or metadata.labels[app].
+type Change struct {
+	Path string
+	// Old and New are the values of numbers and booleans, and empty for everything
+	// else, so that logging a Change can leak no secret.
+	Old, New string
+}
+
+// String is the path, followed by old and new values where they are shown.
+func (c Change) String() string {
+	if c.Old == "" && c.New == "" {
+		return c.Path
+	}
+	return c.Path + " " + orNone(c.Old) + " -> " + orNone(c.New)
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
+}

@@ -1,0 +1,57 @@
+package ensure
+
+import (
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// How long Retry waits: for another writer to be done, for a deletion to end, and
+// for a person to act.
+const (
+	retryConflict    = 100 * time.Millisecond
+	retryTerminating = 5 * time.Second
+	retryPerson      = 2 * time.Minute
+)
+
+// Retry is what a Reconcile returns for err: a conflict is tried again after 100
+// ms, a child or owner on its way out after 5 s, and what only a person can mend (a
+// refusal, ErrInvalid, ErrForeign, ErrHidden) after 2 minutes, all without an error
+// that the controller would log and back off from. Any other error is handed on to
+// the controller's rate limiter.
+//
+//	if err != nil {
+//		return ensure.Retry(err)
+//	}
+func Retry(err error) (reconcile.Result, error) {
+	switch {
+	case isConflict(err):
+		return reconcile.Result{RequeueAfter: retryConflict}, nil
+	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
+		return reconcile.Result{RequeueAfter: retryTerminating}, nil
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrInvalid), errors.Is(err, ErrForeign), errors.Is(err, ErrHidden):
+		return reconcile.Result{RequeueAfter: retryPerson}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// Reason is a condition reason for err: Error.Reason for an error of this package,
+// the status reason for another answer of the API server, Unavailable for anything
+// else, and empty for nil.
+func Reason(err error) string {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.Reason
+	}
+	return apiReason(err)
+}
+
+func isConflict(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.class == ErrAPI && apierrors.IsConflict(err)
+}

@@ -1,0 +1,103 @@
+package ensure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+const (
+	conflictDelay = 100 * time.Millisecond
+	goingDelay    = 5 * time.Second
+	personDelay   = 2 * time.Minute
+)
+
+// errorOf is the error of a pass over s.
+func errorOf(t *testing.T, s *apiServer, desired *corev1.ConfigMap, opts ...ensure.Option) error {
+	t.Helper()
+	_, err := ensure.Object(t.Context(), newEnsurer(s), desired, opts...)
+	require.Error(t, err)
+	return err
+}
+
+func answered(t *testing.T, answers ...error) error {
+	t.Helper()
+	s := newServer()
+	s.answers = answers
+	return errorOf(t, s, configMap())
+}
+
+func TestRetryAndReason(t *testing.T) {
+	goingOwner := shop()
+	goingOwner.DeletionTimestamp = ptr.To(metav1.Now())
+	stranger := newServer(found(func(*corev1.ConfigMap) {}))
+	cases := map[string]struct {
+		why    string
+		err    error
+		after  time.Duration // 0: the error is handed on
+		reason string
+	}{
+		"conflict":       {"the other writer is done soon", answered(t, conflict(), conflict()), conflictDelay, "Conflict"},
+		"going":          {"deletion takes its time", answered(t, status(403, "Forbidden", cause("NamespaceTerminating", ""))), goingDelay, "Terminating"},
+		"owner going":    {"so does the owner's", errorOf(t, newServer(), configMap(), ensure.ControlledBy(goingOwner)), goingDelay, "OwnerTerminating"},
+		"refused":        {"the code has to change", errorOf(t, newServer(), &corev1.ConfigMap{}), personDelay, "Refused"},
+		"invalid":        {"somebody has to change the input", answered(t, status(422, metav1.StatusReasonInvalid)), personDelay, "Invalid"},
+		"foreign":        {"somebody has to decide", errorOf(t, stranger, configMap()), personDelay, "Foreign"},
+		"forbidden":      {"the rate limiter's", answered(t, status(403, metav1.StatusReasonForbidden)), 0, "Forbidden"},
+		"no connection":  {"the rate limiter's", answered(t, errors.New("no route")), 0, "Unavailable"},
+		"another's":      {"not an error of ensure", errors.New("something else"), 0, "Unavailable"},
+		"another's 409":  {"only ensure's are known to be harmless", conflict(), 0, "Conflict"},
+		"another's 404":  {"the server's reason", apierrors.NewNotFound(schema.GroupResource{}, "x"), 0, "NotFound"},
+		"context's end":  {"the manager is stopping", context.Canceled, 0, "Unavailable"},
+		"no known words": {"a reason that no condition takes", status(418, "I'm a teapot"), 0, "Unavailable"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, err := range []error{tc.err, fmt.Errorf("cannot make the shop: %w", tc.err)} {
+				require.Equal(t, tc.reason, ensure.Reason(err), tc.why)
+				result, retry := ensure.Retry(err)
+				if tc.after == 0 {
+					require.Equal(t, err, retry, "the very same error, for the log")
+					require.Zero(t, result)
+					continue
+				}
+				require.NoError(t, retry, "the controller would log it and back off")
+				require.Empty(t, cmp.Diff(reconcile.Result{RequeueAfter: tc.after}, result))
+			}
+		})
+	}
+}
+
+func TestRetryOfAHiddenChild(t *testing.T) {
+	s := newServer()
+	clock := newClock()
+	created(t, s, configMap())
+	e := ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(clock))
+	mustEnsure(t, e, configMap())
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	_, err := ensure.Object(t.Context(), e, configMap())
+	require.ErrorIs(t, err, ensure.ErrHidden)
+	result, retry := ensure.Retry(err)
+	require.NoError(t, retry)
+	require.Equal(t, personDelay, result.RequeueAfter)
+}
+
+func TestRetryAndReasonOfNoError(t *testing.T) {
+	result, err := ensure.Retry(nil)
+	require.NoError(t, err)
+	require.Zero(t, result)
+	require.Empty(t, ensure.Reason(nil))
+}

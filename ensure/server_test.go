@@ -1,0 +1,297 @@
+package ensure_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+const createOnly = "4611686018427387904"
+
+// An apiServer is controller-runtime's fake client made to answer as kube-apiserver
+// does where ensure depends on it: objects have UIDs, resourceVersions move only
+// with a change, a create-only apply meets an object with a 409, and an apply that
+// names the wrong UID goes nowhere. It is the client that tests hand to ensure.
+type apiServer struct {
+	client.WithWatch
+
+	before  func(verb string)         // runs before a request is looked at
+	answers []error                   // given to the next writes instead of doing them; nil does it
+	admit   func(body map[string]any) // a mutating webhook
+
+	mu       sync.Mutex
+	fake     client.WithWatch
+	known    map[objectID]identity
+	issued   uint64
+	requests []request
+}
+
+type objectID struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName
+}
+
+type identity struct {
+	uid     types.UID
+	version string
+}
+
+// A request is one that reached the server from the client under test.
+type request struct {
+	verb    string // get, create (an apply that only creates), apply, or another verb
+	body    map[string]any
+	options client.PatchOptions
+}
+
+func newServer(objects ...client.Object) *apiServer {
+	s := &apiServer{known: map[objectID]identity{}}
+	seeds := make([]client.Object, 0, len(objects))
+	for _, obj := range objects {
+		seed, _ := obj.DeepCopyObject().(client.Object)
+		seeds = append(seeds, seed)
+	}
+	s.fake = fake.NewClientBuilder().
+		WithScheme(newScheme()).
+		WithRESTMapper(newRESTMapper()).
+		WithReturnManagedFields().
+		WithStatusSubresource(&Shop{}).
+		WithObjects(seeds...).
+		Build()
+	for _, seed := range seeds {
+		s.identify(seed)
+	}
+	s.WithWatch = interceptor.NewClient(s.fake, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+			s.arrive(request{verb: "get"})
+			return s.peek(ctx, key, obj)
+		},
+		Patch: func(ctx context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			return s.patch(ctx, obj, patch, opts...)
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return s.unexpected("create")
+		},
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+			return s.unexpected("update")
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return s.unexpected("delete")
+		},
+	})
+	return s
+}
+
+// unexpected is for what ensure.Object never sends.
+func (s *apiServer) unexpected(verb string) error {
+	s.arrive(request{verb: "unexpected " + verb})
+	return errors.New("unexpected " + verb)
+}
+
+func (s *apiServer) arrive(r request) {
+	if s.before != nil {
+		s.before(r.verb)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r)
+}
+
+// take returns the requests since the last call.
+func (s *apiServer) take() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.requests
+	s.requests = nil
+	return taken
+}
+
+// verbs returns what was asked of the server since the last call of it or of take.
+func (s *apiServer) verbs() []string {
+	verbs := []string{}
+	for _, r := range s.take() {
+		verbs = append(verbs, r.verb)
+	}
+	return verbs
+}
+
+// peek reads without counting as a request.
+func (s *apiServer) peek(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fake.Get(ctx, key, obj); err != nil {
+		return err
+	}
+	s.identify(obj)
+	return nil
+}
+
+func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	r := request{verb: "patch " + string(patch.Type()), body: map[string]any{}}
+	r.options.ApplyOptions(opts)
+	if patch.Type() == types.ApplyPatchType {
+		r.verb = "apply"
+		if err := json.Unmarshal(data, &r.body); err != nil {
+			return fmt.Errorf("the body is no JSON: %w", err)
+		}
+		if metadata(r.body)["resourceVersion"] == createOnly {
+			r.verb = "create"
+		}
+	}
+	s.arrive(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.answers) > 0 {
+		answer := s.answers[0]
+		s.answers = s.answers[1:]
+		if answer != nil {
+			return answer
+		}
+	}
+	if patch.Type() == types.ApplyPatchType {
+		return s.apply(ctx, obj, data, opts...)
+	}
+	return s.commit(ctx, obj, func() error { return s.fake.Patch(ctx, obj, patch, opts...) })
+}
+
+func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, opts ...client.PatchOption) error {
+	var body map[string]any
+	if err := json.Unmarshal(data, &body); err != nil {
+		return err
+	}
+	id := s.id(obj)
+	live, exists := s.known[id]
+	uid, version := metadata(body)["uid"], metadata(body)["resourceVersion"]
+	switch {
+	case version == createOnly && exists, uid != nil && !exists:
+		return apierrors.NewConflict(schema.GroupResource{Group: id.gvk.Group, Resource: id.gvk.Kind}, id.key.Name, errors.New("it moved"))
+	case uid != nil && uid != string(live.uid):
+		return apierrors.NewInvalid(id.gvk.GroupKind(), id.key.Name,
+			field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+	}
+	delete(metadata(body), "uid")
+	delete(metadata(body), "resourceVersion")
+	if s.admit != nil {
+		s.admit(body)
+	}
+	admitted, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return s.commit(ctx, obj, func() error {
+		return s.fake.Patch(ctx, obj, client.RawPatch(types.ApplyPatchType, admitted), opts...)
+	})
+}
+
+// commit does a write; the resourceVersion moves if it changed something.
+func (s *apiServer) commit(ctx context.Context, obj client.Object, write func() error) error {
+	previous, _ := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	previous.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+	existed := s.fake.Get(ctx, client.ObjectKeyFromObject(obj), previous) == nil
+	before := previous.DeepCopyObject()
+	if err := write(); err != nil {
+		return err
+	}
+	if apierrors.IsNotFound(s.fake.Get(ctx, client.ObjectKeyFromObject(obj), previous)) { // the last finalizer went
+		delete(s.known, s.id(obj))
+		return nil
+	}
+	if existed && !sameContent(before, obj) {
+		s.issued++
+		s.known[s.id(obj)] = identity{uid: s.known[s.id(obj)].uid, version: strconv.FormatUint(s.issued, 10)}
+	}
+	s.identify(obj)
+	return nil
+}
+
+func sameContent(a, b runtime.Object) bool {
+	var encoded [2][]byte
+	for i, obj := range []runtime.Object{a, b} {
+		plain, _ := obj.DeepCopyObject().(client.Object)
+		plain.SetResourceVersion("")
+		entries := plain.GetManagedFields()
+		for j := range entries {
+			entries[j].Time = nil
+		}
+		plain.SetManagedFields(entries)
+		encoded[i], _ = json.Marshal(plain) //nolint:errchkjson // equal objects encode, or fail, alike
+	}
+	return bytes.Equal(encoded[0], encoded[1])
+}
+
+// identify gives obj the UID and the resourceVersion that it has here.
+func (s *apiServer) identify(obj client.Object) {
+	id := s.id(obj)
+	if _, ok := s.known[id]; !ok {
+		s.issued++
+		uid := obj.GetUID()
+		if uid == "" {
+			uid = types.UID("uid-" + strconv.FormatUint(s.issued, 10))
+		}
+		s.known[id] = identity{uid: uid, version: strconv.FormatUint(s.issued, 10)}
+	}
+	obj.SetUID(s.known[id].uid)
+	obj.SetResourceVersion(s.known[id].version)
+}
+
+func (s *apiServer) id(obj client.Object) objectID {
+	gvk, _ := s.fake.GroupVersionKindFor(obj)
+	return objectID{gvk: gvk, key: client.ObjectKeyFromObject(obj)}
+}
+
+// live returns obj as the server has it.
+func live[T client.Object](t *testing.T, s *apiServer, obj T) T {
+	t.Helper()
+	out, _ := obj.DeepCopyObject().(T)
+	require.NoError(t, s.peek(t.Context(), client.ObjectKeyFromObject(obj), out))
+	return out
+}
+
+// edit is a merge patch by another writer.
+func (s *apiServer) edit(t *testing.T, obj client.Object, patch string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, _ := obj.DeepCopyObject().(client.Object)
+	require.NoError(t, s.commit(t.Context(), out, func() error {
+		return s.fake.Patch(t.Context(), out, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("kubectl-edit"))
+	}))
+}
+
+// remove deletes obj, which stays, going, if it has finalizers.
+func (s *apiServer) remove(t *testing.T, obj client.Object) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, _ := obj.DeepCopyObject().(client.Object)
+	out.SetResourceVersion("")
+	out.SetUID("")
+	require.NoError(t, s.fake.Delete(t.Context(), out))
+	if apierrors.IsNotFound(s.fake.Get(t.Context(), client.ObjectKeyFromObject(obj), out)) {
+		delete(s.known, s.id(obj))
+	}
+}
+
+func metadata(body map[string]any) map[string]any {
+	m, _ := body["metadata"].(map[string]any)
+	return m
+}

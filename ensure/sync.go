@@ -1,0 +1,106 @@
+package ensure
+
+import (
+	"crypto/sha256"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// isStale reports whether live is a cached copy from before our own last answer
+// about this very desired state. What differs then is not drift.
+func (c *child) isStale(live client.Object) bool {
+	known, ok := c.known(live)
+	return ok && known.digest == c.digest && c.isOutdated(live)
+}
+
+// isOutdated reports whether live is from before our own last answer.
+func (c *child) isOutdated(live client.Object) bool {
+	known, ok := c.known(live)
+	// The fake client gives no UIDs and counts anew for an object made again.
+	return ok && known.uid != "" && older(live.GetResourceVersion(), known.version)
+}
+
+// known is what is remembered of live.
+func (c *child) known(live client.Object) (record, bool) {
+	known, ok := c.memory.get(c.id())
+	return known, ok && known.uid == live.GetUID()
+}
+
+// inSync reports whether nothing needs to be asked or written: the digest says that
+// we applied this very desired state, and nobody touched the object since, as far as
+// it concerns us.
+//
+// What the server made of desired (defaults, webhooks' work) is known only from its
+// answers, so content that it confirmed is compared by fingerprint, not with
+// desired. Without such memory, after a restart, live has to hold what desired
+// specifies and no other manager may have written since we did: an addition inside
+// an atomic part shows only there.
+func (c *child) inSync(live client.Object) bool {
+	if c.store.Get(live) != c.digest {
+		return false
+	}
+	if known, ok := c.known(live); ok {
+		return c.isConfirmed(live, known)
+	}
+	if !canon.Satisfies(live, c.desired) || touchedSinceApply(live, c.fieldOwner) {
+		return false
+	}
+	c.confirm(live)
+	return true
+}
+
+func (c *child) isConfirmed(live client.Object, known record) bool {
+	if known.digest != c.digest {
+		return false
+	}
+	if known.version == live.GetResourceVersion() {
+		return true
+	}
+	content, ok := fingerprint(live)
+	if !ok || content != known.content || !canon.MetadataSatisfies(live, c.desired) {
+		return false
+	}
+	known.version = live.GetResourceVersion()
+	c.memory.confirm(c.id(), known)
+	return true
+}
+
+// confirm remembers that the server is content with live.
+func (c *child) confirm(live client.Object) {
+	content, ok := fingerprint(live)
+	if !ok {
+		return
+	}
+	c.memory.confirm(c.id(), record{
+		uid:     live.GetUID(),
+		digest:  c.digest,
+		version: live.GetResourceVersion(),
+		content: content,
+	})
+}
+
+// fingerprint is a digest of everything but metadata and status.
+func fingerprint(live client.Object) (string, bool) {
+	content, err := canon.AppendContent(nil, live)
+	if err != nil {
+		return "", false
+	}
+	sum := sha256.Sum256(content)
+	return string(sum[:16]), true
+}
+
+// causeToWrite says why an object that is not in sync will be written.
+func (c *child) causeToWrite(live client.Object, ours bool) Cause {
+	stored := c.store.Get(live)
+	known, remembered := c.known(live)
+	switch {
+	case !ours && stored == "" && !remembered:
+		return Adopted
+	case stored != "" && stored != c.digest,
+		remembered && known.digest != c.digest:
+		return DesiredChanged
+	}
+	return Drifted
+}

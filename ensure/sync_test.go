@@ -1,0 +1,281 @@
+package ensure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+func TestWhatOthersDoCostsAtMostOneRequest(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		edit    string
+		want    []string
+		op      ensure.Operation
+		changes []string
+	}{
+		"foreign label":      {"no business of ours", `{"metadata":{"labels":{"theirs":"x"}}}`, nil, ensure.Unchanged, nil},
+		"foreign annotation": {"no business of ours", `{"metadata":{"annotations":{"theirs":"x"}}}`, nil, ensure.Unchanged, nil},
+		"foreign finalizer":  {"no business of ours", `{"metadata":{"finalizers":["example.com/x"]}}`, nil, ensure.Unchanged, nil},
+		"foreign owner": {
+			"no business of ours",
+			`{"metadata":{"ownerReferences":[` + shopRefJSON + `,{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"x"}]}}`,
+			nil, ensure.Unchanged, nil,
+		},
+		"foreign content": {
+			"whether it is ours only the server knows", `{"data":{"theirs":"x"}}`,
+			[]string{"apply"}, ensure.Unchanged, nil,
+		},
+		"our content edited": {
+			"put right", `{"data":{"color":"red"}}`,
+			[]string{"apply"}, ensure.Updated, []string{"data[color]"},
+		},
+		"our content removed": {
+			"put right", `{"data":{"color":null}}`,
+			[]string{"apply"}, ensure.Updated, []string{"data[color]"},
+		},
+		"our label edited": {
+			"put right", `{"metadata":{"labels":{"app":"x"}}}`,
+			[]string{"apply"}, ensure.Updated, []string{"metadata.labels[app]"},
+		},
+		"our annotation removed": {
+			"put right", `{"metadata":{"annotations":{"note":null}}}`,
+			[]string{"apply"}, ensure.Updated, []string{"metadata.annotations[note]"},
+		},
+		"our owner removed": {
+			"put right", `{"metadata":{"ownerReferences":null}}`,
+			[]string{"apply"}, ensure.Updated, []string{"metadata.ownerReferences"},
+		},
+		"foreign label beside drift": {
+			"only what we changed is told", `{"metadata":{"labels":{"theirs":"x"}},"data":{"color":"red"}}`,
+			[]string{"apply"}, ensure.Updated, []string{"data[color]"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			e := ensure.New(s.cached(faithful), s, fieldOwner)
+			pass := func() ensure.Result[*corev1.ConfigMap] {
+				return mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()))
+			}
+			pass()
+			s.take()
+			s.edit(t, configMap(), tc.edit)
+
+			result := pass()
+			require.Equal(t, tc.op, result.Operation, tc.reason)
+			require.Equal(t, tc.changes, paths(result.Changes))
+			if tc.op == ensure.Updated {
+				require.Equal(t, ensure.Drifted, result.Cause)
+			} else {
+				require.Empty(t, result.Cause)
+			}
+			if tc.want == nil {
+				tc.want = []string{}
+			}
+			require.Empty(t, cmp.Diff(tc.want, s.verbs()))
+
+			again := pass()
+			require.Equal(t, ensure.Unchanged, again.Operation)
+			require.Empty(t, s.verbs(), "asked once for each change")
+		})
+	}
+}
+
+const shopRefJSON = `{"apiVersion":"example.com/v1","kind":"Shop","name":"shop","uid":"uid-of-shop",` +
+	`"controller":true,"blockOwnerDeletion":true}`
+
+func TestAStatusWriteCostsNothing(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	mustEnsure(t, e, childShop())
+	open := live(t, s, childShop())
+	s.mu.Lock()
+	require.NoError(t, s.commit(t.Context(), open, func() error {
+		open.SetResourceVersion("")
+		open.SetUID("")
+		return s.fake.Status().Patch(t.Context(), open, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"open":true}}`)))
+	}))
+	s.mu.Unlock()
+	s.take()
+
+	result := mustEnsure(t, e, childShop())
+	require.True(t, result.Live.Status.Open)
+	require.Equal(t, ensure.Unchanged, result.Operation)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+}
+
+// After a restart nothing is remembered, and managed fields tell whether anybody
+// may have added something inside an atomic part.
+func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
+	own := func(o client.Object) *metav1.ManagedFieldsEntry { return ptr.To(o.GetManagedFields()[0]) }
+	beside := func(change func(entry *metav1.ManagedFieldsEntry, own metav1.Time)) view {
+		return func(live client.Object) client.Object {
+			theirs := entry("kubectl", metav1.ManagedFieldsOperationUpdate)
+			change(&theirs, *own(live).Time)
+			live.SetManagedFields(append(live.GetManagedFields(), theirs))
+			return live
+		}
+	}
+	alone := func(change func(own *metav1.ManagedFieldsEntry)) view {
+		return func(live client.Object) client.Object {
+			entry := own(live)
+			change(entry)
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{*entry})
+			return live
+		}
+	}
+	at := func(own metav1.Time, d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(own.Add(d))) }
+	asked, silent := []string{"apply"}, []string{}
+	cases := map[string]struct {
+		reason string
+		show   view
+		want   []string
+	}{
+		"nobody":        {"our entry alone", faithful, silent},
+		"nothing known": {"the cache strips managed fields", withoutManagedFields, silent},
+		"before us": {
+			"our apply has seen it",
+			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) { e.Time = at(own, -time.Second) }), silent,
+		},
+		"in the same second": {
+			"times are no finer",
+			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) { e.Time = at(own, 0) }), asked,
+		},
+		"after us": {
+			"it may have added something",
+			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) { e.Time = at(own, time.Second) }), asked,
+		},
+		"at no time": {
+			"scale leaves such entries",
+			beside(func(e *metav1.ManagedFieldsEntry, _ metav1.Time) { e.Time, e.Subresource = nil, "scale" }), asked,
+		},
+		"status after us": {
+			"status is never ours",
+			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) {
+				e.Time, e.Subresource = at(own, time.Hour), "status"
+			}), silent,
+		},
+		"our own update": {
+			"our name, so our doing",
+			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) {
+				e.Manager, e.Time = fieldOwner, at(own, time.Hour)
+			}), silent,
+		},
+		"our entry without a time": {
+			"nothing to compare with",
+			alone(func(own *metav1.ManagedFieldsEntry) { own.Time = nil }), asked,
+		},
+		"our entry gone": {
+			"somebody took our fields over",
+			alone(func(own *metav1.ManagedFieldsEntry) { own.Manager = "other" }), asked,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap())
+			e := ensure.New(s.cached(tc.show), s, fieldOwner)
+
+			result := mustEnsure(t, e, configMap())
+			require.Equal(t, ensure.Unchanged, result.Operation)
+			require.Empty(t, cmp.Diff(tc.want, s.verbs()), tc.reason)
+			mustEnsure(t, e, configMap())
+			require.Empty(t, s.verbs(), "the answer is remembered")
+		})
+	}
+}
+
+func TestARestartSeesWhatWasUndoneMeanwhile(t *testing.T) {
+	cases := map[string]struct {
+		reason, edit string
+		cause        ensure.Cause
+	}{
+		"content":    {"live does not hold what desired says", `{"data":{"color":"red"}}`, ensure.Drifted},
+		"label":      {"labels are compared too", `{"metadata":{"labels":{"app":null}}}`, ensure.Drifted},
+		"the digest": {"it has to be put back", `{"metadata":{"annotations":{"` + digestKey + `":null}}}`, ensure.Drifted},
+		"another digest": {
+			"it says that something else was applied", `{"metadata":{"annotations":{"` + digestKey + `":"v1-0"}},"data":{"color":"red"}}`,
+			ensure.DesiredChanged,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap())
+			s.edit(t, configMap(), tc.edit)
+			e := newEnsurer(s)
+
+			result := mustEnsure(t, e, configMap())
+			require.Equal(t, ensure.Updated, result.Operation, tc.reason)
+			require.Equal(t, tc.cause, result.Cause)
+			s.take()
+			require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap()).Operation)
+			require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+		})
+	}
+}
+
+// A webhook that rewrites what we send is part of what the server confirmed.
+func TestAWebhooksRewritingIsNoDrift(t *testing.T) {
+	s := newServer()
+	s.admit = func(body map[string]any) {
+		template, _ := body["spec"].(map[string]any)["template"].(map[string]any)
+		containers, _ := template["spec"].(map[string]any)["containers"].([]any)
+		container, _ := containers[0].(map[string]any)
+		container["image"] = "mirror.local/" + container["image"].(string)
+		container["imagePullPolicy"] = "Always"
+	}
+	e := ensure.New(s.cached(faithful), s, fieldOwner)
+	require.Equal(t, "mirror.local/nginx:1.29", mustEnsure(t, e, deployment()).Live.Spec.Template.Spec.Containers[0].Image)
+	s.take()
+
+	for range 3 {
+		require.Equal(t, ensure.Unchanged, mustEnsure(t, e, deployment()).Operation)
+	}
+	require.Empty(t, s.verbs())
+
+	restarted := ensure.New(s.cached(faithful), s, fieldOwner)
+	for range 3 {
+		require.Equal(t, ensure.Unchanged, mustEnsure(t, restarted, deployment()).Operation)
+	}
+	require.Empty(t, cmp.Diff([]string{"apply"}, s.verbs()), "the server is asked once")
+
+	s.edit(t, deployment(), `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:1.29"}]}}}}`)
+	result := mustEnsure(t, restarted, deployment())
+	require.Equal(t, ensure.Updated, result.Operation, "what the server had confirmed is gone, though desired has this image")
+	require.Equal(t, ensure.Drifted, result.Cause)
+}
+
+func TestTwoEnsurersDoNotForgetEachOthersWork(t *testing.T) {
+	s := newServer()
+	first, second := newEnsurer(s), newEnsurer(s)
+	mustEnsure(t, first, configMap())
+	changed := configMap()
+	changed.Data["color"] = "red"
+	require.Equal(t, ensure.DesiredChanged, mustEnsure(t, second, changed).Cause)
+	require.Equal(t, ensure.DesiredChanged, mustEnsure(t, first, configMap()).Cause)
+	require.Equal(t, "blue", live(t, s, configMap()).Data["color"])
+}
+
+func TestAnObjectDeletedBySomebodyIsMadeAgain(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	first := mustEnsure(t, e, configMap()).Live
+	s.remove(t, configMap())
+
+	second := mustEnsure(t, e, configMap())
+	require.Equal(t, ensure.Created, second.Operation)
+	require.NotEqual(t, first.UID, second.Live.UID)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap()).Operation)
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	require.Equal(t, ensure.Drifted, mustEnsure(t, e, configMap()).Cause)
+}
