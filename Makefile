@@ -40,12 +40,12 @@ test: test-unit ## Test everything: the library, the examples, and both against 
 	cd test && go test -count=1 -p 1 -timeout 30m ./...
 
 .PHONY: lint
-lint: lint-code lint-tidy lint-generated ## Check style, import directions, go.mod files, and that generated files are fresh.
+lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 mends style.
 
 .PHONY: lint-code
 lint-code:
 	@set -e; for module in $(CODE_MODULES); do \
-		echo "golangci-lint $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...); \
+		echo "golangci-lint $$module"; (cd $$module && $(GOLANGCI_LINT) run $(if $(FIX),--fix) ./...); \
 	done
 
 .PHONY: lint-tidy

@@ -20,6 +20,9 @@ import (
 // secret is what a server's message quotes and no text of ours may repeat.
 const secret = "hunter2"
 
+// misfit begins the message about a body that does not fit the schema.
+const misfit = "failed to create typed patch object (default/settings; /v1, Kind=ConfigMap): "
+
 // status is an answer whose messages all quote the secret.
 func status(code int32, reason metav1.StatusReason, causes ...metav1.StatusCause) *apierrors.StatusError {
 	return quoting("the object {password: "+secret+"} was refused", code, reason, causes...)
@@ -57,7 +60,8 @@ func answerCases() map[string]answerCase {
 			status(422, metav1.StatusReasonInvalid,
 				cause(metav1.CauseTypeFieldValueInvalid, "spec.replicas"), cause(metav1.CauseTypeFieldValueRequired, "spec.selector"),
 				cause(metav1.CauseTypeFieldValueInvalid, "spec.replicas")),
-			ensure.ErrInvalid, "Invalid", []string{"spec.replicas", "spec.selector"},
+			ensure.ErrInvalid, "Invalid",
+			[]string{"spec.replicas", "spec.selector"},
 			"Invalid: spec.replicas (FieldValueInvalid), spec.selector (FieldValueRequired)",
 		},
 		"422 without causes": {
@@ -74,23 +78,32 @@ func answerCases() map[string]answerCase {
 		},
 		"500 of a body that does not fit the schema": {
 			"the server calls it its own failure",
-			quoting("failed to create typed patch object (default/settings; /v1, Kind=ConfigMap): errors:\n"+
-				"  .spec.colour: field not declared in schema\n  .data.x: expected string, got &value.valueUnstructured{Value:\""+secret+"\"}\n"+
+			quoting(misfit+"errors:\n"+
+				"  .spec.colour: field not declared in schema\n"+
+				"  .data.x: expected string, got &value.valueUnstructured{Value:\""+secret+"\"}\n"+
 				"  .spec.list[name=\""+secret+"\"].x: field not declared in schema", 500, ""),
-			ensure.ErrInvalid, "Invalid", []string{"spec.colour"}, "Invalid: spec.colour (not in the schema)",
+			ensure.ErrInvalid, "Invalid",
+			[]string{"spec.colour"},
+			"Invalid: spec.colour (not in the schema)",
 		},
 		"500 of one unknown field": {
 			"the path stands behind the object",
-			quoting("failed to create typed patch object (default/settings; /v1, Kind=ConfigMap): .spec.colour: field not declared in schema", 500, ""),
-			ensure.ErrInvalid, "Invalid", []string{"spec.colour"}, "Invalid: spec.colour (not in the schema)",
+			quoting(misfit+".spec.colour: field not declared in schema", 500, ""),
+			ensure.ErrInvalid, "Invalid",
+			[]string{"spec.colour"},
+			"Invalid: spec.colour (not in the schema)",
 		},
 		"500 of a wrong type": {
 			"the message quotes the value",
-			quoting("failed to create typed patch object (default/settings; /v1, Kind=ConfigMap): .data.x: expected string, got "+secret, 500, ""),
+			quoting(misfit+".data.x: expected string, got "+secret, 500, ""),
 			ensure.ErrInvalid, "Invalid", nil, "Invalid: the server named no field",
 		},
 		"500 of another kind": {
 			"etcd is away", status(500, metav1.StatusReasonInternalError),
+			ensure.ErrAPI, "InternalError", nil, "InternalError",
+		},
+		"500 that only begins alike": {
+			"it has a reason, so it is another failure", quoting(misfit+secret, 500, metav1.StatusReasonInternalError),
 			ensure.ErrAPI, "InternalError", nil, "InternalError",
 		},
 		"500 without a reason": {
@@ -99,7 +112,9 @@ func answerCases() map[string]answerCase {
 		"namespace terminating": {
 			"it is made again in the namespace's successor",
 			status(403, metav1.StatusReasonForbidden, cause("NamespaceTerminating", "metadata.namespace")),
-			ensure.ErrTerminating, "Terminating", []string{"metadata.namespace"}, "Terminating: its namespace is being deleted",
+			ensure.ErrTerminating, "Terminating",
+			[]string{"metadata.namespace"},
+			"Terminating: its namespace is being deleted",
 		},
 		"403": {
 			"a missing right", status(403, metav1.StatusReasonForbidden), ensure.ErrAPI, "Forbidden", nil, "Forbidden",

@@ -69,8 +69,7 @@ func (c *child) send(ctx context.Context, operation string, uid types.UID, versi
 
 // unfit reports a desired object that no apply could carry.
 func (c *child) unfit(err error) *Error {
-	var duplicate *canon.DuplicateError
-	if errors.As(err, &duplicate) {
+	if duplicate, ok := errors.AsType[*canon.DuplicateError](err); ok {
 		return c.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
 	}
 	refusal := c.refuse("", "cannot be encoded: "+err.Error())

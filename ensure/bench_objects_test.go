@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 )
 
 // fullDeployment is what operators of grown-up applications ask for.
@@ -18,7 +17,7 @@ func fullDeployment() *appsv1.Deployment {
 	}
 	desired := deployment()
 	desired.Labels = maps.Clone(labels)
-	desired.Spec.Replicas = ptr.To[int32](3)
+	desired.Spec.Replicas = new(int32(3))
 	desired.Spec.Selector.MatchLabels = maps.Clone(labels)
 	desired.Spec.Template.Labels = maps.Clone(labels)
 	desired.Spec.Template.Annotations = map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"}
@@ -27,10 +26,10 @@ func fullDeployment() *appsv1.Deployment {
 	pod.Affinity = fullAffinity(labels)
 	pod.Volumes = []corev1.Volume{
 		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, DefaultMode: ptr.To[int32](0o644),
+			LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, DefaultMode: new(int32(0o644)),
 		}}},
 		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: "tls", DefaultMode: ptr.To[int32](0o600),
+			SecretName: "tls", DefaultMode: new(int32(0o600)),
 		}}},
 		{Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	}
@@ -40,9 +39,9 @@ func fullDeployment() *appsv1.Deployment {
 
 func fullContainer(name string, port int32) corev1.Container {
 	probe := func(path string) *corev1.Probe {
+		get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(name), Scheme: corev1.URISchemeHTTP}
 		return &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(name), Scheme: corev1.URISchemeHTTP}},
-			PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 6,
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: get}, PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 6,
 		}
 	}
 	return corev1.Container{
@@ -53,20 +52,23 @@ func fullContainer(name string, port int32) corev1.Container {
 			{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "database"}, Key: "password",
 			}}},
-			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
+			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+				APIVersion: "v1", FieldPath: "metadata.name",
+			}}},
 		},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("128Mi")},
 			Limits:   corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("256Mi")},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "config", MountPath: "/etc/shop", ReadOnly: true}, {Name: "tls", MountPath: "/tls", ReadOnly: true},
+			{Name: "config", MountPath: "/etc/shop", ReadOnly: true},
+			{Name: "tls", MountPath: "/tls", ReadOnly: true},
 			{Name: "cache", MountPath: "/var/cache"},
 		},
 		LivenessProbe:  probe("/healthz"),
 		ReadinessProbe: probe("/readyz"),
 		SecurityContext: &corev1.SecurityContext{
-			RunAsNonRoot: ptr.To(true), AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+			RunAsNonRoot: new(true), AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}
@@ -88,19 +90,19 @@ func fullAffinity(labels map[string]string) *corev1.Affinity {
 func withDeploymentDefaults(desired *appsv1.Deployment) *appsv1.Deployment {
 	spec := &desired.Spec
 	if spec.Replicas == nil {
-		spec.Replicas = ptr.To[int32](1)
+		spec.Replicas = new(int32(1))
 	}
 	spec.Strategy = appsv1.DeploymentStrategy{
 		Type: appsv1.RollingUpdateDeploymentStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateDeployment{
-			MaxUnavailable: ptr.To(intstr.FromString("25%")), MaxSurge: ptr.To(intstr.FromString("25%")),
+			MaxUnavailable: new(intstr.FromString("25%")), MaxSurge: new(intstr.FromString("25%")),
 		},
 	}
-	spec.RevisionHistoryLimit = ptr.To[int32](10)
-	spec.ProgressDeadlineSeconds = ptr.To[int32](600)
+	spec.RevisionHistoryLimit = new(int32(10))
+	spec.ProgressDeadlineSeconds = new(int32(600))
 	pod := &spec.Template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyAlways
-	pod.TerminationGracePeriodSeconds = ptr.To[int64](30)
+	pod.TerminationGracePeriodSeconds = new(int64(30))
 	pod.DNSPolicy = corev1.DNSClusterFirst
 	pod.DeprecatedServiceAccount = pod.ServiceAccountName
 	pod.SecurityContext = &corev1.PodSecurityContext{}
@@ -126,8 +128,8 @@ func withServiceDefaults(desired *corev1.Service) *corev1.Service {
 	spec.Type = corev1.ServiceTypeClusterIP
 	spec.SessionAffinity = corev1.ServiceAffinityNone
 	spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-	spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
-	spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+	spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
+	spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
 	for i := range spec.Ports {
 		spec.Ports[i].Protocol = corev1.ProtocolTCP
 		spec.Ports[i].TargetPort = intstr.FromInt32(spec.Ports[i].Port)

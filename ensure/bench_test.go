@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -130,11 +129,12 @@ func (bc benchCase) live() client.Object {
 	obj.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{
 			Manager: fieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-			Time: ptr.To(metav1.NewTime(time.Unix(2e9, 0))), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:app":{}}}}`),
+			Time: new(metav1.NewTime(time.Unix(2e9, 0))), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:app":{}}}}`),
 		},
 		{
 			Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", APIVersion: "v1",
-			FieldsType: "FieldsV1", Time: ptr.To(metav1.NewTime(time.Unix(2e9, 0))), FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:replicas":{}}}`),
+			FieldsType: "FieldsV1", Time: new(metav1.NewTime(time.Unix(2e9, 0))),
+			FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:replicas":{}}}`),
 		},
 	})
 	return obj

@@ -24,7 +24,8 @@ func desiredObjects() map[string]client.Object {
 		"typed without maps": &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "settings"}, BinaryData: map[string][]byte{"a": {1}},
 		},
-		"custom": with(childShop(), func(o *Shop) { o.Namespace = "" }),
+		"custom":      with(childShop(), func(o *Shop) { o.Namespace = "" }),
+		"common base": with(kiosk(), func(o *Kiosk) { o.Namespace = "" }),
 		"unstructured": with(unstructuredConfigMap(), func(o *unstructured.Unstructured) {
 			o.SetNamespace("")
 			o.SetOwnerReferences(owners)
@@ -123,8 +124,6 @@ func TestEnsurerIsSafeForConcurrentUse(t *testing.T) {
 	require.Len(t, list.Items, 8)
 }
 
-// FAILS: WithLabels keeps the map.
-//
 // Settings are the caller's too: a map given once may be changed later.
 func TestWithLabelsIsAsGiven(t *testing.T) {
 	labels := map[string]string{"team": "shops"}

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -50,6 +51,18 @@ func (c *child) refuse(path, detail string) *Error {
 	return c.error(ErrRefused, "ensure", path+" "+detail, path)
 }
 
+// unknownKind tells what only code can mend from a server that could not be asked.
+func (c *child) unknownKind(what string, err error) *Error {
+	unknown, ok := errors.AsType[*noKindError](err)
+	if !ok {
+		return c.requestError("ensure", err)
+	}
+	refusal := c.refuse("", what+" has no kind: "+describe(unknown.error)+
+		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
+	refusal.cause = unknown.error
+	return refusal
+}
+
 // newChild checks what the caller gave and stamps a copy of desired.
 func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error) {
 	c := &child{Ensurer: e}
@@ -72,7 +85,7 @@ func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error)
 	kind, err := e.kindOf(desired)
 	c.kind = kind
 	if err != nil {
-		return nil, c.requestError("ensure", err)
+		return nil, c.unknownKind("it", err)
 	}
 	if err := c.checkDesired(desired); err != nil {
 		return nil, err
@@ -176,15 +189,15 @@ func (c *child) stamp(desired client.Object) error {
 func (c *child) stampOwner() error {
 	owner, err := c.kindOf(c.owner)
 	if err != nil {
-		return c.requestError("ensure", err)
+		return c.unknownKind("the owner given to ensure.ControlledBy", err)
 	}
 	controller := metav1.OwnerReference{
 		APIVersion:         owner.gvk.GroupVersion().String(),
 		Kind:               owner.gvk.Kind,
 		Name:               c.owner.GetName(),
 		UID:                c.owner.GetUID(),
-		Controller:         ptr.To(true),
-		BlockOwnerDeletion: ptr.To(true),
+		Controller:         new(true),
+		BlockOwnerDeletion: new(true),
 	}
 	refs := []metav1.OwnerReference{controller}
 	for _, ref := range c.desired.GetOwnerReferences() {

@@ -20,7 +20,7 @@ import (
 // The classes of errors, for errors.Is. Every error of this package is an *Error of
 // exactly one of them.
 var (
-	// ErrRefused: desired, an option or a setting is unusable; nothing was sent.
+	// ErrRefused: desired, an option or a setting is unusable; nothing was written.
 	ErrRefused = errors.New("refused")
 	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, so
 	// nothing is made for it any more.
@@ -211,6 +211,8 @@ func describe(err error) string {
 	switch {
 	case meta.IsNoMatchError(err), runtime.IsNotRegisteredError(err):
 		return err.Error()
+	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
+		return "apiVersion or kind is not set"
 	case errors.As(err, &urlErr):
 		return urlErr.Err.Error()
 	case errors.As(err, &netErr):

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -29,7 +28,7 @@ func webDeployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](2),
+			Replicas: new(int32(2)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -104,13 +103,13 @@ func ExampleControlledBy() {
 	ref := result.Live.OwnerReferences[0]
 	fmt.Println(result.Live.Namespace, ref.Kind, ref.Name, ref.UID, *ref.Controller, err)
 
-	desired.Namespace = "elsewhere"
+	desired.Namespace = "elsewhere" // owner references do not cross namespaces
 	_, err = ensure.Object(context.Background(), e, desired, ensure.ControlledBy(owner))
-	fmt.Println(err)
+	fmt.Println(errors.Is(err, ensure.ErrRefused))
 
 	// Output:
 	// shop Service web 1c8e true <nil>
-	// cannot ensure ConfigMap "elsewhere/greeting": Refused: metadata.namespace differs from the owner's, "shop": owner references do not cross namespaces
+	// true
 }
 
 // What exists and is not ours stays as it is, unless it is to be adopted.
@@ -217,16 +216,18 @@ func ExampleRetry() {
 }
 
 func ExampleReason() {
-	c := fake.NewFakeClient(greeting()) // somebody else's
-	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), greeting())
+	c := fake.NewFakeClient()
+	desired := greeting()
+	desired.Name = ""
+	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), desired)
 
 	condition := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: ensure.Reason(err), Message: err.Error()}
 	fmt.Println(condition.Reason)
 	fmt.Println(condition.Message)
 
 	// Output:
-	// Foreign
-	// cannot ensure ConfigMap "default/greeting": Foreign: it exists and nothing shows that it was made by web-operator: delete or rename it, or take it over with ensure.Adopt
+	// Refused
+	// cannot ensure ConfigMap "default/": Refused: metadata.name is required
 }
 
 func ExampleError() {
@@ -235,8 +236,7 @@ func ExampleError() {
 	desired.ResourceVersion = "1" // a copy of a live object
 	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), desired)
 
-	var failed *ensure.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*ensure.Error](err); ok {
 		fmt.Println(failed.Operation, failed.Kind.Kind, failed.Key, failed.Reason, failed.Paths)
 	}
 

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -56,10 +55,35 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 	return &out
 }
 
+// Kiosk is a custom kind whose metadata is not embedded in the struct itself.
+type Kiosk struct {
+	Base
+
+	Spec ShopSpec `json:"spec,omitempty"`
+}
+
+// Base is what the kinds of one group have in common.
+type Base struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+}
+
+func (k *Kiosk) DeepCopyObject() runtime.Object {
+	out := *k
+	k.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+func kiosk() *Kiosk {
+	k := &Kiosk{Spec: ShopSpec{Size: 1}}
+	k.Namespace, k.Name, k.Labels = "default", "kiosk", map[string]string{"app": "shop"}
+	return k
+}
+
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(scheme) // fails for no client-go scheme
-	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Shop{})
+	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Shop{}, &Kiosk{})
 	return scheme
 }
 
@@ -73,7 +97,7 @@ func shop() *Shop {
 func shopRef() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: "example.com/v1", Kind: "Shop", Name: "shop", UID: "uid-of-shop",
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
 }
 

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 
@@ -53,7 +54,7 @@ func (e *Ensurer) discover(obj client.Object) (kind, error) {
 	k := kind{status: -1}
 	var err error
 	if k.gvk, err = e.client.GroupVersionKindFor(obj); err != nil {
-		return k, err
+		return k, &noKindError{err}
 	}
 	if k.scope, err = e.scopeOf(obj); err != nil {
 		return k, err
@@ -89,6 +90,9 @@ func (e *Ensurer) scopeOf(obj client.Object) (scope, error) {
 	return clusterScoped, nil
 }
 
+// noKindError says that an object cannot be told what it is.
+type noKindError struct{ error }
+
 // isDynamic reports whether the kind is in the object and not in its Go type.
 func isDynamic(obj client.Object) bool {
 	switch obj.(type) {
@@ -100,10 +104,7 @@ func isDynamic(obj client.Object) bool {
 
 // empty returns a new object to read into.
 func (k kind) empty(like client.Object) client.Object {
-	fresh, ok := reflect.New(reflect.TypeOf(like).Elem()).Interface().(client.Object)
-	if !ok { // cannot be: like is a client.Object of the same type
-		return nil
-	}
+	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(like).Elem())) // of like's own type
 	if isDynamic(like) {
 		fresh.GetObjectKind().SetGroupVersionKind(k.gvk)
 	}
@@ -122,22 +123,18 @@ func (k kind) copyForStamping(obj client.Object) client.Object {
 	}
 	value := reflect.New(k.goType)
 	value.Elem().Set(reflect.ValueOf(obj).Elem())
-	shallow, _ := value.Interface().(client.Object)
+	shallow, _ := reflect.TypeAssert[client.Object](value)
 	return shallow
 }
 
 func shareContent(k kind, obj client.Object, u runtime.Unstructured) client.Object {
 	content := u.UnstructuredContent()
-	shallow := make(map[string]any, len(content))
-	for member, value := range content {
-		shallow[member] = value
+	shallow := maps.Clone(content)
+	if shallow == nil {
+		shallow = map[string]any{}
 	}
 	if metadata, ok := content["metadata"].(map[string]any); ok {
-		own := make(map[string]any, len(metadata))
-		for member, value := range metadata {
-			own[member] = value
-		}
-		shallow["metadata"] = own
+		shallow["metadata"] = maps.Clone(metadata)
 	}
 	out := k.empty(obj)
 	if target, ok := out.(runtime.Unstructured); ok {

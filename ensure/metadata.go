@@ -17,22 +17,22 @@ func unreadableMetadata(obj client.Object) (path, problem string) {
 	if !ok {
 		return "", ""
 	}
-	for member, wanted := range metadataShapes {
-		if value := metadata[member]; value != nil && !wanted.fits(value) {
-			return "metadata." + member, "is not " + wanted.name
+	for _, wanted := range metadataShapes {
+		if value := metadata[wanted.member]; value != nil && !wanted.fits(value) {
+			return "metadata." + wanted.member, "is not " + wanted.name
 		}
 	}
 	return "", ""
 }
 
-var metadataShapes = map[string]struct {
-	name string
-	fits func(any) bool
+var metadataShapes = []struct {
+	member, name string
+	fits         func(any) bool
 }{
-	"labels":          {"a map of strings", isMapOf[string]},
-	"annotations":     {"a map of strings", isMapOf[string]},
-	"finalizers":      {"a list of strings", isListOf[string]},
-	"ownerReferences": {"a list of objects", isListOf[map[string]any]},
+	{"annotations", "a map of strings", isMapOf[string]},
+	{"finalizers", "a list of strings", isListOf[string]},
+	{"labels", "a map of strings", isMapOf[string]},
+	{"ownerReferences", "a list of objects", isListOf[map[string]any]},
 }
 
 func isMapOf[T any](value any) bool {

@@ -1,6 +1,7 @@
 package ensure_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -26,14 +29,16 @@ func TestCreateThatMeetsAnObject(t *testing.T) {
 	}{
 		"ours, as desired": {
 			"the cache is behind", func(t *testing.T, s *apiServer) { t.Helper(); created(t, s, configMap()) },
-			nil, ensure.Unchanged, []string{"create", "get"},
+			nil, ensure.Unchanged,
+			[]string{"create", "get"},
 		},
 		"ours, of an older desired state": {
 			"the copy from the server is as good as a read", func(t *testing.T, s *apiServer) {
 				t.Helper()
 				created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Data["color"] = "red" }))
 			},
-			nil, ensure.Updated, []string{"create", "get", "apply"},
+			nil, ensure.Updated,
+			[]string{"create", "get", "apply"},
 		},
 		"foreign": {
 			"somebody else was first", func(t *testing.T, s *apiServer) {
@@ -41,7 +46,8 @@ func TestCreateThatMeetsAnObject(t *testing.T) {
 				_, err := ensure.Object(t.Context(), ensure.New(s, s, "stranger"), configMap())
 				require.NoError(t, err)
 			},
-			ensure.ErrForeign, "", []string{"create", "get"},
+			ensure.ErrForeign, "",
+			[]string{"create", "get"},
 		},
 		"going": {
 			"the old one is not gone yet", func(t *testing.T, s *apiServer) {
@@ -50,7 +56,8 @@ func TestCreateThatMeetsAnObject(t *testing.T) {
 				s.edit(t, configMap(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
 				s.remove(t, configMap())
 			},
-			ensure.ErrTerminating, "", []string{"create", "get"},
+			ensure.ErrTerminating, "",
+			[]string{"create", "get"},
 		},
 	}
 	for name, tc := range cases {
@@ -181,11 +188,10 @@ func TestWhatOthersWriteMeanwhileIsNotOurDoing(t *testing.T) {
 	}
 }
 
-// FAILS for labels: the path of the first label is metadata.labels, without a key.
 func TestTheFirstLabelThatOthersWriteMeanwhileIsNotOurDoing(t *testing.T) {
 	for _, member := range []string{"labels", "annotations"} {
 		t.Run(member, func(t *testing.T) {
-			bare := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"a": "b"}}
+			bare := with(configMap(), func(o *corev1.ConfigMap) { o.Labels, o.Annotations = nil, nil })
 			s := newServer()
 			e := newEnsurer(s)
 			mustEnsure(t, e, bare)
@@ -206,4 +212,68 @@ func editBeforeApply(t *testing.T, s *apiServer, edit string) func(string) {
 			s.edit(t, configMap(), edit)
 		}
 	}
+}
+
+// What we drop is our doing, what others drop beside us is not.
+func TestRemovedAnnotationsAreOursIfWeHadAppliedThem(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		show   view
+		want   []string
+	}{
+		"owned": {
+			"our entry tells", faithful,
+			[]string{"metadata.annotations[dropped]", digestPath},
+		},
+		"unreadable entry": {
+			"what cannot be read tells nothing", func(live client.Object) client.Object {
+				entries := live.GetManagedFields()
+				entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":`)
+				live.SetManagedFields(entries)
+				return live
+			},
+			[]string{digestPath},
+		},
+		"no entries": {
+			"rather one too many", withoutManagedFields,
+			[]string{"metadata.annotations[dropped]", digestPath, "metadata.annotations[theirs]"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Annotations["dropped"] = "x" }))
+			s.edit(t, configMap(), `{"metadata":{"annotations":{"theirs":"x"}}}`)
+			s.before = editBeforeApply(t, s, `{"metadata":{"annotations":{"theirs":null}}}`)
+			result := mustEnsure(t, ensure.New(s.cached(tc.show), s, fieldOwner), configMap())
+			require.Equal(t, tc.want, paths(result.Changes), tc.reason)
+		})
+	}
+}
+
+// Two passes may end in another order than the server answered them.
+func TestAnAnswerThatComesLateIsNotRemembered(t *testing.T) {
+	s := newServer()
+	var e *ensure.Ensurer
+	red := with(configMap(), func(o *corev1.ConfigMap) { o.Data["color"] = "red" })
+	late := false
+	slow := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			err := c.Patch(ctx, obj, patch, opts...)
+			if !late {
+				late = true
+				// Answered, and remembered, before the answer to blue arrives.
+				if _, err := ensure.Object(ctx, e, red); err != nil {
+					return err
+				}
+			}
+			return err
+		},
+	})
+	e = ensure.New(slow, s, fieldOwner)
+	require.Equal(t, "blue", mustEnsure(t, e, configMap()).Live.Data["color"])
+	s.take()
+
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, red).Operation)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
 }

@@ -48,7 +48,7 @@ func (c *child) mayAdopt(live client.Object) bool {
 // foreign says whose the object is and what to do.
 func (c *child) foreign(live client.Object) error {
 	controller, wanted := metav1.GetControllerOfNoCopy(live), metav1.GetControllerOfNoCopy(c.desired)
-	detail := ""
+	var detail string
 	switch {
 	case controller == nil:
 		detail = "it exists and nothing shows that it was made by " + c.fieldOwner +

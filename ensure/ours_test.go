@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -25,7 +24,7 @@ func found(change func(*corev1.ConfigMap)) *corev1.ConfigMap {
 func entry(manager string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1",
-		Time:     ptr.To(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))),
+		Time:     new(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))),
 		FieldsV1: metav1.NewFieldsV1(`{"f:data":{".":{},"f:color":{}}}`),
 	}
 }
@@ -41,31 +40,36 @@ func TestObjectWritesWhatIsOurs(t *testing.T) {
 		"controlled by our owner": {
 			"its UID is evidence enough",
 			func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{shopRef()} },
-			withoutManagedFields, shop(), []string{"apply"},
+			withoutManagedFields, shop(),
+			[]string{"apply"},
 		},
 		"carries our digest": {
 			"nobody else has the key",
 			func(o *corev1.ConfigMap) { o.Annotations = map[string]string{digestKey: "v1-old"} },
-			withoutManagedFields, shop(), []string{"apply"},
+			withoutManagedFields, shop(),
+			[]string{"apply"},
 		},
 		"carries our digest, no owner wanted": {
 			"nobody else has the key",
 			func(o *corev1.ConfigMap) { o.Annotations = map[string]string{digestKey: "v1-old"} },
-			withoutManagedFields, nil, []string{"apply"},
+			withoutManagedFields, nil,
+			[]string{"apply"},
 		},
 		"applied by us": {
 			"the server noted it",
 			func(o *corev1.ConfigMap) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry(fieldOwner, metav1.ManagedFieldsOperationApply)}
 			},
-			faithful, shop(), []string{"apply"},
+			faithful, shop(),
+			[]string{"apply"},
 		},
 		"applied by us, cache strips": {
 			"the server is asked what the cache does not show",
 			func(o *corev1.ConfigMap) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry(fieldOwner, metav1.ManagedFieldsOperationApply)}
 			},
-			withoutManagedFields, shop(), []string{"get", "apply"},
+			withoutManagedFields, shop(),
+			[]string{"get", "apply"},
 		},
 	}
 	for name, tc := range cases {
@@ -85,7 +89,7 @@ func TestObjectWritesWhatIsOurs(t *testing.T) {
 }
 
 func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
-	other := metav1.OwnerReference{APIVersion: "v1", Kind: "Boss", Name: "boss", UID: "uid-of-boss", Controller: ptr.To(true)}
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "Boss", Name: "boss", UID: "uid-of-boss", Controller: new(true)}
 	previous := shopRef()
 	previous.UID = "uid-of-previous-shop"
 	owned := []ensure.Option{ensure.ControlledBy(shop())}
@@ -121,11 +125,13 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 			"each has a key of its own", func(o *corev1.ConfigMap) {
 				o.Annotations = map[string]string{"spec-hash.trueup-go.github.io/other": "v1-x"}
 			},
-			withoutManagedFields, owned, "ensure.Adopt", []string{"get"},
+			withoutManagedFields, owned, "ensure.Adopt",
+			[]string{"get"},
 		},
 		"no managed fields even on the server": {
 			"asked, the server knows no more", func(*corev1.ConfigMap) {},
-			withoutManagedFields, nil, "ensure.Adopt", []string{"get"},
+			withoutManagedFields, nil, "ensure.Adopt",
+			[]string{"get"},
 		},
 		"owned, but not controlled, by our owner": {
 			"any writer may add such an owner", func(o *corev1.ConfigMap) {
@@ -159,7 +165,9 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 		},
 		"controlled by another, adopt": {
 			"a second controller would be refused", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
-			faithful, []ensure.Option{ensure.ControlledBy(shop()), ensure.Adopt()}, `it is controlled by Boss "boss"`, nil,
+			faithful,
+			[]ensure.Option{ensure.ControlledBy(shop()), ensure.Adopt()},
+			`it is controlled by Boss "boss"`, nil,
 		},
 	}
 	for name, tc := range cases {
@@ -220,9 +228,8 @@ func TestAdoptTakesAnUncontrolledObject(t *testing.T) {
 		"adopted once, it is ours without Adopt")
 }
 
-// FAILS in its last line: every later write is called Adopted too.
 func TestAdoptWithoutControlledByLeavesOwnersAlone(t *testing.T) {
-	boss := metav1.OwnerReference{APIVersion: "v1", Kind: "Boss", Name: "boss", UID: "uid-of-boss", Controller: ptr.To(true)}
+	boss := metav1.OwnerReference{APIVersion: "v1", Kind: "Boss", Name: "boss", UID: "uid-of-boss", Controller: new(true)}
 	s := newServer(found(func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{boss} }))
 	e := newEnsurer(s)
 	result := mustEnsure(t, e, configMap(), ensure.Adopt())

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -18,18 +17,18 @@ import (
 
 func TestChangesShowNumbersAndBooleansOnly(t *testing.T) {
 	before := with(deployment(), func(o *appsv1.Deployment) {
-		o.Spec.Replicas = ptr.To[int32](2)
+		o.Spec.Replicas = new(int32(2))
 		o.Spec.Paused = true
 		o.Annotations = map[string]string{"password": secret}
 		o.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: secret}, {Name: "PIN", Value: "1234"}}
 		o.Spec.Template.Spec.Containers[0].Args = []string{secret}
 	})
 	after := with(deployment(), func(o *appsv1.Deployment) {
-		o.Spec.Replicas = ptr.To[int32](3)
+		o.Spec.Replicas = new(int32(3))
 		o.Annotations = map[string]string{"password": secret + "3"}
 		o.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: secret + "3"}, {Name: "PIN", Value: "4321"}}
 		o.Spec.Template.Spec.Containers[0].Args = []string{secret + "3"}
-		o.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](7)
+		o.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(7))
 	})
 	s := newServer()
 	created(t, s, before)
@@ -94,7 +93,7 @@ func TestChangeReadsAsASentence(t *testing.T) {
 func TestDriftShowsWhatWasUndone(t *testing.T) {
 	s := newServer()
 	e := newEnsurer(s)
-	desired := with(deployment(), func(o *appsv1.Deployment) { o.Spec.Replicas = ptr.To[int32](2) })
+	desired := with(deployment(), func(o *appsv1.Deployment) { o.Spec.Replicas = new(int32(2)) })
 	mustEnsure(t, e, desired)
 	s.edit(t, desired, `{"spec":{"replicas":5}}`)
 	result := mustEnsure(t, e, desired)

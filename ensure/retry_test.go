@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -42,8 +41,11 @@ func answered(t *testing.T, answers ...error) error {
 
 func TestRetryAndReason(t *testing.T) {
 	goingOwner := shop()
-	goingOwner.DeletionTimestamp = ptr.To(metav1.Now())
+	goingOwner.DeletionTimestamp = new(metav1.Now())
+	namespaceGoing := status(403, "Forbidden", cause("NamespaceTerminating", ""))
+	invalid := status(422, metav1.StatusReasonInvalid)
 	stranger := newServer(found(func(*corev1.ConfigMap) {}))
+	owned := errorOf(t, newServer(), configMap(), ensure.ControlledBy(goingOwner))
 	cases := map[string]struct {
 		why    string
 		err    error
@@ -51,10 +53,10 @@ func TestRetryAndReason(t *testing.T) {
 		reason string
 	}{
 		"conflict":       {"the other writer is done soon", answered(t, conflict(), conflict()), conflictDelay, "Conflict"},
-		"going":          {"deletion takes its time", answered(t, status(403, "Forbidden", cause("NamespaceTerminating", ""))), goingDelay, "Terminating"},
-		"owner going":    {"so does the owner's", errorOf(t, newServer(), configMap(), ensure.ControlledBy(goingOwner)), goingDelay, "OwnerTerminating"},
+		"going":          {"deletion takes its time", answered(t, namespaceGoing), goingDelay, "Terminating"},
+		"owner going":    {"so does the owner's", owned, goingDelay, "OwnerTerminating"},
 		"refused":        {"the code has to change", errorOf(t, newServer(), &corev1.ConfigMap{}), personDelay, "Refused"},
-		"invalid":        {"somebody has to change the input", answered(t, status(422, metav1.StatusReasonInvalid)), personDelay, "Invalid"},
+		"invalid":        {"somebody has to change the input", answered(t, invalid), personDelay, "Invalid"},
 		"foreign":        {"somebody has to decide", errorOf(t, stranger, configMap()), personDelay, "Foreign"},
 		"forbidden":      {"the rate limiter's", answered(t, status(403, metav1.StatusReasonForbidden)), 0, "Forbidden"},
 		"no connection":  {"the rate limiter's", answered(t, errors.New("no route")), 0, "Unavailable"},

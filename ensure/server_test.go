@@ -204,7 +204,7 @@ func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, o
 
 // commit does a write; the resourceVersion moves if it changed something.
 func (s *apiServer) commit(ctx context.Context, obj client.Object, write func() error) error {
-	previous, _ := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	previous, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(obj).Elem()))
 	previous.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	existed := s.fake.Get(ctx, client.ObjectKeyFromObject(obj), previous) == nil
 	before := previous.DeepCopyObject()
@@ -233,7 +233,7 @@ func sameContent(a, b runtime.Object) bool {
 			entries[j].Time = nil
 		}
 		plain.SetManagedFields(entries)
-		encoded[i], _ = json.Marshal(plain) //nolint:errchkjson // equal objects encode, or fail, alike
+		encoded[i], _ = json.Marshal(plain)
 	}
 	return bytes.Equal(encoded[0], encoded[1])
 }

@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"crypto/sha256"
+	stdhash "hash"
 	"strings"
 	"testing"
 
@@ -19,6 +20,10 @@ import (
 func TestNewIsJudgedByTheFirstCall(t *testing.T) {
 	s := newServer()
 	var noClient *wrapper
+	var noTime *clocktesting.FakePassiveClock
+	noStore := ensure.WithDigest(hash.Default(), nil)
+	empty := ensure.WithDigest(hash.Using(emptyHash), hash.Label("x"))
+	long := ensure.WithDigest(hash.Using(sha256.New), hash.Label("x"))
 	cases := map[string]struct {
 		reason  string
 		ensurer *ensure.Ensurer
@@ -32,12 +37,13 @@ func TestNewIsJudgedByTheFirstCall(t *testing.T) {
 		"64 characters":        {"no annotation name", ensure.New(s, s, strings.Repeat("x", 64)), "must be 1 to 63 characters"},
 		"space":                {"no annotation name", ensure.New(s, s, "shop operator"), "must be 1 to 63 characters"},
 		"hyphen at the end":    {"no annotation name", ensure.New(s, s, "shop-"), "must be 1 to 63 characters"},
-		"no store":             {"nowhere to put digests", newEnsurer(s, ensure.WithDigest(hash.Default(), nil)), "store given to ensure.WithDigest is nil"},
+		"no store":             {"nowhere to put digests", newEnsurer(s, noStore), "store given to ensure.WithDigest is nil"},
 		"no clock":             {"no time to go by", newEnsurer(s, ensure.WithClock(nil)), "clock given to ensure.WithClock is nil"},
-		"nil pointer clock":    {"no time to go by", newEnsurer(s, ensure.WithClock((*clocktesting.FakePassiveClock)(nil))), "clock given to ensure.WithClock is nil"},
+		"nil pointer clock":    {"no time to go by", newEnsurer(s, ensure.WithClock(noTime)), "clock given to ensure.WithClock is nil"},
 		"no memory":            {"0 would mean boundless", newEnsurer(s, ensure.WithMemory(0)), "needs at least 1 entry"},
 		"less than no memory":  {"a negative bound", newEnsurer(s, ensure.WithMemory(-1)), "needs at least 1 entry"},
-		"a label for a digest": {"too long for a label", newEnsurer(s, ensure.WithDigest(hash.Using(sha256.New), hash.Label("digest"))), "digest"},
+		"empty digests":        {"nothing could be told apart", newEnsurer(s, empty), "empty digests"},
+		"a label for a digest": {"too long for a label", newEnsurer(s, long), "digest"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,6 +54,13 @@ func TestNewIsJudgedByTheFirstCall(t *testing.T) {
 		})
 	}
 }
+
+// emptyHash is an algorithm whose digests are empty.
+func emptyHash() stdhash.Hash { return noSum{sha256.New()} }
+
+type noSum struct{ stdhash.Hash }
+
+func (noSum) Sum(b []byte) []byte { return b }
 
 type wrapper struct{ client.Client }
 

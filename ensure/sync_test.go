@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -32,31 +31,44 @@ func TestWhatOthersDoCostsAtMostOneRequest(t *testing.T) {
 		},
 		"foreign content": {
 			"whether it is ours only the server knows", `{"data":{"theirs":"x"}}`,
-			[]string{"apply"}, ensure.Unchanged, nil,
+			[]string{"apply"},
+			ensure.Unchanged, nil,
 		},
 		"our content edited": {
 			"put right", `{"data":{"color":"red"}}`,
-			[]string{"apply"}, ensure.Updated, []string{"data[color]"},
+			[]string{"apply"},
+			ensure.Updated,
+			[]string{"data[color]"},
 		},
 		"our content removed": {
 			"put right", `{"data":{"color":null}}`,
-			[]string{"apply"}, ensure.Updated, []string{"data[color]"},
+			[]string{"apply"},
+			ensure.Updated,
+			[]string{"data[color]"},
 		},
 		"our label edited": {
 			"put right", `{"metadata":{"labels":{"app":"x"}}}`,
-			[]string{"apply"}, ensure.Updated, []string{"metadata.labels[app]"},
+			[]string{"apply"},
+			ensure.Updated,
+			[]string{"metadata.labels[app]"},
 		},
 		"our annotation removed": {
 			"put right", `{"metadata":{"annotations":{"note":null}}}`,
-			[]string{"apply"}, ensure.Updated, []string{"metadata.annotations[note]"},
+			[]string{"apply"},
+			ensure.Updated,
+			[]string{"metadata.annotations[note]"},
 		},
 		"our owner removed": {
 			"put right", `{"metadata":{"ownerReferences":null}}`,
-			[]string{"apply"}, ensure.Updated, []string{"metadata.ownerReferences"},
+			[]string{"apply"},
+			ensure.Updated,
+			[]string{"metadata.ownerReferences"},
 		},
 		"foreign label beside drift": {
 			"only what we changed is told", `{"metadata":{"labels":{"theirs":"x"}},"data":{"color":"red"}}`,
-			[]string{"apply"}, ensure.Updated, []string{"data[color]"},
+			[]string{"apply"},
+			ensure.Updated,
+			[]string{"data[color]"},
 		},
 	}
 	for name, tc := range cases {
@@ -116,7 +128,7 @@ func TestAStatusWriteCostsNothing(t *testing.T) {
 // After a restart nothing is remembered, and managed fields tell whether anybody
 // may have added something inside an atomic part.
 func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
-	own := func(o client.Object) *metav1.ManagedFieldsEntry { return ptr.To(o.GetManagedFields()[0]) }
+	own := func(o client.Object) *metav1.ManagedFieldsEntry { return new(o.GetManagedFields()[0]) }
 	beside := func(change func(entry *metav1.ManagedFieldsEntry, own metav1.Time)) view {
 		return func(live client.Object) client.Object {
 			theirs := entry("kubectl", metav1.ManagedFieldsOperationUpdate)
@@ -133,7 +145,7 @@ func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
 			return live
 		}
 	}
-	at := func(own metav1.Time, d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(own.Add(d))) }
+	at := func(own metav1.Time, d time.Duration) *metav1.Time { return new(metav1.NewTime(own.Add(d))) }
 	asked, silent := []string{"apply"}, []string{}
 	cases := map[string]struct {
 		reason string
