@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// auditPolicy has the API server log every request when it arrives, before it
+// does anything about it: so a request is in the log before its sender can have
+// an answer. Requests of the control plane itself are left out.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [ResponseStarted, ResponseComplete, Panic]
+rules:
+- level: None
+  users: ["system:apiserver", "` + controllerManagerUser + `", "` + schedulerUser + `", "` + kwokUser + `"]
+- level: None
+  userGroups: ["system:serviceaccounts:kube-system"]
+- level: Metadata
+`
+
+// Request is one request, as the API server saw it.
+type Request struct {
+	// Verb is Kubernetes' name for what was asked: get, list, watch, create,
+	// update, patch, delete, deletecollection.
+	Verb string
+	// Group, Resource and Subresource say of what. They are empty in requests
+	// that are not about resources, such as discovery.
+	Group, Resource, Subresource string
+	// Namespace and Name say of which one, as far as the request's path does:
+	// a create has no name.
+	Namespace, Name string
+	// DryRun is true if nothing was to be stored. It is read from the query,
+	// where a delete seldom has it: that of client-go has it in its body,
+	// which is not seen.
+	DryRun bool
+	// UserAgent is what the client calls itself, User whom it acts as.
+	UserAgent, User string
+	// URI is the path and query.
+	URI string
+}
+
+// Mark is a moment in the life of a cluster, the beginning of what
+// [Cluster.Requests] reads. The zero Mark is the cluster's start.
+type Mark struct {
+	offset int64
+	err    error
+}
+
+// Mark is now: all requests answered so far come before it.
+func (c *Cluster) Mark() Mark {
+	info, err := os.Stat(c.auditLog())
+	if err != nil {
+		return Mark{err: err} // for Requests to return
+	}
+	return Mark{offset: info.Size()}
+}
+
+func (c *Cluster) auditLog() string {
+	return filepath.Join(c.Dir(), auditLogFile)
+}
+
+// Filter says which requests count.
+type Filter func(Request) bool
+
+// ByUserAgent selects the requests of clients whose rest.Config has this
+// UserAgent.
+func ByUserAgent(userAgent string) Filter {
+	return func(r Request) bool { return r.UserAgent == userAgent }
+}
+
+// ByUser selects the requests of a user.
+func ByUser(user string) Filter {
+	return func(r Request) bool { return r.User == user }
+}
+
+// Writes selects the requests that would change something, dry runs included.
+func Writes(r Request) bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
+}
+
+// Requests returns the requests that the API server has received since the
+// mark, in the order of their arrival, if all filters select them. Every
+// request whose answer its sender has, good or bad, is among them; there is
+// nothing to wait for. Each try counts, also one that the server turned away
+// and the client repeated by itself.
+//
+// The control plane's own requests are not recorded.
+func (c *Cluster) Requests(since Mark, filters ...Filter) ([]Request, error) {
+	if since.err != nil {
+		return nil, fmt.Errorf("cannot read the audit log: %w", since.err)
+	}
+	log, err := os.Open(c.auditLog())
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the audit log: %w", err)
+	}
+	defer func() { _ = log.Close() }() // it was only read
+	lines, err := linesFrom(log, since.offset)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the audit log: %w", err)
+	}
+	requests, err := parseAudit(lines, filters)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the audit log: %w", err)
+	}
+	return requests, nil
+}
+
+// linesFrom reads log from the first line that begins at offset or later. A line
+// that was being written when the offset was taken came before.
+func linesFrom(log io.ReadSeeker, offset int64) (*bufio.Reader, error) {
+	lines := bufio.NewReaderSize(log, 1<<16)
+	if offset == 0 {
+		return lines, nil
+	}
+	if _, err := log.Seek(offset-1, io.SeekStart); err != nil {
+		return nil, err
+	}
+	_, err := lines.ReadSlice('\n')
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = lines.ReadSlice('\n')
+	}
+	if errors.Is(err, io.EOF) { // it is being written still
+		err = nil
+	}
+	return lines, err
+}
+
+func parseAudit(lines *bufio.Reader, filters []Filter) ([]Request, error) {
+	var requests []Request
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return requests, nil // a line without an end is still being written
+		}
+		if err != nil {
+			return nil, err
+		}
+		request, err := parseAuditLine(line)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(filters, func(f Filter) bool { return !f(request) }) {
+			requests = append(requests, request)
+		}
+	}
+}
+
+// auditEvent holds what we need of an Event of audit.k8s.io/v1.
+type auditEvent struct {
+	Verb             string
+	RequestURI       string
+	UserAgent        string
+	User             struct{ Username string }
+	ImpersonatedUser struct{ Username string }
+	ObjectRef        struct {
+		APIGroup, Resource, Subresource, Namespace, Name string
+	}
+}
+
+func parseAuditLine(line []byte) (Request, error) {
+	var e auditEvent
+	if err := json.Unmarshal(line, &e); err != nil {
+		return Request{}, err
+	}
+	uri, err := url.ParseRequestURI(e.RequestURI)
+	if err != nil {
+		return Request{}, err
+	}
+	r := Request{
+		Verb:        e.Verb,
+		Group:       e.ObjectRef.APIGroup,
+		Resource:    e.ObjectRef.Resource,
+		Subresource: e.ObjectRef.Subresource,
+		Namespace:   e.ObjectRef.Namespace,
+		Name:        e.ObjectRef.Name,
+		DryRun:      uri.Query().Has("dryRun"),
+		UserAgent:   e.UserAgent,
+		User:        e.User.Username,
+		URI:         e.RequestURI,
+	}
+	if e.ImpersonatedUser.Username != "" {
+		r.User = e.ImpersonatedUser.Username
+	}
+	return r, nil
+}
+
+// String names the request's kind, for counting: "patch deployments", "update
+// deployments/status", "create services (dry run)", "get /api".
+func (r Request) String() string {
+	text := r.Verb + " " + r.Resource
+	if r.Resource == "" {
+		path, _, _ := strings.Cut(r.URI, "?")
+		text += path
+	}
+	if r.Subresource != "" {
+		text += "/" + r.Subresource
+	}
+	if r.DryRun {
+		text += " (dry run)"
+	}
+	return text
+}
+
+// Counts says how many requests there are of each kind, as String names it.
+// There is no entry for none.
+func Counts(requests []Request) map[string]int {
+	counts := map[string]int{}
+	for _, r := range requests {
+		counts[r.String()]++
+	}
+	return counts
+}

@@ -1,0 +1,49 @@
+// Command cmd starts and stops the user's local cluster.
+//
+//	go -C test run ./cluster/cmd build  # builds its programs, which takes minutes the first time
+//	go -C test run ./cluster/cmd up     # starts it and prints the path of its kubeconfig
+//	go -C test run ./cluster/cmd down   # stops it
+//
+// Nothing but that path goes to standard output.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+const usage = "usage: cluster build | up | down"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) != 1 {
+		return errors.New(usage)
+	}
+	switch args[0] {
+	case "build":
+		return cluster.Build(ctx)
+	case "up":
+		kubeconfig, err := cluster.Up(ctx)
+		if err == nil {
+			fmt.Println(kubeconfig)
+		}
+		return err
+	case "down":
+		return cluster.Down(ctx)
+	}
+	return errors.New(usage)
+}

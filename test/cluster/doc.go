@@ -1,0 +1,44 @@
+// Package cluster runs a real Kubernetes control plane for tests, without
+// containers: etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+// and kwok in place of the kubelets, as plain processes that listen on
+// 127.0.0.1 only. Starting one takes seconds, and any number can run side by
+// side.
+//
+//	var shared *cluster.Cluster
+//
+//	func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
+//
+//	func TestReconcile(t *testing.T) {
+//		config := shared.Config()
+//		config.UserAgent = "reconciler"
+//		namespace := shared.Namespace(t)
+//		…
+//		mark := shared.Mark()
+//		…
+//		requests, err := shared.Requests(mark, cluster.ByUserAgent("reconciler"))
+//		require.NoError(t, err)
+//		require.Equal(t, map[string]int{"patch deployments": 1}, cluster.Counts(requests))
+//	}
+//
+// # What it is
+//
+// Authorization is Node and RBAC; the admission plugins are the default ones
+// and OwnerReferencesPermissionEnforcement. All of kube-controller-manager's
+// controllers run. Pods that are scheduled become ready at once, those of a Job
+// succeed, and deleted ones go without a grace period; they run nothing and
+// never fail by themselves: see [Stages]. There is no storage provisioner and
+// no load balancer.
+//
+// # The programs
+//
+// They are built from source, from the Go module proxy, on first use, which
+// takes minutes: see the modules below tools/. They are kept in
+// ${XDG_CACHE_HOME:-~/.cache}/trueup and shared by all checkouts. If
+// KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there.
+//
+// # What it leaves behind
+//
+// Nothing. Each cluster has a supervisor, a small process that kills all
+// others and removes the cluster's folder when [Cluster.Stop] is called, or
+// when the process that called [Start] ends, however it ends.
+package cluster

@@ -1,0 +1,50 @@
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// CacheDir is the folder that everything is kept below.
+func CacheDir() (string, error) {
+	base := os.Getenv("XDG_CACHE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("cannot name the cache: %w", err)
+		}
+		base = filepath.Join(home, ".cache")
+	}
+	dir, err := filepath.Abs(filepath.Join(base, "trueup"))
+	if err != nil {
+		return "", fmt.Errorf("cannot name the cache: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("cannot create the cache: %w", err)
+	}
+	return dir, nil
+}
+
+// repository is the root of the checkout: the folder that holds tools/, above
+// the working directory (a test's is its package's folder) or, failing that,
+// above this source file.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("cannot name the working directory: %w", err)
+	}
+	_, file, _, _ := runtime.Caller(0)
+	for _, start := range []string{dir, filepath.Dir(file)} {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, kubernetesModule.dir, "go.mod")); err == nil {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("cannot find %s above %s: run inside the repository", kubernetesModule.dir, dir)
+}

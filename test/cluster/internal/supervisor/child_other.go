@@ -1,0 +1,11 @@
+//go:build !linux
+
+package supervisor
+
+import "syscall"
+
+// childAttributes put a process into a group of its own, which no Ctrl-C at a
+// terminal reaches.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

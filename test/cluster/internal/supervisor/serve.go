@@ -1,0 +1,205 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Serve is the supervisor: it creates dir (a fresh temporary folder if dir is
+// empty), makes it the working directory, does what the commands on in say and
+// reports on out. It returns when in has ended, or on SIGTERM, SIGINT or
+// SIGHUP, after all processes are gone and dir is removed.
+//
+// It must be called from the main goroutine, whose thread lives as long as the
+// process: that thread is the one whose end the kernel makes known to the
+// children.
+func Serve(dir string, in io.Reader, out io.Writer) (err error) {
+	runtime.LockOSThread()
+	// A dead client must not kill the supervisor by way of its output.
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+
+	dir, err = enter(dir)
+	if err != nil {
+		return err
+	}
+	pidFile, err := writePID()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(pidFile) // the end of the process is what unlocks it
+	s := &server{exits: make(chan Exit), running: map[string]*exec.Cmd{}, out: json.NewEncoder(out)}
+	defer func() {
+		s.killAll()
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	if s.log, err = openLog("supervisor"); err != nil {
+		return err
+	}
+	s.tell(event{Dir: dir})
+	s.loop(receive(in), signals)
+	return nil
+}
+
+// enter makes dir the working directory and returns its absolute path. The
+// processes inherit it, so that they may name files and sockets by short names.
+func enter(dir string) (string, error) {
+	var err error
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "trueup-cluster-")
+	} else {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot name the cluster's folder: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, LogDir), 0o700); err != nil {
+		return "", fmt.Errorf("cannot create the cluster's folder: %w", err)
+	}
+	if err := os.Chdir(dir); err != nil {
+		return "", fmt.Errorf("cannot enter the cluster's folder: %w", err)
+	}
+	return dir, nil
+}
+
+// writePID leaves the process id in the working directory, and locks the file.
+func writePID() (*os.File, error) {
+	file, err := os.Create(PIDFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the process id: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot lock the process id: %w", err), file.Close())
+	}
+	if _, err := fmt.Fprintln(file, os.Getpid()); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot write the process id: %w", err), file.Close())
+	}
+	return file, nil
+}
+
+// receive passes the commands on, and closes the channel at the end of in.
+func receive(in io.Reader) <-chan command {
+	commands := make(chan command)
+	go func() {
+		defer close(commands)
+		decoder := json.NewDecoder(in)
+		for {
+			var c command
+			if decoder.Decode(&c) != nil {
+				return
+			}
+			commands <- c
+		}
+	}()
+	return commands
+}
+
+type server struct {
+	exits   chan Exit
+	running map[string]*exec.Cmd
+	out     *json.Encoder
+	// log tells what the client is told, which may not listen any more.
+	log *os.File
+}
+
+func (s *server) loop(commands <-chan command, signals <-chan os.Signal) {
+	detached := false
+	for {
+		select {
+		case c, open := <-commands:
+			switch {
+			case !open && !detached:
+				return
+			case !open:
+				commands = nil
+			case c.Detach:
+				detached = true
+				s.tell(event{Detached: true})
+			case c.Start != nil:
+				s.start(*c.Start)
+			}
+		case exit := <-s.exits:
+			delete(s.running, exit.Name)
+			s.report(exit)
+		case <-signals:
+			return
+		}
+	}
+}
+
+// tell reports to the client.
+func (s *server) tell(e event) {
+	_ = s.out.Encode(e) //nolint:errchkjson // a client that is gone is noticed by the end of the input
+}
+
+// report tells of a process that has ended by itself: the client first, so that
+// who finds it in the log knows that the client has been told.
+func (s *server) report(exit Exit) {
+	s.tell(event{Exit: &exit})
+	_, _ = fmt.Fprintf(s.log, "%s %s: %s\n", time.Now().Format(time.RFC3339), exit.Name, exit.State)
+}
+
+func (s *server) start(p Process) {
+	cmd, err := run(p)
+	if err != nil {
+		s.report(Exit{Name: p.Name, State: err.Error()})
+		return
+	}
+	s.running[p.Name] = cmd
+	go func() {
+		_ = cmd.Wait() // what it says is in ProcessState
+		s.exits <- Exit{Name: p.Name, State: cmd.ProcessState.String()}
+	}()
+}
+
+func openLog(name string) (*os.File, error) {
+	log, err := os.OpenFile(filepath.Join(LogDir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the log of %s: %w", name, err)
+	}
+	return log, nil
+}
+
+// run starts p in a process group of its own. Its environment holds nothing of
+// the caller's but the means to find programs and resolve time zones: etcd and
+// kwok read settings from the environment, and write below HOME.
+func run(p Process) (*exec.Cmd, error) {
+	log, err := openLog(p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the process has its own
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("cannot name its folder: %w", err)
+	}
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = childAttributes()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start: %w", err)
+	}
+	return cmd, nil
+}
+
+// killAll returns when every process is gone.
+func (s *server) killAll() {
+	for _, cmd := range s.running {
+		// A process that is gone already has nothing left to kill.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	for len(s.running) > 0 {
+		delete(s.running, (<-s.exits).Name)
+	}
+}

@@ -1,0 +1,29 @@
+package cluster
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// WriteKubeconfig writes a kubeconfig file that connects as config does: by
+// its host, its CA, and its certificate or token, all of them inside the file.
+// So a program that runs as a process of its own acts as a ServiceAccount.
+func WriteKubeconfig(path string, config *rest.Config) error {
+	const name = "trueup"
+	file := api.NewConfig()
+	file.Clusters[name] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos[name] = &api.AuthInfo{
+		ClientCertificateData: config.CertData,
+		ClientKeyData:         config.KeyData,
+		Token:                 config.BearerToken,
+	}
+	file.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
+	file.CurrentContext = name
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		return fmt.Errorf("cannot write a kubeconfig: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
+	"github.com/trueup-go/trueup/test/cluster/internal/filelock"
+	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
+)
+
+// Build builds every program of a cluster, and kubectl, as far as they are
+// missing, and says so on standard error.
+func Build(ctx context.Context) error {
+	if _, err := binaries.All(ctx, os.Stderr); err != nil {
+		return err
+	}
+	_, err := Kubectl(ctx)
+	return err
+}
+
+// Kubectl returns the path of kubectl, of the cluster's version, which is built
+// if it is missing.
+func Kubectl(ctx context.Context) (string, error) {
+	return binaries.Kubectl(ctx, os.Stderr)
+}
+
+// Up starts the user's local cluster, of which there is one, unless it is up,
+// and returns the path of its kubeconfig. It lives on when this process ends,
+// until [Down]. The options count only if it was not up.
+func Up(ctx context.Context, opts ...Option) (string, error) {
+	dir, lock, err := lockLocal(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
+	up, err := filelock.Held(filepath.Join(dir, supervisor.PIDFile))
+	if err != nil {
+		return "", err
+	}
+	if up {
+		return filepath.Join(dir, kubeconfigFile), nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("cannot remove what is left of an earlier cluster: %w", err)
+	}
+	c, err := start(ctx, dir, opts)
+	if err != nil {
+		return "", err
+	}
+	if err := c.supervisor.Detach(); err != nil {
+		return "", errors.Join(err, c.Stop())
+	}
+	return c.Kubeconfig(), nil
+}
+
+// Down ends the user's local cluster, and returns when its processes and its
+// folder are gone. The programs stay. That it is not up is no error.
+func Down(ctx context.Context) error {
+	dir, lock, err := lockLocal(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	pidFile := filepath.Join(dir, supervisor.PIDFile)
+	up, err := filelock.Held(pidFile)
+	if err != nil {
+		return err
+	}
+	if up {
+		if err := endSupervisor(ctx, pidFile); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("cannot remove the cluster's folder: %w", err)
+	}
+	return nil
+}
+
+// lockLocal returns the local cluster's folder, and keeps others from changing
+// whether there is one.
+func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
+	cache, err := binaries.CacheDir()
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := filelock.Acquire(ctx, filepath.Join(cache, "local.lock"))
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Join(cache, "local"), lock, nil
+}
+
+// endSupervisor ends the supervisor that holds the lock of this file, and waits
+// until it no longer does.
+func endSupervisor(ctx context.Context, pidFile string) error {
+	content, err := os.ReadFile(pidFile)
+	if err != nil {
+		return fmt.Errorf("cannot read the supervisor's process id: %w", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		return fmt.Errorf("cannot read the supervisor's process id: %w", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("cannot end the supervisor, process %d: %w", pid, err)
+	}
+	gone, err := filelock.Acquire(ctx, pidFile)
+	if err != nil {
+		return err
+	}
+	gone.Release()
+	return nil
+}

@@ -1,0 +1,39 @@
+package cluster
+
+// Option changes what [Start] starts.
+type Option func(*options)
+
+type options struct {
+	nodes  int
+	stages []string
+	flags  map[string][]string
+}
+
+func newOptions(opts []Option) options {
+	o := options{nodes: 2, flags: map[string][]string{}}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// Nodes sets the number of nodes, 2 by default.
+func Nodes(count int) Option {
+	return func(o *options) { o.nodes = count }
+}
+
+// Stages adds kwok stages, YAML documents of kind Stage, to those that bring
+// nodes and pods to life. Where several match an object, weight decides: the
+// others have none, so that a stage with `weight: 1` in its spec takes
+// precedence. Thus a test makes chosen pods fail: a stage for pods whose image
+// bears a certain tag, say, that writes ImagePullBackOff into their status.
+func Stages(yaml string) Option {
+	return func(o *options) { o.stages = append(o.stages, yaml) }
+}
+
+// Flags adds to the command line of a component: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler or kwok. A flag given here wins over
+// the same flag given by this package.
+func Flags(component string, flags ...string) Option {
+	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
+}

@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// tokenLife is longer than any test runs.
+const tokenLife = 24 * time.Hour
+
+// ServiceAccount connects as a ServiceAccount, which is created if it is
+// missing, by a token of its own that is good for 24 hours. It has no rights
+// but those that RBAC gives it, and no client-side rate limit. To
+// [Cluster.Requests] it is the user system:serviceaccount:NAMESPACE:NAME.
+func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	accounts := c.clients.CoreV1().ServiceAccounts(namespace)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("cannot create ServiceAccount %s/%s: %w", namespace, name, err)
+	}
+	seconds := int64(tokenLife / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	granted, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot get a token for ServiceAccount %s/%s: %w", namespace, name, err)
+	}
+	// No client certificate: it would be taken for the identity, token or not.
+	config := c.anonymousConfig()
+	config.BearerToken = granted.Status.Token
+	return config, nil
+}

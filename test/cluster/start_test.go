@@ -1,0 +1,219 @@
+package cluster_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+const (
+	// limit is how long a test waits for anything.
+	limit = time.Minute
+	// tick is the time between two looks.
+	tick = 20 * time.Millisecond
+)
+
+// shared is the cluster of all tests that do not need one of their own.
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(helperVariable); name != "" {
+		os.Exit(helpers[name]())
+	}
+	os.Exit(cluster.Main(m, &shared))
+}
+
+func TestStartsWithNodesThatTakePods(t *testing.T) {
+	nodes, err := clients(t, shared.Config()).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, nodes.Items, 2)
+	for _, node := range nodes.Items {
+		require.Empty(t, node.Spec.Taints)
+		require.True(t, slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}))
+	}
+}
+
+func TestServerHasThePinnedVersion(t *testing.T) {
+	version, err := clients(t, shared.Config()).Discovery().ServerVersion()
+	require.NoError(t, err)
+	gomod, err := os.ReadFile("../../tools/kubernetes/go.mod")
+	require.NoError(t, err)
+	require.Contains(t, string(gomod), "k8s.io/kubernetes "+version.GitVersion+" ")
+	require.Equal(t, strings.Split(version.GitVersion, ".")[1], version.Minor)
+}
+
+func TestDeploymentBecomesAvailable(t *testing.T) {
+	requireDeploymentAvailable(t, shared)
+}
+
+func TestPodCanBeCreatedInAFreshNamespaceAtOnce(t *testing.T) {
+	pod := createPod(t, shared)
+	require.Equal(t, "default", pod.Spec.ServiceAccountName)
+	require.Len(t, pod.Spec.Volumes, 1, "the ServiceAccount's token")
+}
+
+// createPod creates a Pod in a fresh namespace.
+func createPod(t *testing.T, c *cluster.Cluster) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: podSpec("example.org/app:1")}
+	created, err := clients(t, c.Config()).CoreV1().Pods(c.Namespace(t)).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return created
+}
+
+func TestNamespaceIsDeletedWhenItsTestEnds(t *testing.T) {
+	var namespace string
+	t.Run("test", func(t *testing.T) { namespace = shared.Namespace(t) })
+	gone, err := clients(t, shared.Config()).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	if err == nil {
+		require.NotNil(t, gone.DeletionTimestamp)
+	} else {
+		require.ErrorContains(t, err, "not found")
+	}
+}
+
+// TestClustersSideBySide starts two at once, one of them with its own node
+// count, stages and flags, beside the shared one.
+func TestClustersSideBySide(t *testing.T) {
+	started := make(chan *cluster.Cluster, 2)
+	for _, opts := range [][]cluster.Option{nil, {
+		cluster.Nodes(1),
+		cluster.Stages(missingImageStage),
+		cluster.Flags("kube-apiserver", "--disable-admission-plugins=ServiceAccount"),
+	}} {
+		go func() {
+			c, err := cluster.Start(context.Background(), opts...)
+			if err != nil {
+				t.Error(err)
+			}
+			started <- c
+		}()
+	}
+	first, second := <-started, <-started
+	require.NotNil(t, first)
+	require.NotNil(t, second)
+	if nodeCount(t, first) == 1 {
+		first, second = second, first
+	}
+	t.Cleanup(func() { require.NoError(t, second.Stop()) })
+
+	t.Run("first", func(t *testing.T) { requireDeploymentAvailable(t, first) })
+	require.NoError(t, first.Stop())
+	require.Equal(t, 1, nodeCount(t, second), "it goes on when another has stopped")
+	require.Equal(t, 2, nodeCount(t, shared))
+	t.Run("stages", func(t *testing.T) { requireStageTakesPrecedence(t, second) })
+	t.Run("flags", func(t *testing.T) { require.Empty(t, createPod(t, second).Spec.Volumes) })
+}
+
+func nodeCount(t *testing.T, c *cluster.Cluster) int {
+	t.Helper()
+	nodes, err := clients(t, c.Config()).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return len(nodes.Items)
+}
+
+// missingImageStage has pods whose image bears the tag missing wait for it.
+const missingImageStage = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: missing-image
+spec:
+  weight: 1
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - key: '.metadata.deletionTimestamp'
+      operator: DoesNotExist
+    - key: '.status.phase'
+      operator: In
+      values: [Pending]
+    - key: '.spec.containers.[].image | endswith(":missing") | tostring'
+      operator: In
+      values: ["true"]
+  next:
+    statusTemplate: |
+      containerStatuses:
+      {{ range .spec.containers }}
+      - name: {{ .name | Quote }}
+        image: {{ .image | Quote }}
+        imageID: ""
+        ready: false
+        restartCount: 0
+        state:
+          waiting:
+            reason: ImagePullBackOff
+      {{ end }}
+`
+
+func requireStageTakesPrecedence(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	pods := clients(t, c.Config()).CoreV1().Pods(c.Namespace(t))
+	for name, image := range map[string]string{"bad": "example.org/app:missing", "good": "example.org/app:1"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: podSpec(image)}
+		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		good, err := pods.Get(t.Context(), "good", metav1.GetOptions{})
+		require.NoError(t, err)
+		bad, err := pods.Get(t.Context(), "bad", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NotEqual(t, corev1.PodRunning, bad.Status.Phase)
+		return good.Status.Phase == corev1.PodRunning && len(bad.Status.ContainerStatuses) == 1 &&
+			bad.Status.ContainerStatuses[0].State.Waiting.Reason == "ImagePullBackOff"
+	}, limit, tick)
+}
+
+func requireDeploymentAvailable(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	deployments := clients(t, c.Config()).AppsV1().Deployments(c.Namespace(t))
+	created, err := deployments.Create(t.Context(), deployment(3), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		live, err := deployments.Get(t.Context(), created.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		return live.Status.AvailableReplicas == 3
+	}, limit, tick)
+}
+
+func clients(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	api, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return api
+}
+
+func deployment(replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": "app"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "app"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       podSpec("example.org/app:1"),
+			},
+		},
+	}
+}
+
+func podSpec(image string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: image}}}
+}

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// namespaceLimit is how long making and deleting a namespace may take.
+const namespaceLimit = time.Minute
+
+// Main runs the tests of a package on one shared cluster: it starts a cluster,
+// stores it in c, runs the tests, stops the cluster and returns the exit code.
+//
+//	func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
+func Main(m *testing.M, c **Cluster, opts ...Option) int {
+	started, err := Start(context.Background(), opts...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	*c = started
+	code := m.Run()
+	if err := started.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Namespace creates a namespace for a test and returns its name. Pods can be
+// created in it at once. It is deleted when the test ends; what is in it goes a
+// moment later.
+func (c *Cluster) Namespace(t testing.TB) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), namespaceLimit)
+	defer cancel()
+	namespaces := c.clients.CoreV1().Namespaces()
+	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("cannot create a namespace: %v", err)
+	}
+	t.Cleanup(func() {
+		// The test's own context has ended by now.
+		ctx, cancel := context.WithTimeout(context.Background(), namespaceLimit)
+		defer cancel()
+		if err := namespaces.Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("cannot delete namespace %s: %v", created.Name, err)
+		}
+	})
+	if err := c.until(ctx, "the namespace's ServiceAccount", c.accountReady(created.Name)); err != nil {
+		t.Fatal(err)
+	}
+	return created.Name
+}

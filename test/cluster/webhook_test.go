@@ -1,0 +1,50 @@
+package cluster_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gomodules.xyz/jsonpatch/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+func TestMutatingWebhookIsInForceUntilItIsStopped(t *testing.T) {
+	maps := clients(t, shared.Config()).CoreV1().ConfigMaps(shared.Namespace(t))
+	rules := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+	}}
+	var asked atomic.Int64
+	handler := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		asked.Add(1)
+		return admission.Patched("marked", jsonpatch.NewOperation("add", "/data", map[string]string{"mutated": "yes"}))
+	})
+
+	stop, err := shared.MutatingWebhook(t.Context(), "marker", rules, handler)
+	require.NoError(t, err)
+	require.Zero(t, asked.Load(), "probes are not the handler's")
+	mutated, err := maps.Create(t.Context(), configMap("mutated"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "yes", mutated.Data["mutated"])
+	require.EqualValues(t, 1, asked.Load())
+
+	require.NoError(t, stop())
+	require.NoError(t, stop(), "it may be called again")
+	plain, err := maps.Create(t.Context(), configMap("plain"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Empty(t, plain.Data)
+	require.EqualValues(t, 1, asked.Load())
+}
+
+func TestMutatingWebhookOfATakenName(t *testing.T) {
+	handler := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })
+	stop, err := shared.MutatingWebhook(t.Context(), "taken", nil, handler)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stop()) })
+	_, err = shared.MutatingWebhook(t.Context(), "taken", nil, handler)
+	require.ErrorContains(t, err, "already exists")
+}
