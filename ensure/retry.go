@@ -52,6 +52,5 @@ func Reason(err error) string {
 }
 
 func isConflict(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.class == ErrAPI && apierrors.IsConflict(err)
+	return errors.Is(err, ErrAPI) && apierrors.IsConflict(err)
 }

@@ -43,13 +43,13 @@ func fullDeployment() *appsv1.Deployment {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{
 		Type: appsv1.RollingUpdateDeploymentStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateDeployment{
-			MaxSurge: ptr.To(intstr.FromString("25%")), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
+			MaxSurge: new(intstr.FromString("25%")), MaxUnavailable: new(intstr.FromInt32(0)),
 		},
 	}
 	pod := &d.Spec.Template.Spec
 	pod.ServiceAccountName = "shop"
 	pod.TerminationGracePeriodSeconds = ptr.To[int64](30)
-	pod.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), FSGroup: ptr.To[int64](1000)}
+	pod.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true), FSGroup: ptr.To[int64](1000)}
 	pod.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
 	pod.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "shop", Effect: corev1.TaintEffectNoSchedule}}
 	pod.Affinity = affinity()
@@ -60,7 +60,7 @@ func fullDeployment() *appsv1.Deployment {
 	pod.Volumes = []corev1.Volume{
 		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "shop"}}}},
 		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop-tls", DefaultMode: ptr.To[int32](0o400)}}},
-		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("1Gi"))}}},
+		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Gi"))}}},
 	}
 	pod.InitContainers = []corev1.Container{container("migrate")}
 	pod.Containers = []corev1.Container{container("app"), container("proxy")}
@@ -87,7 +87,7 @@ func container(name string) corev1.Container {
 		},
 		LivenessProbe: probe("/healthz", 10), ReadinessProbe: probe("/readyz", 5), StartupProbe: probe("/healthz", 2),
 		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}

@@ -56,8 +56,10 @@ func (key label) Set(obj metav1.Object, digest string) error {
 		return fmt.Errorf("cannot store a digest in the label %q: %s", string(key), strings.Join(problems, "; "))
 	}
 	if len(digest) > validation.LabelValueMaxLength {
-		return fmt.Errorf("cannot store a digest of %d characters in the label %q: a label's value has at most %d; use a shorter algorithm or an annotation",
-			len(digest), string(key), validation.LabelValueMaxLength)
+		return fmt.Errorf(
+			"cannot store a digest of %d characters in the label %q: a label value has at most %d; use another algorithm or an annotation",
+			len(digest), string(key), validation.LabelValueMaxLength,
+		)
 	}
 	if problems := validation.IsValidLabelValue(digest); len(problems) > 0 {
 		return fmt.Errorf("cannot store the digest %q in the label %q: %s", digest, string(key), strings.Join(problems, "; "))

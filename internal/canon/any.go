@@ -78,14 +78,12 @@ func (e *encoder) anyMap(m map[string]any) error {
 }
 
 func (e *encoder) anyMember(key string, v any) error {
-	start := len(e.buf)
-	e.buf = append(appendString(e.buf, key), ':')
-	from := len(e.buf)
+	start, from := e.beginMember(key)
 	if err := e.any(v); err != nil {
 		return inKey(key, err)
 	}
 	if !e.truncateIf(start, from, "null") {
-		e.members = append(e.members, member{name: valid(key), start: start, end: len(e.buf)})
+		e.endMember(key, start)
 	}
 	return nil
 }

@@ -1,5 +1,10 @@
 package canon
 
+import (
+	"bytes"
+	"slices"
+)
+
 // any compares two values that are known only at run time; desired is not null.
 func (c *comparison) any(live, desired any) bool {
 	if !c.enter() {
@@ -67,7 +72,7 @@ func (c *comparison) forms(live, desired any) bool {
 	if errLive != nil || errDesired != nil {
 		return false
 	}
-	if string(l) == string(d) {
+	if bytes.Equal(l, d) {
 		return true
 	}
 	if d[0] != '{' && d[0] != '[' {
@@ -97,27 +102,38 @@ func (c *comparison) anyMetadataMember(name string, live, desired any) bool {
 		return c.members(l, d)
 	case []any:
 		l, _ := live.([]any)
-		return c.merged(l, d, name == "ownerReferences")
+		if name == "ownerReferences" {
+			return c.inOrder(l, d)
+		}
+		return c.inAnyOrder(l, d)
 	default:
 		return c.any(live, desired)
 	}
 }
 
-// merged finds every item of desired in live, which may hold more; in desired's
-// order if that matters.
-func (c *comparison) merged(live, desired []any, ordered bool) bool {
-	next := 0
+// inOrder finds every item of desired in live, which may hold more, each after
+// the one before.
+func (c *comparison) inOrder(live, desired []any) bool {
 	for _, d := range desired {
-		if !ordered {
-			next = 0
-		}
-		for next < len(live) && !c.items(live[next:next+1], []any{d}) {
-			next++
-		}
-		if next == len(live) {
+		at := c.find(live, d)
+		if at < 0 {
 			return false
 		}
-		next++
+		live = live[at+1:]
 	}
 	return true
+}
+
+// inAnyOrder finds every item of desired in live, which may hold more.
+func (c *comparison) inAnyOrder(live, desired []any) bool {
+	for _, d := range desired {
+		if c.find(live, d) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparison) find(live []any, desired any) int {
+	return slices.IndexFunc(live, func(l any) bool { return c.items([]any{l}, []any{desired}) })
 }

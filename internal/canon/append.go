@@ -20,15 +20,28 @@ var errTooDeep = errors.New("nested too deeply, or in a cycle")
 
 // Append appends the canonical form of v, any API value, to dst.
 //
-// An Object is appended as AppendObject does it; anything else by the rules of
-// the package. A value that has no JSON form (a channel, a function, NaN, a
+// An Object, or the struct that one points to, is appended as AppendObject does
+// it; anything else by the rules of the package. A value that has no JSON form (a channel, a function, NaN, a
 // cycle of pointers) is an error, and dst is then returned as it was.
 func Append(dst []byte, v any) ([]byte, error) {
-	if obj, ok := v.(Object); ok {
+	if obj, ok := asObject(v); ok {
 		return AppendObject(dst, obj)
 	}
 	return encode(dst, func(e *encoder) error { return e.any(v) })
 }
+
+func asObject(v any) (Object, bool) {
+	if obj, ok := v.(Object); ok {
+		return obj, true
+	}
+	t := reflect.TypeOf(v)
+	if t == nil || t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(objectType) {
+		return nil, false
+	}
+	return addressable(reflect.ValueOf(v)).Addr().Interface().(Object), true
+}
+
+var objectType = reflect.TypeFor[Object]()
 
 // encoder is the state of one walk: the bytes written so far and the scratch
 // space that maps need to bring their members in order.

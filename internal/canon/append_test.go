@@ -2,6 +2,7 @@ package canon_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/trueup-go/trueup/internal/canon"
 )
@@ -53,38 +53,98 @@ func TestAppend(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"nil":            {"no value is null", nil, `null`},
-		"bytes":          {"base64, as in the API", []byte("\x00\xff"), `"AP8="`},
-		"text":           {"HTML is no concern here", `<a href="x">&</a>`, `"<a href=\"x\">&</a>"`},
-		"runes":          {"the server reads bodies as YAML", "é\x00\n\x7f\u0085\u2028\uFFFE𝄞\xff", `"\u00e9\u0000\u000a\u007f\u0085\u2028\ufffe𝄞\ufffd"`},
-		"integers":       {"in full", []any{int64(-1), uint64(18446744073709551615), json.Number("123456789012345678901234567890")}, `[-1,18446744073709551615,123456789012345678901234567890]`},
-		"floats":         {"integral ones are integers", []float64{1, -0.5, 1e6, 1e21, 1e-7, 0.1}, `[1,-0.5,1000000,1000000000000000000000,1e-7,0.1]`},
-		"number texts":   {"the value counts, not how it is written", runtime.RawExtension{Raw: []byte(`[1.0, 1e3, -0, -0.0, 1e21, 0.10]`)}, `[1,1000,0,0,1000000000000000000000,0.1]`},
-		"quantities":     {"1000m is 1", map[string]resource.Quantity{"a": resource.MustParse("1000m"), "b": resource.MustParse("1024Mi"), "c": resource.MustParse("1.250"), "d": resource.MustParse("0")}, `{"a":"1","b":"1Gi","c":"1250m","d":"0"}`},
-		"times":          {"UTC, at the API's precision", []any{metav1.NewTime(time.Unix(0, 999).In(time.FixedZone("", 3600))), metav1.NewMicroTime(time.Unix(0, 999_999)), metav1.Time{}}, `["1970-01-01T00:00:00Z","1970-01-01T00:00:00.000999Z",null]`},
-		"ports":          {"IntOrString is one or the other", []intstr.IntOrString{intstr.FromInt32(80), intstr.FromString("80")}, `[80,"80"]`},
-		"raw JSON":       {"parsed and in order", runtime.RawExtension{Raw: []byte(`{"b": [ {"z":1,"a":null} ], "a": {}, "n": null}`)}, `{"a":{},"b":[{"z":1}]}`},
-		"raw object":     {"RawExtension may hold an object", runtime.RawExtension{Object: &corev1.ConfigMap{Data: map[string]string{"k": "v"}}}, `{"data":{"k":"v"},"metadata":{}}`},
-		"map order":      {"by name", map[string]int{"b": 1, "a": 2, "B": 3}, `{"B":3,"a":2,"b":1}`},
-		"nil in a map":   {"its key is there, so it is the empty value", map[string]any{"bytes": map[string][]byte{"k": nil}, "lists": map[string][]string{"k": nil}, "maps": map[string]map[string]string{"k": nil}}, `{"bytes":{"k":""},"lists":{"k":[]},"maps":{"k":{}}}`},
-		"null in a map":  {"no value", map[string]*int{"a": nil, "b": ptr.To(1)}, `{"b":1}`},
+		"nil":   {"no value is null", nil, `null`},
+		"bytes": {"base64, as in the API", []byte("\x00\xff"), `"AP8="`},
+		"text":  {"HTML is no concern here", `<a href="x">&</a>`, `"<a href=\"x\">&</a>"`},
+		"runes": {"the server reads bodies as YAML", "é\x00\n\x7f\u0085\u2028\uFFFE𝄞\xff", `"\u00e9\u0000\u000a\u007f\u0085\u2028\ufffe𝄞\ufffd"`},
+		"integers": {
+			"in full",
+			[]any{int64(-1), uint64(18446744073709551615), json.Number("123456789012345678901234567890")},
+			`[-1,18446744073709551615,123456789012345678901234567890]`,
+		},
+		"floats": {"integral ones are integers", []float64{1, -0.5, 1e6, 1e21, 1e-7, 0.1}, `[1,-0.5,1000000,1000000000000000000000,1e-7,0.1]`},
+		"number texts": {
+			"the value counts, not how it is written",
+			runtime.RawExtension{Raw: []byte(`[1.0, 1e3, -0, -0.0, 1e21, 0.10]`)},
+			`[1,1000,0,0,1000000000000000000000,0.1]`,
+		},
+		"quantities": {
+			"1000m is 1",
+			map[string]resource.Quantity{
+				"a": resource.MustParse("1000m"), "b": resource.MustParse("1024Mi"), "c": resource.MustParse("1.250"),
+				"d": resource.MustParse("0"), "e": *resource.NewQuantity(5000, resource.BinarySI),
+			},
+			`{"a":"1","b":"1Gi","c":"1250m","d":"0","e":"5k"}`,
+		},
+		"times": {
+			"UTC, at the API's precision",
+			[]any{metav1.NewTime(time.Unix(0, 999).In(time.FixedZone("", 3600))), metav1.NewMicroTime(time.Unix(0, 999_999)), metav1.Time{}},
+			`["1970-01-01T00:00:00Z","1970-01-01T00:00:00.000999Z",null]`,
+		},
+		"ports": {"IntOrString is one or the other", []intstr.IntOrString{intstr.FromInt32(80), intstr.FromString("80")}, `[80,"80"]`},
+		"raw JSON": {
+			"parsed and in order",
+			runtime.RawExtension{Raw: []byte(`{"b": [ {"z":1,"a":null} ], "a": {}, "n": null}`)},
+			`{"a":{},"b":[{"z":1}]}`,
+		},
+		"raw object": {
+			"RawExtension may hold an object",
+			runtime.RawExtension{Object: &corev1.ConfigMap{Data: map[string]string{"k": "v"}}},
+			`{"data":{"k":"v"},"metadata":{}}`,
+		},
+		"map order": {"by name", map[string]int{"b": 1, "a": 2, "B": 3}, `{"B":3,"a":2,"b":1}`},
+		"nil in a map": {
+			"its key is there, so it is the empty value",
+			map[string]any{"bytes": map[string][]byte{"k": nil}, "lists": map[string][]string{"k": nil}, "maps": map[string]map[string]string{"k": nil}},
+			`{"bytes":{"k":""},"lists":{"k":[]},"maps":{"k":{}}}`,
+		},
+		"null in a map":  {"no value", map[string]*int{"a": nil, "b": new(1)}, `{"b":1}`},
 		"null in a list": {"a value: it has a place", []any{nil, []string(nil)}, `[null,null]`},
 		"zero in a map":  {"a value", corev1.ResourceList{"cpu": {}}, `{"cpu":"0"}`},
-		"an API struct": {"what is empty means nothing", corev1.Container{Name: "app", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}},
-			`{"name":"app"}`},
-		"zero API fields": {"an optional port or divisor that nobody gave", []any{corev1.ServicePort{Port: 80}, corev1.ResourceFieldSelector{Resource: "limits.cpu"}},
-			`[{"port":80},{"resource":"limits.cpu"}]`},
+		"an API struct": {
+			"what is empty means nothing",
+			corev1.Container{Name: "app", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}},
+			`{"name":"app"}`,
+		},
+		"zero API fields": {
+			"an optional port or divisor that nobody gave",
+			[]any{corev1.ServicePort{Port: 80}, corev1.ResourceFieldSelector{Resource: "limits.cpu"}},
+			`[{"port":80},{"resource":"limits.cpu"}]`,
+		},
 		"a required field": {"the tag says it is always there", corev1.EnvVar{}, `{"name":""}`},
-		"empty pointers":   {"emptyDir: {} is a volume", corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, `{"emptyDir":{},"name":"tmp"}`},
-		"everything selected": {"podSelector: {} selects all, namespaceSelector: {} too, and ingress: [] lets nothing in",
-			networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{}, Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}}}},
-			`{"egress":[{"to":[{"namespaceSelector":{}}]}],"ingress":[],"podSelector":{}}`},
-		"empty lists": {"none, which is not no opinion", []any{corev1.Container{Args: []string{}}, corev1.Container{}}, `[{"args":[],"name":""},{"name":""}]`},
-		"a custom struct": {"its schema may require what is empty", databaseSpec{Users: []string{}},
-			`{"pod":{},"size":"0","timeout":"0s","tuning":{},"users":[]}`},
-		"a custom struct's maps": {"as encoding/json has them", databaseSpec{Options: map[string]string{}},
-			`{"options":{},"pod":{},"size":"0","timeout":"0s","tuning":{}}`},
-		"template metadata": {"an embedded ObjectMeta is a struct like another", corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "x", Generation: 2}}, `{"metadata":{"generation":2,"name":"x"}}`},
+		"empty pointers": {
+			"emptyDir: {} is a volume",
+			corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			`{"emptyDir":{},"name":"tmp"}`,
+		},
+		"everything selected": {
+			"podSelector: {} selects all, namespaceSelector: {} too, and ingress: [] lets nothing in",
+			networkingv1.NetworkPolicySpec{
+				Ingress: []networkingv1.NetworkPolicyIngressRule{},
+				Egress:  []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}}},
+			},
+			`{"egress":[{"to":[{"namespaceSelector":{}}]}],"ingress":[],"podSelector":{}}`,
+		},
+		"empty lists": {
+			"none, which is not no opinion",
+			[]any{corev1.Container{Args: []string{}}, corev1.Container{}},
+			`[{"args":[],"name":""},{"name":""}]`,
+		},
+		"a custom struct": {
+			"its schema may require what is empty",
+			databaseSpec{Users: []string{}},
+			`{"pod":{},"size":"0","timeout":"0s","tuning":{},"users":[]}`,
+		},
+		"a custom struct's maps": {
+			"as encoding/json has them",
+			databaseSpec{Options: map[string]string{}},
+			`{"options":{},"pod":{},"size":"0","timeout":"0s","tuning":{}}`,
+		},
+		"template metadata": {
+			"an embedded ObjectMeta is a struct like another",
+			corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: "x", Generation: 2}},
+			`{"metadata":{"generation":2,"name":"x"}}`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +162,10 @@ func TestAppend(t *testing.T) {
 func TestQuantities(t *testing.T) {
 	t.Parallel()
 	formats := []resource.Format{resource.DecimalSI, resource.BinarySI, resource.DecimalExponent, ""}
-	values := []int64{0, 1, -1, 7, 999, 1000, 1001, 1023, 1024, -1024, 1025, 1500, 2048, 1 << 20, 1 << 30, 3 << 40, 1e6, 11e5, 1e15, 1 << 62, 9223372036854775807, -9223372036854775808, 9223372036854775000}
+	values := []int64{
+		0, 1, -1, 7, 999, 1000, 1001, 1023, 1024, -1024, 1025, 1500, 2048, 1 << 20, 1 << 30, 3 << 40,
+		1e6, 11e5, 1e15, 1 << 62, math.MaxInt64, math.MinInt64, 9223372036854775000,
+	}
 	for _, format := range formats {
 		for _, value := range values {
 			for scale := resource.Scale(-12); scale <= 21; scale++ {
@@ -112,7 +175,10 @@ func TestQuantities(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"0", "0m", "1e30", "1E6", "100n", "1.5Gi", "0.5Ki", "0.1", "12e6", "123456789.123456789", "9223372036854775807", "99999999999999999999", "-1.5", "+1", "1.250", "1Ei", "1000Ki", "1u"} {
+	for _, text := range []string{
+		"0", "0m", "1e30", "1E6", "100n", "1.5Gi", "0.5Ki", "0.1", "12e6", "123456789.123456789", "9223372036854775807",
+		"99999999999999999999", "-1.5", "+1", "1.250", "1Ei", "1000Ki", "1u",
+	} {
 		requireQuantity(t, resource.MustParse(text))
 		dec := resource.MustParse(text)
 		dec.AsDec()
@@ -120,13 +186,22 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
+// requireQuantity requires the form that q has once the server has read it.
 func requireQuantity(t *testing.T, q resource.Quantity) {
 	t.Helper()
-	before := q.DeepCopy()
-	number, suffix := before.CanonicalizeBytes(nil)
 	got, err := canon.Append(nil, &q)
 	require.NoError(t, err)
-	require.Equal(t, `"`+string(number)+string(suffix)+`"`, string(got))
+	read := resource.MustParse(canonical(q))
+	if read.Cmp(q) != 0 {
+		return // too large or too small for the API
+	}
+	require.Equal(t, `"`+canonical(read)+`"`, string(got))
+}
+
+func canonical(q resource.Quantity) string {
+	copied := q.DeepCopy()
+	number, suffix := copied.CanonicalizeBytes(nil)
+	return string(number) + string(suffix)
 }
 
 func TestAppendObject(t *testing.T) {
@@ -136,38 +211,60 @@ func TestAppendObject(t *testing.T) {
 		obj    canon.Object
 		want   string
 	}{
-		"what only the server sets": {"is no part of it",
+		"what only the server sets": {
+			"is no part of it",
 			&corev1.Pod{
 				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "n", Name: "p", UID: "u", ResourceVersion: "7", Generation: 3, CreationTimestamp: metav1.Unix(1, 0),
-					ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, GenerateName: "g", SelfLink: "/",
+					ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, GenerateName: "g",
 				},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning},
-			}, `{"metadata":{"name":"p","namespace":"n"}}`},
-		"metadata": {"digests are no part of it",
+			}, `{"metadata":{"name":"p","namespace":"n"}}`,
+		},
+		"metadata": {
+			"digests are no part of it",
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Labels: map[string]string{"b": "2", "a": "1"}, Annotations: map[string]string{canon.DigestPrefix + "owner": "v1-0", "x": "y"},
-				Finalizers: []string{"z", "a"}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "K", Name: "n", UID: "u", Controller: ptr.To(true)}},
-			}}, `{"metadata":{"annotations":{"x":"y"},"finalizers":["z","a"],"labels":{"a":"1","b":"2"},"ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"K","name":"n","uid":"u"}]}}`},
-		"only a digest": {"leaves nothing",
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{canon.DigestPrefix + "owner": "v1-0"}, Labels: map[string]string{}}}, `{}`},
-		"content outside spec": {"is content, in order with metadata",
-			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}}, `{"metadata":{"name":"r"},"rules":[{"verbs":["get"]}]}`},
-		"a Secret": {"stringData is data, and goes before it",
-			&corev1.Secret{Immutable: ptr.To(false), Data: map[string][]byte{"a": []byte("old"), "b": nil}, StringData: map[string]string{"a": "new"}},
-			`{"data":{"a":"bmV3","b":""},"immutable":false}`},
-		"an unstructured Secret": {"likewise",
-			unstructuredOf(`{"apiVersion":"v1","kind":"Secret","data":{"b":""},"stringData":{"a":"new"}}`), `{"data":{"a":"bmV3","b":""}}`},
-		"stringData elsewhere": {"is what it says",
-			unstructuredOf(`{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"new"}}`), `{"stringData":{"a":"new"}}`},
-		"unstructured": {"is read as the JSON it is",
-			unstructuredOf(`{"kind":"K","spec":{"n":null,"e":{},"l":[],"f":1.5,"i":3,"nested":{"status":1}},"status":{"x":1},"metadata":{"uid":"u","name":"x","labels":{},"annotations":{"spec-hash.trueup-go.github.io/o":"1"},"finalizers":["f"]}}`),
-			`{"metadata":{"finalizers":["f"],"name":"x"},"spec":{"e":{},"f":1.5,"i":3,"l":[],"nested":{"status":1}}}`},
-		"a custom kind": {"keeps what its schema may require", &database{Status: databaseStatus{Phase: "x"}},
-			`{"spec":{"pod":{},"size":"0","timeout":"0s","tuning":{}}}`},
-		"a status further down": {"is content", &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{Status: corev1.PersistentVolumeClaimStatus{Phase: "Bound"}}}}},
-			`{"spec":{"serviceName":"","volumeClaimTemplates":[{"status":{"phase":"Bound"}}]}}`},
+				Finalizers: []string{"z", "a"}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "K", Name: "n", UID: "u", Controller: new(true)}},
+			}}, `{"metadata":{"annotations":{"x":"y"},"finalizers":["z","a"],"labels":{"a":"1","b":"2"},"ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"K","name":"n","uid":"u"}]}}`,
+		},
+		"only a digest": {
+			"leaves nothing",
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{canon.DigestPrefix + "owner": "v1-0"}, Labels: map[string]string{}}}, `{}`,
+		},
+		"content outside spec": {
+			"is content, in order with metadata",
+			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}}, `{"metadata":{"name":"r"},"rules":[{"verbs":["get"]}]}`,
+		},
+		"a Secret": {
+			"stringData is data, and goes before it",
+			&corev1.Secret{Immutable: new(false), Data: map[string][]byte{"a": []byte("old"), "b": nil}, StringData: map[string]string{"a": "new"}},
+			`{"data":{"a":"bmV3","b":""},"immutable":false}`,
+		},
+		"an unstructured Secret": {
+			"likewise",
+			unstructuredOf(`{"apiVersion":"v1","kind":"Secret","data":{"b":""},"stringData":{"a":"new"}}`), `{"data":{"a":"bmV3","b":""}}`,
+		},
+		"stringData elsewhere": {
+			"is what it says",
+			unstructuredOf(`{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"new"}}`), `{"stringData":{"a":"new"}}`,
+		},
+		"unstructured": {
+			"is read as the JSON it is",
+			unstructuredOf(`{"kind":"K","spec":{"n":null,"e":{},"l":[],"f":1.5,"i":3,"nested":{"status":1}},"status":{"x":1},
+				"metadata":{"uid":"u","name":"x","labels":{},"annotations":{"spec-hash.trueup-go.github.io/o":"1"},"finalizers":["f"]}}`),
+			`{"metadata":{"finalizers":["f"],"name":"x"},"spec":{"e":{},"f":1.5,"i":3,"l":[],"nested":{"status":1}}}`,
+		},
+		"a custom kind": {
+			"keeps what its schema may require", &database{Status: databaseStatus{Phase: "x"}},
+			`{"spec":{"pod":{},"size":"0","timeout":"0s","tuning":{}}}`,
+		},
+		"a status further down": {
+			"is content",
+			&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{Status: corev1.PersistentVolumeClaimStatus{Phase: "Bound"}}}}},
+			`{"spec":{"serviceName":"","volumeClaimTemplates":[{"status":{"phase":"Bound"}}]}}`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func Body(obj Object, gvk schema.GroupVersionKind, uid types.UID, resourceVersio
 		identity:        true,
 		digests:         true,
 	}
-	body, err := encode(nil, func(e *encoder) error { return e.object(c, p) })
+	body, err := encode(nil, func(e *encoder) error { return e.object(&c, &p) })
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,7 @@ type DuplicateError struct {
 	Path string
 }
 
+// Error names the second item by its path.
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("cannot apply two items with the same key: %s", e.Path)
 }

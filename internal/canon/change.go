@@ -6,8 +6,9 @@ import "strconv"
 type Change struct {
 	// Path reads like spec.template.spec.containers[name=app].image,
 	// spec.ports[port=80,protocol=TCP].nodePort, metadata.labels[example.org/tier],
-	// spec.args[2]. It names the outermost part that one side lacks. It is empty
-	// if the objects cannot be compared at all.
+	// spec.args[2]. Where one side lacks a part, it names the outermost part that
+	// can be lacking: a pointer's target, a list, a map's key. It is empty if the
+	// objects cannot be compared at all.
 	Path string
 	// Old and New are set for numbers (quantities included) and booleans only,
 	// so that no secret can leak.
@@ -20,13 +21,17 @@ func Unsatisfied(live, desired Object) []Change {
 	if Satisfies(live, desired) {
 		return nil
 	}
-	return changes(live, desired, parts{metadata: true, digests: true}, (*walk).unsatisfied)
+	found := changes(live, desired, parts{metadata: true, digests: true}, (*walk).unsatisfied)
+	if len(found) == 0 {
+		return []Change{{}}
+	}
+	return found
 }
 
 // Diff lists where the canonical forms of two objects differ, in their content
-// and in the labels, annotations (digests too), owner references and finalizers: additions,
-// removals, changed values and changed order. Lists with a merge key are matched
-// by it.
+// and in the labels, annotations (digests too), owner references and finalizers:
+// additions, removals, changed values and changed order. Lists with a merge key
+// are matched by it.
 func Diff(before, after Object) []Change {
 	return changes(before, after, parts{metadata: true, digests: true}, (*walk).diff)
 }
@@ -82,23 +87,27 @@ func (w *walk) diffMembers(s shape, path string, before, after map[string]any) {
 		inner, innerPath := s.member(path, name)
 		b, inBefore := before[name]
 		a, inAfter := after[name]
-		if isMetadata(path, name) {
-			inBefore, inAfter = true, true
-			b, a = orEmpty(b), orEmpty(a)
-		}
-		if inBefore != inAfter {
-			w.addValues(inner, innerPath, b, a)
+		if inBefore == inAfter {
+			w.diff(inner, innerPath, b, a)
 			continue
 		}
-		w.diff(inner, innerPath, b, a)
+		found := len(w.found)
+		if isObject(b, a) && inner.isAlwaysThere() {
+			w.diff(inner, innerPath, orEmpty(b), orEmpty(a))
+		}
+		if len(w.found) == found {
+			w.addValues(inner, innerPath, b, a)
+		}
 	}
 }
 
-// isMetadata reports whether member name of path is metadata whose entries are
-// always named one by one, also if one side has none: they have different owners.
-func isMetadata(path, name string) bool {
-	return path == "" && name == "metadata" ||
-		path == "metadata" && (name == "labels" || name == "annotations")
+func isObject(values ...any) bool {
+	for _, v := range values {
+		if _, ok := v.(map[string]any); ok {
+			return true
+		}
+	}
+	return false
 }
 
 func orEmpty(v any) any {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -26,13 +27,13 @@ import (
 type custom struct {
 	Embedded
 	*Pointed   `json:",omitempty"`
-	unexported          //nolint:unused // its exported fields are members
+	unexported          // its exported fields are members
 	Named      Embedded `json:"named"`
 	hidden     string   //nolint:unused // no member
 	Skipped    string   `json:"-"`
-	Dash       string   `json:"-,"`
+	Dash       string   `json:"-,"` //nolint:staticcheck // as it may be found
 	Untagged   string
-	Bad        string                      `json:"b\"ad"`
+	Bad        string                      `json:"b\"ad"` //nolint:staticcheck // as it may be found
 	Empty      string                      `json:"empty,omitempty"`
 	Zero       inner                       `json:"zero,omitzero"`
 	ZeroTime   time.Time                   `json:"zeroTime,omitzero"`
@@ -75,6 +76,9 @@ type custom struct {
 	Raw        runtime.RawExtension        `json:"raw"`
 	Map        map[string]string           `json:"map"`
 	OmitMap    map[string]string           `json:"omitMap,omitempty"`
+	Tags       tags                        `json:"tags"`
+	OmitTags   tags                        `json:"omitTags,omitempty"`
+	IP         net.IP                      `json:"ip,omitempty"`
 	Conflict   string                      `json:"conflict"`
 }
 
@@ -98,6 +102,11 @@ type inner struct {
 	A string `json:"a,omitempty"`
 	B *int   `json:"b"`
 }
+
+// tags are a list with a form of its own, which a nil one has too.
+type tags []string
+
+func (t tags) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(t, ",")) }
 
 type octet uint8
 
@@ -126,6 +135,7 @@ func TestCustomTypesAreReadAsJSON(t *testing.T) {
 		value := &custom{}
 		filler(randfill.NewWithSeed(seed)).Funcs(
 			func(a *netip.Addr, c randfill.Continue) { *a = netip.AddrFrom4([4]byte{10, byte(c.Uint64()), 0, 1}) },
+			func(ip *net.IP, c randfill.Continue) { *ip = net.IPv4(10, 0, 0, byte(c.Uint64())) },
 			func(t *time.Time, c randfill.Continue) { *t = randomTime(c) },
 			func(n *json.Number, c randfill.Continue) { *n = json.Number(fmt.Sprint(c.Intn(99), ".50")) },
 			func(v *any, c randfill.Continue) {

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -28,10 +29,10 @@ func inItem(i int, err error) error { return within("["+strconv.Itoa(i)+"]", err
 func inKey(key string, err error) error { return within("["+key+"]", err) }
 
 func within(step string, err error) error {
-	if err == errTooDeep {
+	if errors.Is(err, errTooDeep) {
 		return err // a path of ten thousand steps helps nobody
 	}
-	if inner, ok := err.(*pathError); ok {
+	if inner, ok := errors.AsType[*pathError](err); ok {
 		return &pathError{step + inner.path, inner.err}
 	}
 	return &pathError{step, err}

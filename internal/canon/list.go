@@ -1,6 +1,10 @@
 package canon
 
-import "reflect"
+import (
+	"bytes"
+	"encoding/base64"
+	"reflect"
+)
 
 // pointerPlan reads what a pointer points to.
 type pointerPlan struct{ elem plan }
@@ -82,5 +86,11 @@ func (bytesPlan) append(e *encoder, v reflect.Value) error {
 func (bytesPlan) null(v reflect.Value) bool { return v.IsNil() }
 
 func (bytesPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	return !live.IsNil() && string(live.Bytes()) == string(desired.Bytes())
+	return !live.IsNil() && bytes.Equal(live.Bytes(), desired.Bytes())
+}
+
+func appendBase64(dst, value []byte) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, value)
+	return append(dst, '"')
 }

@@ -33,6 +33,9 @@ func (p jsonPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
 }
 
 func (jsonPlan) parse(v reflect.Value) (any, error) {
+	if !v.CanInterface() {
+		return nil, unsupported(v.Type())
+	}
 	text, err := v.Addr().Interface().(json.Marshaler).MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("cannot marshal %s: %w", v.Type(), err)
@@ -62,6 +65,9 @@ func parseJSON(text []byte) (any, error) {
 type textPlan struct{ notNull }
 
 func (textPlan) append(e *encoder, v reflect.Value) error {
+	if !v.CanInterface() {
+		return unsupported(v.Type())
+	}
 	text, err := v.Addr().Interface().(encoding.TextMarshaler).MarshalText()
 	if err != nil {
 		return fmt.Errorf("cannot marshal %s: %w", v.Type(), err)

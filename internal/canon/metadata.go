@@ -2,7 +2,9 @@ package canon
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,59 +25,61 @@ var metadataPlans = sync.OnceValue(func() (lists struct{ owners, finalizers *lis
 	return lists
 })
 
-func isDigest(key string) bool { return strings.HasPrefix(key, DigestPrefix) }
+// keep returns which keys of the metadata's member are written.
+func (p *parts) keep(member string) func(key string) bool {
+	if member == "annotations" && !p.digests {
+		return isNoDigest
+	}
+	return isAny
+}
+
+func isNoDigest(key string) bool { return !strings.HasPrefix(key, DigestPrefix) }
+
+func isAny(string) bool { return true }
 
 // metadata writes the members of the metadata that a caller specifies, if there
 // are any.
-func (e *encoder) metadata(c content, p parts) error {
-	mark := len(e.buf)
-	e.buf = append(e.buf, `"metadata":`...)
-	start := len(e.buf)
+func (e *encoder) metadata(c *content, p *parts) error {
+	mark, start := e.beginMember("metadata")
 	order := e.begin()
-	write := e.typedMetadata
 	if c.members != nil {
-		write = e.anyMetadata
-	}
-	if err := write(c, p); err != nil {
+		if err := e.anyMetadata(c, p); err != nil {
+			return err
+		}
+	} else if err := e.typedMetadata(c.object, p); err != nil {
 		return err
 	}
-	if p.uid != "" {
-		e.textMember("uid", p.uid)
-	}
-	if p.resourceVersion != "" {
-		e.textMember("resourceVersion", p.resourceVersion)
-	}
+	e.nonEmptyMember("resourceVersion", p.resourceVersion)
+	e.nonEmptyMember("uid", p.uid)
 	if err := e.arrange(order); err != nil {
 		return err
 	}
 	if !e.truncateIf(mark, start, "{}") {
-		e.members = append(e.members, member{name: "metadata", start: mark, end: len(e.buf)})
+		e.endMember("metadata", mark)
 	}
 	return nil
 }
 
-func (e *encoder) typedMetadata(c content, p parts) error {
-	obj := c.object
+// typedMetadata writes what obj's methods tell, in order.
+func (e *encoder) typedMetadata(obj Object, p *parts) error {
+	if err := e.mapMember("annotations", obj.GetAnnotations(), p.keep("annotations")); err != nil {
+		return err
+	}
+	// Lists are read through the encoder: a local variable would be allocated.
+	plans := metadataPlans()
+	e.finalizers = obj.GetFinalizers()
+	if err := e.listMember("finalizers", plans.finalizers, reflect.ValueOf(&e.finalizers).Elem()); err != nil {
+		return err
+	}
+	if err := e.mapMember("labels", obj.GetLabels(), p.keep("labels")); err != nil {
+		return err
+	}
 	if p.identity {
 		e.nonEmptyMember("name", obj.GetName())
 		e.nonEmptyMember("namespace", obj.GetNamespace())
 	}
-	skip := isDigest
-	if p.digests {
-		skip = nil
-	}
-	if err := e.mapMember("annotations", obj.GetAnnotations(), skip); err != nil {
-		return err
-	}
-	if err := e.mapMember("labels", obj.GetLabels(), nil); err != nil {
-		return err
-	}
-	e.owners, e.finalizers = obj.GetOwnerReferences(), obj.GetFinalizers()
-	plans := metadataPlans()
-	if err := e.listMember("ownerReferences", plans.owners, reflect.ValueOf(&e.owners).Elem()); err != nil {
-		return err
-	}
-	return e.listMember("finalizers", plans.finalizers, reflect.ValueOf(&e.finalizers).Elem())
+	e.owners = obj.GetOwnerReferences()
+	return e.listMember("ownerReferences", plans.owners, reflect.ValueOf(&e.owners).Elem())
 }
 
 func (e *encoder) nonEmptyMember(name, text string) {
@@ -84,15 +88,16 @@ func (e *encoder) nonEmptyMember(name, text string) {
 	}
 }
 
-func (e *encoder) mapMember(name string, m map[string]string, skip func(string) bool) error {
-	start := len(e.buf)
-	e.buf = append(appendString(e.buf, name), ':')
-	from := len(e.buf)
-	if err := e.stringMap(m, skip); err != nil {
+func (e *encoder) mapMember(name string, m map[string]string, keep func(string) bool) error {
+	if len(m) == 0 {
+		return nil
+	}
+	start, from := e.beginMember(name)
+	if err := e.stringMap(m, keep); err != nil {
 		return inMember(name, err)
 	}
 	if !e.truncateIf(start, from, "{}") {
-		e.members = append(e.members, member{name: name, start: start, end: len(e.buf)})
+		e.endMember(name, start)
 	}
 	return nil
 }
@@ -101,30 +106,29 @@ func (e *encoder) listMember(name string, p *listPlan, list reflect.Value) error
 	if list.IsNil() {
 		return nil
 	}
-	start := len(e.buf)
-	e.buf = append(appendString(e.buf, name), ':')
+	start, _ := e.beginMember(name)
 	if err := p.append(e, list); err != nil {
 		return inMember(name, err)
 	}
-	e.members = append(e.members, member{name: name, start: start, end: len(e.buf)})
+	e.endMember(name, start)
 	return nil
 }
 
 // anyMetadata writes what there is in unstructured metadata as it is, but for
 // annotations and labels that hold nothing.
-func (e *encoder) anyMetadata(c content, p parts) error {
+func (e *encoder) anyMetadata(c *content, p *parts) error {
 	metadata, err := c.metadata()
 	if err != nil {
 		return err
 	}
 	names := metadataNames
 	if p.identity {
-		names = append(names, "name", "namespace")
+		names = slices.Concat(names, []string{"name", "namespace"})
 	}
 	for _, name := range names {
 		v := metadata[name]
 		if m, ok := v.(map[string]any); ok {
-			v = withoutDigests(m, p.digests)
+			v = nonEmpty(m, p.keep(name))
 		}
 		if err := e.anyMember(name, v); err != nil {
 			return err
@@ -136,16 +140,13 @@ func (e *encoder) anyMetadata(c content, p parts) error {
 // metadataNames are the members of the metadata that are compared.
 var metadataNames = []string{"annotations", "labels", "ownerReferences", "finalizers"}
 
-// withoutDigests returns m without digests, or nil if it holds nothing else.
-func withoutDigests(m map[string]any, digests bool) map[string]any {
-	var rest map[string]any
-	for key, v := range m {
-		if digests || !isDigest(key) {
-			if rest == nil {
-				rest = make(map[string]any, len(m))
-			}
-			rest[key] = v
-		}
+// nonEmpty returns what there is in m under the keys that keep names; nil if that
+// is nothing.
+func nonEmpty(m map[string]any, keep func(string) bool) map[string]any {
+	rest := maps.Clone(m)
+	maps.DeleteFunc(rest, func(key string, _ any) bool { return !keep(key) })
+	if len(rest) == 0 {
+		return nil
 	}
 	return rest
 }

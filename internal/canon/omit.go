@@ -29,55 +29,92 @@ func (c compiler) quoted(t reflect.Type, addressable bool) plan {
 	}
 }
 
-// emptyTest returns how to tell that a field's value is left out, before it is
-// written; nil if nothing but null is.
-func emptyTest(from *candidate, addressable bool) func(reflect.Value) bool {
+// omission is the test by which a field's value is left out before it is
+// written. Most are told by kind: calling a function for each field of a pod
+// costs more than all that is written of it.
+type omission struct {
+	kind omissionKind
+	test func(reflect.Value) bool // for omitIf
+}
+
+type omissionKind uint8
+
+const (
+	omitNever omissionKind = iota
+	omitNil
+	omitEmpty // of length 0
+	omitZero  // the zero number, false
+	omitIf
+)
+
+func (o *omission) applies(v reflect.Value) bool {
+	switch o.kind {
+	case omitNil:
+		return v.IsNil()
+	case omitEmpty:
+		return v.Len() == 0
+	case omitZero:
+		return v.IsZero()
+	case omitIf:
+		return o.test(v)
+	default:
+		return false
+	}
+}
+
+// omissionOf returns when a field's value is left out. What is null is left out
+// in any case; it is among the tests where that is quickly seen.
+func omissionOf(from *candidate, addressable bool) omission {
+	plain := omission{kind: omissionByKind(from, addressable)}
 	var tests []func(reflect.Value) bool
 	if from.has("omitzero") {
 		tests = append(tests, isZero(from.Type))
 	}
-	inAPI := isAPI(from.declaredIn)
-	if inAPI {
+	if isAPI(from.declaredIn) {
 		if zero := zeroTest(from.Type, addressable); zero != nil {
 			tests = append(tests, zero)
 		}
 	}
-	switch from.Type.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		tests = append(tests, reflect.Value.IsNil)
-	case reflect.Slice:
-		if isBytes(from.Type) && from.has("omitempty") {
-			tests = append(tests, hasNoLength)
+	if len(tests) == 0 {
+		return plain
+	}
+	return omission{kind: omitIf, test: func(v reflect.Value) bool {
+		for _, test := range tests {
+			if test(v) {
+				return true
+			}
 		}
-	case reflect.Map:
-		if inAPI || from.has("omitempty") {
-			tests = append(tests, hasNoLength)
+		return plain.applies(v)
+	}}
+}
+
+// omissionByKind is encoding/json's omitempty, but for lists: they are left out
+// if they are nil and not if they are empty.
+func omissionByKind(from *candidate, addressable bool) omissionKind {
+	empty := from.has("omitempty")
+	marshals := implements(from.Type, jsonMarshalerType, addressable) || implements(from.Type, textMarshalerType, addressable)
+	switch kind := from.Type.Kind(); kind {
+	case reflect.Pointer, reflect.Interface:
+		return omitNil
+	case reflect.Slice, reflect.Map:
+		asJSON := marshals || isBytes(from.Type) || kind == reflect.Map
+		switch {
+		case empty && asJSON, kind == reflect.Map && isAPI(from.declaredIn):
+			return omitEmpty
+		case !marshals:
+			return omitNil
 		}
 	case reflect.String, reflect.Array:
-		if from.has("omitempty") {
-			tests = append(tests, hasNoLength)
+		if empty {
+			return omitEmpty
 		}
 	case reflect.Struct:
 	default:
-		if from.has("omitempty") {
-			tests = append(tests, reflect.Value.IsZero)
+		if empty {
+			return omitZero
 		}
 	}
-	return either(tests)
-}
-
-func hasNoLength(v reflect.Value) bool { return v.Len() == 0 }
-
-func either(tests []func(reflect.Value) bool) func(reflect.Value) bool {
-	switch len(tests) {
-	case 0:
-		return nil
-	case 1:
-		return tests[0]
-	default:
-		rest := either(tests[1:])
-		return func(v reflect.Value) bool { return tests[0](v) || rest(v) }
-	}
+	return omitNever
 }
 
 type zeroer interface{ IsZero() bool }

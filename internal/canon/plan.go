@@ -139,7 +139,7 @@ func (c compiler) composite(key planKey) plan {
 		p.elem = c.plan(t.Elem(), true)
 		return p
 	case reflect.Struct:
-		p := &structPlan{goType: t}
+		p := &structPlan{secret: t.Name() == "Secret" && t.PkgPath() == "k8s.io/api/core/v1"}
 		c[key] = p
 		p.fields = c.fields(t, key.addressable)
 		return p

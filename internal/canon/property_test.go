@@ -23,7 +23,7 @@ import (
 // The same desired state has the same form, however it came about.
 func TestFormIsStable(t *testing.T) {
 	t.Parallel()
-	eachBuiltin(t, 6, func(t *testing.T, _ schema.GroupVersionKind, obj canon.Object, _ *rand.Rand) {
+	eachBuiltin(t, 4, func(t *testing.T, _ schema.GroupVersionKind, obj canon.Object, _ *rand.Rand) {
 		want := form(t, obj)
 		require.Equal(t, want, form(t, obj), "map order")
 		require.Equal(t, want, form(t, obj.DeepCopyObject().(canon.Object)), "DeepCopy")
@@ -35,7 +35,7 @@ func TestFormIsStable(t *testing.T) {
 // without status and what only the server sets.
 func TestBodySaysEverything(t *testing.T) {
 	t.Parallel()
-	eachBuiltin(t, 6, func(t *testing.T, gvk schema.GroupVersionKind, obj canon.Object, _ *rand.Rand) {
+	eachBuiltin(t, 4, func(t *testing.T, gvk schema.GroupVersionKind, obj canon.Object, _ *rand.Rand) {
 		body, err := canon.Body(obj, gvk, "", "")
 		var duplicate *canon.DuplicateError
 		if err != nil {
@@ -95,7 +95,7 @@ func jsonName(obj any, field string) string {
 // The form is what encoding/json writes, less what means nothing.
 func TestFormIsPartOfJSON(t *testing.T) {
 	t.Parallel()
-	eachBuiltin(t, 6, func(t *testing.T, _ schema.GroupVersionKind, obj canon.Object, _ *rand.Rand) {
+	eachBuiltin(t, 4, func(t *testing.T, _ schema.GroupVersionKind, obj canon.Object, _ *rand.Rand) {
 		if secret, ok := obj.(*corev1.Secret); ok {
 			secret.StringData = nil
 		}

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -13,9 +14,12 @@ var (
 )
 
 // appendQuantity appends quantity's canonical form as Quantity.CanonicalizeBytes
-// has it, without its allocations for the quantities that are common: whole ones
-// and thousandths. Quantity.MarshalJSON will not do: it repeats the text that was
-// parsed, 1.250 for what is 1250m.
+// has it after a trip over the wire, without its allocations for the quantities
+// that are common: whole ones and thousandths.
+//
+// Quantity.MarshalJSON will not do: it repeats the text that was parsed, 1.250
+// for what is 1250m, and a BinarySI amount that is no multiple of 1024 comes back
+// as DecimalSI, 5000 as 5k.
 func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
 	// Methods of Quantity rewrite it while they compare or print; the value may
 	// be shared with a cache, so they only ever see a copy.
@@ -30,8 +34,7 @@ func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
 	exact.SetMilli(milli)
 	switch {
 	case q.Cmp(exact) != 0:
-		number, suffix := q.CanonicalizeBytes(nil)
-		dst = append(append(dst, number...), suffix...)
+		dst = appendRare(dst, &q)
 	case milli%1000 == 0:
 		dst = appendWhole(dst, milli/1000, q.Format)
 	default:
@@ -39,6 +42,16 @@ func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
 		dst = append(dst, thousandths(q.Format)...)
 	}
 	return append(dst, '"')
+}
+
+// appendRare appends a quantity by its own method.
+func appendRare(dst []byte, q *resource.Quantity) []byte {
+	number, suffix := q.CanonicalizeBytes(nil)
+	if q.Format == resource.BinarySI && len(suffix) == 0 {
+		q.Format = resource.DecimalSI
+		number, suffix = q.CanonicalizeBytes(nil)
+	}
+	return append(append(dst, number...), suffix...)
 }
 
 func thousandths(format resource.Format) string {
@@ -52,7 +65,7 @@ func thousandths(format resource.Format) string {
 // no fraction.
 func appendWhole(dst []byte, n int64, format resource.Format) []byte {
 	base, suffixes := int64(1000), &decimalSuffixes
-	if format == resource.BinarySI && (n <= -1024 || n >= 1024) {
+	if format == resource.BinarySI && n%1024 == 0 {
 		base, suffixes = 1024, &binarySuffixes
 	}
 	power := 0
@@ -77,5 +90,5 @@ func sameQuantity(a, b *resource.Quantity) bool {
 	if x.Cmp(y) != 0 {
 		return false
 	}
-	return x.Format == y.Format || string(appendQuantity(nil, a)) == string(appendQuantity(nil, b))
+	return x.Format == y.Format || bytes.Equal(appendQuantity(nil, a), appendQuantity(nil, b))
 }

@@ -63,7 +63,10 @@ func filler(fill *randfill.Filler) *randfill.Filler {
 }
 
 func randomText(c randfill.Continue) string {
-	texts := []string{"", "a", "app", "0", "true", "null", "8080", "http", "<&>", `"\`, "a b", "line\nline\t", "é", "日本", "\u2028", "\u007f", "\ufffe", "𝄞", "a much longer text than the others"}
+	texts := []string{
+		"", "a", "app", "0", "true", "null", "8080", "http", "<&>", `"\`, "a b", "two\nlines\t",
+		"é", "日本", "\u2028", "\u007f", "\ufffe", "𝄞", "a much longer text than the others",
+	}
 	if c.Intn(4) > 0 {
 		return texts[c.Intn(len(texts))]
 	}

@@ -51,7 +51,7 @@ func contentSatisfied(live, desired content) bool {
 		}
 		return true
 	}
-	fields := desired.plan().fields
+	fields := desired.plan.fields
 	for i := range fields {
 		if !reserved(fields[i].name) && !fields[i].satisfies(c, live.typed, desired.typed) {
 			return false

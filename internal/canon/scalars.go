@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -90,5 +91,5 @@ func (unsupportedPlan) satisfies(*comparison, reflect.Value, reflect.Value) bool
 func sameForm(p plan, a, b reflect.Value) bool {
 	x, errX := encode(nil, func(e *encoder) error { return p.append(e, a) })
 	y, errY := encode(nil, func(e *encoder) error { return p.append(e, b) })
-	return errX == nil && errY == nil && string(x) == string(y)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

@@ -6,12 +6,10 @@ import (
 	"reflect"
 )
 
-// withSecretData returns v, or, if it is a Secret with stringData, a copy of it
-// with that merged into data, as the API server does it.
+// withSecretData returns the Secret v, or, if it has stringData, a copy with that
+// merged into data, as the API server does it. The type is known by its name
+// only: canon does not import k8s.io/api.
 func withSecretData(v reflect.Value) reflect.Value {
-	if t := v.Type(); t.Name() != "Secret" || t.PkgPath() != "k8s.io/api/core/v1" {
-		return v
-	}
 	text := *v.FieldByName("StringData").Addr().Interface().(*map[string]string)
 	if len(text) == 0 {
 		return v
@@ -22,7 +20,7 @@ func withSecretData(v reflect.Value) reflect.Value {
 		data = make(map[string][]byte, len(text))
 	}
 	for key, value := range text {
-		data[key] = []byte(value)
+		data[key] = []byte(valid(value))
 	}
 	merged.FieldByName("Data").Set(reflect.ValueOf(data))
 	merged.FieldByName("StringData").SetZero()
@@ -49,7 +47,7 @@ func withSecretMembers(members map[string]any) map[string]any {
 		if !ok {
 			return members
 		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+		data[key] = base64.StdEncoding.EncodeToString([]byte(valid(value)))
 	}
 	merged := maps.Clone(members)
 	delete(merged, "stringData")

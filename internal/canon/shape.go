@@ -14,14 +14,15 @@ import (
 // how lists are matched, for the walks that only run when something is amiss and
 // so can afford to read the canonical form back.
 type shape struct {
-	plan plan
-	root bool
+	plan  plan
+	root  bool
+	field bool // of a Go struct
 }
 
 // tree writes the parts of c and reads them back as JSON, numbers as
 // json.Number.
 func tree(c content, p parts) (shape, map[string]any, error) {
-	text, err := encode(nil, func(e *encoder) error { return e.object(c, p) })
+	text, err := encode(nil, func(e *encoder) error { return e.object(&c, &p) })
 	if err != nil {
 		return shape{}, nil, err
 	}
@@ -31,7 +32,7 @@ func tree(c content, p parts) (shape, map[string]any, error) {
 	}
 	top := shape{root: true}
 	if c.members == nil {
-		top.plan = c.plan()
+		top.plan = c.plan
 	}
 	return top, parsed.(map[string]any), nil
 }
@@ -39,13 +40,13 @@ func tree(c content, p parts) (shape, map[string]any, error) {
 // member returns the shape and the path of a member of the object at path.
 func (s shape) member(path, name string) (shape, string) {
 	if s.root && name == "metadata" {
-		return shape{plan: planOf(reflect.TypeFor[metav1.ObjectMeta](), true)}, name
+		return shape{plan: planOf(reflect.TypeFor[metav1.ObjectMeta](), true), field: true}, name
 	}
 	switch p := resolve(s.plan).(type) {
 	case *structPlan:
 		for i := range p.fields {
 			if p.fields[i].name == name {
-				return shape{plan: p.fields[i].plan}, join(path, name)
+				return shape{plan: p.fields[i].plan, field: true}, join(path, name)
 			}
 		}
 		return shape{}, join(path, name)
@@ -75,11 +76,12 @@ func (s shape) items() (shape, mergeRule) {
 	return shape{}, mergeRule{}
 }
 
-// isMap reports whether the place holds a Go map.
-func (s shape) isMap() bool {
-	switch resolve(s.plan).(type) {
-	case *mapPlan, stringMapPlan:
-		return true
+// isAlwaysThere reports whether the place is a struct's field that holds a map
+// or a struct: to be empty and to be absent is the same for it.
+func (s shape) isAlwaysThere() bool {
+	switch s.plan.(type) {
+	case *structPlan, *mapPlan, stringMapPlan:
+		return s.field
 	}
 	return false
 }

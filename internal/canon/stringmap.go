@@ -17,14 +17,14 @@ func (stringMapPlan) append(e *encoder, v reflect.Value) error {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
-	return e.stringMap(stringMap(v), nil)
+	return e.stringMap(stringMap(v), isAny)
 }
 
-// stringMap writes a map without the keys that skip names.
-func (e *encoder) stringMap(m map[string]string, skip func(string) bool) error {
+// stringMap writes what there is in a map under the keys that keep names.
+func (e *encoder) stringMap(m map[string]string, keep func(string) bool) error {
 	from := len(e.members)
 	for key, text := range m {
-		if skip == nil || !skip(key) {
+		if keep(key) {
 			e.members = append(e.members, member{name: valid(key), text: text})
 		}
 	}

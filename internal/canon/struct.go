@@ -1,13 +1,11 @@
 package canon
 
-import (
-	"reflect"
-)
+import "reflect"
 
 // structPlan reads a struct: its members, ordered by name.
 type structPlan struct {
-	goType reflect.Type
 	fields []field
+	secret bool // whether it is the API's Secret
 }
 
 // field is one member of a struct.
@@ -18,8 +16,7 @@ type field struct {
 	inner []int  // and from there through embedded structs
 	plan  plan
 
-	// empty reports whether the value is one that is left out; nil if only null is.
-	empty func(reflect.Value) bool
+	omit omission
 	// dropBare leaves out a value whose canonical form is {}.
 	dropBare bool
 }
@@ -47,7 +44,7 @@ func (c compiler) field(t reflect.Type, from *candidate, addressable bool) field
 		index: from.path[0],
 		inner: from.path[1:],
 		plan:  c.memberPlan(from, addressable),
-		empty: emptyTest(from, addressable),
+		omit:  omissionOf(from, addressable),
 	}
 	if isAPI(from.declaredIn) && from.Type.Kind() == reflect.Struct {
 		f.dropBare = from.Type != selectorType || from.has("omitempty")
@@ -58,6 +55,9 @@ func (c compiler) field(t reflect.Type, from *candidate, addressable bool) field
 // value finds the field in v; false if it is behind an embedded nil pointer.
 func (f *field) value(v reflect.Value) (reflect.Value, bool) {
 	v = v.Field(f.index)
+	if len(f.inner) == 0 {
+		return v, true
+	}
 	for _, i := range f.inner {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -68,15 +68,6 @@ func (f *field) value(v reflect.Value) (reflect.Value, bool) {
 		v = v.Field(i)
 	}
 	return v, true
-}
-
-// absent reports whether v is left out of its struct, as far as that can be
-// told without writing it.
-func (f *field) absent(v reflect.Value) bool {
-	if f.empty != nil {
-		return f.empty(v)
-	}
-	return f.plan.null(v)
 }
 
 func (*structPlan) null(reflect.Value) bool { return false }
@@ -99,7 +90,7 @@ func (p *structPlan) append(e *encoder, v reflect.Value) error {
 // append writes the member and the comma after it, or nothing.
 func (f *field) append(e *encoder, holder reflect.Value) error {
 	v, ok := f.value(holder)
-	if !ok || f.empty != nil && f.empty(v) {
+	if !ok || f.omit.applies(v) {
 		return nil
 	}
 	mark := len(e.buf)
@@ -113,15 +104,6 @@ func (f *field) append(e *encoder, holder reflect.Value) error {
 	}
 	e.buf = append(e.buf, ',')
 	return nil
-}
-
-// closeObject ends an object whose members each left a comma behind.
-func (e *encoder) closeObject() {
-	if last := len(e.buf) - 1; e.buf[last] == ',' {
-		e.buf[last] = '}'
-		return
-	}
-	e.buf = append(e.buf, '}')
 }
 
 func (p *structPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
@@ -139,7 +121,7 @@ func (p *structPlan) satisfies(c *comparison, live, desired reflect.Value) bool 
 
 func (f *field) satisfies(c *comparison, live, desired reflect.Value) bool {
 	d, ok := f.value(desired)
-	if !ok || f.absent(d) || f.plan.null(d) {
+	if !ok || f.omit.applies(d) || f.plan.null(d) {
 		return true
 	}
 	l, ok := f.value(live)

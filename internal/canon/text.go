@@ -49,20 +49,28 @@ func plain(s []byte) bool {
 // appendEscaped appends s with every rune escaped that is not printable ASCII,
 // except those above U+FFFF: they would need a surrogate pair.
 func appendEscaped(dst []byte, s string) []byte {
-	for i, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r >= 0x20 && r < 0x7f:
-			dst = append(dst, byte(r))
-		case r <= 0xffff:
-			dst = append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0xf], hexDigits[r>>4&0xf], hexDigits[r&0xf])
-		default:
-			_, size := utf8.DecodeRuneInString(s[i:])
-			dst = append(dst, s[i:i+size]...)
+	written := 0
+	for i := 0; i < len(s); {
+		if b := s[i]; b >= 0x20 && b < 0x7f && b != '"' && b != '\\' {
+			i++
+			continue
 		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r <= 0xffff {
+			dst = append(dst, s[written:i]...)
+			dst = appendEscape(dst, r)
+			written = i + size
+		}
+		i += size
 	}
-	return dst
+	return append(dst, s[written:]...)
+}
+
+func appendEscape(dst []byte, r rune) []byte {
+	if r == '"' || r == '\\' {
+		return append(dst, '\\', byte(r))
+	}
+	return append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0xf], hexDigits[r>>4&0xf], hexDigits[r&0xf])
 }
 
 // sameText reports whether a and b have the same canonical form.

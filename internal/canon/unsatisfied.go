@@ -26,29 +26,21 @@ func (w *walk) unsatisfiedMembers(s shape, path string, live, desired map[string
 	for _, name := range sortedNames(desired) {
 		inner, innerPath := s.member(path, name)
 		l, ok := live[name]
-		if path == "" && name == "metadata" {
+		if !ok && isObject(desired[name]) && inner.isAlwaysThere() {
 			l, ok = orEmpty(l), true
 		}
-		if !ok && satisfiedByAbsence(inner, desired[name]) {
-			continue
-		}
-		if !ok {
+		switch {
+		case ok:
+			w.unsatisfied(inner, innerPath, l, desired[name])
+		case !satisfiedByAbsence(desired[name]):
 			w.addValues(inner, innerPath, nil, desired[name])
-			continue
 		}
-		w.unsatisfied(inner, innerPath, l, desired[name])
 	}
 }
 
-func satisfiedByAbsence(s shape, desired any) bool {
-	switch d := desired.(type) {
-	case []any:
-		return len(d) == 0
-	case map[string]any:
-		return len(d) == 0 && s.isMap()
-	default:
-		return false
-	}
+func satisfiedByAbsence(desired any) bool {
+	list, ok := desired.([]any)
+	return ok && len(list) == 0
 }
 
 func (w *walk) unsatisfiedItems(s shape, path string, live, desired []any) {

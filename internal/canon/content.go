@@ -1,0 +1,67 @@
+package canon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// content is an object as it is read: a struct and its plan, or the members of a
+// JSON object.
+type content struct {
+	object  Object
+	typed   reflect.Value
+	plan    *structPlan
+	members map[string]any
+}
+
+// read finds the content of obj, with a Secret's stringData where the server
+// puts it.
+func read(obj Object) (content, error) {
+	v := reflect.ValueOf(obj)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return content{}, errors.New("cannot read an object that is nil")
+	}
+	if u, ok := obj.(runtime.Unstructured); ok {
+		members := u.UnstructuredContent()
+		if members == nil {
+			members = map[string]any{}
+		}
+		return content{object: obj, members: withSecretMembers(members)}, nil
+	}
+	if marshaler, ok := obj.(json.Marshaler); ok {
+		return readMarshaler(obj, marshaler)
+	}
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return content{}, fmt.Errorf("cannot read an object of type %T: it is no pointer to a struct", obj)
+	}
+	plan, ok := planOf(v.Type().Elem(), true).(*structPlan)
+	if !ok {
+		return content{}, fmt.Errorf("cannot read an object of type %T: its JSON is no object", obj)
+	}
+	c := content{object: obj, typed: v.Elem(), plan: plan}
+	if plan.secret {
+		c.typed = withSecretData(c.typed)
+	}
+	return c, nil
+}
+
+// readMarshaler reads an object that has a JSON form of its own.
+func readMarshaler(obj Object, marshaler json.Marshaler) (content, error) {
+	text, err := marshaler.MarshalJSON()
+	if err != nil {
+		return content{}, fmt.Errorf("cannot marshal %T: %w", obj, err)
+	}
+	parsed, err := parseJSON(text)
+	if err != nil {
+		return content{}, fmt.Errorf("cannot parse the JSON of %T: %w", obj, err)
+	}
+	members, ok := parsed.(map[string]any)
+	if !ok {
+		return content{}, fmt.Errorf("cannot read %T: its JSON is no object", obj)
+	}
+	return content{object: obj, members: withSecretMembers(members)}, nil
+}

@@ -1,0 +1,94 @@
+package canon
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// member is one entry of an object on its way into order: its name, and either
+// its text or where in the buffer it was written, the comma after it included.
+type member struct {
+	name       string
+	text       string
+	start, end int
+}
+
+// sortMembers sorts by name. Keys that differ in Go and not in JSON have no
+// order and no JSON form.
+func sortMembers(members []member) error {
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	for i := 1; i < len(members); i++ {
+		if members[i].name == members[i-1].name {
+			return fmt.Errorf("two keys are %q in JSON", members[i].name)
+		}
+	}
+	return nil
+}
+
+func inOrder(members []member) bool {
+	for i := 1; i < len(members); i++ {
+		if members[i].name <= members[i-1].name {
+			return false
+		}
+	}
+	return true
+}
+
+// arrangement remembers where an object's members began.
+type arrangement struct{ members, start int }
+
+// begin opens an object whose members are written in any order, each between
+// beginMember and endMember.
+func (e *encoder) begin() arrangement {
+	e.buf = append(e.buf, '{')
+	return arrangement{len(e.members), len(e.buf)}
+}
+
+// beginMember writes a name; it returns where the member starts and where its
+// value does.
+func (e *encoder) beginMember(name string) (start, from int) {
+	start = len(e.buf)
+	e.buf = append(appendString(e.buf, name), ':')
+	return start, len(e.buf)
+}
+
+func (e *encoder) endMember(name string, start int) {
+	e.buf = append(e.buf, ',')
+	e.members = append(e.members, member{name: valid(name), start: start, end: len(e.buf)})
+}
+
+// arrange brings the members written since begin in order and closes the object.
+func (e *encoder) arrange(from arrangement) error {
+	members := e.members[from.members:]
+	if !inOrder(members) {
+		if err := sortMembers(members); err != nil {
+			return err
+		}
+		at := len(e.scratch)
+		e.scratch = append(e.scratch, e.buf[from.start:]...)
+		e.buf = e.buf[:from.start]
+		for _, m := range members {
+			e.buf = append(e.buf, e.scratch[at+m.start-from.start:at+m.end-from.start]...)
+		}
+		e.scratch = e.scratch[:at]
+	}
+	e.members = e.members[:from.members]
+	e.closeObject()
+	return nil
+}
+
+// closeObject ends an object whose members each left a comma behind.
+func (e *encoder) closeObject() {
+	if last := len(e.buf) - 1; e.buf[last] == ',' {
+		e.buf[last] = '}'
+		return
+	}
+	e.buf = append(e.buf, '}')
+}
+
+func (e *encoder) textMember(name, text string) {
+	start, _ := e.beginMember(name)
+	e.buf = appendString(e.buf, text)
+	e.endMember(name, start)
+}
