@@ -166,10 +166,14 @@ func TestAnswersToAnApply(t *testing.T) {
 			created(t, s, configMap())
 			changed := configMap()
 			changed.Data["color"] = "red"
-			s.answers = []error{tc.answer}
+			s.answers = []error{tc.answer, tc.answer}
 			_, err := ensure.Object(t.Context(), newEnsurer(s), changed)
 			checkAnswer(t, tc, "apply", err)
-			require.Empty(t, cmp.Diff([]string{"get", "apply"}, s.verbs()), "nothing is tried again")
+			want := []string{"get", "apply"}
+			if name == "422 with causes" {
+				want = append(want, "dry run") // are leftovers in live at fault?
+			}
+			require.Empty(t, cmp.Diff(want, s.verbs()), "nothing is tried again")
 		})
 	}
 }

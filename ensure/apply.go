@@ -32,7 +32,7 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // carries live's UID: without it an apply based on a stale read would bring a
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	answer, err := c.send(ctx, "apply", live.GetUID(), "")
+	answer, err := c.applyOrRepair(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -52,16 +52,23 @@ func (c *child) send(ctx context.Context, operation string, uid types.UID, versi
 	if err != nil {
 		return nil, c.unfit(err)
 	}
+	return c.patch(ctx, operation, types.ApplyPatchType, body, client.ForceOwnership)
+}
+
+// patch sends a patch and returns the server's answer.
+func (c *child) patch(
+	ctx context.Context, operation string, form types.PatchType, patch []byte, opts ...client.PatchOption,
+) (client.Object, error) {
 	answer := c.empty(c.desired)
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)
-	opts := []client.PatchOption{client.ForceOwnership, client.FieldOwner(c.fieldOwner)}
+	opts = append(opts, client.FieldOwner(c.fieldOwner))
 	if _, ok := answer.(runtime.Unstructured); ok {
 		// controller-runtime 0.25 books patches of unstructured objects under the typed
 		// representation, where nobody waits for them.
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
-	if err := c.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), opts...); err != nil {
+	if err := c.client.Patch(ctx, answer, client.RawPatch(form, patch), opts...); err != nil {
 		return nil, c.requestError(operation, err)
 	}
 	return answer, nil

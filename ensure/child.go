@@ -41,6 +41,7 @@ var reasons = map[error]string{
 	ErrForeign:          "Foreign",
 	ErrHidden:           "Hidden",
 	ErrInvalid:          "Invalid",
+	ErrImmutable:        "Immutable",
 }
 
 // refuse is an error of the caller's: nothing was sent.

@@ -35,6 +35,9 @@ var (
 	// ErrInvalid: the API server, or an admission policy, refused the child as
 	// invalid.
 	ErrInvalid = errors.New("invalid")
+	// ErrImmutable: the API server would create desired, but does not let the existing
+	// object be changed to it. Error.Paths tells where they differ.
+	ErrImmutable = errors.New("immutable")
 	// ErrAPI: any other failure of a request: a conflict, a missing right, a server
 	// out of reach. Error.Reason and errors.As with an apierrors.APIStatus tell which.
 	ErrAPI = errors.New("request failed")
@@ -45,7 +48,8 @@ var (
 // API server's message, which quotes whole objects, passwords included. That
 // message is in the StatusError that Unwrap gives.
 type Error struct {
-	// Operation is what was tried: ensure (nothing was sent), read, create or apply.
+	// Operation is what was tried: ensure (nothing was sent), read, create, apply or
+	// repair.
 	Operation string
 	// Kind of the child; empty if its Go type is in no scheme.
 	Kind schema.GroupVersionKind
@@ -106,6 +110,10 @@ func (c *child) requestError(operation string, err error) *Error {
 	case operation == "apply" && apierrors.IsInvalid(err) && slices.Contains(out.Paths, "metadata.uid"):
 		// The object was replaced by one of the same name. Nothing is wrong with desired.
 		out.moved, out.Reason, out.detail = true, string(metav1.StatusReasonConflict), "it was replaced meanwhile"
+		out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
+	case operation == "repair" && apierrors.IsInvalid(err) && len(causes) == 0:
+		// A failed test of a JSON patch is a 422 without causes.
+		out.moved, out.Reason, out.detail = true, string(metav1.StatusReasonConflict), "it was changed meanwhile"
 		out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
 	case isInvalid(err):
 		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)

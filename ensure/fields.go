@@ -2,23 +2,28 @@ package ensure
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// applied returns the entry of owner's server-side applies to the main resource;
-// nil if it never applied, or if the copy came without managed fields.
+// entryOf returns the index of owner's entry for operations of this kind on the main
+// resource, or -1: there is none, or the copy came without managed fields.
+func entryOf(obj client.Object, owner string, operation metav1.ManagedFieldsOperationType) int {
+	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == owner && entry.Operation == operation && entry.Subresource == ""
+	})
+}
+
+// applied returns the entry of owner's server-side applies, or nil.
 func applied(obj client.Object, owner string) *metav1.ManagedFieldsEntry {
-	entries := obj.GetManagedFields()
-	for i := range entries {
-		entry := &entries[i]
-		if entry.Manager == owner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
-			return entry
-		}
+	i := entryOf(obj, owner, metav1.ManagedFieldsOperationApply)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &obj.GetManagedFields()[i]
 }
 
 // touchedSinceApply reports whether another manager wrote, status aside, when owner

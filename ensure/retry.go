@@ -18,7 +18,7 @@ const (
 
 // Retry is what a Reconcile returns for err: a conflict is tried again after 100
 // ms, a child or owner on its way out after 5 s, and what only a person can mend (a
-// refusal, ErrInvalid, ErrForeign, ErrHidden) after 2 minutes, all without an error
+// refusal, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) after 2 minutes, all without an error
 // that the controller would log and back off from. Any other error is handed on to
 // the controller's rate limiter.
 //
@@ -31,7 +31,8 @@ func Retry(err error) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryConflict}, nil
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
 		return reconcile.Result{RequeueAfter: retryTerminating}, nil
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrInvalid), errors.Is(err, ErrForeign), errors.Is(err, ErrHidden):
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable),
+		errors.Is(err, ErrForeign), errors.Is(err, ErrHidden):
 		return reconcile.Result{RequeueAfter: retryPerson}, nil
 	}
 	return reconcile.Result{}, err

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,8 +86,14 @@ func newServer(objects ...client.Object) *apiServer {
 		Patch: func(ctx context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return s.patch(ctx, obj, patch, opts...)
 		},
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			return s.unexpected("create")
+		Create: func(_ context.Context, _ client.WithWatch, _ client.Object, opts ...client.CreateOption) error {
+			if options := (&client.CreateOptions{}).ApplyOptions(opts); !slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
+				return s.unexpected("create")
+			}
+			s.arrive(request{verb: "dry run"})
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.answer()
 		},
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return s.unexpected("update")
@@ -160,17 +168,45 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 	s.arrive(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.answers) > 0 {
-		answer := s.answers[0]
-		s.answers = s.answers[1:]
-		if answer != nil {
-			return answer
-		}
+	if err := s.answer(); err != nil {
+		return err
 	}
 	if patch.Type() == types.ApplyPatchType {
 		return s.apply(ctx, obj, data, opts...)
 	}
+	if patch.Type() == types.JSONPatchType {
+		if data, err = s.test(obj, data); err != nil {
+			return err
+		}
+		patch = client.RawPatch(types.JSONPatchType, data)
+	}
 	return s.commit(ctx, obj, func() error { return s.fake.Patch(ctx, obj, patch, opts...) })
+}
+
+// test carries out a JSON patch's tests of the UID, which the fake client does not
+// have, and returns the rest of the patch.
+func (s *apiServer) test(obj client.Object, patch []byte) ([]byte, error) {
+	var operations []map[string]any
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		return nil, err
+	}
+	isOfUID := func(operation map[string]any) bool { return operation["path"] == "/metadata/uid" }
+	for _, operation := range operations {
+		if isOfUID(operation) && operation["value"] != string(s.known[s.id(obj)].uid) {
+			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // a failed test is a 422 without causes
+		}
+	}
+	return json.Marshal(slices.DeleteFunc(operations, isOfUID))
+}
+
+// answer is the next given one; the lock is held.
+func (s *apiServer) answer() error {
+	if len(s.answers) == 0 {
+		return nil
+	}
+	answer := s.answers[0]
+	s.answers = s.answers[1:]
+	return answer
 }
 
 func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, opts ...client.PatchOption) error {

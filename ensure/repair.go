@@ -1,0 +1,188 @@
+package ensure
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// applyOrRepair applies desired to live. An apply merges, and what others left in
+// live can make the merge invalid for ever though desired is fine: an edited Service
+// port stays beside ours and has its name. So a refusal that names fields is judged,
+// and if live's leftovers are at fault, they are replaced, once.
+func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.Object, error) {
+	answer, refusal := c.send(ctx, "apply", live.GetUID(), "")
+	if refusal == nil || !namesFieldsOnly(refusal) {
+		return answer, refusal
+	}
+	fine, err := c.isFineAlone(ctx, refusal)
+	if err != nil || !fine {
+		return nil, refusal
+	}
+	replacements := canon.Replacements(live, c.desired, pathsOf(refusal))
+	if len(replacements) == 0 {
+		return nil, c.immutable(live, refusal)
+	}
+	if err := c.replace(ctx, live, replacements); err != nil {
+		if namesFieldsOnly(err) {
+			return nil, c.immutable(live, err)
+		}
+		return nil, err
+	}
+	answer, err = c.send(ctx, "apply", live.GetUID(), "")
+	if err != nil && namesFieldsOnly(err) {
+		return nil, c.immutable(live, err)
+	}
+	return answer, err
+}
+
+// namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none
+// of the metadata. A cause without a field is an admission policy's.
+func namesFieldsOnly(err error) bool {
+	causes := causesOf(err)
+	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "" || strings.HasPrefix(cause.Field, "metadata")
+	})
+}
+
+func pathsOf(err error) []string {
+	var paths []string
+	for _, cause := range causesOf(err) {
+		paths = appendNew(paths, cause.Field)
+	}
+	return paths
+}
+
+// isFineAlone asks the server by a dry run whether it would create desired under
+// another name. A refusal of other fields than the update's counts as yes: a fixed
+// nodePort is taken, by live itself; the name of a CRD must match its content.
+func (c *child) isFineAlone(ctx context.Context, refusal error) (bool, error) {
+	candidate, err := c.candidate()
+	if err != nil {
+		return false, err
+	}
+	err = c.client.Create(ctx, candidate, client.DryRunAll, client.FieldOwner(c.fieldOwner), client.DisableReadYourWritesConsistency)
+	if err == nil {
+		return true, nil
+	}
+	causes := causesOf(err)
+	named := pathsOf(refusal)
+	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "" || slices.Contains(named, cause.Field)
+	}), nil
+}
+
+// candidate is desired as the apply would send it, under a name that is free.
+func (c *child) candidate() (client.Object, error) {
+	body, err := canon.Body(c.desired, c.gvk, "", "")
+	if err != nil {
+		return nil, err
+	}
+	candidate := &unstructured.Unstructured{}
+	if err := candidate.UnmarshalJSON(body); err != nil {
+		return nil, err
+	}
+	candidate.SetName("")
+	candidate.SetGenerateName("trueup-dry-run-")
+	return candidate, nil
+}
+
+// replace sets the named parts of live to desired's and takes over what that leaves
+// in the managed fields: a co-owner would keep what desired drops later.
+//
+// It tests what it builds on, and not the resourceVersion, which moves all the time
+// while a rollout reports its progress.
+func (c *child) replace(ctx context.Context, live client.Object, replacements []canon.PatchOperation) error {
+	operations := replacements
+	if uid := live.GetUID(); uid != "" {
+		operations = append([]canon.PatchOperation{{Op: "test", Path: "/metadata/uid", Value: uid}}, operations...)
+	}
+	patched, err := c.patchJSON(ctx, operations)
+	if err != nil || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
+		// Somebody writes under our name by other means than ensure. What they own is not
+		// ours to take: the next apply would remove it.
+		return err
+	}
+	return c.fold(ctx, patched)
+}
+
+// foldAttempts bounds the tries beside others who write at the same time.
+const foldAttempts = 5
+
+// fold makes the Update entry that a replacement left under our name part of our
+// Apply entry.
+func (c *child) fold(ctx context.Context, live client.Object) error {
+	for range foldAttempts {
+		operations, err := c.foldOperations(live)
+		if err != nil || len(operations) == 0 {
+			return err
+		}
+		if _, err = c.patchJSON(ctx, operations); !hasMoved(err) {
+			return err
+		}
+		if live, err = c.readServer(ctx); err != nil || live == nil {
+			return err
+		}
+	}
+	return nil // the fields stay owned twice, which does no harm until desired drops one
+}
+
+func (c *child) foldOperations(live client.Object) ([]canon.PatchOperation, error) {
+	apply := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
+	update := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate)
+	if apply < 0 || update < 0 {
+		return nil, nil
+	}
+	folded, ok := live.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil, nil
+	}
+	if err := csaupgrade.UpgradeManagedFields(folded, sets.New(c.fieldOwner), c.fieldOwner); err != nil {
+		return nil, c.unfit(err)
+	}
+	union := applied(folded, c.fieldOwner)
+	if union == nil {
+		return nil, nil
+	}
+	entries := live.GetManagedFields()
+	at := func(i int, member string) string { return "/metadata/managedFields/" + strconv.Itoa(i) + "/" + member }
+	return []canon.PatchOperation{
+		{Op: "test", Path: at(apply, "manager"), Value: c.fieldOwner},
+		{Op: "test", Path: at(apply, "fieldsV1"), Value: entries[apply].FieldsV1},
+		{Op: "test", Path: at(update, "manager"), Value: c.fieldOwner},
+		{Op: "test", Path: at(update, "fieldsV1"), Value: entries[update].FieldsV1},
+		{Op: "replace", Path: at(apply, "fieldsV1"), Value: union.FieldsV1},
+		{Op: "remove", Path: "/metadata/managedFields/" + strconv.Itoa(update)},
+	}, nil
+}
+
+func (c *child) patchJSON(ctx context.Context, operations []canon.PatchOperation) (client.Object, error) {
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return nil, c.unfit(err)
+	}
+	return c.patch(ctx, "repair", types.JSONPatchType, patch)
+}
+
+// immutable says that the server takes desired, but not for this object.
+func (c *child) immutable(live client.Object, refusal error) *Error {
+	var paths []string
+	for _, change := range canon.Unsatisfied(live, c.desired) {
+		paths = appendNew(paths, change.Path)
+	}
+	out := c.error(ErrImmutable, "apply", "cannot be changed in an existing object: "+strings.Join(paths, ", "), paths...)
+	out.cause = refusal
+	return out
+}
