@@ -1,0 +1,102 @@
+package conformance_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+// An access is how an operator reaches the API server.
+type access struct {
+	client client.Client
+	reader client.Reader
+	agent  string
+}
+
+// modes are the sorts of clients that operators have.
+var modes = []struct {
+	name string
+	open func(*testing.T) access
+}{
+	{"cache", func(t *testing.T) access { return cached(t, runtimecluster.Options{}) }},
+	{"cache that reads its writes", func(t *testing.T) access { return cached(t, readingItsWrites()) }},
+	{"cache without managed fields", func(t *testing.T) access { return cached(t, strippingManagedFields()) }},
+	{"plain client", plain},
+}
+
+func readingItsWrites() runtimecluster.Options {
+	return runtimecluster.Options{Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}}}
+}
+
+func strippingManagedFields() runtimecluster.Options {
+	strip := cache.TransformStripManagedFields()
+	return runtimecluster.Options{Cache: cache.Options{DefaultTransform: strip}}
+}
+
+// agentOf gives each client a name by which the API server's audit log tells it.
+func agentOf(t *testing.T) (*rest.Config, string) {
+	t.Helper()
+	require.NoError(t, prepare())
+	config := rest.CopyConfig(shared.Config())
+	config.UserAgent = "conformance " + t.Name()
+	return config, config.UserAgent
+}
+
+func plain(t *testing.T) access {
+	t.Helper()
+	config, agent := agentOf(t)
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return access{client: c, reader: c, agent: agent}
+}
+
+// cached is what a manager gives: a client that reads from informers.
+func cached(t *testing.T, opts runtimecluster.Options) access {
+	t.Helper()
+	config, agent := agentOf(t)
+	opts.Scheme = scheme
+	if opts.Client.Cache == nil {
+		opts.Client.Cache = &client.CacheOptions{}
+	}
+	opts.Client.Cache.Unstructured = true
+	running, err := runtimecluster.New(config, func(o *runtimecluster.Options) { *o = opts })
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- running.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	require.True(t, running.GetCache().WaitForCacheSync(ctx))
+	return access{client: running.GetClient(), reader: running.GetAPIReader(), agent: agent}
+}
+
+// requests are those that the API server saw of this client in namespace since
+// mark, without the lists and watches of its informers.
+func (a access) requests(t *testing.T, mark cluster.Mark, namespace string) []cluster.Request {
+	t.Helper()
+	all, err := shared.Requests(mark, cluster.ByUserAgent(a.agent))
+	require.NoError(t, err)
+	var mine []cluster.Request
+	for _, r := range all {
+		if r.Namespace == namespace && r.Verb != "list" && r.Verb != "watch" {
+			mine = append(mine, r)
+		}
+	}
+	return mine
+}
+
+func atLeast(version, wanted string) bool {
+	v, errV := strconv.ParseUint(version, 10, 64)
+	w, errW := strconv.ParseUint(wanted, 10, 64)
+	return errV == nil && errW == nil && v >= w
+}

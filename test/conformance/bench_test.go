@@ -1,0 +1,266 @@
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+const fieldOwner = "conformance"
+
+// A bench is one kind in a namespace of its own, with an operator that ensures it
+// and a person who meddles.
+type bench struct {
+	subject
+	t         *testing.T
+	ctx       context.Context
+	access    access // the operator's
+	human     client.Client
+	ensurer   *ensure.Ensurer
+	namespace string
+	owner     *corev1.ConfigMap
+	stranger  *corev1.ConfigMap
+}
+
+func newBench(t *testing.T, a access, s subject) *bench {
+	t.Helper()
+	b := &bench{subject: s, t: t, ctx: t.Context(), access: a, human: human, namespace: shared.Namespace(t)}
+	b.owner, b.stranger = b.parent("owner"), b.parent("stranger")
+	b.restart()
+	t.Cleanup(b.dropFinalizers)
+	return b
+}
+
+func (b *bench) parent(name string) *corev1.ConfigMap {
+	parent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
+	require.NoError(b.t, b.human.Create(b.ctx, parent))
+	return parent
+}
+
+func controlledBy(owner *corev1.ConfigMap) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: new(true),
+	}}
+}
+
+// restart makes the operator forget everything.
+func (b *bench) restart() {
+	b.ensurer = ensure.New(b.access.client, b.access.reader, fieldOwner)
+}
+
+func (b *bench) ensure() (ensure.Result[client.Object], error) {
+	return ensure.Object(b.ctx, b.ensurer, b.desired(), ensure.ControlledBy(b.owner))
+}
+
+// pass reconciles once and returns what the API server saw of it.
+func (b *bench) pass() (ensure.Result[client.Object], []cluster.Request) {
+	b.t.Helper()
+	mark := shared.Mark()
+	res, err := b.ensure()
+	require.NoError(b.t, err)
+	return res, b.access.requests(b.t, mark, b.namespace)
+}
+
+// settle reconciles until the built-in controllers are done and nothing is left to
+// ask the server about.
+func (b *bench) settle() {
+	b.t.Helper()
+	var last []cluster.Request
+	err := wait.PollUntilContextTimeout(b.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		res, requests := b.pass()
+		last = requests
+		done := b.settled == nil || b.settled(res.Live)
+		return done && !res.Stale && writes(requests) == 0, nil
+	})
+	require.NoError(b.t, err, "it never settled; the last pass made %v", last)
+}
+
+func (b *bench) requireFiveFreePasses(when string) {
+	b.t.Helper()
+	b.settle()
+	for range 5 {
+		res, requests := b.pass()
+		b.requireOperation(res, ensure.Unchanged, "", when)
+		b.requireWrites(requests, 0, when)
+	}
+}
+
+// requireRefusal expects an error of class, and no write.
+func (b *bench) requireRefusal(class error) {
+	b.t.Helper()
+	b.awaitCached(b.live())
+	mark := shared.Mark()
+	_, err := b.ensure()
+	require.ErrorIs(b.t, err, class)
+	b.requireWrites(b.access.requests(b.t, mark, b.namespace), 0)
+}
+
+func (b *bench) requireOperation(res ensure.Result[client.Object], want ensure.Operation, cause ensure.Cause, about ...any) {
+	b.t.Helper()
+	require.Equal(b.t, want, res.Operation, "%v: %s, changed %v", about, res.Cause, res.Changes)
+	require.Equal(b.t, cause, res.Cause, about...)
+}
+
+func (b *bench) requireWrites(requests []cluster.Request, want int, about ...any) {
+	b.t.Helper()
+	require.Equal(b.t, want, writes(requests), "%v: the server saw %v", about, requests)
+}
+
+func (b *bench) requireAtMost(requests []cluster.Request, most int, about ...any) {
+	b.t.Helper()
+	require.LessOrEqual(b.t, writes(requests), most, "%v: the server saw %v", about, requests)
+}
+
+// writes counts everything that is not the read at the start of a pass; only a
+// client without a cache lets the server see that one.
+func writes(requests []cluster.Request) int {
+	n := 0
+	for _, r := range requests {
+		if r.Verb != "get" {
+			n++
+		}
+	}
+	return n
+}
+
+// live is the object as the server has it.
+func (b *bench) live() client.Object {
+	b.t.Helper()
+	obj := b.empty()
+	require.NoError(b.t, b.human.Get(b.ctx, client.ObjectKeyFromObject(obj), obj))
+	return obj
+}
+
+func (b *bench) empty() client.Object {
+	desired := b.desired()
+	gvk, err := apiutil.GVKForObject(desired, scheme)
+	require.NoError(b.t, err)
+	var obj client.Object
+	if _, ok := desired.(*unstructured.Unstructured); ok {
+		obj = &unstructured.Unstructured{}
+	} else {
+		fresh, err := scheme.New(gvk)
+		require.NoError(b.t, err)
+		obj = fresh.(client.Object)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	obj.SetNamespace(b.namespace)
+	obj.SetName(desired.GetName())
+	return obj
+}
+
+// edit changes the live object as a person with kubectl edit would, waits until the
+// operator can see it, and returns it.
+func (b *bench) edit(change edit) client.Object {
+	b.t.Helper()
+	before := b.live()
+	after := before.DeepCopyObject().(client.Object)
+	change.do(after)
+	patch := client.MergeFrom(before)
+	require.NoError(b.t, b.human.Patch(b.ctx, after, patch, client.FieldOwner("kubectl-edit")), change.name)
+	b.awaitCached(after)
+	return after
+}
+
+// awaitCached waits until the operator's client shows at least what obj is.
+func (b *bench) awaitCached(obj client.Object) {
+	b.t.Helper()
+	b.await("the cache to show the object", func() bool {
+		seen := b.empty()
+		err := b.access.client.Get(b.ctx, client.ObjectKeyFromObject(obj), seen)
+		return err == nil && atLeast(seen.GetResourceVersion(), obj.GetResourceVersion())
+	})
+}
+
+// delete removes the object for good and waits until the operator can see that.
+func (b *bench) delete() {
+	b.t.Helper()
+	b.dropFinalizers()
+	require.NoError(b.t, client.IgnoreNotFound(b.human.Delete(b.ctx, b.empty(), client.PropagationPolicy(metav1.DeletePropagationBackground))))
+	b.await("the object to be gone", func() bool {
+		return apierrors.IsNotFound(b.access.client.Get(b.ctx, client.ObjectKeyFromObject(b.empty()), b.empty()))
+	})
+}
+
+func (b *bench) dropFinalizers() {
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	err := b.human.Patch(context.Background(), b.empty(), client.RawPatch("application/merge-patch+json", patch))
+	require.NoError(b.t, client.IgnoreNotFound(err))
+}
+
+func (b *bench) await(what string, done func() bool) {
+	b.t.Helper()
+	err := wait.PollUntilContextTimeout(b.ctx, 5*time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) { return done(), nil })
+	require.NoError(b.t, err, "waited in vain for "+what)
+}
+
+// requireSame compares all but what the server keeps for itself.
+func (b *bench) requireSame(want, got client.Object, about ...any) {
+	b.t.Helper()
+	require.Empty(b.t, cmp.Diff(essence(b.t, want), essence(b.t, got)), about...)
+}
+
+func essence(t *testing.T, obj client.Object) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(obj)
+	require.NoError(t, err)
+	var content map[string]any
+	require.NoError(t, json.Unmarshal(data, &content))
+	delete(content, "status")
+	for _, member := range []string{"resourceVersion", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(content, "metadata", member)
+	}
+	// The Deployment controller counts rollouts here.
+	unstructured.RemoveNestedField(content, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	return content
+}
+
+// commonAdditions are what others may add to any object.
+var commonAdditions = []edit{
+	{"a label", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), theirs, "kept")) }},
+	{"an annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), theirs, "kept")) }},
+	foreignFinalizer,
+}
+
+var foreignFinalizer = edit{"a finalizer", func(obj client.Object) {
+	obj.SetFinalizers(append(obj.GetFinalizers(), "theirs.example.com/finalizer"))
+}}
+
+// commonEdits are what a person may do to any object of ours.
+var commonEdits = []edit{
+	{"an edited label", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), ours, "edited")) }},
+	{"a removed annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), ours, "")) }},
+	{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }},
+	{"no digest", func(obj client.Object) {
+		obj.SetAnnotations(with(obj.GetAnnotations(), "spec-hash.trueup-go.github.io/"+fieldOwner, ""))
+	}},
+}
+
+// with returns m with key set to value, or without it if that is empty.
+func with(m map[string]string, key, value string) map[string]string {
+	out := map[string]string{key: value}
+	for k, v := range m {
+		if k != key {
+			out[k] = v
+		}
+	}
+	if value == "" {
+		delete(out, key)
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package conformance_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+var (
+	shared *cluster.Cluster
+	scheme = runtime.NewScheme()
+	human  client.Client // a person with every right
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	// Autoscalers report every 15 s by default, which every test of one would wait for.
+	os.Exit(cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms")))
+}
+
+// prepare makes what all tests share: a client and a custom kind.
+var prepare = sync.OnceValue(func() error {
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := addGadgets(scheme); err != nil {
+		return err
+	}
+	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	human = c
+	return installGadgets(c)
+})
+
+func installGadgets(c client.Client) error {
+	ctx := context.Background()
+	crd := gadgetCRD()
+	if err := c.Create(ctx, crd); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return false, err
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}

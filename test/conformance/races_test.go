@@ -1,0 +1,248 @@
+package conformance_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// racing does something right before the operator's next write, when its read is
+// already in the past.
+type racing struct {
+	client.Client
+	before func()
+}
+
+func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if before := r.before; before != nil {
+		r.before = nil
+		before()
+	}
+	return r.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// TestRaces deletes and replaces the child between the operator's read and its write.
+func TestRaces(t *testing.T) {
+	t.Parallel()
+	for _, s := range subjects() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			raced := plain(t)
+			race := &racing{Client: raced.client}
+			raced.client = race
+			b := newBench(t, raced, s)
+			made, _ := b.pass()
+			b.settle()
+
+			t.Log("deleted: the old one stays gone, a new one is made")
+			b.edit(b.drift())
+			race.before = b.delete
+			res, _ := b.pass()
+			b.requireOperation(res, ensure.Created, ensure.Missing)
+			require.NotEqual(t, made.Live.GetUID(), res.Live.GetUID(), "the deleted object was resurrected")
+			b.settle()
+
+			t.Log("replaced by a stranger's: it is left alone")
+			b.edit(b.drift())
+			race.before = func() {
+				b.delete()
+				stranger := b.desired()
+				stranger.SetNamespace(b.namespace)
+				stranger.SetOwnerReferences(controlledBy(b.stranger))
+				require.NoError(t, b.human.Create(b.ctx, stranger))
+			}
+			_, err := b.ensure()
+			require.ErrorIs(t, err, ensure.ErrForeign)
+			require.Equal(t, b.stranger.UID, b.live().GetOwnerReferences()[0].UID)
+			require.Len(t, b.live().GetOwnerReferences(), 1)
+
+			t.Log("created by a stranger while it was missing: likewise")
+			b.delete()
+			race.before = func() {
+				stranger := b.desired()
+				stranger.SetNamespace(b.namespace)
+				stranger.SetOwnerReferences(controlledBy(b.stranger))
+				require.NoError(t, b.human.Create(b.ctx, stranger))
+			}
+			_, err = b.ensure()
+			require.ErrorIs(t, err, ensure.ErrForeign)
+
+			t.Log("deleted again and again: a conflict, to be retried soon")
+			b.delete()
+			b.pass()
+			b.settle()
+			b.edit(b.drift())
+			race.before = func() {
+				b.delete()
+				race.before = func() {
+					stranger := b.desired()
+					stranger.SetNamespace(b.namespace)
+					require.NoError(t, b.human.Create(b.ctx, stranger))
+				}
+			}
+			_, err = b.ensure()
+			require.True(t, apierrors.IsConflict(err), "%v", err)
+			again, err := ensure.Retry(err)
+			require.NoError(t, err)
+			require.Equal(t, 100*time.Millisecond, again.RequeueAfter)
+		})
+	}
+}
+
+// drift is an edit of something that every subject specifies.
+func (b *bench) drift() edit { return commonEdits[0] }
+
+// lagging is a cache that has not heard of one object yet.
+type lagging struct {
+	client.Client
+	caughtUp atomic.Bool
+}
+
+func (l *lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if !l.caughtUp.Load() {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	return l.Client.Get(ctx, key, obj, opts...)
+}
+
+// TestLaggingCache: four reconciles at once, again and again while the cache shows
+// nothing for ten seconds, make one object and no error that a user would see.
+func TestLaggingCache(t *testing.T) {
+	t.Parallel()
+	for _, s := range subjects() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			slow := plain(t)
+			cache := &lagging{Client: slow.client}
+			slow.client = cache
+			b := newBench(t, slow, s)
+			clock := testclock.NewFakePassiveClock(time.Now())
+			b.ensurer = ensure.New(cache, slow.reader, fieldOwner, ensure.WithClock(clock))
+
+			var uids sync.Map
+			reconcile := func() {
+				var group sync.WaitGroup
+				for range 4 {
+					group.Go(func() {
+						res, err := b.ensure()
+						if err != nil {
+							_, err = ensure.Retry(err)
+						} else {
+							uids.Store(res.Live.GetUID(), true)
+						}
+						if err != nil {
+							t.Errorf("a user would see %v", err)
+						}
+					})
+				}
+				group.Wait()
+			}
+			for range 10 {
+				reconcile()
+				clock.SetTime(clock.Now().Add(time.Second))
+			}
+			cache.caughtUp.Store(true)
+			reconcile()
+			n := 0
+			uids.Range(func(any, any) bool { n++; return true })
+			require.Equal(t, 1, n, "objects that were made")
+			b.settle()
+		})
+	}
+}
+
+// TestHidden: a cache whose selector leaves the child out is found out, and with
+// the label stamped it shows the child.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	for _, ryw := range []bool{false, true} {
+		opts := runtimecluster.Options{}
+		if ryw {
+			opts = readingItsWrites()
+		}
+		opts.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{"stamped": "yes"})}}
+		t.Run(map[bool]string{false: "cache", true: "cache that reads its writes"}[ryw], func(t *testing.T) {
+			t.Parallel()
+			a := cached(t, opts)
+			b := newBench(t, a, configMap())
+			clock := testclock.NewFakePassiveClock(time.Now())
+			b.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithClock(clock))
+			b.pass()
+			res, requests := b.pass()
+			b.requireOperation(res, ensure.Unchanged, "", "found on the server")
+			b.requireAtMost(requests, 1)
+			clock.SetTime(clock.Now().Add(2 * time.Minute))
+			version := b.live().GetResourceVersion()
+			_, err := b.ensure()
+			require.ErrorIs(t, err, ensure.ErrHidden)
+			require.Equal(t, version, b.live().GetResourceVersion())
+
+			b.delete()
+			b.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithLabels(map[string]string{"stamped": "yes"}))
+			b.pass()
+			b.requireFiveFreePasses("with the label")
+		})
+	}
+}
+
+// TestTerminatingNamespace: nothing can be made in a namespace that is going.
+func TestTerminatingNamespace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, plain(t), configMap())
+	b.pass()
+	b.edit(foreignFinalizer) // holds the namespace
+	namespace := &corev1.Namespace{}
+	namespace.Name = b.namespace
+	require.NoError(t, b.human.Delete(b.ctx, namespace))
+	b.await("the namespace to be terminating", func() bool {
+		return b.human.Get(b.ctx, client.ObjectKeyFromObject(namespace), namespace) == nil && namespace.DeletionTimestamp != nil
+	})
+	desired := b.desired()
+	desired.SetName("another")
+	_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
+	require.ErrorIs(t, err, ensure.ErrTerminating)
+}
+
+// TestInvalid: what the server refuses is an error that names the field and holds
+// nothing of what was sent.
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, plain(t), deployment())
+	b.pass()
+	b.settle()
+	desired := b.desired()
+	podTemplateOf(desired).Spec.Containers[0].Image = ""
+	podTemplateOf(desired).Spec.Containers[0].Env[1].Value = "hunter2"
+	_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "spec.template.spec.containers[0].image (FieldValueRequired)")
+	require.NotContains(t, err.Error(), "hunter2")
+	require.True(t, apierrors.IsInvalid(err))
+
+	var e *ensure.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, []string{"spec.template.spec.containers[0].image"}, e.Paths)
+
+	g := newBench(t, b.access, unstructuredGadget())
+	unknown := g.desired()
+	set(unknown.(*unstructured.Unstructured), "hunter2", "spec", "colour")
+	_, err = ensure.Object(g.ctx, g.ensurer, unknown, ensure.ControlledBy(g.owner))
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "spec.colour (not in the schema)")
+	require.NotContains(t, err.Error(), "hunter2")
+}
