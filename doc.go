@@ -18,8 +18,9 @@
 //
 //		meta.SetStatusCondition(&site.Status.Conditions, ready(site, deployment, err))
 //		if !equality.Semantic.DeepEqual(before.Status, site.Status) {
-//			if err := r.Status().Patch(ctx, site, client.MergeFrom(before)); err != nil {
-//				return ctrl.Result{}, err
+//			patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+//			if err := r.Status().Patch(ctx, site, patch); err != nil {
+//				return ensure.Retry(err)
 //			}
 //		}
 //		return ensure.Retry(err)

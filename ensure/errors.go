@@ -120,6 +120,8 @@ func (c *child) requestError(operation string, err error) *Error {
 		if len(out.Paths) == 0 {
 			out.Paths = undeclaredFields(err)
 		}
+	case apierrors.IsNotFound(err) && isAboutNamespace(err):
+		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
 	default:
 		out.Reason, out.detail = apiReason(err), describe(err)
 	}
@@ -139,6 +141,11 @@ func isInvalid(err error) bool {
 
 func isNamespaceTerminating(cause metav1.StatusCause) bool {
 	return cause.Type == "NamespaceTerminating"
+}
+
+func isAboutNamespace(err error) bool {
+	status, ok := statusOf(err)
+	return ok && status.Details != nil && status.Details.Kind == "namespaces"
 }
 
 func statusOf(err error) (metav1.Status, bool) {

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -16,18 +17,22 @@ const (
 	retryPerson      = 2 * time.Minute
 )
 
-// Retry is what a Reconcile returns for err: a conflict is tried again after 100
-// ms, a child or owner on its way out after 5 s, and what only a person can mend (a
-// refusal, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) after 2 minutes, all without an error
-// that the controller would log and back off from. Any other error is handed on to
-// the controller's rate limiter.
+// Retry is what a Reconcile returns for err, one of this package or of a status
+// write: a conflict is tried again after 100 ms, a child or owner on its way out after
+// 5 s, and what only a person can mend (a refusal, ErrInvalid, ErrImmutable,
+// ErrForeign, ErrHidden) after 2 minutes, all without an error that the controller
+// would log and back off from. A cancelled context, as at shutdown, is nothing to
+// report either. Any other error is handed on to the controller's rate limiter, and
+// nil is nothing to retry.
 //
 //	if err != nil {
 //		return ensure.Retry(err)
 //	}
 func Retry(err error) (reconcile.Result, error) {
 	switch {
-	case isConflict(err):
+	case errors.Is(err, context.Canceled):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: retryConflict}, nil
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
 		return reconcile.Result{RequeueAfter: retryTerminating}, nil
@@ -50,8 +55,4 @@ func Reason(err error) string {
 		return e.Reason
 	}
 	return apiReason(err)
-}
-
-func isConflict(err error) bool {
-	return errors.Is(err, ErrAPI) && apierrors.IsConflict(err)
 }

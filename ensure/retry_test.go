@@ -61,9 +61,9 @@ func TestRetryAndReason(t *testing.T) {
 		"forbidden":      {"the rate limiter's", answered(t, status(403, metav1.StatusReasonForbidden)), 0, "Forbidden"},
 		"no connection":  {"the rate limiter's", answered(t, errors.New("no route")), 0, "Unavailable"},
 		"another's":      {"not an error of ensure", errors.New("something else"), 0, "Unavailable"},
-		"another's 409":  {"only ensure's are known to be harmless", conflict(), 0, "Conflict"},
+		"another's 409":  {"a status write's, say", conflict(), conflictDelay, "Conflict"},
 		"another's 404":  {"the server's reason", apierrors.NewNotFound(schema.GroupResource{}, "x"), 0, "NotFound"},
-		"context's end":  {"the manager is stopping", context.Canceled, 0, "Unavailable"},
+		"deadline":       {"a reconcile took too long", context.DeadlineExceeded, 0, "Unavailable"},
 		"no known words": {"a reason that no condition takes", status(418, "I'm a teapot"), 0, "Unavailable"},
 	}
 	for name, tc := range cases {
@@ -95,6 +95,20 @@ func TestRetryOfAHiddenChild(t *testing.T) {
 	result, retry := ensure.Retry(err)
 	require.NoError(t, retry)
 	require.Equal(t, personDelay, result.RequeueAfter)
+}
+
+// At shutdown a failed reconcile is nothing to log.
+func TestRetryOfACancelledContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := newServer()
+	s.answers = []error{context.Canceled}
+	_, err := ensure.Object(ctx, newEnsurer(s), configMap())
+	require.ErrorIs(t, err, context.Canceled)
+	result, retry := ensure.Retry(err)
+	require.NoError(t, retry)
+	require.Zero(t, result)
+	require.Equal(t, "Unavailable", ensure.Reason(err))
 }
 
 func TestRetryAndReasonOfNoError(t *testing.T) {

@@ -1,0 +1,113 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What an Application gets when its spec does not say; the CRD holds the others.
+const (
+	DefaultAmountPods int32 = 1
+	DefaultTitle            = "World"
+)
+
+// ReadyCondition is True once the pods of the current generation are available.
+const ReadyCondition = "Ready"
+
+// ApplicationSpec is the microservice that is wanted.
+type ApplicationSpec struct {
+	// version is the version of the application. Its pods carry it as the label
+	// app.kubernetes.io/version.
+	// +kubebuilder:default="1.0.0"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// amountPods is how many pods run.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	AmountPods *int32 `json:"amountPods,omitempty"`
+
+	// image is the container image of the microservice.
+	// +kubebuilder:default="docker.io/nheidloff/simplemicroservice:v1.0.117"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// title is whom the microservice greets, "World" if it is absent or empty.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Title string `json:"title,omitempty"`
+}
+
+// ApplicationStatus tells how the Application stands. It is worked out anew from
+// the live objects in every reconcile and never read by the operator.
+type ApplicationStatus struct {
+	// observedGeneration is the generation of the spec that this status tells of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions holds Ready: True once the pods of the current generation are
+	// available.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// children are the objects made for this Application, those that the last
+	// reconcile found in place.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +optional
+	Children []Child `json:"children,omitempty"`
+}
+
+// Child names an object that was made for an Application.
+type Child struct {
+	// kind of the object.
+	Kind string `json:"kind"`
+	// name of the object, in the Application's namespace.
+	Name string `json:"name"`
+	// uid tells the object from an earlier one of the same name.
+	UID types.UID `json:"uid"`
+}
+
+// Application is a microservice that greets: a Deployment, a Service in front of it
+// and a Secret with the greeting.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=applications
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.spec.amountPods`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Application struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the microservice that is wanted.
+	// +kubebuilder:default={}
+	// +optional
+	Spec ApplicationSpec `json:"spec,omitempty"`
+	// status tells how it stands.
+	// +optional
+	Status ApplicationStatus `json:"status,omitempty"`
+}
+
+// ApplicationList is a list of Applications.
+//
+// +kubebuilder:object:root=true
+type ApplicationList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Application `json:"items"`
+}

@@ -1,0 +1,47 @@
+// Application-operator runs the microservices that Applications ask for.
+package main
+
+import (
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/application/internal/controller"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+)
+
+// lease is the name of the leader election's lease; config/rbac names it too.
+const lease = "application-operator.application.sample.ibm.com"
+
+func main() {
+	operator.Exit(controller.Name, run(os.Args[1:]))
+}
+
+func run(args []string) error {
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+
+	mgr, err := operator.NewManager(flags, operator.Options{
+		Scheme: scheme, Lease: lease, ByObject: controller.Cached(),
+	})
+	if err != nil {
+		return err
+	}
+	reconciler, err := controller.New(mgr, flags.ChildLabels)
+	if err != nil {
+		return err
+	}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}

@@ -1,0 +1,125 @@
+// Package controller makes Applications so.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // marks a state, proves nothing; operators store this form already
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/hash"
+)
+
+// Name is the operator's: the owner of the fields it applies, and the user agent.
+const Name = "application-operator"
+
+// retryRejected is how often an Application that cannot be helped is looked at.
+const retryRejected = 5 * time.Minute
+
+// Reconciler makes the children of Applications.
+type Reconciler struct {
+	client client.Client
+	ensure *ensure.Ensurer
+}
+
+// New returns the reconciler of mgr. childLabels are stamped on every child.
+func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
+	stamp := map[string]string{managedByLabel: Name}
+	for _, own := range []string{managedByLabel, digestLabel, appLabel, versionLabel} {
+		if _, taken := childLabels[own]; taken {
+			return nil, fmt.Errorf("--child-labels: %q is a label of the operator's own", own)
+		}
+	}
+	maps.Copy(stamp, childLabels)
+	return &Reconciler{
+		client: mgr.GetClient(),
+		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
+			ensure.WithLabels(stamp),
+			ensure.WithDigest(hash.Using(ripemd160.New), hash.Label(digestLabel))),
+	}, nil
+}
+
+// Cached narrows what the manager's cache holds to the operator's own: other
+// people's Secrets are none of its business, and other Deployments and Services
+// would fill its memory. A child that loses the label is one that is missing, which
+// ensure finds on the server and labels again.
+func Cached() map[client.Object]cache.ByObject {
+	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
+	return map[client.Object]cache.ByObject{
+		&corev1.Secret{}:     own,
+		&appsv1.Deployment{}: own,
+		&corev1.Service{}:    own,
+	}
+}
+
+// SetupWithManager lets every event of an Application and of its children wake the
+// reconciler: a pass that finds all in place costs no request.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Application{}).
+		Owns(&corev1.Secret{}).
+		Owns(&appsv1.Deployment{}).
+		Owns(&corev1.Service{}).
+		WithOptions(controller.Options{RateLimiter: operator.RateLimiter()}).
+		Complete(reconcile.AsReconciler(r.client, r))
+}
+
+// What Reconcile does, and nothing else. A child is created by a patch, which takes
+// both verbs; it is read from the server where the cache may be wrong; and an owner
+// reference that somebody removed is only put back by who may delete the child.
+//
+// +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications,verbs=list;watch
+// +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/status,verbs=patch
+// +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets;services,verbs=get;list;watch;create;patch;delete
+
+// Reconcile makes the Secret, the Deployment that reads it and the Service in front,
+// in this order, and tells how they stand.
+func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (reconcile.Result, error) {
+	if app.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil // the garbage collector takes the children along
+	}
+	if err := namesFor(app.Name).check(app.Name); err != nil {
+		return r.reject(ctx, app, err)
+	}
+
+	greeting := greetingFor(app)
+	secret, err := ensure.Object(ctx, r.ensure, greeting, ensure.ControlledBy(app))
+	if err != nil {
+		return r.fail(ctx, app, err)
+	}
+	operator.LogWrite(ctx, secret)
+
+	greetingDigest, err := hash.Of(greeting.Data)
+	if err != nil {
+		return r.fail(ctx, app, err)
+	}
+	deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(app, greetingDigest), ensure.ControlledBy(app))
+	if err != nil {
+		return r.fail(ctx, app, err)
+	}
+	operator.LogWrite(ctx, deployment)
+
+	service, err := ensure.Object(ctx, r.ensure, serviceFor(app), ensure.ControlledBy(app))
+	if err != nil {
+		return r.fail(ctx, app, err)
+	}
+	operator.LogWrite(ctx, service)
+
+	err = r.report(ctx, app, readiness(deployment), secret.Live, deployment.Live, service.Live)
+	return ensure.Retry(err)
+}

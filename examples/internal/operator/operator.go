@@ -1,0 +1,100 @@
+// Package operator holds what the example operators share: the flags they are
+// started with, and the manager and controller options that suit them.
+package operator
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// reconcileTimeout is far more than any reconcile needs, and keeps a read that waits
+// for the cache to show our own write from waiting for ever.
+const reconcileTimeout = time.Minute
+
+// Options are what sets one operator's manager apart from another's.
+type Options struct {
+	Scheme *runtime.Scheme
+	// Lease is the name of the leader election's lease.
+	Lease string
+	// ByObject narrows what the cache holds of a kind.
+	ByObject map[client.Object]cache.ByObject
+}
+
+// NewManager returns a manager for the cluster that the kubeconfig or the pod's own
+// environment names. Its logs are structured, it answers on /healthz and /readyz,
+// and its client reads its own writes.
+func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
+	logger := zap.New(zap.UseFlagOptions(&flags.zap))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger) // client-go's
+
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	config.UserAgent = flags.name
+
+	mgr, err := ctrl.NewManager(config, managerOptions(flags, options))
+	if err != nil && flags.LeaderElect && flags.LeaderElectionNamespace == "" {
+		err = fmt.Errorf("%w (outside a cluster --leader-elect needs --leader-election-namespace)", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	if flags.WatchNamespace == "" {
+		logger.Info("watching all namespaces")
+	} else {
+		logger.Info("watching one namespace", "namespace", flags.WatchNamespace)
+	}
+	return mgr, nil
+}
+
+func managerOptions(flags *Flags, options Options) ctrl.Options {
+	out := ctrl.Options{
+		Scheme:                        options.Scheme,
+		Metrics:                       server.Options{BindAddress: flags.MetricsBindAddress},
+		HealthProbeBindAddress:        flags.HealthProbeBindAddress,
+		LeaderElection:                flags.LeaderElect,
+		LeaderElectionID:              options.Lease,
+		LeaderElectionNamespace:       flags.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true, // main ends when the manager does
+		Cache:                         cache.Options{ByObject: options.ByObject},
+		Client: client.Options{
+			Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)},
+		},
+		Controller: controllerconfig.Controller{ReconciliationTimeout: reconcileTimeout},
+	}
+	if flags.WatchNamespace != "" {
+		out.Cache.DefaultNamespaces = map[string]cache.Config{flags.WatchNamespace: {}}
+	}
+	return out
+}
+
+// Exit ends the process: with 0 if err is nil or help was asked for, else with 1
+// after saying why.
+func Exit(name string, err error) {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		os.Exit(0)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	os.Exit(1)
+}

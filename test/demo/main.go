@@ -1,0 +1,83 @@
+// Demo shows the Application operator at work on a Kubernetes of its own, and ends
+// with exit code 1 if it sees anything else than what it tells.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/demo/story"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// patience is how long the story waits for what takes a fraction of a second.
+const patience = 20 * time.Second
+
+func main() {
+	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C")
+	flag.Parse()
+	log.SetLogger(logr.Discard()) // the story's client has nothing to add
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *keep)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "\ndemo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, keep bool) (err error) {
+	fmt.Println("Starting a Kubernetes control plane; the first time ever it has to be built.")
+	began := time.Now()
+	c, err := cluster.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	fmt.Printf("It is up after %.1f s. Building and installing the operator.\n", time.Since(began).Seconds())
+
+	installed, err := operator.Install(ctx, c, "application")
+	if err != nil {
+		return err
+	}
+	process, err := installed.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, process.Stop()) }()
+
+	told := story.Story{
+		Out: os.Stdout, Cluster: c, Operator: installed, Process: process, Namespace: "default", Patience: patience,
+	}
+	if err := told.Tell(ctx); err != nil {
+		return err
+	}
+	if keep {
+		return stay(ctx, c)
+	}
+	return nil
+}
+
+// stay says how to reach the cluster and waits for Ctrl-C.
+func stay(ctx context.Context, c *cluster.Cluster) error {
+	kubectl, err := cluster.Kubectl(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nIt stays up until Ctrl-C. In another terminal:\n")
+	fmt.Printf("   export KUBECONFIG=%s\n", c.Kubeconfig())
+	fmt.Printf("   %s get applications,deployments,services,secrets,pods\n", kubectl)
+	<-ctx.Done()
+	fmt.Println("\nStopping.")
+	return nil
+}

@@ -1,0 +1,170 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+)
+
+// The story's Application, the one of the operator's sample, and its children.
+const (
+	sample      = "examples/application/config/samples/application.sample_v1alpha1_application.yaml"
+	application = "application1"
+	secret      = application + "-secret-greeting"
+	deployment  = application + "-deployment-microservice"
+	service     = application + "-service-microservice"
+	container   = application + "-microservice"
+)
+
+// reconciles is how many are forced in the last chapter.
+const reconciles = 10
+
+func (s *Story) created(ctx context.Context) error {
+	s.title("An Application is created.")
+	began := s.now()
+	if err := s.run(ctx, "apply", "-f", sample); err != nil {
+		return err
+	}
+	var app, last page
+	err := s.expect(ctx, "a Secret, a Deployment and a Service", func(context.Context) (string, bool) {
+		pages := began.seen()
+		found := []int{
+			find(pages, application, added[*v1alpha1.Application]),
+			find(pages, secret, added[*corev1.Secret]),
+			find(pages, deployment, added[*appsv1.Deployment]),
+			find(pages, service, added[*corev1.Service]),
+		}
+		if missing := missing(found, "Application", "Secret", "Deployment", "Service"); missing != "" {
+			return "no " + missing, false
+		}
+		app, last = pages[found[0]], pages[slices.Max(found[1:])]
+		return "", true
+	})
+	if err != nil {
+		return err
+	}
+	s.tell("seen", fmt.Sprintf("Secret, Deployment and Service %s after it", took(app, last)))
+	return s.tellRest(ctx, began)
+}
+
+func (s *Story) scaled(ctx context.Context) error {
+	s.title("Somebody scales the Deployment by hand, behind the Application's back.")
+	began := s.now()
+	if err := s.run(ctx, "scale", "deployment", deployment, "--replicas=5"); err != nil {
+		return err
+	}
+	lasted, err := s.undone(ctx, began, "5 replicas to be 1 again", "5 replicas", replicas(5), replicas(1))
+	if err != nil {
+		return err
+	}
+	s.tell("seen", fmt.Sprintf("5 replicas for %s, then 1 again", lasted))
+	return s.tellRest(ctx, began)
+}
+
+func (s *Story) changed(ctx context.Context) error {
+	s.title("The Application gets another image and three pods.")
+	began := s.now()
+	const image = "docker.io/nheidloff/simplemicroservice:v1.0.118"
+	patch := fmt.Sprintf(`{"spec":{"image":%q,"amountPods":3}}`, image)
+	if err := s.run(ctx, "patch", "application", application, "--type=merge", "--patch", patch); err != nil {
+		return err
+	}
+	err := s.expect(ctx, "3 replicas of the new image", func(context.Context) (string, bool) {
+		i := find(began.seen(), deployment, func(_ watch.EventType, d *appsv1.Deployment) bool {
+			return replicas(3)(d) && imageOf(d) == image
+		})
+		return "the Deployment as it was", i >= 0
+	})
+	if err != nil {
+		return err
+	}
+	s.tell("seen", "3 replicas of the new image")
+	return s.tellRest(ctx, began)
+}
+
+func (s *Story) deleted(ctx context.Context) error {
+	s.title("Somebody deletes the Service.")
+	began := s.now()
+	if err := s.run(ctx, "delete", "service", service); err != nil {
+		return err
+	}
+	var gone, back page
+	err := s.expect(ctx, "a new Service", func(context.Context) (string, bool) {
+		pages := began.seen()
+		i := find(pages, service, func(event watch.EventType, _ *corev1.Service) bool { return event == watch.Deleted })
+		if i < 0 {
+			return "the old Service", false
+		}
+		j := find(pages[i:], service, added[*corev1.Service])
+		if j < 0 {
+			return "no Service", false
+		}
+		gone, back = pages[i], pages[i+j]
+		return "", true
+	})
+	if err != nil {
+		return err
+	}
+	if gone.object.GetUID() == back.object.GetUID() {
+		return fmt.Errorf("expected a new Service; seen: the one with the old UID %s", gone.object.GetUID())
+	}
+	s.tell("seen", fmt.Sprintf("a new Service %s after the old one was gone", took(gone, back)))
+	return s.tellRest(ctx, began)
+}
+
+func (s *Story) labeled(ctx context.Context) error {
+	s.title("Somebody labels the Deployment, which is their business, and changes its image, which is not.")
+	began := s.now()
+	if err := s.run(ctx, "label", "deployment", deployment, "team=blue"); err != nil {
+		return err
+	}
+	if err := s.run(ctx, "set", "image", "deployment/"+deployment, container+"=nginx"); err != nil {
+		return err
+	}
+	lasted, err := s.undone(ctx, began, "the image to be put back", "the image nginx",
+		func(d *appsv1.Deployment) bool { return imageOf(d) == "nginx" },
+		func(d *appsv1.Deployment) bool { return imageOf(d) != "nginx" })
+	if err != nil {
+		return err
+	}
+	s.tell("seen", fmt.Sprintf("the image nginx for %s, then the right one again", lasted))
+	live := &appsv1.Deployment{}
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: deployment}, live); err != nil {
+		return err
+	}
+	if live.Labels["team"] != "blue" {
+		return fmt.Errorf("expected the label team=blue on the Deployment; seen: labels %v", live.Labels)
+	}
+	s.tell("seen", "the label team=blue, still there")
+	return s.tellRest(ctx, began)
+}
+
+func (s *Story) untouched(ctx context.Context) error {
+	s.title(fmt.Sprintf("Nobody touches the children, and the operator is made to reconcile %d more times.", reconciles))
+	if err := s.touch(ctx, 0); err != nil { // whatever was still on its way
+		return err
+	}
+	began := s.now()
+	for i := range reconciles {
+		if err := s.touch(ctx, i+1); err != nil {
+			return err
+		}
+	}
+	requests, err := began.requests()
+	if err != nil {
+		return err
+	}
+	if len(requests) != 0 {
+		return fmt.Errorf("expected no request; seen: %v", requests)
+	}
+	s.tell("operator", count(began.reconciled(), "reconcile"))
+	s.tell("requests", fmt.Sprintf("%d, reads and dry runs included", len(requests)))
+	return nil
+}

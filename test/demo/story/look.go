@@ -1,0 +1,121 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// undone waits until a Deployment that somebody changed is as it was, and says how
+// long it was not.
+func (s *Story) undone(
+	ctx context.Context, began moment, expected, otherwise string, changed, restored func(*appsv1.Deployment) bool,
+) (string, error) {
+	var change, undoing page
+	err := s.expect(ctx, expected, func(context.Context) (string, bool) {
+		pages := began.seen()
+		i := find(pages, deployment, func(_ watch.EventType, d *appsv1.Deployment) bool { return changed(d) })
+		if i < 0 {
+			return "no change", false
+		}
+		j := find(pages[i:], deployment, func(_ watch.EventType, d *appsv1.Deployment) bool { return restored(d) })
+		if j < 0 {
+			return otherwise, false
+		}
+		change, undoing = pages[i], pages[i+j]
+		return "", true
+	})
+	return took(change, undoing), err
+}
+
+// settled waits until the operator has told what it did, the pods are as they
+// should be, and the Application's Ready says so; it returns that condition's
+// message. To look at Ready is not enough: it is True as well before the operator
+// has noticed anything.
+func (s *Story) settled(ctx context.Context, began moment) (message string, err error) {
+	err = s.expect(ctx, "Ready to be True", func(ctx context.Context) (string, bool) {
+		if len(began.written()) == 0 {
+			return "nothing in the operator's log", false
+		}
+		for _, entry := range began.written() {
+			if !s.ended(entry.Text("reconcileID")) {
+				return "a reconcile that has not ended", false
+			}
+		}
+		if err := operator.RolledOut(ctx, s.client, client.ObjectKey{Namespace: s.Namespace, Name: deployment}); err != nil {
+			return err.Error(), false
+		}
+		var app v1alpha1.Application
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: application}, &app); err != nil {
+			return err.Error(), false
+		}
+		ready := meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ReadyCondition)
+		if ready == nil {
+			return "no such condition", false
+		}
+		message = ready.Message
+		return fmt.Sprintf("%s, %s: %s", ready.Status, ready.Reason, ready.Message),
+			ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == app.Generation
+	})
+	return message, err
+}
+
+// ended reports whether a reconcile has.
+func (s *Story) ended(reconcileID string) bool {
+	for _, entry := range s.entries("Reconcile successful") {
+		if entry.Text("reconcileID") == reconcileID {
+			return true
+		}
+	}
+	return false
+}
+
+func added[T client.Object](event watch.EventType, _ T) bool { return event == watch.Added }
+
+func replicas(n int32) func(*appsv1.Deployment) bool {
+	return func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == n }
+}
+
+func imageOf(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
+
+// missing names the kinds of which nothing was found.
+func missing(found []int, kinds ...string) string {
+	var names []string
+	for i, kind := range kinds {
+		if found[i] < 0 {
+			names = append(names, kind)
+		}
+	}
+	return strings.Join(names, ", no ")
+}
+
+func took(from, to page) string {
+	if lasted := to.at.Sub(from.at).Round(time.Millisecond); lasted > 0 {
+		return lasted.String()
+	}
+	return "less than 1ms"
+}
+
+// touch makes the operator look at the Application once more, and returns when it
+// has.
+func (s *Story) touch(ctx context.Context, times int) error {
+	began := s.now()
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: application}}
+	touch := fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, times)
+	if err := s.client.Patch(ctx, app, client.RawPatch("application/merge-patch+json", []byte(touch))); err != nil {
+		return err
+	}
+	return s.expect(ctx, "a reconcile", func(context.Context) (string, bool) {
+		return "none", began.reconciled() > 0
+	})
+}

@@ -1,0 +1,71 @@
+package story
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// moment is a point in the story, to count from.
+type moment struct {
+	story   *Story
+	pages   int
+	writes  int
+	passes  int
+	request cluster.Mark
+}
+
+func (s *Story) now() moment {
+	return moment{
+		story:   s,
+		pages:   s.diary.len(),
+		writes:  len(s.entries("wrote child")),
+		passes:  len(s.entries("Reconcile successful")),
+		request: s.Cluster.Mark(),
+	}
+}
+
+// entries of the operator's log that are about the Application.
+func (s *Story) entries(message string) []operator.Entry {
+	if s.Process == nil {
+		return nil
+	}
+	return slices.DeleteFunc(s.Process.Entries(message), func(e operator.Entry) bool {
+		return !e.About("Application", s.Namespace, application)
+	})
+}
+
+// seen is what happened to the objects since.
+func (m moment) seen() []page { return m.story.diary.since(m.pages) }
+
+// written is what the operator says it wrote since.
+func (m moment) written() []operator.Entry { return m.story.entries("wrote child")[m.writes:] }
+
+// reconciled is how many reconciles ended well since.
+func (m moment) reconciled() int { return len(m.story.entries("Reconcile successful")) - m.passes }
+
+// requests are all that the operator made since, whatever they were.
+func (m moment) requests() ([]cluster.Request, error) {
+	return m.story.Cluster.Requests(m.request, cluster.ByUser(m.story.Operator.User()))
+}
+
+// tally counts requests by kind.
+func tally(requests []cluster.Request) string {
+	counts := cluster.Counts(requests)
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return strings.Join(kinds, ", ")
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

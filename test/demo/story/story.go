@@ -1,0 +1,161 @@
+// Package story tells what an operator built with trueup does, while it does it. All
+// figures are observed: times as a watcher sees them, requests as the API server
+// counts them, paths as the operator logs them.
+package story
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// A Story is told once, in a namespace where no Application of its name is.
+type Story struct {
+	// Out is written to, line by line.
+	Out io.Writer
+	// Cluster is where it happens, and Operator what was installed there.
+	Cluster  *cluster.Cluster
+	Operator *operator.Operator
+	// Process is the operator that runs; nil if none does, which makes a short story.
+	Process *operator.Process
+	// Namespace is where the Application is made.
+	Namespace string
+	// Patience is how long each step may take before the story ends.
+	Patience time.Duration
+
+	client  client.WithWatch
+	kubectl string
+	diary   diary
+	chapter int
+}
+
+// Tell tells the story. What does not come true is the error: what was expected, and
+// what was seen instead.
+func (s *Story) Tell(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	s.say("It acts as %s.", s.Operator.User())
+	s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
+	for _, chapter := range []func(context.Context) error{
+		s.created, s.scaled, s.changed, s.deleted, s.labeled, s.untouched,
+	} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	s.say("\nEverything came true.")
+	return nil
+}
+
+// open prepares the eyes of the story.
+func (s *Story) open(ctx context.Context) (err error) {
+	if s.kubectl, err = cluster.Kubectl(ctx); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	if s.client, err = client.NewWithWatch(s.Cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	for _, kind := range []client.ObjectList{
+		&v1alpha1.ApplicationList{}, &corev1.SecretList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
+	} {
+		if err := s.diary.watch(ctx, s.client, s.Namespace, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Story) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Out, format+"\n", args...)
+}
+
+func (s *Story) title(text string) {
+	s.chapter++
+	s.say("\n%d. %s", s.chapter, text)
+}
+
+// tell says one fact, and who knows it.
+func (s *Story) tell(who, what string) {
+	s.say("   %-10s%s", who, what)
+}
+
+// tellRest says, once all has come to rest, what the operator wrote, in its own
+// words, and with how many requests, in the API server's.
+func (s *Story) tellRest(ctx context.Context, began moment) error {
+	message, err := s.settled(ctx, began)
+	if err != nil {
+		return err
+	}
+	for _, entry := range began.written() {
+		why := fmt.Sprintf("%s %s, %s", strings.ToLower(entry.Text("operation")), entry.Text("kind"), entry.Text("cause"))
+		if changes := entry.List("changes"); len(changes) > 0 {
+			why += ": " + strings.Join(changes, "\n             ")
+		}
+		s.tell("operator", why)
+	}
+	requests, err := began.requests()
+	if err != nil {
+		return err
+	}
+	s.tell("requests", tally(requests))
+	s.tell("Ready", message)
+	return nil
+}
+
+// run shows a command and runs it, in the repository's root and the story's
+// namespace.
+func (s *Story) run(ctx context.Context, args ...string) error {
+	s.say("   $ kubectl %s", strings.Join(quoted(args), " "))
+	command := exec.CommandContext(ctx, s.kubectl, append([]string{"--namespace", s.Namespace}, args...)...)
+	command.Dir = filepath.Dir(filepath.Dir(s.Operator.Dir))
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.Kubeconfig())
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// expect waits until look sees what is expected, and says what it saw if not.
+func (s *Story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
+	return operator.Until(ctx, s.Patience, func(ctx context.Context) error {
+		if seen, ok := look(ctx); !ok {
+			return fmt.Errorf("expected %s; seen: %s", expected, seen)
+		}
+		return nil
+	})
+}
+
+// quoted makes the arguments what one would type.
+func quoted(args []string) []string {
+	typed := slices.Clone(args)
+	for i, arg := range typed {
+		if strings.ContainsAny(arg, `"{} *`) {
+			typed[i] = "'" + arg + "'"
+		}
+	}
+	return typed
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package operator
+
+import "syscall"
+
+// childAttributes keep a Ctrl-C at the terminal from the operator. Nothing ends it
+// here if the process that started it is killed.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,71 @@
+package operator
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"sync"
+)
+
+// log is what a process printed.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write is called by the process's output.
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.text.Bytes())
+}
+
+// Entry is a line of the operator's log, which is JSON.
+type Entry map[string]any
+
+// Text is the value of a key, empty if there is none or if it is no string.
+func (e Entry) Text(key string) string {
+	text, _ := e[key].(string)
+	return text
+}
+
+// List is the value of a key that holds a list of strings.
+func (e Entry) List(key string) []string {
+	var list []string
+	items, _ := e[key].([]any)
+	for _, item := range items {
+		text, _ := item.(string)
+		list = append(list, text)
+	}
+	return list
+}
+
+// About reports whether the entry is about the object that a controller of the
+// kind reconciles.
+func (e Entry) About(kind, namespace, name string) bool {
+	object, _ := e[kind].(map[string]any)
+	return object != nil && object["namespace"] == namespace && object["name"] == name
+}
+
+// Log is everything that the process has printed.
+func (p *Process) Log() string {
+	return string(p.log.bytes())
+}
+
+// Entries are the lines of the log that have one of the messages.
+func (p *Process) Entries(messages ...string) []Entry {
+	var entries []Entry
+	for line := range bytes.Lines(p.log.bytes()) {
+		var entry Entry
+		if json.Unmarshal(line, &entry) == nil && slices.Contains(messages, entry.Text("msg")) {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}

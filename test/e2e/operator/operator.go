@@ -1,0 +1,111 @@
+// Package operator installs one of the example operators in a local cluster and
+// runs it, as a process of its own, with the rights that its config/default gives
+// its ServiceAccount and no others.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+// examples is the module that the operators are in.
+const examples = "github.com/trueup-go/trueup/examples"
+
+// An Operator is installed in a cluster. See Process for one that runs.
+type Operator struct {
+	// Name is the folder below examples.
+	Name string
+	// Dir is that folder's path.
+	Dir string
+	// Namespace and ServiceAccount are those that config/default makes for it.
+	Namespace, ServiceAccount string
+	// Env are variables to start it with, as NAME=value.
+	Env []string
+
+	program    string
+	kubeconfig string
+}
+
+// Install builds the operator called name, applies its config/default to the
+// cluster, and gives it a token of its ServiceAccount. It keeps program and
+// kubeconfig in the cluster's folder, so that they go when the cluster does.
+func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
+	module, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}", examples)
+	if err != nil {
+		return nil, err
+	}
+	o := &Operator{
+		Name:       name,
+		Dir:        filepath.Join(module, name),
+		program:    filepath.Join(c.Dir(), name+"-operator"),
+		kubeconfig: filepath.Join(c.Dir(), name+"-operator.kubeconfig"),
+	}
+	if _, err := output(ctx, module, "go", "build", "-buildvcs=false", "-o", o.program, "./"+name+"/cmd"); err != nil {
+		return nil, err
+	}
+	if err := o.deploy(ctx, c); err != nil {
+		return nil, err
+	}
+	config, err := c.ServiceAccount(ctx, o.Namespace, o.ServiceAccount)
+	if err != nil {
+		return nil, err
+	}
+	return o, cluster.WriteKubeconfig(o.kubeconfig, config)
+}
+
+// deploy applies config/default, which also says what its ServiceAccount is called.
+// The manager's Deployment is accepted and its pod comes up, but nothing runs in the
+// pods of such a cluster.
+func (o *Operator) deploy(ctx context.Context, c *cluster.Cluster) error {
+	kubectl, err := cluster.Kubectl(ctx)
+	if err != nil {
+		return err
+	}
+	applied, err := output(ctx, "", kubectl, "--kubeconfig", c.Kubeconfig(),
+		"apply", "--server-side", "--output=name", "--kustomize", filepath.Join(o.Dir, "config", "default"))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(applied) {
+		kind, name, _ := strings.Cut(strings.TrimSpace(line), "/")
+		switch kind {
+		case "namespace":
+			o.Namespace = name
+		case "serviceaccount":
+			o.ServiceAccount = name
+		}
+	}
+	if o.Namespace == "" || o.ServiceAccount == "" {
+		return fmt.Errorf("config/default of %s has no namespace or no ServiceAccount; it has: %s", o.Name, applied)
+	}
+	return nil
+}
+
+// User is whom the operator acts as.
+func (o *Operator) User() string {
+	return "system:serviceaccount:" + o.Namespace + ":" + o.ServiceAccount
+}
+
+// output runs a command and returns what it prints, without space around it. An
+// error quotes what the command printed to standard error.
+func output(ctx context.Context, dir, program string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off")
+	out, err := command.Output()
+	if err != nil {
+		text := fmt.Sprintf("%s %s", filepath.Base(program), strings.Join(args, " "))
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			return "", fmt.Errorf("%s: %w: %s", text, err, strings.TrimSpace(string(exit.Stderr)))
+		}
+		return "", fmt.Errorf("%s: %w", text, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

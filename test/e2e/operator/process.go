@@ -1,0 +1,151 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// startLimit is how long an operator may take until it answers on /readyz and
+	// reconciles. It takes a second.
+	startLimit = 30 * time.Second
+	// stopLimit is how long it may take to end after a SIGTERM.
+	stopLimit = 20 * time.Second
+	// interval is how often a condition is looked at.
+	interval = 10 * time.Millisecond
+)
+
+// A Process is an operator that runs.
+type Process struct {
+	log    log
+	signal func(os.Signal) error
+	exited chan struct{} // closed when it has ended
+	err    error         // set before exited is closed
+}
+
+// Start runs the operator with free ports, a log of every reconcile, and args. It
+// returns once the operator is ready and reconciles. The process ends with this one
+// if nobody stops it before.
+func (o *Operator) Start(ctx context.Context, args ...string) (*Process, error) {
+	p, err := o.Run(args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.waitUntilReady(ctx); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// Run starts the operator like Start and does not wait.
+func (o *Operator) Run(args ...string) (*Process, error) {
+	command := exec.Command(o.program, append([]string{ //nolint:noctx // it outlives whoever starts it; Stop ends it
+		"--metrics-bind-address=127.0.0.1:0",
+		"--health-probe-bind-address=127.0.0.1:0",
+		"--zap-log-level=5",
+	}, args...)...)
+	command.Env = slices.Concat(withoutOurs(os.Environ()), []string{"KUBECONFIG=" + o.kubeconfig}, o.Env)
+	command.SysProcAttr = childAttributes()
+	p := &Process{exited: make(chan struct{})}
+	command.Stdout, command.Stderr = &p.log, &p.log
+
+	started := make(chan error)
+	go func() {
+		// The kernel ends the process when the thread that started it ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			p.err = command.Wait()
+			close(p.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("cannot start the operator: %w", err)
+	}
+	p.signal = command.Process.Signal
+	return p, nil
+}
+
+// withoutOurs leaves out what the environment of the tests must not tell the
+// operator.
+func withoutOurs(environment []string) []string {
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		return strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "WATCH_NAMESPACE=")
+	})
+}
+
+func (p *Process) waitUntilReady(ctx context.Context) error {
+	return Until(ctx, startLimit, func(ctx context.Context) error {
+		select {
+		case <-p.exited:
+			return Final(fmt.Errorf("the operator ended with %q; its log:\n%s", p.Exit(), p.Log()))
+		default:
+		}
+		if code, err := p.Probe(ctx, "/readyz"); err != nil || code != http.StatusOK {
+			return fmt.Errorf("the operator is not ready: %d, %w; its log:\n%s", code, err, p.Log())
+		}
+		if len(p.Entries("Starting workers")) == 0 {
+			return fmt.Errorf("the operator does not reconcile; its log:\n%s", p.Log())
+		}
+		return nil
+	})
+}
+
+// Probe asks the health server for path and returns the status code.
+func (p *Process) Probe(ctx context.Context, path string) (int, error) {
+	for _, entry := range p.Entries("starting server") {
+		if entry.Text("name") != "health probe" {
+			continue
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+entry.Text("addr")+path, http.NoBody)
+		if err != nil {
+			return 0, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+	return 0, errors.New("it has not said where its health server listens")
+}
+
+// Stop asks the process to end, and waits until it has. To have ended otherwise
+// than with exit code 0 is an error.
+func (p *Process) Stop() error {
+	_ = p.signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-p.exited:
+	case <-time.After(stopLimit):
+		_ = p.signal(os.Kill)
+		<-p.exited
+		return fmt.Errorf("the operator did not end within %s of a SIGTERM; its log:\n%s", stopLimit, p.Log())
+	}
+	if p.err != nil {
+		return fmt.Errorf("the operator ended with %w; its log:\n%s", p.err, p.Log())
+	}
+	return nil
+}
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Exit is how it ended: exit status 0, exit status 1, signal: killed. It is to be
+// asked only then.
+func (p *Process) Exit() string {
+	if p.err == nil {
+		return "exit status 0"
+	}
+	return p.err.Error()
+}

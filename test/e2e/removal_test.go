@@ -1,0 +1,66 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// collectorLimit is how long the garbage collector may take. It notices once in 30
+// seconds that a custom kind is new.
+const collectorLimit = 90 * time.Second
+
+// TestRemoval deletes one of two Applications: its children go with it, without a
+// word from the operator, and the other's stay.
+func TestRemoval(t *testing.T) {
+	process := start(t)
+	s := newScene(t, process)
+	other := s
+	other.name = "shop-2"
+	other.create(t)
+	other.settle(t)
+
+	mark := shared.Mark()
+	require.NoError(t, human(t).Delete(t.Context(), s.application(t)))
+	for _, child := range []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-secret-greeting"}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-deployment-microservice"}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-service-microservice"}},
+	} {
+		require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+			err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: child.GetName()}, child)
+			return expect(apierrors.IsNotFound(err), "%T is not gone: %v", child, err)
+		}))
+	}
+	other.settle(t)
+	require.Empty(t, s.allRequests(t, mark))
+}
+
+// TestNamespaceRemoval takes everything away at once, children before their
+// Application. What cannot be made again is not tried again and again.
+func TestNamespaceRemoval(t *testing.T) {
+	process := start(t)
+	s := newScene(t, process)
+	mark := shared.Mark()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	require.NoError(t, human(t).Delete(t.Context(), namespace))
+	eventually(t, func(ctx context.Context) error {
+		err := human(t).Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		return expect(apierrors.IsNotFound(err), "not gone: %v", err)
+	})
+	total := 0
+	for _, count := range s.allRequests(t, mark) {
+		total += count
+	}
+	require.Less(t, total, 20, "%v", s.allRequests(t, mark))
+	t.Logf("requests: %v", s.allRequests(t, mark))
+}

@@ -1,0 +1,256 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+const (
+	digestLabel = "utilities.operators.sample.ibm.com/hash"
+	image       = "docker.io/nheidloff/simplemicroservice:v1.0.117"
+)
+
+// limit is how long anything may take that takes a fraction of a second.
+const limit = 30 * time.Second
+
+// scene is a namespace with one Application, and the operator that looks after it.
+type scene struct {
+	operator  *operator.Process
+	namespace string
+	name      string
+}
+
+// newScene makes an Application of two pods in a namespace of its own, and waits
+// until all has come to rest.
+func newScene(t *testing.T, process *operator.Process) scene {
+	t.Helper()
+	s := scene{operator: process, namespace: shared.Namespace(t), name: "shop"}
+	s.create(t)
+	s.settle(t)
+	return s
+}
+
+// create makes the scene's Application, changed by mutate.
+func (s scene) create(t *testing.T, mutate ...func(*v1alpha1.Application)) {
+	t.Helper()
+	app := &v1alpha1.Application{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name},
+		Spec:       v1alpha1.ApplicationSpec{AmountPods: new(int32(2))},
+	}
+	for _, change := range mutate {
+		change(app)
+	}
+	require.NoError(t, human(t).Create(t.Context(), app))
+}
+
+func (s scene) application(t *testing.T) *v1alpha1.Application {
+	t.Helper()
+	return get(t, s, s.name, &v1alpha1.Application{})
+}
+
+func (s scene) secret(t *testing.T) *corev1.Secret {
+	t.Helper()
+	return get(t, s, s.name+"-secret-greeting", &corev1.Secret{})
+}
+
+func (s scene) deployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	return get(t, s, s.name+"-deployment-microservice", &appsv1.Deployment{})
+}
+
+func (s scene) service(t *testing.T) *corev1.Service {
+	t.Helper()
+	return get(t, s, s.name+"-service-microservice", &corev1.Service{})
+}
+
+// children are the three, as they are now.
+func (s scene) children(t *testing.T) map[string]client.Object {
+	t.Helper()
+	return map[string]client.Object{"Secret": s.secret(t), "Deployment": s.deployment(t), "Service": s.service(t)}
+}
+
+// pods are those that are not on their way out.
+func (s scene) pods(t *testing.T) []corev1.Pod {
+	t.Helper()
+	var list corev1.PodList
+	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace),
+		client.MatchingLabels{"app": s.name + "-microservice"}))
+	var pods []corev1.Pod
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			pods = append(pods, list.Items[i])
+		}
+	}
+	return pods
+}
+
+// change patches the Application's spec.
+func (s scene) change(t *testing.T, spec string) {
+	t.Helper()
+	s.patch(t, &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, `{"spec":`+spec+`}`)
+}
+
+// patch is what a person does to an object: a merge patch.
+func (s scene) patch(t *testing.T, obj client.Object, patch string) {
+	t.Helper()
+	obj.SetNamespace(s.namespace)
+	obj.SetResourceVersion("")
+	require.NoError(t, human(t).Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
+}
+
+// reconcile makes the operator look at the Application again, and returns when it
+// has.
+func (s scene) reconcile(t *testing.T) {
+	t.Helper()
+	before := s.passes()
+	s.patch(t, &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: s.name}},
+		fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
+	eventually(t, func(context.Context) error {
+		return expect(s.passes() > before, "no reconcile")
+	})
+}
+
+// passes counts the reconciles of the Application that have ended.
+func (s scene) passes() int {
+	count := 0
+	for _, entry := range s.operator.Entries("Reconcile successful", "Reconcile done, requeueing after 5m0s", "Reconciler error") {
+		if entry.About("Application", s.namespace, s.name) {
+			count++
+		}
+	}
+	return count
+}
+
+// settle waits until the Deployment is rolled out, Ready says so, and the operator
+// has nothing left to do: one more reconcile makes no request. What Kubernetes'
+// controllers are still about may reach the operator a moment later, so this is
+// tried more than once.
+func (s scene) settle(t *testing.T) {
+	t.Helper()
+	var requests map[string]int
+	for range 10 {
+		eventually(t, s.isAtRest)
+		mark := shared.Mark()
+		s.reconcile(t)
+		if requests = s.allRequests(t, mark); len(requests) == 0 && s.isAtRest(t.Context()) == nil {
+			return
+		}
+	}
+	require.Fail(t, "the operator does not come to rest", "in its last reconcile it made the requests %v", requests)
+}
+
+func (s scene) isAtRest(ctx context.Context) error {
+	c, err := humanClient()
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKey{Namespace: s.namespace, Name: s.name + "-deployment-microservice"}
+	if err := operator.RolledOut(ctx, c, key); err != nil {
+		return err
+	}
+	return s.isReady(ctx)
+}
+
+func (s scene) isReady(ctx context.Context) error {
+	c, err := humanClient()
+	if err != nil {
+		return err
+	}
+	var app v1alpha1.Application
+	if err := c.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.name}, &app); err != nil {
+		return err
+	}
+	ready := condition(&app)
+	return expect(ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == app.Generation,
+		"generation %d is not ready: %+v", app.Generation, ready)
+}
+
+// waitForReason waits until the Application is not ready for this reason.
+func (s scene) waitForReason(t *testing.T, reason string) metav1.Condition {
+	t.Helper()
+	var ready metav1.Condition
+	eventually(t, func(context.Context) error {
+		app := s.application(t)
+		ready = condition(app)
+		return expect(ready.Status == metav1.ConditionFalse && ready.Reason == reason && ready.ObservedGeneration == app.Generation,
+			"expected reason %s, seen %+v", reason, ready)
+	})
+	return ready
+}
+
+// condition is Ready, the zero condition if there is none.
+func condition(app *v1alpha1.Application) metav1.Condition {
+	return ptr.Deref(meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ReadyCondition), metav1.Condition{})
+}
+
+// requests counts what the operator has sent since the mark about this namespace,
+// its status writes left out.
+func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
+	t.Helper()
+	counts := s.allRequests(t, since)
+	delete(counts, "patch applications/status")
+	return counts
+}
+
+func (s scene) allRequests(t *testing.T, since cluster.Mark) map[string]int {
+	t.Helper()
+	o := installed(t)
+	requests, err := shared.Requests(since, cluster.ByUser(o.User()), func(r cluster.Request) bool {
+		return r.Namespace == s.namespace
+	})
+	require.NoError(t, err)
+	return cluster.Counts(requests)
+}
+
+func get[T client.Object](t *testing.T, s scene, name string, obj T) T {
+	t.Helper()
+	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj))
+	return obj
+}
+
+// eventually calls try until it returns nil.
+func eventually(t *testing.T, try func(context.Context) error) {
+	t.Helper()
+	require.NoError(t, operator.Until(t.Context(), limit, try))
+}
+
+func expect(ok bool, otherwise string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf(otherwise, args...)
+}
+
+// kubectl runs it and returns what it prints.
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	path, err := cluster.Kubectl(t.Context())
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", shared.Kubeconfig()}, args...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return strings.TrimSpace(string(out))
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	out, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(out)
+}
