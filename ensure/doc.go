@@ -30,6 +30,16 @@
 // Status writes, other writers' labels and annotations, and heartbeats are no
 // changes in this sense.
 //
+// # When the server refuses
+//
+// An apply merges, and what others left in the object can make the merge invalid
+// though desired is fine: whoever edits a Service's port leaves a second port of the
+// same name behind, and a defaulted rollingUpdate does not go with strategy Recreate.
+// A dry-run create tells whose fault it is. If it is live's, the innermost list or
+// struct around the named fields is set to desired's, and the apply goes through: four
+// requests more. If it is desired's, that is ErrInvalid; if the server takes such an
+// object but not such a change, ErrImmutable names the paths.
+//
 // # What it needs
 //
 // Reads go through the client given to New, which should be a manager's: a cached

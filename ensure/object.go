@@ -16,6 +16,8 @@ import (
 //     other fields, other writers' labels, annotations, finalizers, list items.
 //     What desired specified earlier and no longer does is removed, unless another
 //     field manager owns it too.
+//   - If the server refuses the merge for what others left in the object, that is
+//     replaced first; if it refuses the change for good, that is ErrImmutable.
 //   - If the server may have been left with something that only it can judge, it is
 //     asked once, by the same apply, and its answer is remembered.
 //
