@@ -35,6 +35,7 @@ test-unit: ## Test the library by itself, without a cluster.
 .PHONY: test
 test: test-unit ## Test everything: the library, the examples, and both against a real API server.
 	cd examples && go test ./...
+	cd test/compat && go test ./...
 	cd test && go vet ./...
 	cd test && go run ./cluster/cmd build
 	cd test && go test -count=1 -p 1 -timeout 30m ./...
@@ -68,6 +69,10 @@ generate: ## Generate deep copies, CRDs and roles of every example.
 .PHONY: tidy
 tidy: ## Tidy the go.mod of every module.
 	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
+
+.PHONY: compat
+compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.
+	@cd test/compat && go run .
 
 # Goes on after a finding, so that one does not hide another; go test says where it has put the input.
 .PHONY: fuzz

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -60,6 +61,8 @@ var (
 	selectorType    = reflect.TypeFor[metav1.LabelSelector]()
 	numberType      = reflect.TypeFor[json.Number]()
 
+	rawExtensionType = reflect.TypeFor[runtime.RawExtension]()
+
 	jsonMarshalerType = reflect.TypeFor[json.Marshaler]()
 	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
 )
@@ -92,6 +95,8 @@ func leafPlan(t reflect.Type, addressable bool) plan {
 		return quantityPlan{}
 	case intOrStringType:
 		return intOrStringPlan{}
+	case rawExtensionType:
+		return rawExtensionPlan{}
 	}
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
 		switch {

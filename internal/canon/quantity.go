@@ -44,11 +44,16 @@ func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
 	return append(dst, '"')
 }
 
-// appendRare appends a quantity by its own method.
+// appendRare appends a quantity by its own method. Up to v0.37 that drops the
+// magnitude for which there is no suffix, and writes 100 for 100000E.
 func appendRare(dst []byte, q *resource.Quantity) []byte {
 	number, suffix := q.CanonicalizeBytes(nil)
 	if q.Format == resource.BinarySI && len(suffix) == 0 {
 		q.Format = resource.DecimalSI
+		number, suffix = q.CanonicalizeBytes(nil)
+	}
+	if written, err := resource.ParseQuantity(string(number)); len(suffix) == 0 && (err != nil || written.Cmp(*q) != 0) {
+		q.Format = resource.DecimalExponent
 		number, suffix = q.CanonicalizeBytes(nil)
 	}
 	return append(append(dst, number...), suffix...)

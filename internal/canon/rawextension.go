@@ -1,0 +1,34 @@
+package canon
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// rawExtensionPlan reads an object inside a RawExtension as it reads any other
+// value. The type's own MarshalJSON writes what encoding/json does, and with it
+// every empty struct that a later API version adds.
+type rawExtensionPlan struct{ jsonPlan }
+
+func (p rawExtensionPlan) append(e *encoder, v reflect.Value) error {
+	if extension := v.Addr().Interface().(*runtime.RawExtension); extension.Raw == nil && extension.Object != nil {
+		return e.any(extension.Object)
+	}
+	return p.jsonPlan.append(e, v)
+}
+
+func (p rawExtensionPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+	l, errLive := p.read(live)
+	d, errDesired := p.read(desired)
+	return errLive == nil && errDesired == nil && c.any(l, d)
+}
+
+// read returns the canonical form, parsed.
+func (p rawExtensionPlan) read(v reflect.Value) (any, error) {
+	text, err := encode(nil, func(e *encoder) error { return p.append(e, v) })
+	if err != nil {
+		return nil, err
+	}
+	return parseJSON(text)
+}

@@ -1,0 +1,5 @@
+//go:build before32
+
+package corpus
+
+func since32() []Entry { return nil }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// fewest fixtures must be compared, lest a folder that has moved passes for none
+// that differ.
+const fewest = 100
+
+const legend = `
+objects      the corpus, against its golden values
+json+sha256  how many of it would differ from the first version, were a digest the SHA-256 of what json.Marshal writes
+fixtures     what k8s.io/api of each release keeps of every kind, against the digest under that release
+gone         fixtures with a kind or a member that this version no longer has
+`
+
+// report compares every trial with the golden values and every fixture with what
+// its own version made of it, and prints a table of what it found. Any difference
+// is an error.
+func report(out io.Writer, trials []trial, want digests) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "version\tobjects\tdifferences\tjson+sha256\tfixtures\tdifferences\tgone\t")
+	var wrong []string
+	first, plain := digests{}, digests{}
+	for _, t := range trials {
+		expected, err := want.until(t.minor)
+		if err != nil {
+			return err
+		}
+		objects := differences(expected, t.corpus)
+		keepFirst(first, t.own())
+		fixtures := changed(first, t.fixtures)
+		keepFirst(plain, t.plain)
+		naive := len(changed(plain, t.plain))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			t.version, len(t.corpus), len(objects), naive, len(t.fixtures), len(fixtures), len(first)-len(t.fixtures))
+		for _, d := range append(objects, fixtures...) {
+			wrong = append(wrong, t.version+": "+d.String())
+		}
+		if len(t.fixtures) < fewest {
+			wrong = append(wrong, fmt.Sprintf("%s: only %d fixtures were found", t.version, len(t.fixtures)))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprint(out, legend)
+	if len(wrong) == 0 {
+		return nil
+	}
+	for _, line := range wrong {
+		fmt.Fprintln(out, line)
+	}
+	return fmt.Errorf("%d digests are not what they were", len(wrong))
+}
+
+// changed is differences without the names that got lacks: kinds that are gone.
+func changed(want, got digests) []difference {
+	kept := digests{}
+	for name := range got {
+		if digest, ok := want[name]; ok {
+			kept[name] = digest
+		}
+	}
+	return differences(kept, got)
+}
+
+func keepFirst(first, next digests) {
+	for name, digest := range next {
+		if _, there := first[name]; !there {
+			first[name] = digest
+		}
+	}
+}
