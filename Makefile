@@ -97,12 +97,14 @@ cover: ## Measure what the library's own tests cover, into cover.out.
 	go tool cover -func=cover.out
 
 .PHONY: demo
-demo: ## Show on a cluster of its own what operators get wrong and trueup gets right; KEEP=1 leaves it running.
-	@cd test && go run ./demo $(if $(KEEP),-keep)
+demo: ## Watch an operator put back what is changed by hand, and count its requests; KEEP=1 leaves it running.
+	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: run
-run: ## Run OPERATOR (application) with ARGS against the cluster of KUBECONFIG.
-	@$(MAKE) -C examples/$(OPERATOR) run ARGS='$(ARGS)'
+run: ## Install OPERATOR (application) in the cluster of KUBECONFIG and run it from here, with ARGS.
+	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
+	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
+		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(ARGS)'
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster and print the path of its kubeconfig.

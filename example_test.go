@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -43,40 +44,37 @@ func (w *Website) DeepCopy() *Website {
 
 func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
 
-// The README's reconciler, run by hand on a fake client: it creates once, then
-// finds nothing to do, then puts back what somebody changed.
+// The README's reconciler, run by hand on a fake client: it creates the Deployment,
+// leaves it alone, and puts back what somebody changed.
 func Example() {
 	scheme := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(scheme)
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})
 
+	ctx := context.Background()
 	site := &Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
 		Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 2},
 	}
-	ctx := context.Background()
+	deployment := &appsv1.Deployment{ObjectMeta: site.ObjectMeta}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(site).WithStatusSubresource(site).Build()
 	r := &Reconciler{Client: c, ensure: ensure.New(c, c, "website-operator")}
 
-	pass := func() {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(site), site); err != nil {
-			fmt.Println(err)
-			return
-		}
-		if _, err := r.Reconcile(ctx, site); err != nil {
-			fmt.Println(err)
-			return
-		}
-		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
-		fmt.Println(*deployment.Live.Spec.Replicas, deployment.Operation, site.Status.Conditions[0].Reason, err)
+	reconcile := func() {
+		_ = c.Get(ctx, client.ObjectKeyFromObject(site), site)
+		_, err := r.Reconcile(ctx, site)
+		_ = c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)
+		fmt.Println(*deployment.Spec.Replicas, "replicas,", site.Status.Conditions[0].Reason, err)
 	}
+	reconcile()
 
-	pass()
-	scaled := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"}}
-	_ = c.Patch(ctx, scaled, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5}}`)))
-	pass()
+	byHand := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
+	_ = c.Patch(ctx, deployment, byHand)
+	fmt.Println(*deployment.Spec.Replicas, "replicas, by hand")
+	reconcile()
 
 	// Output:
-	// 2 Unchanged Progressing <nil>
-	// 2 Unchanged Progressing <nil>
+	// 2 replicas, Progressing <nil>
+	// 5 replicas, by hand
+	// 2 replicas, Progressing <nil>
 }

@@ -117,7 +117,7 @@ func answerCases() map[string]answerCase {
 			"Terminating: its namespace is being deleted",
 		},
 		"403": {
-			"a missing right", status(403, metav1.StatusReasonForbidden), ensure.ErrAPI, "Forbidden", nil, "Forbidden",
+			"a missing right", status(403, metav1.StatusReasonForbidden), ensure.ErrAPI, "Forbidden", nil, "Forbidden: " + forbidden,
 		},
 		"404": {
 			"no such namespace", status(404, metav1.StatusReasonNotFound), ensure.ErrAPI, "NotFound", nil, "NotFound",
@@ -129,7 +129,7 @@ func answerCases() map[string]answerCase {
 			"the server gave up", status(504, metav1.StatusReasonTimeout), ensure.ErrAPI, "Timeout", nil, "Timeout",
 		},
 		"a reason that no condition takes": {
-			"a webhook made it up", status(403, "no way: "+secret), ensure.ErrAPI, "Unavailable", nil, "Unavailable",
+			"a webhook made it up", status(403, "no way: "+secret), ensure.ErrAPI, "Unavailable", nil, "Unavailable: " + forbidden,
 		},
 		"no connection": {
 			"the text of the network quotes no object",
@@ -145,6 +145,9 @@ func answerCases() map[string]answerCase {
 		},
 	}
 }
+
+const forbidden = "a right is missing (it takes get, list, watch, create and patch), a quota is used up, or a policy objects; " +
+	"the server's message is in the unwrapped error"
 
 func TestAnswersToACreate(t *testing.T) {
 	for name, tc := range answerCases() {

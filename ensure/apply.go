@@ -28,8 +28,8 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	return outcome{live: answer, operation: Created, cause: Missing}, nil
 }
 
-// apply puts live right in one request, which the server may find to be nothing. It
-// carries live's UID: without it an apply based on a stale read would bring a
+// apply puts live right, as a rule in one request, which the server may find to be
+// nothing. It carries live's UID: without it an apply based on a stale read would bring a
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	answer, err := c.applyOrRepair(ctx, live)

@@ -55,4 +55,11 @@
 //
 // A cache that filters by label must select the children: stamp them WithLabels. One
 // that does not is found out after two minutes: ErrHidden.
+//
+// # In tests
+//
+// controller-runtime's fake client serves as both the client and the reader. It merges
+// applies but validates nothing, so what rests on a refusal does not show: ErrInvalid,
+// ErrImmutable, a Service port that was edited (it keeps both), a missing namespace. It
+// gives objects neither UIDs nor generations.
 package ensure

@@ -120,6 +120,9 @@ func (c *child) requestError(operation string, err error) *Error {
 		if len(out.Paths) == 0 {
 			out.Paths = undeclaredFields(err)
 		}
+	case apierrors.IsForbidden(err):
+		out.Reason, out.detail = apiReason(err), "a right is missing (it takes get, list, watch, create and patch), "+
+			"a quota is used up, or a policy objects; the server's message is in the unwrapped error"
 	case apierrors.IsNotFound(err) && isAboutNamespace(err):
 		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
 	default:

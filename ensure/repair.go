@@ -178,11 +178,16 @@ func (c *child) patchJSON(ctx context.Context, operations []canon.PatchOperation
 
 // immutable says that the server takes desired, but not for this object.
 func (c *child) immutable(live client.Object, refusal error) *Error {
+	wanted := c.copyForStamping(c.desired)
+	if err := c.store.Set(wanted, ""); err != nil {
+		return c.unfit(err)
+	}
 	var paths []string
-	for _, change := range canon.Unsatisfied(live, c.desired) {
+	for _, change := range canon.Unsatisfied(live, wanted) {
 		paths = appendNew(paths, change.Path)
 	}
-	out := c.error(ErrImmutable, "apply", "cannot be changed in an existing object: "+strings.Join(paths, ", "), paths...)
+	out := c.error(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
+		strings.Join(paths, ", ")+"; delete it to have it made anew", paths...)
 	out.cause = refusal
 	return out
 }

@@ -21,7 +21,7 @@ const (
 // write: a conflict is tried again after 100 ms, a child or owner on its way out after
 // 5 s, and what only a person can mend (a refusal, ErrInvalid, ErrImmutable,
 // ErrForeign, ErrHidden) after 2 minutes, all without an error that the controller
-// would log and back off from. A cancelled context, as at shutdown, is nothing to
+// would log and back off from: put err into a condition, or log it. A cancelled context, as at shutdown, is nothing to
 // report either. Any other error is handed on to the controller's rate limiter, and
 // nil is nothing to retry.
 //

@@ -1,10 +1,11 @@
 // Command cmd starts and stops the user's local cluster.
 //
-//	go -C test run ./cluster/cmd build  # builds its programs, which takes minutes the first time
-//	go -C test run ./cluster/cmd up     # starts it and prints the path of its kubeconfig
-//	go -C test run ./cluster/cmd down   # stops it
+//	go -C test run ./cluster/cmd build    # builds its programs, which takes minutes the first time
+//	go -C test run ./cluster/cmd up       # starts it and prints the path of its kubeconfig
+//	go -C test run ./cluster/cmd down     # stops it
+//	go -C test run ./cluster/cmd kubectl  # prints the path of the kubectl that goes with it
 //
-// Nothing but that path goes to standard output.
+// Nothing but those paths goes to standard output.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-const usage = "usage: cluster build | up | down"
+const usage = "usage: cluster build | up | down | kubectl"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -37,13 +38,18 @@ func run(args []string) error {
 	case "build":
 		return cluster.Build(ctx)
 	case "up":
-		kubeconfig, err := cluster.Up(ctx)
-		if err == nil {
-			fmt.Println(kubeconfig)
-		}
-		return err
+		return printed(cluster.Up(ctx))
+	case "kubectl":
+		return printed(cluster.Kubectl(ctx))
 	case "down":
 		return cluster.Down(ctx)
 	}
 	return errors.New(usage)
+}
+
+func printed(path string, err error) error {
+	if err == nil {
+		fmt.Println(path)
+	}
+	return err
 }
