@@ -138,6 +138,9 @@ func FuzzSatisfies(f *testing.F) {
 		require.Equal(t, before == after, len(canon.Diff(obj, mutated)) == 0, "%v", m)
 		requireAgreement(t, mutated, obj, m)
 		requireAgreement(t, obj, mutated, m)
+		if m.ofItem() {
+			return
+		}
 		if _, err := canon.Body(obj, gvk, "", ""); err == nil {
 			added := contains(parsed(t, after), parsed(t, before))
 			require.Equal(t, added, canon.Satisfies(mutated, obj), "%v", m)
@@ -149,7 +152,7 @@ func requireAgreement(t *testing.T, live, desired canon.Object, m mutation) {
 	t.Helper()
 	satisfied := canon.Satisfies(live, desired)
 	require.Equal(t, satisfied, len(canon.Unsatisfied(live, desired)) == 0, "%v", m)
-	if contains(parsed(t, form(t, live)), parsed(t, form(t, desired))) {
+	if !m.ofItem() && contains(parsed(t, form(t, live)), parsed(t, form(t, desired))) {
 		require.True(t, satisfied, "%v", m)
 	}
 }

@@ -26,6 +26,17 @@ type mutation struct {
 	removed bool
 }
 
+// ofItem reports whether a member of a list's item was changed or removed. It may be
+// part of the item's key, and without it the item another one, which no comparison of
+// JSON can know; the server's own merge does, see below.
+func (m mutation) ofItem() bool {
+	if len(m.path) < 2 {
+		return false
+	}
+	_, ok := m.path[len(m.path)-2].(int)
+	return ok
+}
+
 // mutate changes or removes one value of obj at random, outside status and the
 // metadata that is not specified. It returns nil if the type cannot hold that.
 func mutate(t require.TestingT, obj canon.Object, source *rand.Rand) (canon.Object, mutation) {
@@ -174,6 +185,9 @@ func TestChangesDoNotSatisfy(t *testing.T) {
 	eachMutation(t, func(t *testing.T, _ schema.GroupVersionKind, obj, mutated canon.Object, m mutation) {
 		require.True(t, canon.Satisfies(obj, obj))
 		require.Empty(t, canon.Unsatisfied(obj, obj))
+		if m.ofItem() {
+			return
+		}
 		added := contains(parsed(t, form(t, mutated)), parsed(t, form(t, obj))) // a zero that was left out
 		require.Equal(t, added, canon.Satisfies(mutated, obj), "%v", m)
 		require.Equal(t, added, len(canon.Unsatisfied(mutated, obj)) == 0, "%v", m)
