@@ -80,19 +80,14 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 	return access{client: running.GetClient(), reader: running.GetAPIReader(), agent: agent}
 }
 
-// requests are those that the API server saw of this client in namespace since
-// mark, without the lists and watches of its informers.
-func (a access) requests(t *testing.T, mark cluster.Mark, namespace string) []cluster.Request {
+// requests are those that the API server saw of this client since mark and that
+// pass, without the lists and watches of its informers.
+func (a access) requests(t *testing.T, mark cluster.Mark, pass cluster.Filter) []cluster.Request {
 	t.Helper()
-	all, err := shared.Requests(mark, cluster.ByUserAgent(a.agent))
+	isNoInformers := func(r cluster.Request) bool { return r.Verb != "list" && r.Verb != "watch" }
+	requests, err := shared.Requests(mark, cluster.ByUserAgent(a.agent), isNoInformers, pass)
 	require.NoError(t, err)
-	var mine []cluster.Request
-	for _, r := range all {
-		if r.Namespace == namespace && r.Verb != "list" && r.Verb != "watch" {
-			mine = append(mine, r)
-		}
-	}
-	return mine
+	return requests
 }
 
 func atLeast(version, wanted string) bool {

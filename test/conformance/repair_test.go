@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -51,6 +53,12 @@ func TestRepair(t *testing.T) {
 					}}
 				}),
 			},
+		},
+		{
+			subject: admissionPolicyBinding(),
+			edits: []edit{on("an action that does not go with ours", func(p *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+				p.Spec.ValidationActions[0] = admissionregistrationv1.Warn
+			})},
 		},
 	} {
 		t.Run(tc.subject.name, func(t *testing.T) {
@@ -121,6 +129,19 @@ func TestSwitch(t *testing.T) {
 		}}
 	})
 	onDelete := then(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType })
+	daemonOnDelete := then(func(d *appsv1.DaemonSet) {
+		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+	})
+	elsewhere := then(func(s *corev1.Service) {
+		s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "db.example.com"}
+	})
+	reject := then(func(p *flowcontrolv1.PriorityLevelConfiguration) {
+		p.Spec.Limited.LimitResponse = flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}
+	})
+	byURL := then(func(m *admissionregistrationv1.MutatingWebhookConfiguration) {
+		config := &m.Webhooks[0].ClientConfig
+		config.Service, config.URL = nil, new("https://webhook.example.com/")
+	})
 	for _, tc := range []struct {
 		name string
 		subject
@@ -129,6 +150,13 @@ func TestSwitch(t *testing.T) {
 		{"Deployment to Recreate and back", deployment(), []func(client.Object){recreate, rolling, recreate}},
 		{"Deployment to tcpSocket and back", deployment(), []func(client.Object){tcp, func(client.Object) {}, tcp}},
 		{"StatefulSet to OnDelete and back", statefulSet(), []func(client.Object){onDelete, func(client.Object) {}, onDelete}},
+		{"DaemonSet to OnDelete and back", daemonSet(), []func(client.Object){daemonOnDelete, func(client.Object) {}, daemonOnDelete}},
+		{"Service to ExternalName and back", clusterIPService(), []func(client.Object){elsewhere, func(client.Object) {}, elsewhere}},
+		{"PriorityLevelConfiguration to Reject and back", priorityLevel(), []func(client.Object){reject, func(client.Object) {}, reject}},
+		{"PodDisruptionBudget to maxUnavailable and back", disruptionBudget(), []func(client.Object){
+			disruptionBudget().next, func(client.Object) {}, disruptionBudget().next,
+		}},
+		{"webhook from URL to service and back", mutatingWebhooks(), []func(client.Object){byURL, func(client.Object) {}, byURL}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
