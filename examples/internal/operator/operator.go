@@ -43,7 +43,8 @@ func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
 
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell which cluster: %w; outside of one set KUBECONFIG, for example to what `make cluster-up` prints", err)
+		return nil, fmt.Errorf("cannot tell which cluster: %w; outside of one set KUBECONFIG, "+
+			"for example to what `make cluster-up` prints", err)
 	}
 	config.UserAgent = flags.name
 
