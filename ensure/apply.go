@@ -39,6 +39,9 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 	changes := c.changes(live, answer)
 	changed := len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged
 	c.confirm(answer)
+	if answer.GetDeletionTimestamp() != nil {
+		return outcome{}, c.error(ErrTerminating, "apply", "its deletion began meanwhile; it will be made again once it is gone")
+	}
 	if !changed {
 		return outcome{live: answer, operation: Unchanged}, nil
 	}

@@ -108,13 +108,12 @@ func (c *child) requestError(operation string, err error) *Error {
 	case slices.ContainsFunc(causes, isNamespaceTerminating):
 		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
 	case operation == "apply" && apierrors.IsInvalid(err) && slices.Contains(out.Paths, "metadata.uid"):
-		// The object was replaced by one of the same name. Nothing is wrong with desired.
-		out.moved, out.Reason, out.detail = true, string(metav1.StatusReasonConflict), "it was replaced meanwhile"
-		out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
+		return c.conflict(operation, "it was replaced meanwhile", err)
+	case operation == "apply" && apierrors.IsInvalid(err) && slices.ContainsFunc(causes, isLateFinalizer):
+		return c.conflict(operation, "its deletion began meanwhile", err)
 	case operation == "repair" && apierrors.IsInvalid(err) && len(causes) == 0:
 		// A failed test of a JSON patch is a 422 without causes.
-		out.moved, out.Reason, out.detail = true, string(metav1.StatusReasonConflict), "it was changed meanwhile"
-		out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
+		return c.conflict(operation, "it was changed meanwhile", err)
 	case isInvalid(err):
 		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)
 		if len(out.Paths) == 0 {
@@ -129,6 +128,23 @@ func (c *child) requestError(operation string, err error) *Error {
 		out.Reason, out.detail = apiReason(err), describe(err)
 	}
 	return out
+}
+
+// conflict says that the object is no longer what was read. Nothing is wrong with
+// desired.
+func (c *child) conflict(operation, detail string, err error) *Error {
+	out := c.error(ErrAPI, operation, detail)
+	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
+	if err == nil {
+		err = errors.New(detail)
+	}
+	out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
+	return out
+}
+
+// isLateFinalizer: no finalizer can be added to an object that is being deleted.
+func isLateFinalizer(cause metav1.StatusCause) bool {
+	return cause.Field == "metadata.finalizers" && cause.Type == metav1.CauseTypeForbidden
 }
 
 // isInvalid follows what kube-apiserver 1.36 answers: a body that does not fit the

@@ -26,6 +26,12 @@ func applied(obj client.Object, owner string) *metav1.ManagedFieldsEntry {
 	return &obj.GetManagedFields()[i]
 }
 
+// isDisowned reports whether obj has managed fields and none of owner's applies: they
+// were reset, and until the next apply the server would not remove what desired drops.
+func isDisowned(obj client.Object, owner string) bool {
+	return len(obj.GetManagedFields()) > 0 && applied(obj, owner) == nil
+}
+
 // touchedSinceApply reports whether another manager wrote, status aside, when owner
 // last applied or later. Times have a resolution of one second, so the same second
 // counts, and so does an entry without a time (the scale subresource leaves some).

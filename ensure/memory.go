@@ -29,6 +29,8 @@ type record struct {
 	digest  string
 	version string // the newest resourceVersion known to hold this content
 	content string // fingerprint of everything but metadata and status
+	ours    string // fingerprint of what desired names in the metadata
+	at      time.Time
 }
 
 // A sighting is when the server first showed a child that the cache does not.
@@ -56,7 +58,7 @@ func (m *memory) confirm(key childKey, r record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, ok := m.get(key)
-	if ok && old.uid == r.uid && r.uid != "" && older(r.version, old.version) {
+	if ok && old.uid == r.uid && r.uid != "" && older(r.version, old.version) && r.at.Sub(old.at) < staleFor {
 		return
 	}
 	m.records.Add(key, r)

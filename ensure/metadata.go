@@ -1,7 +1,13 @@
 package ensure
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -53,4 +59,32 @@ func isListOf[T any](value any) bool {
 		}
 	}
 	return ok
+}
+
+// oursIn is a fingerprint of what live has in the places of the metadata that desired
+// names: other people's labels, annotations, owners and finalizers do not count.
+func (c *child) oursIn(live client.Object) string {
+	sum := sha256.New()
+	note := func(parts ...any) { _, _ = fmt.Fprintf(sum, "%q\n", parts) } // a hash takes everything
+	noteKeys := func(desired, live map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(desired)) {
+			value, there := live[key]
+			note(key, value, there)
+		}
+		note("")
+	}
+	noteKeys(c.desired.GetLabels(), live.GetLabels())
+	noteKeys(c.desired.GetAnnotations(), live.GetAnnotations())
+	for _, wanted := range c.desired.GetOwnerReferences() {
+		for _, ref := range live.GetOwnerReferences() {
+			if sameOwner(ref, wanted) {
+				note(ref.APIVersion, ref.Kind, ref.Name, ptr.Deref(ref.Controller, false), ptr.Deref(ref.BlockOwnerDeletion, false))
+			}
+		}
+		note("")
+	}
+	for _, finalizer := range c.desired.GetFinalizers() {
+		note(slices.Contains(live.GetFinalizers(), finalizer))
+	}
+	return string(sum.Sum(nil)[:16])
 }

@@ -23,10 +23,13 @@ func (c *child) isOurs(ctx context.Context, live client.Object) (bool, error) {
 	}
 	// The cache may have stripped the managed fields: the server has them.
 	complete, err := c.readServer(ctx)
-	if err != nil || complete == nil {
+	if err != nil {
 		return false, err
 	}
-	return complete.GetUID() == live.GetUID() && applied(complete, c.fieldOwner) != nil, nil
+	if complete == nil || complete.GetUID() != live.GetUID() {
+		return false, c.conflict("read", "the cache is behind", nil)
+	}
+	return applied(complete, c.fieldOwner) != nil, nil
 }
 
 // remembered also covers a kubectl replace, which leaves neither digest nor owner

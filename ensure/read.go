@@ -24,7 +24,8 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	bounded, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
 	live, err := c.get(bounded, c.client)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || err != nil && bounded.Err() != nil) {
+		// Waiting for our own write, or for an informer's first list, which is worth it.
 		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
 	}
 	if live != nil {

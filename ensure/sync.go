@@ -2,24 +2,36 @@ package ensure
 
 import (
 	"crypto/sha256"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
+// staleFor is how long a copy may be older than our own last answer. One that stays so
+// comes from a watch that stopped, or the server was restored from a backup; then the
+// server is asked again.
+const staleFor = 2 * time.Minute
+
 // isStale reports whether live is a cached copy from before our own last answer
-// about this very desired state. What differs then is not drift.
+// about this very desired state, or of an object that was there before. What differs
+// then is not drift.
 func (c *child) isStale(live client.Object) bool {
-	known, ok := c.known(live)
-	return ok && known.digest == c.digest && c.isOutdated(live)
+	known, ok := c.memory.get(c.id())
+	return ok && known.digest == c.digest && c.predates(live, known) && c.clock.Now().Sub(known.at) < staleFor
 }
 
 // isOutdated reports whether live is from before our own last answer.
 func (c *child) isOutdated(live client.Object) bool {
 	known, ok := c.known(live)
-	// The fake client gives no UIDs and counts anew for an object made again.
-	return ok && known.uid != "" && older(live.GetResourceVersion(), known.version)
+	return ok && c.predates(live, known)
+}
+
+// predates is never true for the fake client, which gives no UIDs and counts anew for
+// an object made again.
+func (c *child) predates(live client.Object, known record) bool {
+	return known.uid != "" && older(live.GetResourceVersion(), known.version)
 }
 
 // known is what is remembered of live.
@@ -38,11 +50,11 @@ func (c *child) known(live client.Object) (record, bool) {
 // specifies and no other manager may have written since we did: an addition inside
 // an atomic part shows only there.
 func (c *child) inSync(live client.Object) bool {
-	if c.store.Get(live) != c.digest {
-		return false
-	}
 	if known, ok := c.known(live); ok {
 		return c.isConfirmed(live, known)
+	}
+	if c.store.Get(live) != c.digest {
+		return false
 	}
 	if !canon.Satisfies(live, c.desired) || touchedSinceApply(live, c.fieldOwner) {
 		return false
@@ -51,6 +63,8 @@ func (c *child) inSync(live client.Object) bool {
 	return true
 }
 
+// isConfirmed compares with what the server answered, so that what a webhook makes of
+// desired is not asked about again: not even of its metadata, the digest included.
 func (c *child) isConfirmed(live client.Object, known record) bool {
 	if known.digest != c.digest {
 		return false
@@ -59,10 +73,10 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 		return true
 	}
 	content, ok := fingerprint(live)
-	if !ok || content != known.content || !canon.MetadataSatisfies(live, c.desired) {
+	if !ok || content != known.content || c.oursIn(live) != known.ours || isDisowned(live, c.fieldOwner) {
 		return false
 	}
-	known.version = live.GetResourceVersion()
+	known.version, known.at = live.GetResourceVersion(), c.clock.Now()
 	c.memory.confirm(c.id(), known)
 	return true
 }
@@ -78,6 +92,8 @@ func (c *child) confirm(live client.Object) {
 		digest:  c.digest,
 		version: live.GetResourceVersion(),
 		content: content,
+		ours:    c.oursIn(live),
+		at:      c.clock.Now(),
 	})
 }
 

@@ -291,3 +291,56 @@ func TestAnObjectDeletedBySomebodyIsMadeAgain(t *testing.T) {
 	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
 	require.Equal(t, ensure.Drifted, mustEnsure(t, e, configMap()).Cause)
 }
+
+// A copy that stays behind for long comes from a watch that stopped: the server is
+// asked, and not in a loop.
+func TestACopyThatStaysBehindIsNotTrustedForEver(t *testing.T) {
+	s := newServer()
+	clock := newClock()
+	show := view(faithful)
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, ensure.WithClock(clock))
+	old := mustEnsure(t, e, configMap()).Live
+	red := configMap()
+	red.Data["color"] = "red"
+	mustEnsure(t, e, red)
+	show = frozen(old)
+	s.take()
+
+	require.True(t, mustEnsure(t, e, red).Stale)
+	require.Empty(t, s.verbs())
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	require.False(t, mustEnsure(t, e, red).Stale)
+	require.Equal(t, []string{"apply"}, s.verbs())
+	require.True(t, mustEnsure(t, e, red).Stale, "it has just been asked")
+}
+
+// A cache may still show the object that was there before, as it was.
+func TestACopyOfThePredecessorIsStale(t *testing.T) {
+	s := newServer()
+	show := view(faithful)
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner)
+	old := mustEnsure(t, e, configMap()).Live
+	s.remove(t, configMap())
+	mustEnsure(t, e, configMap())
+	show = frozen(old)
+
+	result := mustEnsure(t, e, configMap())
+	require.True(t, result.Stale)
+	require.Equal(t, ensure.Unchanged, result.Operation)
+}
+
+// Whoever resets the managed fields makes the server forget what to remove later.
+func TestResetManagedFieldsAreOwnedAgain(t *testing.T) {
+	s := newServer()
+	strangers := view(faithful)
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return strangers(live) }), s, fieldOwner)
+	mustEnsure(t, e, configMap())
+	strangers = func(live client.Object) client.Object {
+		live.SetResourceVersion(live.GetResourceVersion() + "0")
+		live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "stranger", Operation: metav1.ManagedFieldsOperationUpdate}})
+		return live
+	}
+	s.take()
+	mustEnsure(t, e, configMap())
+	require.Equal(t, []string{"apply"}, s.verbs())
+}

@@ -25,7 +25,10 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-const fieldOwner = "conformance"
+const (
+	fieldOwner       = "conformance"
+	digestAnnotation = "spec-hash.trueup-go.github.io/" + fieldOwner
+)
 
 // benchLimit turns a request that hangs into a failure that tells which.
 const benchLimit = 4 * time.Minute
@@ -316,7 +319,7 @@ var commonEdits = []edit{
 	{"a removed annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), ours, "")) }},
 	{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }},
 	{"no digest", func(obj client.Object) {
-		obj.SetAnnotations(with(obj.GetAnnotations(), "spec-hash.trueup-go.github.io/"+fieldOwner, ""))
+		obj.SetAnnotations(with(obj.GetAnnotations(), digestAnnotation, ""))
 	}},
 }
 
