@@ -107,13 +107,8 @@ func (c *child) requestError(operation string, err error) *Error {
 	switch {
 	case slices.ContainsFunc(causes, isNamespaceTerminating):
 		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
-	case operation == "apply" && apierrors.IsInvalid(err) && slices.Contains(out.Paths, "metadata.uid"):
-		return c.conflict(operation, "it was replaced meanwhile", err)
-	case operation == "apply" && apierrors.IsInvalid(err) && slices.ContainsFunc(causes, isLateFinalizer):
-		return c.conflict(operation, "its deletion began meanwhile", err)
-	case operation == "repair" && apierrors.IsInvalid(err) && len(causes) == 0:
-		// A failed test of a JSON patch is a 422 without causes.
-		return c.conflict(operation, "it was changed meanwhile", err)
+	case whatMoved(operation, err) != "":
+		return c.conflict(operation, whatMoved(operation, err), err)
 	case isInvalid(err):
 		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)
 		if len(out.Paths) == 0 {
@@ -140,6 +135,24 @@ func (c *child) conflict(operation, detail string, err error) *Error {
 	}
 	out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
 	return out
+}
+
+// whatMoved recognizes the refusals that are conflicts by another name; empty for
+// others.
+func whatMoved(operation string, err error) string {
+	causes := causesOf(err)
+	isOfUID := func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" }
+	switch {
+	case !apierrors.IsInvalid(err):
+		return ""
+	case operation == "apply" && slices.ContainsFunc(causes, isOfUID):
+		return "it was replaced meanwhile"
+	case operation == "apply" && slices.ContainsFunc(causes, isLateFinalizer):
+		return "its deletion began meanwhile"
+	case operation == "repair" && len(causes) == 0: // a failed test of the JSON patch
+		return "it was changed meanwhile"
+	}
+	return ""
 }
 
 // isLateFinalizer: no finalizer can be added to an object that is being deleted.
