@@ -76,6 +76,9 @@ func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error)
 	if isNil(desired) {
 		return nil, c.refuse("", "desired is nil")
 	}
+	if !isReadable(desired) {
+		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", desired))
+	}
 	c.key = client.ObjectKeyFromObject(desired)
 	if e == nil || e.memory == nil {
 		return nil, c.refuse("", "the Ensurer was not made by ensure.New")
@@ -130,6 +133,10 @@ const copied = "is the server's to set: build desired anew with only what you ca
 func (c *child) checkOwner() error {
 	if isNil(c.owner) {
 		return c.refuse("", "the owner given to ensure.ControlledBy is nil")
+	}
+	if !isReadable(c.owner) {
+		return c.refuse("", fmt.Sprintf("the owner given to ensure.ControlledBy is a %T: "+
+			"it must be a pointer to a struct that embeds no pointer", c.owner))
 	}
 	owner := fmt.Sprintf("the owner %q", client.ObjectKeyFromObject(c.owner).String())
 	switch {

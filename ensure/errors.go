@@ -109,6 +109,8 @@ func (c *child) requestError(operation string, err error) *Error {
 		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
 	case whatMoved(operation, err) != "":
 		return c.conflict(operation, whatMoved(operation, err), err)
+	case operation == "apply" && c.controlled && apierrors.IsInvalid(err) && slices.Contains(out.Paths, "metadata.ownerReferences"):
+		return c.conflict(operation, "it got another controller meanwhile", err)
 	case isInvalid(err):
 		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)
 		if len(out.Paths) == 0 {

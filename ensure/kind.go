@@ -93,6 +93,22 @@ func (e *Ensurer) scopeOf(obj client.Object) (scope, error) {
 // noKindError says that an object cannot be told what it is.
 type noKindError struct{ error }
 
+// isReadable reports whether a new object of obj's type can be made to read into: it is
+// a pointer to a struct whose methods do not need an embedded pointer to be set.
+func isReadable(obj client.Object) bool {
+	t := reflect.TypeOf(obj)
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.Elem().NumField() {
+		field := t.Elem().Field(i)
+		if field.Anonymous && (field.Type.Kind() == reflect.Pointer || field.Type.Kind() == reflect.Interface) {
+			return false
+		}
+	}
+	return true
+}
+
 // isDynamic reports whether the kind is in the object and not in its Go type.
 func isDynamic(obj client.Object) bool {
 	switch obj.(type) {

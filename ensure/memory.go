@@ -10,8 +10,9 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// memory holds what the API server confirmed. It is a cache in every sense: losing
-// an entry costs a request, never correctness.
+// memory holds what the API server confirmed. Losing an entry costs a request. Only a
+// child that kubectl replace stripped of every sign of ours is known by nothing else,
+// and then foreign.
 type memory struct {
 	mu      sync.Mutex
 	records *lru.Cache // childKey to record

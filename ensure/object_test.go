@@ -263,3 +263,18 @@ func paths(changes []ensure.Change) []string {
 	}
 	return out
 }
+
+// The fake client gives each object that it creates the same resourceVersion.
+func TestObjectOnABareFakeClientIsNotMistakenForItsPredecessor(t *testing.T) {
+	c := fake.NewClientBuilder().Build()
+	first, second := ensure.New(c, c, fieldOwner), ensure.New(c, c, fieldOwner)
+	mustEnsure(t, first, configMap())
+	require.NoError(t, c.Delete(t.Context(), configMap()))
+	red := configMap()
+	red.Data["color"] = "red"
+	mustEnsure(t, second, red)
+
+	result := mustEnsure(t, first, configMap())
+	require.Equal(t, ensure.Updated, result.Operation)
+	require.Equal(t, configMap().Data["color"], result.Live.Data["color"])
+}

@@ -21,8 +21,10 @@ const (
 // read returns the object through the client, usually a cached copy; nil if it
 // is not there.
 func (c *child) read(ctx context.Context) (client.Object, error) {
-	bounded, cancel := context.WithTimeout(ctx, readWait)
+	// No deadline: client-go's rate limiter would refuse at once to wait so long.
+	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(readWait, cancel).Stop()
 	live, err := c.get(bounded, c.client)
 	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || err != nil && bounded.Err() != nil) {
 		// Waiting for our own write, or for an informer's first list, which is worth it.

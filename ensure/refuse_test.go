@@ -356,3 +356,16 @@ func TestObjectWhenDiscoveryFails(t *testing.T) {
 	checkAnswer(t, tc, "ensure", err)
 	require.Empty(t, s.verbs())
 }
+
+// A type whose methods need an embedded pointer cannot be made anew to read into.
+func TestObjectRefusesTypesThatCannotBeReadInto(t *testing.T) {
+	type wrapped struct{ *unstructured.Unstructured }
+	s := newServer()
+	_, err := ensure.Object[client.Object](t.Context(), newEnsurer(s), &wrapped{unstructuredConfigMap()})
+	require.ErrorIs(t, err, ensure.ErrRefused)
+	_, err = ensure.Object[client.Object](t.Context(), newEnsurer(s), wrapped{unstructuredConfigMap()})
+	require.ErrorIs(t, err, ensure.ErrRefused)
+	_, err = ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(&wrapped{}))
+	require.ErrorIs(t, err, ensure.ErrRefused)
+	require.Empty(t, s.verbs())
+}

@@ -28,7 +28,13 @@ const (
 //	if err != nil {
 //		return ensure.Retry(err)
 //	}
+//
+// Of joined errors the soonest wait counts; if one is for the rate limiter, all are.
 func Retry(err error) (reconcile.Result, error) {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return retryAll(err, joined.Unwrap())
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return reconcile.Result{}, nil
@@ -41,6 +47,20 @@ func Retry(err error) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryPerson}, nil
 	}
 	return reconcile.Result{}, err
+}
+
+func retryAll(err error, parts []error) (reconcile.Result, error) {
+	soonest := reconcile.Result{}
+	for _, part := range parts {
+		result, handedOn := Retry(part)
+		if handedOn != nil {
+			return reconcile.Result{}, err
+		}
+		if soonest.RequeueAfter == 0 || result.RequeueAfter < soonest.RequeueAfter {
+			soonest = result
+		}
+	}
+	return soonest, nil
 }
 
 // Reason is a condition reason for err: Error.Reason for an error of this package,

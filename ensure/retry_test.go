@@ -97,6 +97,19 @@ func TestRetryOfAHiddenChild(t *testing.T) {
 	require.Equal(t, personDelay, result.RequeueAfter)
 }
 
+// Of several errors the one that the controller has to log decides, else the soonest.
+func TestRetryOfJoinedErrors(t *testing.T) {
+	refused := errorOf(t, newServer(), &corev1.ConfigMap{})
+	failed := answered(t, errors.New("no route"))
+	for _, joined := range []error{errors.Join(refused, failed), errors.Join(failed, conflict())} {
+		_, err := ensure.Retry(joined)
+		require.Equal(t, joined, err)
+	}
+	result, err := ensure.Retry(fmt.Errorf("both: %w", errors.Join(refused, conflict())))
+	require.NoError(t, err)
+	require.Equal(t, conflictDelay, result.RequeueAfter)
+}
+
 // At shutdown a failed reconcile is nothing to log.
 func TestRetryOfACancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
