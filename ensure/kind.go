@@ -100,8 +100,7 @@ func isReadable(obj client.Object) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
 	}
-	for i := range t.Elem().NumField() {
-		field := t.Elem().Field(i)
+	for field := range t.Elem().Fields() {
 		if field.Anonymous && (field.Type.Kind() == reflect.Pointer || field.Type.Kind() == reflect.Interface) {
 			return false
 		}

@@ -24,7 +24,7 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	// No deadline: client-go's rate limiter would refuse at once to wait so long.
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer time.AfterFunc(readWait, cancel).Stop()
+	defer time.AfterFunc(readWait, cancel).Stop() //nolint:forbidigo // as real as the wait that it ends
 	live, err := c.get(bounded, c.client)
 	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || err != nil && bounded.Err() != nil) {
 		// Waiting for our own write, or for an informer's first list, which is worth it.
