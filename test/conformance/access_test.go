@@ -19,6 +19,7 @@ type access struct {
 	client client.Client
 	reader client.Reader
 	agent  string
+	reads  int // that the API server sees of a pass which finds nothing to do
 }
 
 // modes are the sorts of clients that operators have.
@@ -55,7 +56,7 @@ func plain(t *testing.T) access {
 	config, agent := agentOf(t)
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	return access{client: c, reader: c, agent: agent}
+	return access{client: c, reader: c, agent: agent, reads: 1}
 }
 
 // cached is what a manager gives: a client that reads from informers.
