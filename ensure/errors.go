@@ -100,17 +100,13 @@ func (c *child) requestError(operation string, err error) *Error {
 	out := c.error(ErrAPI, operation, "")
 	out.cause = err
 	out.moved = apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
-	causes := causesOf(err)
-	for _, cause := range causes {
-		out.Paths = appendNew(out.Paths, cause.Field)
-	}
+	out.Paths = pathsOf(err)
+	causes, moved := causesOf(err), c.whatMoved(operation, err)
 	switch {
 	case slices.ContainsFunc(causes, isNamespaceTerminating):
 		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
-	case whatMoved(operation, err) != "":
-		return c.conflict(operation, whatMoved(operation, err), err)
-	case operation == "apply" && c.controlled && apierrors.IsInvalid(err) && slices.Contains(out.Paths, "metadata.ownerReferences"):
-		return c.conflict(operation, "it got another controller meanwhile", err)
+	case moved != "":
+		return c.conflict(operation, moved, err)
 	case isInvalid(err):
 		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)
 		if len(out.Paths) == 0 {
@@ -141,16 +137,17 @@ func (c *child) conflict(operation, detail string, err error) *Error {
 
 // whatMoved recognizes the refusals that are conflicts by another name; empty for
 // others.
-func whatMoved(operation string, err error) string {
-	causes := causesOf(err)
-	isOfUID := func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" }
+func (c *child) whatMoved(operation string, err error) string {
+	causes, paths := causesOf(err), pathsOf(err)
 	switch {
 	case !apierrors.IsInvalid(err):
 		return ""
-	case operation == "apply" && slices.ContainsFunc(causes, isOfUID):
+	case operation == "apply" && slices.Contains(paths, "metadata.uid"):
 		return "it was replaced meanwhile"
 	case operation == "apply" && slices.ContainsFunc(causes, isLateFinalizer):
 		return "its deletion began meanwhile"
+	case operation == "apply" && c.controlled && slices.Contains(paths, "metadata.ownerReferences"):
+		return "it got another controller meanwhile"
 	case operation == "repair" && len(causes) == 0: // a failed test of the JSON patch
 		return "it was changed meanwhile"
 	}
@@ -196,6 +193,15 @@ func causesOf(err error) []metav1.StatusCause {
 		return nil
 	}
 	return status.Details.Causes
+}
+
+// pathsOf are the fields that the causes name, each once.
+func pathsOf(err error) []string {
+	var paths []string
+	for _, cause := range causesOf(err) {
+		paths = appendNew(paths, cause.Field)
+	}
+	return paths
 }
 
 // describeCauses names fields and types; a cause's message quotes values.

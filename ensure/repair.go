@@ -57,14 +57,6 @@ func namesFieldsOnly(err error) bool {
 	})
 }
 
-func pathsOf(err error) []string {
-	var paths []string
-	for _, cause := range causesOf(err) {
-		paths = appendNew(paths, cause.Field)
-	}
-	return paths
-}
-
 // isFineAlone asks the server by a dry run whether it would create desired under
 // another name. A refusal of other fields than the update's counts as yes: a fixed
 // nodePort is taken, by live itself; the name of a CRD must match its content.

@@ -19,18 +19,18 @@ const staleFor = 2 * time.Minute
 // then is not drift.
 func (c *child) isStale(live client.Object) bool {
 	known, ok := c.memory.get(c.id())
-	return ok && known.digest == c.digest && c.predates(live, known) && c.clock.Now().Sub(known.at) < staleFor
+	return ok && known.digest == c.digest && predates(live, known) && c.clock.Now().Sub(known.at) < staleFor
 }
 
 // isOutdated reports whether live is from before our own last answer.
 func (c *child) isOutdated(live client.Object) bool {
 	known, ok := c.known(live)
-	return ok && c.predates(live, known)
+	return ok && predates(live, known)
 }
 
 // predates is never true for the fake client, which gives no UIDs and counts anew for
 // an object made again.
-func (c *child) predates(live client.Object, known record) bool {
+func predates(live client.Object, known record) bool {
 	return known.uid != "" && older(live.GetResourceVersion(), known.version)
 }
 
