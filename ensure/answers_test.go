@@ -141,7 +141,7 @@ func answerCases() map[string]answerCase {
 		},
 		"an error of the client": {
 			"nobody knows what it quotes", errors.New("cannot decode " + secret),
-			ensure.ErrAPI, "Unavailable", nil, "Unavailable: an error of type *errors.errorString",
+			ensure.ErrAPI, "Unavailable", nil, "Unavailable: an error of type *errors.errorString, whose text is in the unwrapped error",
 		},
 	}
 }

@@ -3,8 +3,8 @@ package ensure
 import (
 	"context"
 	"errors"
-	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,11 +36,15 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 	if err != nil {
 		return outcome{}, err
 	}
+	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !c.isWanted(controller) && !c.adopt {
+		return outcome{}, c.foreign(answer) // somebody took control between our read and our apply
+	}
+	c.recall() // what other reconciles learnt meanwhile counts, too
 	changes := c.changes(live, answer)
 	changed := len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged
 	c.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
-		return outcome{}, c.error(ErrTerminating, "apply", "its deletion began meanwhile; it will be made again once it is gone")
+		return outcome{}, c.fail(ErrTerminating, "apply", "its deletion began meanwhile; it will be made again once it is gone")
 	}
 	if !changed {
 		return outcome{live: answer, operation: Unchanged}, nil
@@ -51,7 +55,11 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 // send applies desired by force. Answer and request are of the caller's Go type, so
 // that a client which waits for its own writes waits for this one.
 func (c *child) send(ctx context.Context, operation string, uid types.UID, version string) (client.Object, error) {
-	body, err := canon.Body(c.desired, c.gvk, uid, version)
+	stamped, err := c.withDigest()
+	if err != nil {
+		return nil, err
+	}
+	body, err := canon.Body(stamped, c.gvk, uid, version)
 	if err != nil {
 		return nil, c.unfit(err)
 	}
@@ -85,46 +93,4 @@ func (c *child) unfit(err error) *Error {
 	refusal := c.refuse("", "cannot be encoded: "+err.Error())
 	refusal.cause = err
 	return refusal
-}
-
-// changes lists what an apply changed, going by the server's answer. live may be
-// older than what the server had, so a version that we know already means that
-// nothing changed, and so does a difference in nothing but what others write beside
-// us.
-func (c *child) changes(live, answer client.Object) []Change {
-	version := answer.GetResourceVersion()
-	known, remembered := c.known(answer)
-	if version == live.GetResourceVersion() || remembered && known.version == version {
-		return nil
-	}
-	var changes []Change
-	for _, change := range canon.Diff(live, answer) {
-		if !c.isForeignMetadata(change.Path, live, answer) {
-			changes = append(changes, Change(change))
-		}
-	}
-	return changes
-}
-
-// isForeignMetadata reports whether path is a label or annotation that another
-// manager wrote between our read and our apply. Ours are those that desired has, and
-// those that it had and that this apply removed.
-func (c *child) isForeignMetadata(path string, live, answer client.Object) bool {
-	var desired, after map[string]string
-	switch {
-	case strings.HasPrefix(path, labelsPath):
-		desired, after = c.desired.GetLabels(), answer.GetLabels()
-	case strings.HasPrefix(path, annotationsPath):
-		desired, after = c.desired.GetAnnotations(), answer.GetAnnotations()
-	default:
-		return false
-	}
-	key := mapKey(path)
-	if _, ours := desired[key]; ours {
-		return false
-	}
-	if _, remains := after[key]; remains {
-		return true
-	}
-	return len(live.GetManagedFields()) > 0 && !ownsMetadata(applied(live, c.fieldOwner), path)
 }

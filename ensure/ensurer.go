@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,9 +33,10 @@ type Ensurer struct {
 	clock    clock.PassiveClock
 	entries  int
 
-	memory *memory
-	kinds  sync.Map // reflect.Type or schema.GroupVersionKind to kind
-	misuse string   // what is wrong with the arguments of New
+	memory   *memory
+	kinds    sync.Map // reflect.Type or schema.GroupVersionKind to kind
+	readable sync.Map // the reflect.Types that isReadable has looked at and found good
+	misuse   string   // what is wrong with the arguments of New
 }
 
 // A Setting configures an Ensurer for all its calls; see New.
@@ -90,7 +92,8 @@ func WithLabels(labels map[string]string) Setting {
 
 // WithMemory bounds how many children the Ensurer remembers, 65,536 by default and
 // at least 1; the least recently used are forgotten. A forgotten child costs at
-// most one request that changes nothing. An entry holds versions and digests, no
+// most one request that changes nothing, unless somebody replaced it without a trace
+// of ours (kubectl replace): then it is ErrForeign. An entry holds versions and digests, no
 // object: about half a kilobyte.
 func WithMemory(entries int) Setting {
 	return func(e *Ensurer) { e.entries = entries }
@@ -120,6 +123,22 @@ func (e *Ensurer) findMisuse() string {
 		return "the clock given to ensure.WithClock is nil"
 	case e.entries < 1:
 		return "ensure.WithMemory needs at least 1 entry"
+	}
+	return e.findMisuseOfDigests()
+}
+
+// findMisuseOfDigests tries a digest out, because a store may not hold what the digester
+// gives: a label has 63 characters.
+func (e *Ensurer) findMisuseOfDigests() string {
+	digest, err := e.digester.Of("")
+	if err == nil {
+		err = e.store.Set(&metav1.ObjectMeta{}, digest)
+	}
+	switch {
+	case err != nil:
+		return "what was given to ensure.WithDigest does not fit together: " + err.Error()
+	case digest == "":
+		return "the digester given to ensure.WithDigest returns empty digests"
 	}
 	return ""
 }

@@ -1,9 +1,7 @@
 package ensure
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,39 +53,4 @@ func touchedSinceApply(obj client.Object, owner string) bool {
 		}
 	}
 	return false
-}
-
-// ownsMetadata reports whether entry owns the label or annotation that path, as
-// metadata.labels[key], names. An unreadable entry owns nothing.
-func ownsMetadata(entry *metav1.ManagedFieldsEntry, path string) bool {
-	if entry == nil || entry.FieldsV1 == nil {
-		return false
-	}
-	var fields struct {
-		Metadata struct {
-			Labels      map[string]json.RawMessage `json:"f:labels"`
-			Annotations map[string]json.RawMessage `json:"f:annotations"`
-		} `json:"f:metadata"`
-	}
-	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-		return false
-	}
-	owned := fields.Metadata.Labels
-	if strings.HasPrefix(path, annotationsPath) {
-		owned = fields.Metadata.Annotations
-	}
-	_, ok := owned["f:"+mapKey(path)]
-	return ok
-}
-
-const (
-	labelsPath      = "metadata.labels["
-	annotationsPath = "metadata.annotations["
-)
-
-// mapKey is the key in a path that ends in [key]; keys of labels and annotations
-// hold no brackets.
-func mapKey(path string) string {
-	_, key, _ := strings.Cut(path, "[")
-	return strings.TrimSuffix(key, "]")
 }

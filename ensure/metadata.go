@@ -2,9 +2,9 @@ package ensure
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -62,29 +62,48 @@ func isListOf[T any](value any) bool {
 }
 
 // oursIn is a fingerprint of what live has in the places of the metadata that desired
-// names: other people's labels, annotations, owners and finalizers do not count.
+// names, and of its digest: other people's labels, annotations, owners and finalizers
+// do not count.
 func (c *child) oursIn(live client.Object) string {
-	sum := sha256.New()
-	note := func(parts ...any) { _, _ = fmt.Fprintf(sum, "%q\n", parts) } // a hash takes everything
-	noteKeys := func(desired, live map[string]string) {
-		for _, key := range slices.Sorted(maps.Keys(desired)) {
-			value, there := live[key]
-			note(key, value, there)
-		}
-		note("")
-	}
-	noteKeys(c.desired.GetLabels(), live.GetLabels())
-	noteKeys(c.desired.GetAnnotations(), live.GetAnnotations())
+	var found notes
+	found.add(c.store.Get(live))
+	found.addKeys(c.desired.GetLabels(), live.GetLabels())
+	found.addKeys(c.desired.GetAnnotations(), live.GetAnnotations())
+	owners := live.GetOwnerReferences()
 	for _, wanted := range c.desired.GetOwnerReferences() {
-		for _, ref := range live.GetOwnerReferences() {
+		for _, ref := range owners {
 			if sameOwner(ref, wanted) {
-				note(ref.APIVersion, ref.Kind, ref.Name, ptr.Deref(ref.Controller, false), ptr.Deref(ref.BlockOwnerDeletion, false))
+				found.add(ref.APIVersion, ref.Kind, ref.Name)
+				found.addBool(ptr.Deref(ref.Controller, false))
+				found.addBool(ptr.Deref(ref.BlockOwnerDeletion, false))
 			}
 		}
-		note("")
+		found.add("")
 	}
+	finalizers := live.GetFinalizers()
 	for _, finalizer := range c.desired.GetFinalizers() {
-		note(slices.Contains(live.GetFinalizers(), finalizer))
+		found.addBool(slices.Contains(finalizers, finalizer))
 	}
-	return string(sum.Sum(nil)[:16])
+	sum := sha256.Sum256(found)
+	return string(sum[:16])
+}
+
+// notes are texts and booleans one after another, told apart by quotes.
+type notes []byte
+
+func (n *notes) add(texts ...string) {
+	for _, text := range texts {
+		*n = strconv.AppendQuote(*n, text)
+	}
+}
+
+func (n *notes) addBool(value bool) { *n = strconv.AppendBool(*n, value) }
+
+func (n *notes) addKeys(desired, live map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(desired)) {
+		value, there := live[key]
+		n.add(key, value)
+		n.addBool(there)
+	}
+	n.add("")
 }

@@ -172,6 +172,8 @@ func TestWhatOthersWriteMeanwhileIsNotOurDoing(t *testing.T) {
 		"a label less":  {"a key of theirs", `{"metadata":{"labels":{"before":null}}}`},
 		"an annotation": {"a key of theirs", `{"metadata":{"annotations":{"theirs":"y"}}}`},
 		"a generation":  {"only the version moves", `{"metadata":{"generation":7}}`},
+		"a finalizer":   {"theirs", `{"metadata":{"finalizers":["theirs.example.com/wait"]}}`},
+		"an owner":      {"one of theirs, too", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -186,6 +188,22 @@ func TestWhatOthersWriteMeanwhileIsNotOurDoing(t *testing.T) {
 			require.Empty(t, result.Changes)
 		})
 	}
+}
+
+// Nobody controlled it when it was read.
+func TestAnObjectThatGetsAControllerMeanwhileIsForeign(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	mustEnsure(t, e, configMap())
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	s.before = editBeforeApply(t, s, `{"metadata":{"ownerReferences":[
+		{"apiVersion":"v1","kind":"Boss","name":"boss","uid":"uid-of-boss","controller":true}]}}`)
+	for range 2 {
+		_, err := ensure.Object(t.Context(), e, configMap())
+		require.ErrorIs(t, err, ensure.ErrForeign)
+		require.ErrorContains(t, err, `controlled by Boss "boss"`)
+	}
+	require.Empty(t, cmp.Diff([]string{"create", "get", "apply", "get"}, s.verbs()[1:]))
 }
 
 func TestTheFirstLabelThatOthersWriteMeanwhileIsNotOurDoing(t *testing.T) {

@@ -66,7 +66,7 @@ func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Opti
 		return outcome{}, err
 	}
 	found, err := c.settle(ctx, live)
-	if !hasMoved(err) {
+	if err == nil || !hasMoved(err) {
 		return found, err
 	}
 	// The object is not what was read: look once more, at the server itself.
@@ -82,8 +82,9 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if live == nil {
 		return c.create(ctx)
 	}
+	c.recall()
 	if live.GetDeletionTimestamp() != nil {
-		return outcome{}, c.error(ErrTerminating, "ensure", "it is being deleted and will be made again once it is gone")
+		return outcome{}, c.fail(ErrTerminating, "ensure", "it is being deleted and will be made again once it is gone")
 	}
 	ours, err := c.isOurs(ctx, live)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 // nobody while something shows that we made it.
 func (c *child) isOurs(ctx context.Context, live client.Object) (bool, error) {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
-		wanted := metav1.GetControllerOfNoCopy(c.desired)
-		return wanted != nil && sameOwner(*controller, *wanted), nil
+		return c.isWanted(controller), nil
 	}
 	if c.store.Get(live) != "" || c.remembered(live) {
 		return true, nil
@@ -32,6 +31,11 @@ func (c *child) isOurs(ctx context.Context, live client.Object) (bool, error) {
 	return applied(complete, c.fieldOwner) != nil, nil
 }
 
+// isWanted reports whether a controller is the one that desired names.
+func (c *child) isWanted(controller *metav1.OwnerReference) bool {
+	return c.controller != nil && sameOwner(*controller, *c.controller)
+}
+
 // remembered also covers a kubectl replace, which leaves neither digest nor owner
 // nor managed fields of ours.
 func (c *child) remembered(live client.Object) bool {
@@ -45,12 +49,12 @@ func (c *child) mayAdopt(live client.Object) bool {
 		return false
 	}
 	// Two controllers are refused by the server.
-	return metav1.GetControllerOfNoCopy(c.desired) == nil || metav1.GetControllerOfNoCopy(live) == nil
+	return c.controller == nil || metav1.GetControllerOfNoCopy(live) == nil
 }
 
 // foreign says whose the object is and what to do.
 func (c *child) foreign(live client.Object) error {
-	controller, wanted := metav1.GetControllerOfNoCopy(live), metav1.GetControllerOfNoCopy(c.desired)
+	controller, wanted := metav1.GetControllerOfNoCopy(live), c.controller
 	var detail string
 	switch {
 	case controller == nil:
@@ -64,5 +68,5 @@ func (c *child) foreign(live client.Object) error {
 	default:
 		detail = fmt.Sprintf("it is controlled by %s %q: apply fields of yours to it with ensure.Adopt", controller.Kind, controller.Name)
 	}
-	return c.error(ErrForeign, "ensure", detail)
+	return c.fail(ErrForeign, "ensure", detail)
 }

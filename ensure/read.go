@@ -21,11 +21,9 @@ const (
 // read returns the object through the client, usually a cached copy; nil if it
 // is not there.
 func (c *child) read(ctx context.Context) (client.Object, error) {
-	// No deadline: client-go's rate limiter would refuse at once to wait so long.
-	bounded, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer time.AfterFunc(readWait, cancel).Stop() //nolint:forbidigo // as real as the wait that it ends
-	live, err := c.get(bounded, c.client)
+	bounded := newPatience(ctx, readWait)
+	defer bounded.end()
+	live, err := c.get(bounded, c.client) //nolint:contextcheck // it is made from ctx
 	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || err != nil && bounded.Err() != nil) {
 		// Waiting for our own write, or for an informer's first list, which is worth it.
 		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
@@ -43,14 +41,14 @@ func (c *child) readServer(ctx context.Context) (client.Object, error) {
 
 func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
 	live := c.empty(c.desired)
-	err := from.Get(ctx, c.key, live, opts...)
-	switch {
+	switch err := from.Get(ctx, c.key, live, opts...); {
+	case err == nil:
+		return live, nil
 	case apierrors.IsNotFound(err):
 		return nil, nil
-	case err != nil:
+	default:
 		return nil, c.requestError("read", err)
 	}
-	return live, nil
 }
 
 // checkHidden gives up on a child of ours that the server has had for long and that
@@ -64,7 +62,7 @@ func (c *child) checkHidden(live client.Object) error {
 	if now.Sub(c.memory.unseenSince(c.id(), live.GetUID(), now)) < hiddenAfter {
 		return nil
 	}
-	return c.error(ErrHidden, "ensure", "it exists, but the cache has not shown it for "+hiddenAfter.String()+
+	return c.fail(ErrHidden, "ensure", "it exists, but the cache has not shown it for "+hiddenAfter.String()+
 		": if the cache selects by label or namespace, let it select this object (ensure.WithLabels stamps the label on every child);"+
 		" else its watch has stopped")
 }

@@ -78,7 +78,11 @@ func (c *child) isFineAlone(ctx context.Context, refusal error) (bool, error) {
 
 // candidate is desired as the apply would send it, under a name that is free.
 func (c *child) candidate() (client.Object, error) {
-	body, err := canon.Body(c.desired, c.gvk, "", "")
+	stamped, err := c.withDigest()
+	if err != nil {
+		return nil, err
+	}
+	body, err := canon.Body(stamped, c.gvk, "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -170,15 +174,11 @@ func (c *child) patchJSON(ctx context.Context, operations []canon.PatchOperation
 
 // immutable says that the server takes desired, but not for this object.
 func (c *child) immutable(live client.Object, refusal error) *Error {
-	wanted := c.copyForStamping(c.desired)
-	if err := c.store.Set(wanted, ""); err != nil {
-		return c.unfit(err)
-	}
 	var paths []string
-	for _, change := range canon.Unsatisfied(live, wanted) {
+	for _, change := range canon.Unsatisfied(live, c.desired) {
 		paths = appendNew(paths, change.Path)
 	}
-	out := c.error(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
+	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
 		strings.Join(paths, ", ")+"; delete it to have it made anew", paths...)
 	out.cause = refusal
 	return out

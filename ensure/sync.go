@@ -18,8 +18,7 @@ const staleFor = 2 * time.Minute
 // about this very desired state, or of an object that was there before. What differs
 // then is not drift.
 func (c *child) isStale(live client.Object) bool {
-	known, ok := c.memory.get(c.id())
-	return ok && known.digest == c.digest && predates(live, known) && c.clock.Now().Sub(known.at) < staleFor
+	return c.last.digest == c.digest && predates(live, c.last) && c.clock.Now().Sub(c.last.at) < staleFor
 }
 
 // isOutdated reports whether live is from before our own last answer.
@@ -34,10 +33,12 @@ func predates(live client.Object, known record) bool {
 	return known.uid != "" && older(live.GetResourceVersion(), known.version)
 }
 
+// recall looks up what the server confirmed last; the zero record, if nothing.
+func (c *child) recall() { c.last, _ = c.memory.get(c.id()) }
+
 // known is what is remembered of live.
 func (c *child) known(live client.Object) (record, bool) {
-	known, ok := c.memory.get(c.id())
-	return known, ok && known.uid == live.GetUID()
+	return c.last, c.last.digest != "" && c.last.uid == live.GetUID()
 }
 
 // inSync reports whether nothing needs to be asked or written: the digest says that

@@ -22,12 +22,18 @@ type Store interface {
 }
 
 // Annotation returns the Store that is the annotation key.
-func Annotation(key string) Store { return annotation(key) }
+func Annotation(key string) Store {
+	return annotation{key: key, problems: problemsOf(strings.ToLower(key))}
+}
 
 // Label returns the Store that is the label key, for operators that select by
 // digest. A label holds 63 characters: the default digest, sha1 and ripemd160
 // fit, a whole SHA-256 in hex does not.
-func Label(key string) Store { return label(key) }
+func Label(key string) Store { return label{key: key, problems: problemsOf(key)} }
+
+// problemsOf says what is wrong with a key, once and for all: the check costs as much as
+// a small object's digest.
+func problemsOf(key string) string { return strings.Join(validation.IsQualifiedName(key), "; ") }
 
 // DefaultStore returns the Store of a field owner: the annotation
 // spec-hash.trueup-go.github.io/<fieldOwner>. Each field owner has its own, so
@@ -35,36 +41,36 @@ func Label(key string) Store { return label(key) }
 // digest.
 func DefaultStore(fieldOwner string) Store { return Annotation(canon.DigestPrefix + fieldOwner) }
 
-type annotation string
+type annotation struct{ key, problems string }
 
-func (key annotation) Get(obj metav1.Object) string { return obj.GetAnnotations()[string(key)] }
+func (a annotation) Get(obj metav1.Object) string { return obj.GetAnnotations()[a.key] }
 
-func (key annotation) Set(obj metav1.Object, digest string) error {
-	if problems := validation.IsQualifiedName(strings.ToLower(string(key))); len(problems) > 0 {
-		return fmt.Errorf("cannot store a digest in the annotation %q: %s", string(key), strings.Join(problems, "; "))
+func (a annotation) Set(obj metav1.Object, digest string) error {
+	if a.problems != "" {
+		return fmt.Errorf("cannot store a digest in the annotation %q: %s", a.key, a.problems)
 	}
-	obj.SetAnnotations(with(obj.GetAnnotations(), string(key), digest))
+	obj.SetAnnotations(with(obj.GetAnnotations(), a.key, digest))
 	return nil
 }
 
-type label string
+type label struct{ key, problems string }
 
-func (key label) Get(obj metav1.Object) string { return obj.GetLabels()[string(key)] }
+func (l label) Get(obj metav1.Object) string { return obj.GetLabels()[l.key] }
 
-func (key label) Set(obj metav1.Object, digest string) error {
-	if problems := validation.IsQualifiedName(string(key)); len(problems) > 0 {
-		return fmt.Errorf("cannot store a digest in the label %q: %s", string(key), strings.Join(problems, "; "))
+func (l label) Set(obj metav1.Object, digest string) error {
+	if l.problems != "" {
+		return fmt.Errorf("cannot store a digest in the label %q: %s", l.key, l.problems)
 	}
 	if len(digest) > validation.LabelValueMaxLength {
 		return fmt.Errorf(
 			"cannot store a digest of %d characters in the label %q: a label value has at most %d; use another algorithm or an annotation",
-			len(digest), string(key), validation.LabelValueMaxLength,
+			len(digest), l.key, validation.LabelValueMaxLength,
 		)
 	}
 	if problems := validation.IsValidLabelValue(digest); len(problems) > 0 {
-		return fmt.Errorf("cannot store the digest %q in the label %q: %s", digest, string(key), strings.Join(problems, "; "))
+		return fmt.Errorf("cannot store the digest %q in the label %q: %s", digest, l.key, strings.Join(problems, "; "))
 	}
-	obj.SetLabels(with(obj.GetLabels(), string(key), digest))
+	obj.SetLabels(with(obj.GetLabels(), l.key, digest))
 	return nil
 }
 

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/hash"
+)
+
+const fieldOwner = "shop-operator"
+
+// A contest is one piece of work, done in trueup's way and in the peer's.
+type contest struct {
+	trueup, peer func() error
+}
+
+// digestOf sets the digest beside what operators write by hand: the SHA-256 of
+// json.Marshal.
+func digestOf(s subject) contest {
+	object := s.desired()
+	return contest{
+		trueup: func() error {
+			_, err := hash.Object(object)
+			return err
+		},
+		peer: func() error {
+			_, err := marshalAndHash(object)
+			return err
+		},
+	}
+}
+
+func marshalAndHash(object client.Object) (string, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// nothingToDo sets passes that find everything as it should be beside each other. Both
+// build what they want anew, as a reconciler does.
+func nothingToDo(ctx context.Context, s subject) (contest, error) {
+	ours, err := ensureNothing(ctx, s)
+	if err != nil {
+		return contest{}, err
+	}
+	theirs, err := createOrUpdateNothing(ctx, s)
+	return contest{trueup: ours, peer: theirs}, err
+}
+
+func ensureNothing(ctx context.Context, s subject) (func() error, error) {
+	c := newStore(s)
+	e := ensure.New(c, c, fieldOwner)
+	owner := shop()
+	c.open = true
+	if _, err := ensure.Object(ctx, e, s.desired(), ensure.ControlledBy(owner), ensure.Adopt()); err != nil {
+		return nil, err
+	}
+	c.open = false
+	return func() error {
+		res, err := ensure.Object(ctx, e, s.desired(), ensure.ControlledBy(owner))
+		if err == nil && res.Operation != ensure.Unchanged {
+			err = fmt.Errorf("ensured %s: %s", s.name, res.Operation)
+		}
+		return err
+	}, nil
+}
+
+func createOrUpdateNothing(ctx context.Context, s subject) (func() error, error) {
+	c := newStore(s)
+	owner := shop()
+	if err := controllerutil.SetControllerReference(owner, c.object, c.scheme); err != nil {
+		return nil, err
+	}
+	key := client.ObjectKeyFromObject(c.object)
+	return func() error {
+		object := s.empty()
+		object.SetNamespace(key.Namespace)
+		object.SetName(key.Name)
+		operation, err := controllerutil.CreateOrUpdate(ctx, c, object, func() error {
+			s.spell(object)
+			return controllerutil.SetControllerReference(owner, object, c.scheme)
+		})
+		if err == nil && operation != controllerutil.OperationResultNone {
+			err = fmt.Errorf("created or updated %s: %s", s.name, operation)
+		}
+		return err
+	}, nil
+}
+
+// deepCopy is what reading from a cache costs either of them.
+func deepCopy(s subject) func() error {
+	live := s.live()
+	return func() error {
+		_ = live.DeepCopyObject()
+		return nil
+	}
+}

@@ -1,0 +1,62 @@
+package ensure
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// patience is a context that is cancelled some time after somebody begins to wait for
+// it. A read that a cache answers at once never asks, and then costs no timer: those
+// are nearly all reads.
+//
+// It has no deadline, because client-go's rate limiter refuses at once to wait longer
+// than a deadline allows.
+type patience struct {
+	context.Context //nolint:containedctx // the caller's, which this one is until the wait begins
+
+	wait  time.Duration
+	begin sync.Once
+	begun atomic.Pointer[begunPatience]
+}
+
+type begunPatience struct {
+	ctx  context.Context //nolint:containedctx // what a context's methods answer from, then
+	stop func()
+}
+
+func newPatience(ctx context.Context, wait time.Duration) *patience {
+	return &patience{Context: ctx, wait: wait}
+}
+
+// Done begins the wait.
+func (p *patience) Done() <-chan struct{} {
+	p.begin.Do(func() {
+		ctx, cancel := context.WithCancel(p.Context)
+		timer := time.AfterFunc(p.wait, cancel) //nolint:forbidigo // as real as the wait that it ends
+		p.begun.Store(&begunPatience{ctx: ctx, stop: func() { timer.Stop(); cancel() }})
+	})
+	return p.begun.Load().ctx.Done()
+}
+
+// Err is of the wait, once it has begun.
+func (p *patience) Err() error { return p.current().Err() }
+
+// Value lets contexts derived from this one find that they can be told without a
+// goroutine of their own.
+func (p *patience) Value(key any) any { return p.current().Value(key) }
+
+func (p *patience) current() context.Context {
+	if begun := p.begun.Load(); begun != nil {
+		return begun.ctx
+	}
+	return p.Context
+}
+
+// end releases what the wait took.
+func (p *patience) end() {
+	if begun := p.begun.Load(); begun != nil {
+		begun.stop()
+	}
+}

@@ -1,0 +1,99 @@
+package ensure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// requestError turns the failure of a request into an *Error.
+func (c *child) requestError(operation string, err error) *Error {
+	out := c.fail(ErrAPI, operation, "")
+	out.cause = err
+	out.moved = apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	out.Paths = pathsOf(err)
+	causes, moved := causesOf(err), c.whatMoved(operation, err)
+	switch {
+	case slices.ContainsFunc(causes, isNamespaceTerminating):
+		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
+	case moved != "":
+		return c.conflict(operation, moved, err)
+	case isInvalid(err):
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)
+		if len(out.Paths) == 0 {
+			out.Paths = undeclaredFields(err)
+		}
+	case apierrors.IsForbidden(err):
+		out.Reason, out.detail = apiReason(err), "a right is missing (it takes get, list, watch, create and patch), "+
+			"a quota is used up, or a policy objects; the server's message is in the unwrapped error"
+	case apierrors.IsNotFound(err) && isAboutNamespace(err):
+		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
+	default:
+		out.Reason, out.detail = apiReason(err), describe(err)
+	}
+	return out
+}
+
+// conflict says that the object is no longer what was read. Nothing is wrong with
+// desired.
+func (c *child) conflict(operation, detail string, err error) *Error {
+	out := c.fail(ErrAPI, operation, detail)
+	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
+	if err == nil {
+		err = errors.New(detail)
+	}
+	out.cause = apierrors.NewConflict(schema.GroupResource{Group: c.gvk.Group, Resource: c.gvk.Kind}, c.key.Name, err)
+	return out
+}
+
+// whatMoved recognizes the refusals that are conflicts by another name; empty for
+// others.
+func (c *child) whatMoved(operation string, err error) string {
+	causes, paths := causesOf(err), pathsOf(err)
+	switch {
+	case !apierrors.IsInvalid(err):
+		return ""
+	case operation == "apply" && slices.Contains(paths, "metadata.uid"):
+		return "it was replaced meanwhile"
+	case operation == "apply" && slices.ContainsFunc(causes, isLateFinalizer):
+		return "its deletion began meanwhile"
+	case operation == "apply" && c.controlled && slices.Contains(paths, "metadata.ownerReferences"):
+		return "it got another controller meanwhile"
+	case operation == "repair" && len(causes) == 0: // a failed test of the JSON patch
+		return "it was changed meanwhile"
+	}
+	return ""
+}
+
+// describe repeats an error's text only where it is known to quote no object.
+func describe(err error) string {
+	var (
+		netErr net.Error
+		urlErr *url.Error
+	)
+	switch {
+	case meta.IsNoMatchError(err), runtime.IsNotRegisteredError(err):
+		return err.Error()
+	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
+		return "apiVersion or kind is not set"
+	case errors.As(err, &urlErr):
+		return urlErr.Err.Error()
+	case errors.As(err, &netErr):
+		return netErr.Error()
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "the context ended"
+	}
+	if _, answered := statusOf(err); answered {
+		return ""
+	}
+	return fmt.Sprintf("an error of type %T, whose text is in the unwrapped error", err)
+}
