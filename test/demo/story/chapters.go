@@ -23,6 +23,9 @@ const (
 	container   = application + "-microservice"
 )
 
+// strangePort is none that the operator would choose.
+const strangePort = 9999
+
 // reconciles is how many are forced in the last chapter.
 const reconciles = 10
 
@@ -60,7 +63,7 @@ func (s *Story) scaled(ctx context.Context) error {
 	if err := s.run(ctx, "scale", "deployment", deployment, "--replicas=5"); err != nil {
 		return err
 	}
-	lasted, err := s.undone(ctx, began, "5 replicas to be 1 again", "5 replicas", replicas(5), replicas(1))
+	lasted, err := undone(ctx, s, began, deployment, "5 replicas to be 1 again", "5 replicas", replicas(5))
 	if err != nil {
 		return err
 	}
@@ -119,6 +122,22 @@ func (s *Story) deleted(ctx context.Context) error {
 	return s.tellRest(ctx, began)
 }
 
+func (s *Story) edited(ctx context.Context) error {
+	s.title("Somebody edits the Service's port. A merge would leave two ports of one name, which the server refuses.")
+	began := s.now()
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/ports/0/port","value":%d}]`, strangePort)
+	if err := s.run(ctx, "patch", "service", service, "--type=json", "--patch", patch); err != nil {
+		return err
+	}
+	lasted, err := undone(ctx, s, began, service, "the port to be put back", "the edited port",
+		func(svc *corev1.Service) bool { return svc.Spec.Ports[0].Port == strangePort })
+	if err != nil {
+		return err
+	}
+	s.tell("seen", fmt.Sprintf("port %d for %s, then the right one again", strangePort, lasted))
+	return s.tellRest(ctx, began)
+}
+
 func (s *Story) labeled(ctx context.Context) error {
 	s.title("Somebody labels the Deployment, which is their business, and changes its image, which is not.")
 	began := s.now()
@@ -128,9 +147,8 @@ func (s *Story) labeled(ctx context.Context) error {
 	if err := s.run(ctx, "set", "image", "deployment/"+deployment, container+"=nginx"); err != nil {
 		return err
 	}
-	lasted, err := s.undone(ctx, began, "the image to be put back", "the image nginx",
-		func(d *appsv1.Deployment) bool { return imageOf(d) == "nginx" },
-		func(d *appsv1.Deployment) bool { return imageOf(d) != "nginx" })
+	lasted, err := undone(ctx, s, began, deployment, "the image to be put back", "the image nginx",
+		func(d *appsv1.Deployment) bool { return imageOf(d) == "nginx" })
 	if err != nil {
 		return err
 	}

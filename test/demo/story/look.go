@@ -16,19 +16,19 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// undone waits until a Deployment that somebody changed is as it was, and says how
-// long it was not.
-func (s *Story) undone(
-	ctx context.Context, began moment, expected, otherwise string, changed, restored func(*appsv1.Deployment) bool,
+// undone waits until the object called name is no longer changed, as somebody made it,
+// and says how long it was.
+func undone[T client.Object](
+	ctx context.Context, s *Story, began moment, name, expected, otherwise string, changed func(T) bool,
 ) (string, error) {
 	var change, undoing page
 	err := s.expect(ctx, expected, func(context.Context) (string, bool) {
 		pages := began.seen()
-		i := find(pages, deployment, func(_ watch.EventType, d *appsv1.Deployment) bool { return changed(d) })
+		i := find(pages, name, func(_ watch.EventType, object T) bool { return changed(object) })
 		if i < 0 {
 			return "no change", false
 		}
-		j := find(pages[i:], deployment, func(_ watch.EventType, d *appsv1.Deployment) bool { return restored(d) })
+		j := find(pages[i:], name, func(_ watch.EventType, object T) bool { return !changed(object) })
 		if j < 0 {
 			return otherwise, false
 		}

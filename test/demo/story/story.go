@@ -57,7 +57,7 @@ func (s *Story) Tell(ctx context.Context) error {
 	s.say("It acts as %s.", s.Operator.User())
 	s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
 	for _, chapter := range []func(context.Context) error{
-		s.created, s.scaled, s.changed, s.deleted, s.labeled, s.untouched,
+		s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.untouched,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
