@@ -27,6 +27,27 @@ func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }
 
 // newChild checks what the caller gave and stamps a copy of desired.
 func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error) {
+	c, err := e.identify(desired, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkDesired(desired); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.propagation != "":
+		return nil, c.refuse("", "ensure.Propagation is for ensure.Absent: Object deletes nothing")
+	case c.controlled && c.owner.GetDeletionTimestamp() != nil:
+		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+	}
+	if err := c.place(desired); err != nil {
+		return nil, err
+	}
+	return c, c.stamp(desired)
+}
+
+// identify finds out which object is meant.
+func (e *Ensurer) identify(obj client.Object, opts []Option) (*child, error) {
 	c := &child{Ensurer: e}
 	for _, set := range opts {
 		if set == nil {
@@ -34,36 +55,28 @@ func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error)
 		}
 		set(&c.options)
 	}
-	if isNil(desired) {
+	if isNil(obj) {
 		return nil, c.refuse("", "desired is nil")
 	}
 	if e == nil || e.memory == nil {
 		return nil, c.refuse("", "the Ensurer was not made by ensure.New")
 	}
-	if !e.isReadable(desired) {
-		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", desired))
+	if !e.isReadable(obj) {
+		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
 	}
-	c.key = client.ObjectKeyFromObject(desired)
+	c.key = client.ObjectKeyFromObject(obj)
 	if e.misuse != "" {
 		return nil, c.refuse("", e.misuse)
 	}
-	kind, err := e.kindOf(desired)
+	kind, err := e.kindOf(obj)
 	c.kind = kind
 	if err != nil {
 		return nil, c.unknownKind("it", err)
 	}
-	if err := c.checkDesired(desired); err != nil {
-		return nil, err
-	}
 	if c.controlled {
-		if err := c.checkOwner(); err != nil {
-			return nil, err
-		}
+		err = c.checkOwner()
 	}
-	if err := c.place(desired); err != nil {
-		return nil, err
-	}
-	return c, c.stamp(desired)
+	return c, err
 }
 
 // checkDesired refuses what an apply cannot carry or what a copy of a live object

@@ -40,13 +40,18 @@
 // requests more. If it is desired's, that is ErrInvalid; if the server takes such an
 // object but not such a change, ErrImmutable names the paths.
 //
+// # What is no longer wanted
+//
+// Absent deletes a child, if it is ours, and tells when it is gone: a condition of
+// going on, or the work of a finalizer.
+//
 // # What it needs
 //
 // Reads go through the client given to New, which should be a manager's: a cached
 // read costs no request. A manager caches unstructured objects only with
 // client.CacheOptions.Unstructured; else each pass costs a GET. The operator needs
-// get, list, watch, create and patch on its children's kinds, delete as well to put
-// back an owner reference that blocks deletion, and update on the finalizers
+// get, list, watch, create and patch on its children's kinds, delete as well for Absent
+// and to put back an owner reference that blocks deletion, and update on the finalizers
 // subresource of their owner's kind where OwnerReferencesPermissionEnforcement is on.
 //
 // With CacheOptions.EnableReadYourWritesConsistency a pass right after a write sees

@@ -73,6 +73,37 @@ func ExampleObject() {
 	// replicas: 2
 }
 
+// A child that is no longer wanted: called on each pass, until it is gone.
+func ExampleAbsent() {
+	ctx := context.Background()
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+	_, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(err)
+
+	unwanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "greeting"}}
+	for range 2 {
+		result, err := ensure.Absent(ctx, e, unwanted)
+		fmt.Println(result.Operation, err)
+	}
+
+	// Output:
+	// <nil>
+	// Deleting <nil>
+	// Gone <nil>
+}
+
+// Foreground: its ReplicaSets and pods are gone before the Deployment is.
+func ExamplePropagation() {
+	ctx := context.Background()
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+
+	result, err := ensure.Absent(ctx, e, webDeployment(), ensure.Propagation(metav1.DeletePropagationForeground))
+	fmt.Println(result.Operation, err)
+	// Output: Gone <nil>
+}
+
 // One Ensurer per controller, made when the manager is set up:
 //
 //	ensure.New(mgr.GetClient(), mgr.GetAPIReader(), "web-operator")

@@ -1,6 +1,9 @@
 package ensure
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // An Option changes one call.
 type Option func(*options)
@@ -9,6 +12,8 @@ type options struct {
 	controlled bool
 	owner      client.Object
 	adopt      bool
+
+	propagation metav1.DeletionPropagation
 }
 
 // ControlledBy makes owner the controller of the child: the child is deleted with
@@ -26,4 +31,12 @@ func ControlledBy(owner client.Object) Option {
 // they are.
 func Adopt() Option {
 	return func(o *options) { o.adopt = true }
+}
+
+// Propagation says what becomes of the dependents of what Absent deletes: those that name
+// it as their owner. By default they are deleted after it
+// (metav1.DeletePropagationBackground), for Jobs as well, whose own default is to leave
+// their pods behind. Foreground deletes them first, Orphan leaves them.
+func Propagation(policy metav1.DeletionPropagation) Option {
+	return func(o *options) { o.propagation = policy }
 }

@@ -18,8 +18,6 @@ func (c *child) checkOwner() error {
 			"it must be a pointer to a struct that embeds no pointer", c.owner))
 	}
 	switch {
-	case c.owner.GetDeletionTimestamp() != nil:
-		return c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
 	case c.owner.GetUID() == "" && c.owner.GetResourceVersion() == "":
 		return c.refuse("", c.ownerName()+" was never created: pass the object as it was read")
 	case c.owner.GetNamespace() != "" && c.scope == clusterScoped:

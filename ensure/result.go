@@ -30,6 +30,9 @@ const (
 	Unchanged Operation = "Unchanged"
 	Created   Operation = "Created"
 	Updated   Operation = "Updated"
+	// Deleting and Gone are Absent's.
+	Deleting Operation = "Deleting"
+	Gone     Operation = "Gone"
 )
 
 // A Cause says why a child was written.

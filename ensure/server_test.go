@@ -59,6 +59,7 @@ type request struct {
 	verb    string // get, create (an apply that only creates), apply, or another verb
 	body    map[string]any
 	options client.PatchOptions
+	removal client.DeleteOptions
 }
 
 func newServer(objects ...client.Object) *apiServer {
@@ -98,14 +99,14 @@ func newServer(objects ...client.Object) *apiServer {
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return s.unexpected("update")
 		},
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
-			return s.unexpected("delete")
+		Delete: func(ctx context.Context, _ client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			return s.delete(ctx, obj, *(&client.DeleteOptions{}).ApplyOptions(opts))
 		},
 	})
 	return s
 }
 
-// unexpected is for what ensure.Object never sends.
+// unexpected is for what ensure never sends.
 func (s *apiServer) unexpected(verb string) error {
 	s.arrive(request{verb: "unexpected " + verb})
 	return errors.New("unexpected " + verb)
@@ -313,18 +314,49 @@ func (s *apiServer) edit(t *testing.T, obj client.Object, patch string) {
 	}))
 }
 
-// remove deletes obj, which stays, going, if it has finalizers.
+// remove deletes obj by another's hand; it stays, going, if it has finalizers.
 func (s *apiServer) remove(t *testing.T, obj client.Object) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	require.NoError(t, s.erase(t.Context(), obj))
+}
+
+// erase deletes obj; the lock is held.
+func (s *apiServer) erase(ctx context.Context, obj client.Object) error {
 	out, _ := obj.DeepCopyObject().(client.Object)
 	out.SetResourceVersion("")
 	out.SetUID("")
-	require.NoError(t, s.fake.Delete(t.Context(), out))
-	if apierrors.IsNotFound(s.fake.Get(t.Context(), client.ObjectKeyFromObject(obj), out)) {
-		delete(s.known, s.id(obj))
+	if err := s.fake.Delete(ctx, out); err != nil {
+		return err
 	}
+	if apierrors.IsNotFound(s.fake.Get(ctx, client.ObjectKeyFromObject(obj), out)) {
+		delete(s.known, s.id(obj))
+		return nil
+	}
+	s.issued++
+	s.known[s.id(obj)] = identity{uid: s.known[s.id(obj)].uid, version: strconv.FormatUint(s.issued, 10)}
+	return nil
+}
+
+// delete is by the client under test.
+func (s *apiServer) delete(ctx context.Context, obj client.Object, options client.DeleteOptions) error {
+	s.arrive(request{verb: "delete", removal: options})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.answer(); err != nil {
+		return err
+	}
+	id := s.id(obj)
+	resource := schema.GroupResource{Group: id.gvk.Group, Resource: id.gvk.Kind}
+	live, exists := s.known[id]
+	if !exists {
+		return apierrors.NewNotFound(resource, id.key.Name)
+	}
+	if seen := options.Preconditions; seen != nil && (*seen.UID != live.uid || *seen.ResourceVersion != live.version) {
+		return apierrors.NewConflict(resource, id.key.Name, errors.New("the precondition failed"))
+	}
+	return s.erase(ctx, obj)
 }
 
 func metadata(body map[string]any) map[string]any {

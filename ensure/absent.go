@@ -1,0 +1,114 @@
+package ensure
+
+import (
+	"cmp"
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Absent makes the object that obj names be gone, if it is ours: kind, namespace and
+// name of obj count, and its UID if it has one (then another object of that name is not
+// meant and counts as gone). Call it on each pass until Operation says so:
+//
+//   - Deleting: it is on its way out. The delete was sent now, or somebody sent one
+//     before; finalizers, and with Propagation(metav1.DeletePropagationForeground) its
+//     dependents, may take their time.
+//   - Gone: the API server has no such object. What a cache says is confirmed by one
+//     read from the server.
+//
+// What is not ours is left alone (ErrForeign), by the same rules as in Object: with
+// ControlledBy whatever another controls, and without an owner whatever shows no trace of
+// this field owner. An owner that is being deleted is fine here. The delete is of exactly
+// the object and version that was looked at; if it was changed meanwhile, it is looked at
+// once more, then that is a Conflict.
+//
+// Result.Live is the object as it was last seen, and nil when it is gone.
+func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
+	found, err := e.absent(ctx, obj, opts)
+	if err != nil {
+		return Result[T]{}, err
+	}
+	live, _ := found.live.(T) // made by kind.empty, which follows obj's type
+	return Result[T]{Live: live, Operation: found.operation}, nil
+}
+
+func (e *Ensurer) absent(ctx context.Context, obj client.Object, opts []Option) (outcome, error) {
+	c, err := e.newUnwanted(obj, opts)
+	if err != nil {
+		return outcome{}, err
+	}
+	live, err := c.read(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	if live != nil {
+		found, err := c.remove(ctx, live, obj)
+		if err == nil || !hasMoved(err) {
+			return found, err
+		}
+	}
+	// The cache does not have it, or not as it is now: the server knows.
+	if live, err = c.readServer(ctx); err != nil {
+		return outcome{}, err
+	}
+	return c.remove(ctx, live, obj)
+}
+
+// newUnwanted checks what the caller gave. Only who and where it is counts.
+func (e *Ensurer) newUnwanted(obj client.Object, opts []Option) (*child, error) {
+	c, err := e.identify(obj, opts)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case obj.GetName() == "":
+		return nil, c.refuse("metadata.name", "is required")
+	case c.adopt:
+		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
+	}
+	if err := c.place(obj); err != nil {
+		return nil, err
+	}
+	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
+	c.desired = c.empty(obj)
+	if c.controlled {
+		err = c.stampOwner()
+	}
+	return c, err
+}
+
+// remove deletes live, nil if there is none, if it is the one that is meant and ours.
+func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome, error) {
+	if live == nil || meant.GetUID() != "" && live.GetUID() != meant.GetUID() {
+		return outcome{operation: Gone}, nil
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return outcome{live: live, operation: Deleting}, nil
+	}
+	c.recall()
+	ours, err := c.isOurs(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !ours {
+		return outcome{}, c.foreign(live)
+	}
+	return c.delete(ctx, live)
+}
+
+func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {
+	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
+	if uid := live.GetUID(); uid != "" { // the fake client gives none
+		seen.UID = &uid
+	}
+	switch err := c.client.Delete(ctx, live, client.Preconditions(seen), client.PropagationPolicy(c.propagation)); {
+	case apierrors.IsNotFound(err):
+		return outcome{operation: Gone}, nil
+	case err != nil:
+		return outcome{}, c.requestError("delete", err)
+	}
+	return outcome{live: live, operation: Deleting}, nil
+}

@@ -1,0 +1,221 @@
+package ensure_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+func mustBeAbsent[T client.Object](t *testing.T, e *ensure.Ensurer, obj T, opts ...ensure.Option) ensure.Result[T] {
+	t.Helper()
+	result, err := ensure.Absent(t.Context(), e, obj, opts...)
+	require.NoError(t, err)
+	require.Empty(t, result.Cause)
+	require.Empty(t, result.Changes)
+	return result
+}
+
+// named is all that Absent needs.
+func named() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
+}
+
+func TestAbsentDeletesWhatIsOurs(t *testing.T) {
+	s := newServer()
+	made := created(t, s, configMap(), ensure.ControlledBy(shop()))
+	e := ensure.New(s.cached(faithful), s, fieldOwner)
+	going := shop()
+	going.DeletionTimestamp = new(metav1.Now())
+
+	result := mustBeAbsent(t, e, named(), ensure.ControlledBy(going))
+	require.Equal(t, ensure.Deleting, result.Operation)
+	require.Equal(t, made.UID, result.Live.UID)
+	requests := s.take()
+	require.Len(t, requests, 1)
+	require.Equal(t, made.UID, *requests[0].removal.Preconditions.UID)
+	require.Equal(t, made.ResourceVersion, *requests[0].removal.Preconditions.ResourceVersion)
+	require.Equal(t, metav1.DeletePropagationBackground, *requests[0].removal.PropagationPolicy)
+
+	result = mustBeAbsent(t, e, named(), ensure.ControlledBy(going))
+	require.Equal(t, ensure.Gone, result.Operation)
+	require.Nil(t, result.Live)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "what a cache does not show the server confirms")
+}
+
+func TestAbsentPropagates(t *testing.T) {
+	for _, policy := range []metav1.DeletionPropagation{
+		metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground,
+	} {
+		s := newServer()
+		created(t, s, configMap())
+		mustBeAbsent(t, ensure.New(s.cached(faithful), s, fieldOwner), named(), ensure.Propagation(policy))
+		require.Equal(t, policy, *s.take()[0].removal.PropagationPolicy)
+	}
+}
+
+func TestAbsentWaitsForWhatIsGoing(t *testing.T) {
+	s := newServer()
+	created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Finalizers = []string{"theirs.example.com/wait"} }))
+	e := ensure.New(s.cached(faithful), s, fieldOwner)
+	for range 3 {
+		require.Equal(t, ensure.Deleting, mustBeAbsent(t, e, named()).Operation)
+	}
+	require.Empty(t, cmp.Diff([]string{"delete"}, s.verbs()), "once is enough")
+}
+
+func TestAbsentLeavesWhatIsNotOurs(t *testing.T) {
+	boss := metav1.OwnerReference{APIVersion: "v1", Kind: "Boss", Name: "boss", UID: "uid-of-boss", Controller: new(true)}
+	cases := map[string]struct {
+		reason string
+		live   *corev1.ConfigMap
+		opts   []ensure.Option
+	}{
+		"uncontrolled":               {"nothing shows that it is ours", found(func(*corev1.ConfigMap) {}), nil},
+		"uncontrolled, for an owner": {"likewise", found(func(*corev1.ConfigMap) {}), []ensure.Option{ensure.ControlledBy(shop())}},
+		"another's": {
+			"it has a controller", found(func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{boss} }),
+			[]ensure.Option{ensure.ControlledBy(shop())},
+		},
+		"another's, with our digest": {
+			"an owner is needed", found(func(o *corev1.ConfigMap) {
+				o.OwnerReferences = []metav1.OwnerReference{boss}
+				o.Annotations = map[string]string{digestKey: "v1-x"}
+			}), nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(tc.live)
+			_, err := ensure.Absent(t.Context(), ensure.New(s.cached(faithful), s, fieldOwner), named(), tc.opts...)
+			require.ErrorIs(t, err, ensure.ErrForeign, tc.reason)
+			require.NotContains(t, s.verbs(), "delete")
+		})
+	}
+}
+
+func TestAbsentOfAnObjectMeansThatObject(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap())
+	old := named()
+	old.UID = "uid-of-one-before"
+	require.Equal(t, ensure.Gone, mustBeAbsent(t, newEnsurer(s), old).Operation)
+	require.NotContains(t, s.verbs(), "delete")
+
+	require.Equal(t, ensure.Deleting, mustBeAbsent(t, newEnsurer(s), live(t, s, configMap())).Operation)
+}
+
+// What was read may not be what is there any more.
+func TestAbsentLooksOnceMore(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		between func(*testing.T, *apiServer)
+		want    ensure.Operation
+		err     error
+		verbs   []string
+	}{
+		"changed": {
+			"it is still ours",
+			func(t *testing.T, s *apiServer) { s.edit(t, configMap(), `{"data":{"color":"red"}}`) },
+			ensure.Deleting, nil,
+			[]string{"delete", "get", "delete"},
+		},
+		"gone": {
+			"so much the better",
+			func(t *testing.T, s *apiServer) { s.remove(t, configMap()) },
+			ensure.Gone, nil,
+			[]string{"delete"},
+		},
+		"another's now": {
+			"not ours any more",
+			func(t *testing.T, s *apiServer) {
+				s.edit(t, configMap(), `{"metadata":{"ownerReferences":[
+					{"apiVersion":"v1","kind":"Boss","name":"boss","uid":"uid-of-boss","controller":true}]}}`)
+			},
+			"", ensure.ErrForeign,
+			[]string{"delete", "get"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap())
+			s.take()
+			s.before = func(verb string) {
+				if verb == "delete" {
+					s.before = nil
+					tc.between(t, s)
+				}
+			}
+			result, err := ensure.Absent(t.Context(), ensure.New(s.cached(faithful), s, fieldOwner), named())
+			require.ErrorIs(t, err, tc.err, tc.reason)
+			require.Equal(t, tc.want, result.Operation)
+			require.Empty(t, cmp.Diff(tc.verbs, s.verbs()))
+		})
+	}
+}
+
+func TestAbsentOfWhatChangesAllTheTimeIsAConflict(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap())
+	s.answers = []error{conflict(), conflict()}
+	_, err := ensure.Absent(t.Context(), newEnsurer(s), named())
+	require.ErrorIs(t, err, ensure.ErrAPI)
+	require.True(t, apierrors.IsConflict(err))
+	require.ErrorContains(t, err, `cannot delete ConfigMap "default/settings": Conflict`)
+}
+
+func TestAbsentRefuses(t *testing.T) {
+	cases := map[string]struct {
+		obj  *corev1.ConfigMap
+		opts []ensure.Option
+		text string
+	}{
+		"nil":       {nil, nil, "is nil"},
+		"no name":   {&corev1.ConfigMap{}, nil, "metadata.name is required"},
+		"adoption":  {named(), []ensure.Option{ensure.Adopt()}, "only what is ours is deleted"},
+		"nil owner": {named(), []ensure.Option{ensure.ControlledBy(nil)}, "owner given to ensure.ControlledBy is nil"},
+		"no namespace": {
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, nil, "metadata.namespace is required",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			_, err := ensure.Absent(t.Context(), newEnsurer(s), tc.obj, tc.opts...)
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			require.ErrorContains(t, err, tc.text)
+			require.Empty(t, s.verbs())
+		})
+	}
+	_, err := ensure.Object(t.Context(), newEnsurer(newServer()), configMap(), ensure.Propagation(metav1.DeletePropagationOrphan))
+	require.ErrorIs(t, err, ensure.ErrRefused)
+	require.ErrorContains(t, err, "ensure.Propagation is for ensure.Absent")
+}
+
+func TestAbsentTellsWhatFailed(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap())
+	s.answers = []error{apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil)}
+	_, err := ensure.Absent(t.Context(), newEnsurer(s), named())
+	require.ErrorIs(t, err, ensure.ErrAPI)
+	require.Equal(t, "Forbidden", ensure.Reason(err))
+
+	broken := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewTooManyRequestsError("later")
+		},
+	})
+	_, err = ensure.Absent(t.Context(), ensure.New(broken, broken, fieldOwner), named())
+	require.ErrorIs(t, err, ensure.ErrAPI)
+	_, err = ensure.Absent(t.Context(), ensure.New(s.cached(hidden), broken, fieldOwner), named())
+	require.ErrorIs(t, err, ensure.ErrAPI)
+}
