@@ -25,9 +25,10 @@
 // Authorization is Node and RBAC; the admission plugins are the default ones
 // and OwnerReferencesPermissionEnforcement. All of kube-controller-manager's
 // controllers run. Pods that are scheduled become ready at once, those of a Job
-// succeed, and deleted ones go without a grace period; they run nothing and
-// never fail by themselves: see [Stages]. There is no storage provisioner and
-// no load balancer.
+// succeed, and deleted ones go without a grace period; they run nothing. The tag
+// of a pod's image can keep it from becoming ready: pending leaves it at
+// ContainerCreating, missing at ImagePullBackOff, crashing at CrashLoopBackOff. For
+// anything else see [Stages]. There is no storage provisioner and no load balancer.
 //
 // # The programs
 //

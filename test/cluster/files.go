@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/kubernetes"
@@ -154,5 +155,6 @@ func (c *Cluster) writeStages() error {
 	if err != nil {
 		return fmt.Errorf("cannot read kwok's stages: %w", err)
 	}
-	return c.write(stagesFile, []byte(strings.Join(append([]string{string(fast)}, c.options.stages...), "\n---\n")))
+	stages := slices.Concat([]string{string(fast)}, heldPods(), c.options.stages)
+	return c.write(stagesFile, []byte(strings.Join(stages, "\n---\n")))
 }

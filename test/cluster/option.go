@@ -23,10 +23,9 @@ func Nodes(count int) Option {
 }
 
 // Stages adds kwok stages, YAML documents of kind Stage, to those that bring
-// nodes and pods to life. Where several match an object, weight decides: the
-// others have none, so that a stage with `weight: 1` in its spec takes
-// precedence. Thus a test makes chosen pods fail: a stage for pods whose image
-// bears a certain tag, say, that writes ImagePullBackOff into their status.
+// nodes and pods to life. Where several match an object, weight decides: those
+// that make pods ready have none and those that hold pods have 1, so that a stage
+// with `weight: 2` in its spec takes precedence.
 func Stages(yaml string) Option {
 	return func(o *options) { o.stages = append(o.stages, yaml) }
 }

@@ -92,7 +92,7 @@ func TestClustersSideBySide(t *testing.T) {
 	started := make(chan *cluster.Cluster, 2)
 	for _, opts := range [][]cluster.Option{nil, {
 		cluster.Nodes(1),
-		cluster.Stages(missingImageStage),
+		cluster.Stages(oddStage),
 		cluster.Flags("kube-apiserver", "--disable-admission-plugins=ServiceAccount"),
 	}} {
 		go func() {
@@ -126,58 +126,91 @@ func nodeCount(t *testing.T, c *cluster.Cluster) int {
 	return len(nodes.Items)
 }
 
-// missingImageStage has pods whose image bears the tag missing wait for it.
-const missingImageStage = `apiVersion: kwok.x-k8s.io/v1alpha1
+// oddStage lets no pod run whose image bears the tag odd.
+const oddStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
-  name: missing-image
+  name: odd
 spec:
-  weight: 1
+  weight: 2
   resourceRef:
     apiGroup: v1
     kind: Pod
   selector:
     matchExpressions:
-    - key: '.metadata.deletionTimestamp'
-      operator: DoesNotExist
     - key: '.status.phase'
       operator: In
       values: [Pending]
-    - key: '.spec.containers.[].image | endswith(":missing") | tostring'
+    - key: '.spec.containers.[].image | endswith(":odd") | tostring'
       operator: In
       values: ["true"]
   next:
     statusTemplate: |
-      containerStatuses:
-      {{ range .spec.containers }}
-      - name: {{ .name | Quote }}
-        image: {{ .image | Quote }}
-        imageID: ""
-        ready: false
-        restartCount: 0
-        state:
-          waiting:
-            reason: ImagePullBackOff
-      {{ end }}
+      phase: Failed
+      reason: Odd
 `
 
 func requireStageTakesPrecedence(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
+	pods := createPods(t, c, map[string]string{"odd": "example.org/app:odd", "good": "example.org/app:1"})
+	require.Eventually(t, func() bool {
+		odd, good := pods("odd"), pods("good")
+		require.NotEqual(t, corev1.PodRunning, odd.Phase)
+		return good.Phase == corev1.PodRunning && odd.Phase == corev1.PodFailed && odd.Reason == "Odd"
+	}, limit, tick)
+}
+
+// TestHeldPods: the tag of an image keeps a pod from becoming ready, for good.
+func TestHeldPods(t *testing.T) {
+	t.Parallel()
+	held := map[string]struct {
+		phase  corev1.PodPhase
+		reason string
+	}{
+		"pending":  {corev1.PodPending, "ContainerCreating"},
+		"missing":  {corev1.PodPending, "ImagePullBackOff"},
+		"crashing": {corev1.PodRunning, "CrashLoopBackOff"},
+	}
+	images := map[string]string{}
+	for tag := range held {
+		images[tag] = "example.org/app:" + tag
+	}
+	pods := createPods(t, shared, images)
+	for tag, want := range held {
+		require.Eventually(t, func() bool {
+			status := pods(tag)
+			return status.Phase == want.phase && len(status.ContainerStatuses) == 1 &&
+				status.ContainerStatuses[0].State.Waiting.Reason == want.reason
+		}, limit, tick, tag)
+	}
+	// Pods made later become ready, so these had their chance.
+	later := createPods(t, shared, map[string]string{"later": "example.org/app:1"})
+	require.Eventually(t, func() bool { return later("later").Phase == corev1.PodRunning }, limit, tick)
+	for tag, want := range held {
+		status := pods(tag)
+		require.Equal(t, want.phase, status.Phase, tag)
+		require.False(t, status.ContainerStatuses[0].Ready, tag)
+		require.True(t, slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == "ContainersNotReady"
+		}), tag)
+	}
+}
+
+// createPods makes pods of these images in a namespace of their own, and returns how to
+// look at their status.
+func createPods(t *testing.T, c *cluster.Cluster, images map[string]string) func(name string) corev1.PodStatus {
+	t.Helper()
 	pods := clients(t, c.Config()).CoreV1().Pods(c.Namespace(t))
-	for name, image := range map[string]string{"bad": "example.org/app:missing", "good": "example.org/app:1"} {
+	for name, image := range images {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: podSpec(image)}
 		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool {
-		good, err := pods.Get(t.Context(), "good", metav1.GetOptions{})
+	return func(name string) corev1.PodStatus {
+		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		bad, err := pods.Get(t.Context(), "bad", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.NotEqual(t, corev1.PodRunning, bad.Status.Phase)
-		return good.Status.Phase == corev1.PodRunning && len(bad.Status.ContainerStatuses) == 1 &&
-			bad.Status.ContainerStatuses[0].State.Waiting.Reason == "ImagePullBackOff"
-	}, limit, tick)
+		return pod.Status
+	}
 }
 
 func requireDeploymentAvailable(t *testing.T, c *cluster.Cluster) {

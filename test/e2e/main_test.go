@@ -22,44 +22,7 @@ import (
 
 var shared *cluster.Cluster
 
-func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, &shared, cluster.Stages(missingImageStage)))
-}
-
-// missingImageStage keeps pods from running whose image bears the tag missing.
-const missingImageStage = `apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata:
-  name: missing-image
-spec:
-  weight: 1
-  resourceRef:
-    apiGroup: v1
-    kind: Pod
-  selector:
-    matchExpressions:
-    - key: '.metadata.deletionTimestamp'
-      operator: DoesNotExist
-    - key: '.status.phase'
-      operator: In
-      values: [Pending]
-    - key: '.spec.containers.[].image | endswith(":missing") | tostring'
-      operator: In
-      values: ["true"]
-  next:
-    statusTemplate: |
-      containerStatuses:
-      {{ range .spec.containers }}
-      - name: {{ .name | Quote }}
-        image: {{ .image | Quote }}
-        imageID: ""
-        ready: false
-        restartCount: 0
-        state:
-          waiting:
-            reason: ImagePullBackOff
-      {{ end }}
-`
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
 
 // human returns a client of a person who may do everything.
 func human(t *testing.T) client.WithWatch {
