@@ -43,13 +43,39 @@ func TestLaggingCacheMakesNeitherErrorsNorASecondObject(t *testing.T) {
 
 	clock.SetTime(start.Add(9 * time.Second))
 	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap()).Operation)
-	require.Empty(t, cmp.Diff([]string{"create", "get"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "it was made, so look before making it")
 
 	clock.SetTime(start.Add(10 * time.Second))
 	shown := mustEnsure(t, e, configMap())
 	require.Equal(t, ensure.Unchanged, shown.Operation)
 	require.Equal(t, uid, shown.Live.UID)
 	require.Empty(t, s.verbs())
+}
+
+// What the cache has not shown since it was made may as well have been deleted; what it
+// has shown was.
+func TestAChildThatIsGoneFromTheCacheIsMadeAgain(t *testing.T) {
+	cases := map[string]struct {
+		shown bool
+		want  []string
+	}{
+		"never shown": {false, []string{"get", "create"}},
+		"shown":       {true, []string{"create"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			e := ensure.New(s.cached(faithful), s, fieldOwner)
+			mustEnsure(t, e, configMap())
+			if tc.shown {
+				mustEnsure(t, e, configMap())
+			}
+			s.remove(t, configMap())
+			s.take()
+			require.Equal(t, ensure.Created, mustEnsure(t, e, configMap()).Operation)
+			require.Empty(t, cmp.Diff(tc.want, s.verbs()))
+		})
+	}
 }
 
 func fourAtOnce(t *testing.T, e *ensure.Ensurer) []ensure.Operation {

@@ -55,8 +55,9 @@
 // subresource of their owner's kind where OwnerReferencesPermissionEnforcement is on.
 //
 // With CacheOptions.EnableReadYourWritesConsistency a pass right after a write sees
-// that write. Without it the cached copy may be older; it is then taken for what it
-// is and Result.Stale says so.
+// that write, and costs nothing. Without it the cached copy may be older; it is then taken
+// for what it is and Result.Stale says so. A child just made that the cache does not show
+// yet costs one read.
 //
 // A cache that filters by label must select the children: stamp them WithLabels. One
 // that does not is found out after two minutes: ErrHidden.

@@ -32,6 +32,7 @@ type record struct {
 	content string // fingerprint of everything but metadata and status
 	ours    string // fingerprint of what desired names in the metadata
 	at      time.Time
+	shown   bool // the cache has shown this object
 }
 
 // A sighting is when the server first showed a child that the cache does not.

@@ -62,6 +62,11 @@ func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Opti
 		return outcome{}, err
 	}
 	live, err := c.read(ctx)
+	if err == nil && live == nil && c.isExpected() {
+		// The cache is a moment behind, or it was deleted already: a read tells.
+		c.unseen = true
+		live, err = c.readServer(ctx)
+	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -70,7 +75,7 @@ func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Opti
 		return found, err
 	}
 	// The object is not what was read: look once more, at the server itself.
-	c.unseen = live == nil
+	c.unseen = c.unseen || live == nil
 	if live, err = c.readServer(ctx); err != nil {
 		return outcome{}, err
 	}
@@ -83,6 +88,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		return c.create(ctx)
 	}
 	c.recall()
+	c.noteShown(live)
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{}, c.fail(ErrTerminating, "ensure", "it is being deleted and will be made again once it is gone")
 	}

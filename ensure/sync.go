@@ -33,6 +33,21 @@ func predates(live client.Object, known record) bool {
 	return known.uid != "" && older(live.GetResourceVersion(), known.version)
 }
 
+// isExpected reports whether the cache should show the child soon: we made it, or wrote to
+// it, lately, and the cache has not shown it since.
+func (c *child) isExpected() bool {
+	c.recall()
+	return c.last.uid != "" && !c.last.shown && c.clock.Now().Sub(c.last.at) < staleFor
+}
+
+// noteShown remembers that the cache has shown live: once gone from there it was deleted.
+func (c *child) noteShown(live client.Object) {
+	if known, ok := c.known(live); ok && !known.shown && !c.unseen {
+		c.last.shown = true
+		c.memory.confirm(c.id(), c.last)
+	}
+}
+
 // recall looks up what the server confirmed last; the zero record, if nothing.
 func (c *child) recall() { c.last, _ = c.memory.get(c.id()) }
 
@@ -95,6 +110,7 @@ func (c *child) confirm(live client.Object) {
 		content: content,
 		ours:    c.oursIn(live),
 		at:      c.clock.Now(),
+		shown:   !c.unseen && live.GetUID() == c.last.uid && c.last.shown,
 	})
 }
 
