@@ -100,6 +100,10 @@ cover: ## Measure what the library's own tests cover, into cover.out.
 demo: ## Watch an operator put back what is changed by hand, and count its requests; KEEP=1 leaves it running.
 	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
+.PHONY: soak
+soak: ## Try 10,000 children, and 500 owners beside a plain client, against targets; ARGS are its own.
+	@cd test && go run ./soak $(ARGS)
+
 .PHONY: run
 run: ## Install OPERATOR (application) in the cluster of KUBECONFIG and run it from here, with ARGS.
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }

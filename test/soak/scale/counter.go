@@ -1,0 +1,92 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// transit is how long a request may take from its sender to the server's log.
+const transit = time.Minute
+
+// Requests are those of one client, but for what its informers and its discovery of
+// kinds send. They are counted twice, where the client sends them and where the API
+// server receives them; if the two differ, that is an error.
+type Requests struct {
+	// Sent is how many there are, each try counted, and Created how many of them made
+	// an object.
+	Sent, Created int
+	// Kinds says how many there are of each kind, as cluster.Counts does.
+	Kinds map[string]int
+}
+
+// others made nothing.
+func (r Requests) others() int { return r.Sent - r.Created }
+
+func (r Requests) plus(more Requests) Requests {
+	sum := Requests{Sent: r.Sent + more.Sent, Created: r.Created + more.Created, Kinds: maps.Clone(more.Kinds)}
+	for kind, n := range r.Kinds {
+		sum.Kinds[kind] += n
+	}
+	return sum
+}
+
+// A counter counts the requests of one client.
+type counter struct {
+	meter   meter
+	cluster *cluster.Cluster
+	agent   string
+}
+
+// newCounter returns a counter with the config of the client that it is for.
+func (t *Trial) newCounter() (*counter, *rest.Config) {
+	t.counters++
+	c := &counter{cluster: t.cluster, agent: fmt.Sprintf("soak-%d", t.counters)}
+	config := t.cluster.Config()
+	config.UserAgent = c.agent
+	config.Wrap(c.meter.wrap)
+	return c, config
+}
+
+// A mark is a moment to count from.
+type mark struct {
+	sent, created int64
+	received      cluster.Mark
+}
+
+func (c *counter) now() mark {
+	return mark{sent: c.meter.sent.Load(), created: c.meter.created.Load(), received: c.cluster.Mark()}
+}
+
+// since waits for what is on its way to the server.
+func (c *counter) since(ctx context.Context, m mark) (requests Requests, err error) {
+	err = operator.Until(ctx, transit, func(context.Context) error {
+		requests, err = c.compare(m)
+		return err
+	})
+	return requests, err
+}
+
+func (c *counter) compare(m mark) (Requests, error) {
+	sent := int(c.meter.sent.Load() - m.sent)
+	received, err := c.cluster.Requests(m.received, cluster.ByUserAgent(c.agent), isDeliberate)
+	if err != nil {
+		return Requests{}, err
+	}
+	r := Requests{Sent: sent, Created: int(c.meter.created.Load() - m.created), Kinds: cluster.Counts(received)}
+	if len(received) != sent {
+		return r, fmt.Errorf("cannot count requests: %d were sent, and %d received: %v", sent, len(received), r.Kinds)
+	}
+	return r, nil
+}
+
+// isDeliberate leaves out what informers and discovery send.
+func isDeliberate(r cluster.Request) bool {
+	return r.Resource != "" && r.Verb != "list" && r.Verb != "watch"
+}
