@@ -128,8 +128,8 @@ func linesFrom(log io.ReadSeeker, offset int64) (*bufio.Reader, error) {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = lines.ReadSlice('\n')
 	}
-	if errors.Is(err, io.EOF) { // it is being written still
-		err = nil
+	if errors.Is(err, io.EOF) { // it is being written still: nothing comes after it, and its rest is no line
+		return bufio.NewReader(strings.NewReader("")), nil
 	}
 	return lines, err
 }

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +59,50 @@ func hasEnv(c *corev1.Container, name string) bool {
 
 func addSidecar(t *corev1.PodTemplateSpec) {
 	t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: "sidecar", Image: "example.com/sidecar:1"})
+}
+
+// templated are the kinds whose pod template may be edited, without pods: what is tried
+// of a template needs none.
+func templated() []subject {
+	return []subject{
+		idle(deployment()), idle(statefulSet()), idle(daemonSet()), idle(replicaSet()), replicationController(), podTemplateObject(), cronJob(),
+	}
+}
+
+// idle is s with no pods to wait for.
+func idle(s subject) subject {
+	desired := s.desired
+	s.desired = func() client.Object {
+		obj := desired()
+		switch o := obj.(type) {
+		case *appsv1.Deployment:
+			o.Spec.Replicas = new(int32(0))
+		case *appsv1.StatefulSet:
+			o.Spec.Replicas = new(int32(0))
+		case *appsv1.ReplicaSet:
+			o.Spec.Replicas = new(int32(0))
+		case *appsv1.DaemonSet:
+			o.Spec.Template.Spec.NodeSelector = map[string]string{"nowhere": "yes"}
+		}
+		return obj
+	}
+	s.settled = isObserved
+	return s
+}
+
+// isObserved reports whether the workload's controller has seen its latest state.
+func isObserved(obj client.Object) bool {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return o.Status.ObservedGeneration == o.Generation
+	case *appsv1.StatefulSet:
+		return o.Status.ObservedGeneration == o.Generation
+	case *appsv1.ReplicaSet:
+		return o.Status.ObservedGeneration == o.Generation
+	case *appsv1.DaemonSet:
+		return o.Status.ObservedGeneration == o.Generation
+	}
+	return true
 }
 
 // podEdits are what a person may do to a pod template.

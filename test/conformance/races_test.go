@@ -231,3 +231,132 @@ func TestInvalid(t *testing.T) {
 	require.ErrorContains(t, err, "spec.colour (not in the schema)")
 	require.NotContains(t, err.Error(), "hunter2")
 }
+
+const (
+	seesTermination = "a deletion that begins before a write is seen"
+	keepsFinalizer  = "a finalizer added before a write stays"
+	yieldsToOwner   = "another controller that comes before a write is left alone"
+	ownFinalizer    = "an object with our finalizer is made again once it is gone"
+)
+
+// racingBench has something happen between the operator's read and its write.
+func racingBench(t *testing.T, a access, s subject) (*bench, *racing) {
+	t.Helper()
+	race := &racing{Client: a.client}
+	a.client = race
+	b := newBench(t, a, s)
+	b.createIsOneRequest()
+	return b, race
+}
+
+// TestMetadataRaces changes the child's metadata between the operator's read and its
+// write, which an apply that carries no resourceVersion does not notice by itself.
+func TestMetadataRaces(t *testing.T) {
+	t.Parallel()
+	a := plain(t)
+	for _, s := range subjects() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			b, race := racingBench(t, a, s)
+
+			t.Log("a finalizer is added: it stays")
+			b.edit(b.drift())
+			race.before = func() { b.edit(foreignFinalizer) }
+			res, _ := b.pass()
+			b.requireOperation(res, ensure.Updated, ensure.Drifted)
+			require.Contains(t, b.live().GetFinalizers(), "theirs.example.com/finalizer")
+			b.requireFiveFreePasses("after the finalizer")
+			b.shows(keepsFinalizer)
+
+			t.Log("another controller takes over: it is left alone")
+			b.edit(b.drift())
+			var taken client.Object
+			race.before = func() {
+				taken = b.edit(edit{"another controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, b.stranger)) }})
+			}
+			_, err := b.ensure()
+			require.ErrorIs(t, err, ensure.ErrForeign)
+			b.requireSame(taken, b.live())
+			b.requireRefusal(ensure.ErrForeign)
+			b.shows(yieldsToOwner)
+
+			t.Log("its deletion begins: nothing brings it back, and it is made again afterwards")
+			b.edit(edit{"our controller again", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, b.owner)) }})
+			race.before = func() { require.NoError(t, b.human.Delete(b.ctx, b.live())) }
+			_, err = b.ensure()
+			require.ErrorIs(t, err, ensure.ErrTerminating)
+			require.NotNil(t, b.live().GetDeletionTimestamp())
+			b.requireRefusal(ensure.ErrTerminating)
+			b.delete()
+			b.deletedIsMadeAgain()
+			b.shows(seesTermination)
+		})
+	}
+}
+
+// TestUncontrolledRace: a child without a controller gets another's between the
+// operator's read and its write.
+func TestUncontrolledRace(t *testing.T) {
+	t.Parallel()
+	a := plain(t)
+	for _, s := range subjects() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			race := &racing{Client: a.client}
+			raced := a
+			raced.client = race
+			b := newBench(t, raced, s)
+			res, _ := b.passWith(b.ensurer, b.desired())
+			b.requireOperation(res, ensure.Created, ensure.Missing)
+			b.awaitSettled()
+
+			b.edit(b.drift())
+			race.before = func() {
+				b.edit(edit{"another controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, b.stranger)) }})
+			}
+			desired := b.desired()
+			desired.SetNamespace(b.home)
+			_, err := ensure.Object(b.ctx, b.ensurer, desired)
+			require.ErrorIs(t, err, ensure.ErrForeign)
+			require.Equal(t, b.stranger.GetUID(), b.live().GetOwnerReferences()[0].UID)
+			b.shows(yieldsToOwner)
+		})
+	}
+}
+
+// TestOwnFinalizer: desired names a finalizer. It cannot be added any more to an
+// object that is being deleted, and is on the one that is made afterwards.
+func TestOwnFinalizer(t *testing.T) {
+	t.Parallel()
+	const finalizer = "ours.example.com/finalizer"
+	a := plain(t)
+	for _, s := range handful() {
+		desired := s.desired
+		s.desired = func() client.Object {
+			obj := desired()
+			obj.SetFinalizers([]string{finalizer})
+			return obj
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			b, race := racingBench(t, a, s)
+			b.edit(edit{"no finalizer", func(obj client.Object) { obj.SetFinalizers(nil) }})
+			res, requests := b.pass()
+			b.requireOperation(res, ensure.Updated, ensure.Drifted)
+			b.requireWrites(requests, 1)
+			require.Contains(t, b.live().GetFinalizers(), finalizer)
+			b.requireFiveFreePasses("with the finalizer")
+
+			b.edit(edit{"another's finalizer", func(obj client.Object) { obj.SetFinalizers([]string{"theirs.example.com/finalizer"}) }})
+			race.before = func() { require.NoError(t, b.human.Delete(b.ctx, b.live())) }
+			_, err := b.ensure()
+			require.ErrorIs(t, err, ensure.ErrTerminating)
+			require.NotContains(t, b.live().GetFinalizers(), finalizer)
+			b.requireRefusal(ensure.ErrTerminating)
+
+			b.deletedIsMadeAgain()
+			require.Contains(t, b.live().GetFinalizers(), finalizer)
+			b.shows(ownFinalizer)
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,6 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trueup-go/trueup/ensure"
+)
+
+const (
+	livesWithWebhook = "a webhook's changes cost no second write"
+	livesWithRude    = "a webhook that takes our metadata costs no second write"
+	livesWithLate    = "a webhook called on updates only costs no second write"
 )
 
 // podTemplateOf returns the pod template of a workload.
@@ -42,33 +49,56 @@ func podTemplateOf(obj client.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
+// podSpecOf also returns that of a pod.
+func podSpecOf(obj client.Object) *corev1.PodSpec {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return &pod.Spec
+	}
+	return &podTemplateOf(obj).Spec
+}
+
 const (
 	mirror    = "mirror.example.com/"
-	rewritten = "conformance.trueup-go.github.io/rewritten"
+	rewriting = "conformance.trueup-go.github.io/rewriting"
+)
+
+// The manners of a webhook, which an object asks for by its label rewriting.
+const (
+	polite = "polite" // does what many clusters' webhooks do to pods
+	rude   = "rude"   // also has its own idea of our labels and annotations, and takes the digest off
+	late   = "late"   // is polite, and called on updates only
 )
 
 // rewrite is what many clusters' webhooks do to workloads: images come from a
-// mirror, a toleration and a sidecar are added. The one of this test is rude, too: it
-// has its own idea of an annotation, and takes the digest off.
-func rewrite(template *corev1.PodTemplateSpec) {
-	for i := range template.Spec.Containers {
-		image := &template.Spec.Containers[i].Image
+// mirror, a toleration and a sidecar are added.
+func rewrite(spec *corev1.PodSpec) {
+	for i := range spec.Containers {
+		image := &spec.Containers[i].Image
 		if !strings.HasPrefix(*image, mirror) {
 			*image = mirror + *image
 		}
 	}
-	if len(template.Spec.Tolerations) == 0 {
-		template.Spec.Tolerations = []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists}}
+	if !hasToleration(spec, "spot") {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpExists})
 	}
-	for _, c := range template.Spec.Containers {
+	for _, c := range spec.Containers {
 		if c.Name == "injected" {
 			return
 		}
 	}
-	template.Spec.Containers = append(template.Spec.Containers, corev1.Container{Name: "injected", Image: mirror + "proxy:1"})
+	spec.Containers = append(spec.Containers, corev1.Container{Name: "injected", Image: mirror + "proxy:1"})
 }
 
-// serveRewrites has a webhook rewrite the workloads of this test, told by a label.
+func hasToleration(spec *corev1.PodSpec, key string) bool {
+	for _, toleration := range spec.Tolerations {
+		if toleration.Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// serveRewrites has a webhook rewrite the objects that ask for it.
 func serveRewrites(t *testing.T) {
 	t.Helper()
 	require.NoError(t, prepare())
@@ -82,35 +112,42 @@ func serveRewrites(t *testing.T) {
 		if err := decoder.Decode(req, obj); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
-		if obj.GetLabels()[rewritten] == "" {
+		manner := obj.GetLabels()[rewriting]
+		if manner == "" || manner == late && req.Operation == admissionv1.Create {
 			return admission.Allowed("")
 		}
-		rewrite(podTemplateOf(obj))
-		obj.SetAnnotations(with(with(obj.GetAnnotations(), ours, "rewritten"), digestAnnotation, ""))
+		rewrite(podSpecOf(obj))
+		if manner == rude {
+			obj.SetLabels(with(obj.GetLabels(), ours, ""))
+			obj.SetAnnotations(with(with(obj.GetAnnotations(), ours, "rewritten"), digestAnnotation, ""))
+		}
 		after, err := json.Marshal(obj)
 		if err != nil {
 			return admission.Errored(http.StatusInternalServerError, err)
 		}
 		return admission.PatchResponseFromRaw(req.Object.Raw, after)
 	})
-	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-		Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{"apps", "batch"}, APIVersions: []string{"v1"},
-			Resources: []string{"deployments", "statefulsets", "jobs"},
-		},
-	}}
-	stop, err := shared.MutatingWebhook(t.Context(), "rewrite", rules, handler)
+	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
+		return admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources},
+		}
+	}
+	stop, err := shared.MutatingWebhook(t.Context(), "rewrite", []admissionregistrationv1.RuleWithOperations{
+		rule("", "pods", "podtemplates", "replicationcontrollers"),
+		rule("apps", "deployments", "statefulsets", "daemonsets", "replicasets"),
+		rule("batch", "jobs", "cronjobs"),
+	}, handler)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stop()) })
 }
 
-// labelled is s with the label that has its workload rewritten.
-func labelled(s subject) subject {
+// rewritten is s with the label that has its pods rewritten.
+func rewritten(s subject, manner string) subject {
 	desired := s.desired
 	s.desired = func() client.Object {
 		obj := desired()
-		obj.SetLabels(with(obj.GetLabels(), rewritten, "yes"))
+		obj.SetLabels(with(obj.GetLabels(), rewriting, manner))
 		return obj
 	}
 	return s
@@ -121,27 +158,120 @@ func labelled(s subject) subject {
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	serveRewrites(t)
-	for _, s := range []subject{deployment(), statefulSet(), job()} {
-		t.Run(s.name, func(t *testing.T) {
-			b := newBench(t, cached(t, readingItsWrites()), labelled(s))
-			b.createIsOneRequest()
-			template := podTemplateOf(b.live())
-			require.Equal(t, mirror+"example.com/app:1", template.Spec.Containers[0].Image)
-			require.Len(t, template.Spec.Containers, 3)
-
-			b.restart()
-			res, requests := b.pass()
-			b.requireOperation(res, ensure.Unchanged, "")
-			b.requireAtMostOne(requests)
-			b.requireFiveFreePasses("after a restart")
-
-			before := b.live()
-			b.edit(commonEdits[0])
-			res, requests = b.pass()
-			b.requireOperation(res, ensure.Updated, ensure.Drifted)
-			b.requireWrites(requests, 1)
-			b.requireSame(before, b.live())
-			b.requireFiveFreePasses("after an edit")
+	for _, tc := range []struct {
+		manner string
+		kinds  []subject
+		check  func(*bench)
+	}{
+		{polite, append(templated(), job(), pod()), (*bench).livesWithWebhook},
+		{rude, append(templated(), job(), pod()), (*bench).livesWithRudeWebhook},
+		{late, templated(), (*bench).livesWithLateWebhook}, // a job or a pod could not be updated any more, by nobody
+	} {
+		t.Run(tc.manner, func(t *testing.T) {
+			inEveryMode(t, tc.kinds, func(b *bench) {
+				b.subject = rewritten(b.subject, tc.manner)
+				tc.check(b)
+			})
 		})
 	}
+}
+
+func (b *bench) livesWithWebhook() {
+	b.t.Helper()
+	b.isMadeRewritten()
+	before := b.live()
+	b.restartWritesNothing()
+	b.requireSame(before, b.live(), "after a restart")
+	b.isPutBack(commonEdits[0], "")
+	if _, fixed := b.desired().(*batchv1.Job); !fixed {
+		b.isPutBack(edit{"the image", func(obj client.Object) { podSpecOf(obj).Containers[0].Image = "example.com/other:2" }}, "")
+		b.takesImage("example.com/app:2")
+	}
+	b.requireFiveFreePasses("after edits")
+	b.droppedIsGone()
+	b.shows(livesWithWebhook)
+}
+
+// isMadeRewritten by one request, and the next pass writes nothing.
+func (b *bench) isMadeRewritten() {
+	b.t.Helper()
+	res, requests := b.pass()
+	b.requireOperation(res, ensure.Created, ensure.Missing)
+	b.requireWrites(requests, 1)
+	b.requireRewritten()
+	res, requests = b.pass()
+	b.requireOperation(res, ensure.Unchanged, "", "right after create")
+	b.requireAtMostOne(requests, "right after create")
+	b.requireFiveFreePasses("after create")
+	b.requireRewritten()
+}
+
+func (b *bench) requireRewritten() {
+	b.t.Helper()
+	spec := podSpecOf(b.live())
+	require.True(b.t, strings.HasPrefix(spec.Containers[0].Image, mirror), spec.Containers[0].Image)
+	require.Len(b.t, spec.Containers, 3)
+	require.True(b.t, hasToleration(spec, "spot"))
+}
+
+// takesImage: a change of desired goes through, and the webhook has its way with it.
+func (b *bench) takesImage(image string) {
+	b.t.Helper()
+	desired := b.desired
+	b.desired = func() client.Object {
+		obj := desired()
+		podSpecOf(obj).Containers[0].Image = image
+		return obj
+	}
+	res, requests := b.pass()
+	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged)
+	b.requireWrites(requests, 1)
+	require.Equal(b.t, mirror+image, podSpecOf(b.live()).Containers[0].Image)
+	b.requireFiveFreePasses("after a change of the image")
+}
+
+// livesWithRudeWebhook: what the webhook takes away is not fought for. Without the
+// digest every restart costs a request, and nothing is written.
+func (b *bench) livesWithRudeWebhook() {
+	b.t.Helper()
+	b.isMadeRewritten()
+	live := b.live()
+	require.NotContains(b.t, live.GetLabels(), ours)
+	require.Equal(b.t, "rewritten", live.GetAnnotations()[ours])
+	require.NotContains(b.t, live.GetAnnotations(), digestAnnotation)
+	for range 2 {
+		b.restartWritesNothing()
+		b.requireSame(live, b.live(), "after a restart")
+	}
+	b.isPutBack(edit{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }}, "")
+	b.isPutBack(edit{"a label of ours that it leaves alone", func(obj client.Object) {
+		obj.SetLabels(with(obj.GetLabels(), "app", "edited"))
+	}}, "")
+	if _, fixed := b.desired().(*batchv1.Job); !fixed {
+		b.takesImage("example.com/app:2")
+	}
+	b.requireFiveFreePasses("after edits")
+	b.shows(livesWithRude)
+}
+
+// livesWithLateWebhook: the first update, anybody's, has the object rewritten.
+func (b *bench) livesWithLateWebhook() {
+	b.t.Helper()
+	b.createIsOneRequest()
+	require.Equal(b.t, "example.com/app:1", podSpecOf(b.live()).Containers[0].Image)
+	b.edit(b.drift())
+	b.requireRewritten()
+	res, requests := b.pass()
+	b.requireOperation(res, ensure.Updated, ensure.Drifted)
+	b.requireWrites(requests, 1)
+	b.requireRewritten()
+	require.Equal(b.t, b.desired().GetLabels()[ours], b.live().GetLabels()[ours])
+	b.requireFiveFreePasses("after the first update")
+
+	before := b.live()
+	b.restartWritesNothing()
+	b.requireSame(before, b.live(), "after a restart")
+	b.isPutBack(b.drift(), " again")
+	b.takesImage("example.com/app:2")
+	b.shows(livesWithLate)
 }

@@ -1,6 +1,8 @@
 package conformance_test
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -136,7 +138,8 @@ func daemonSet() subject {
 			d.Spec.Template.Spec.Volumes = d.Spec.Template.Spec.Volumes[:1]
 		}),
 		gone: is(func(d *appsv1.DaemonSet) bool {
-			return d.Spec.Template.Spec.Tolerations == nil && len(d.Spec.Template.Spec.Volumes) == 1
+			return !slices.ContainsFunc(d.Spec.Template.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "" }) &&
+				len(d.Spec.Template.Spec.Volumes) == 1
 		}),
 	}
 }

@@ -1,0 +1,299 @@
+package conformance_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+const refusesImmutable = "immutable fields are told and left alone"
+
+// An immutable is a field that no update can change.
+type immutable struct {
+	field string
+	subject
+	change func(client.Object)
+	paths  []string
+}
+
+// immutableRequests are at most an apply, a dry run, and the one in which a repair is
+// refused.
+const immutableRequests = 3
+
+// TestImmutable: what no update can change is an error that tells where, leaves the
+// object as it was, and does not stand in the way of a change that can be made.
+func TestImmutable(t *testing.T) {
+	t.Parallel()
+	haveFleets(t)
+	for turn, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			a := m.open(t)
+			for i, tc := range immutables() {
+				if i%len(modes) != turn {
+					continue
+				}
+				t.Run(tc.subject.name+" "+tc.field, func(t *testing.T) {
+					if tc.rename == nil { // the dry runs of others could not be told from our own
+						t.Parallel()
+					}
+					newBench(t, a, tc.subject).refuses(tc)
+				})
+			}
+		})
+	}
+}
+
+func (b *bench) refuses(tc immutable) {
+	b.t.Helper()
+	b.createIsOneRequest()
+	before := b.live()
+	possible := b.desired
+	b.desired = func() client.Object {
+		obj := possible()
+		tc.change(obj)
+		return obj
+	}
+	for range 2 {
+		mark := shared.Mark()
+		_, err := b.ensure()
+		require.ErrorIs(b.t, err, ensure.ErrImmutable)
+		var e *ensure.Error
+		require.ErrorAs(b.t, err, &e)
+		require.Subset(b.t, e.Paths, tc.paths)
+		requests := b.requests(mark)
+		require.LessOrEqual(b.t, writes(requests), immutableRequests, "the server saw %v", requests)
+		require.Equal(b.t, before.GetResourceVersion(), b.live().GetResourceVersion(), "something was written")
+		b.restart()
+	}
+	b.desired = possible
+	b.restartWritesNothing()
+	b.desired = func() client.Object {
+		obj := possible()
+		obj.SetLabels(with(obj.GetLabels(), ours, "changed"))
+		return obj
+	}
+	res, requests := b.pass()
+	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "a change that can be made")
+	b.requireWrites(requests, 1)
+	b.requireFiveFreePasses("after a change that can be made")
+	b.shows(refusesImmutable)
+}
+
+func immutables() []immutable {
+	all := append(immutableWorkloads(), immutableConfiguration()...)
+	return append(all, immutableStorage()...)
+}
+
+func immutableWorkloads() []immutable {
+	selected := []string{"spec.selector.matchLabels[tier]", "spec.template.metadata.labels[tier]"}
+	tier := func(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) {
+		selector.MatchLabels["tier"], template.Labels["tier"] = "web", "web"
+	}
+	image := []string{"spec.template.spec.containers[name=main].image"}
+	return []immutable{
+		{"selector", idle(deployment()), then(func(d *appsv1.Deployment) { tier(d.Spec.Selector, &d.Spec.Template) }), selected},
+		{"selector", idle(daemonSet()), then(func(d *appsv1.DaemonSet) { tier(d.Spec.Selector, &d.Spec.Template) }), selected},
+		{"selector", idle(statefulSet()), then(func(s *appsv1.StatefulSet) { tier(s.Spec.Selector, &s.Spec.Template) }), selected},
+		{"selector", idle(replicaSet()), then(func(r *appsv1.ReplicaSet) {
+			r.Spec.Selector.MatchExpressions[0].Values = []string{"replicas", "other"}
+		}), []string{"spec.selector.matchExpressions[0].values[1]"}},
+		{"serviceName", idle(statefulSet()), then(func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" }), []string{"spec.serviceName"}},
+		{"podManagementPolicy", idle(statefulSet()), then(func(s *appsv1.StatefulSet) {
+			s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+		}), []string{"spec.podManagementPolicy"}},
+		{"volumeClaimTemplates", idle(statefulSet()), then(func(s *appsv1.StatefulSet) {
+			s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
+		}), []string{"spec.volumeClaimTemplates[0].spec.resources.requests[storage]"}},
+		{"template", job(), then(func(j *batchv1.Job) { mainOf(&j.Spec.Template).Image = "other" }), image},
+		{"completionMode", job(), then(func(j *batchv1.Job) {
+			j.Spec.CompletionMode, j.Spec.Completions = new(batchv1.IndexedCompletion), new(int32(2))
+		}), []string{"spec.completionMode", "spec.completions"}},
+		{"completions", job(), then(func(j *batchv1.Job) { j.Spec.Completions = new(int32(5)) }), []string{"spec.completions"}},
+		{
+			"environment", pod(), then(func(p *corev1.Pod) { p.Spec.Containers[0].Env[1].Value = "other" }),
+			[]string{"spec.containers[name=main].env[name=GREETING].value"},
+		},
+		{"a container more", pod(), then(func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "more", Image: "example.com/more:1"})
+		}), []string{"spec.containers[name=more]"}},
+		{"class", fleet(), then(func(u *unstructured.Unstructured) { set(u, "big", "spec", "class") }), []string{"spec.class"}},
+	}
+}
+
+func immutableConfiguration() []immutable {
+	frozen := func(s subject) subject {
+		desired := s.desired
+		s.desired = func() client.Object {
+			obj := desired()
+			switch o := obj.(type) {
+			case *corev1.ConfigMap:
+				o.Immutable = new(true)
+			case *corev1.Secret:
+				o.Immutable = new(true)
+			}
+			return obj
+		}
+		return s
+	}
+	scoped := resourceQuota()
+	scoped.desired = func() client.Object {
+		obj := resourceQuota().desired().(*corev1.ResourceQuota)
+		obj.Spec = corev1.ResourceQuotaSpec{
+			Hard:   corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")},
+			Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating},
+		}
+		return obj
+	}
+	return []immutable{
+		{"data", frozen(configMap()), then(func(c *corev1.ConfigMap) { c.Data["crlf"] = "other" }), []string{"data[crlf]"}},
+		{"a key more", frozen(configMap()), then(func(c *corev1.ConfigMap) { c.Data["more"] = "" }), []string{"data[more]"}},
+		{"immutable", frozen(configMap()), then(func(c *corev1.ConfigMap) { c.Immutable = new(false) }), []string{"immutable"}},
+		{"data", frozen(secret()), then(func(s *corev1.Secret) { s.Data["password"] = []byte("other") }), []string{"data[password]"}},
+		{"type", secret(), then(func(s *corev1.Secret) { s.Type = "example.com/other" }), []string{"type"}},
+		{"scopes", scoped, then(func(r *corev1.ResourceQuota) {
+			r.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotTerminating}
+		}), []string{"spec.scopes[0]"}},
+		{"clusterIP", clusterIPService(), then(func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone }), []string{"spec.clusterIP"}},
+		{"addressType", endpointSlice(), then(func(e *discoveryv1.EndpointSlice) {
+			e.AddressType = discoveryv1.AddressTypeIPv6
+			e.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"2001:db8::1"}}}
+		}), []string{"addressType"}},
+		{"roleRef", roleBinding(), then(func(r *rbacv1.RoleBinding) { r.RoleRef.Name = "edit" }), []string{"roleRef.name"}},
+		{"roleRef", clusterRoleBinding(), then(func(r *rbacv1.ClusterRoleBinding) { r.RoleRef.Name = "other" }), []string{"roleRef.name"}},
+		{
+			"controller", ingressClass(), then(func(i *networkingv1.IngressClass) { i.Spec.Controller = "example.com/other" }),
+			[]string{"spec.controller"},
+		},
+		{"value", priorityClass(), then(func(p *schedulingv1.PriorityClass) { p.Value = 7 }), []string{"value"}},
+		{"preemptionPolicy", priorityClass(), then(func(p *schedulingv1.PriorityClass) {
+			p.PreemptionPolicy = new(corev1.PreemptNever)
+		}), []string{"preemptionPolicy"}},
+		{"handler", runtimeClass(), then(func(r *nodev1.RuntimeClass) { r.Handler = "other" }), []string{"handler"}},
+		{"scope", customResourceDefinition(), then(func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Spec.Scope = apiextensionsv1.ClusterScoped
+		}), []string{"spec.scope"}},
+	}
+}
+
+func immutableStorage() []immutable {
+	ofClass := func(s subject) subject {
+		desired := s.desired
+		s.desired = func() client.Object {
+			obj := desired().(*corev1.PersistentVolumeClaim)
+			obj.Spec.StorageClassName = new("by-hand")
+			return obj
+		}
+		return s
+	}
+	return []immutable{
+		{"class", ofClass(claim()), then(func(p *corev1.PersistentVolumeClaim) { p.Spec.StorageClassName = new("other") }), []string{"spec.storageClassName"}},
+		{"a smaller size", claim(), then(func(p *corev1.PersistentVolumeClaim) {
+			p.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1Gi")
+		}), []string{"spec.resources.requests[storage]"}},
+		{"access modes", claim(), then(func(p *corev1.PersistentVolumeClaim) {
+			p.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		}), []string{"spec.accessModes[0]"}},
+		{"source", volume(), then(func(v *corev1.PersistentVolume) { v.Spec.NFS.Path = "/other" }), []string{"spec.nfs.path"}},
+		{"another kind of source", volume(), then(func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/export"}}
+		}), []string{"spec.hostPath"}},
+		{
+			"mode", volume(), then(func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }),
+			[]string{"spec.volumeMode"},
+		},
+		{"provisioner", storageClass(), then(func(s *storagev1.StorageClass) { s.Provisioner = "other.example.com" }), []string{"provisioner"}},
+		{"parameters", storageClass(), then(func(s *storagev1.StorageClass) { s.Parameters["iops"] = "1" }), []string{"parameters[iops]"}},
+		{"reclaimPolicy", storageClass(), then(func(s *storagev1.StorageClass) {
+			s.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain)
+		}), []string{"reclaimPolicy"}},
+		{"attachRequired", csiDriver(), then(func(d *storagev1.CSIDriver) { d.Spec.AttachRequired = new(true) }), []string{"spec.attachRequired"}},
+		{"lifecycle modes", csiDriver(), then(func(d *storagev1.CSIDriver) {
+			d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}
+		}), []string{"spec.volumeLifecycleModes[0]"}},
+		{
+			"driver", attributesClass(), then(func(v *storagev1.VolumeAttributesClass) { v.DriverName = "other.example.com" }),
+			[]string{"driverName"},
+		},
+		{"data", controllerRevision(), then(func(c *appsv1.ControllerRevision) { c.Data.Raw = []byte(`{"kind":"other"}`) }), []string{"data.kind"}},
+	}
+}
+
+// attributesClass and controllerRevision are immutable as a whole.
+func attributesClass() subject {
+	return subject{
+		name:   "VolumeAttributesClass",
+		rename: bySuffix,
+		desired: func() client.Object {
+			return &storagev1.VolumeAttributesClass{
+				ObjectMeta: named("gold"), DriverName: "csi.example.com", Parameters: map[string]string{"iops": "100"},
+			}
+		},
+	}
+}
+
+func controllerRevision() subject {
+	return subject{
+		name: "ControllerRevision",
+		desired: func() client.Object {
+			return &appsv1.ControllerRevision{
+				ObjectMeta: named("revision"), Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"kind":"state","size":1}`)},
+			}
+		},
+	}
+}
+
+// TestInvalidUpdate: what the server would not create either is invalid, not immutable.
+func TestInvalidUpdate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		field string
+		subject
+		change func(client.Object)
+		path   string
+	}{
+		{"replicas", idle(deployment()), then(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(-1)) }), "spec.replicas"},
+		{"schedule", cronJob(), then(func(c *batchv1.CronJob) { c.Spec.Schedule = "never" }), "spec.schedule"},
+		{"clusterIP", externalName(), then(func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone }), "spec.clusterIP"},
+		{"group", customResourceDefinition(), then(func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Spec.Group = "other.example.com"
+		}), "spec.group"},
+		{"neither", fleet(), then(func(u *unstructured.Unstructured) {
+			set(u, map[string]any{}, "spec", "home")
+		}), "spec.home"},
+	} {
+		t.Run(tc.subject.name+" "+tc.field, func(t *testing.T) {
+			t.Parallel()
+			haveFleets(t)
+			b := newBench(t, plain(t), tc.subject)
+			b.createIsOneRequest()
+			before := b.live()
+			desired := b.desired()
+			tc.change(desired)
+			_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
+			require.ErrorIs(t, err, ensure.ErrInvalid)
+			var e *ensure.Error
+			require.ErrorAs(t, err, &e)
+			require.True(t, strings.HasPrefix(strings.Join(e.Paths, " "), tc.path), e.Paths)
+			b.requireSame(before, b.live())
+		})
+	}
+}
