@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/canon"
@@ -95,8 +93,8 @@ func (c *child) candidate() (client.Object, error) {
 	return candidate, nil
 }
 
-// replace sets the named parts of live to desired's and takes over what that leaves
-// in the managed fields: a co-owner would keep what desired drops later.
+// replace sets the named parts of live to desired's and gives up what that leaves in the
+// managed fields: a co-owner would keep what desired drops later.
 //
 // It tests what it builds on, and not the resourceVersion, which moves all the time
 // while a rollout reports its progress.
@@ -107,25 +105,32 @@ func (c *child) replace(ctx context.Context, live client.Object, replacements []
 	}
 	patched, err := c.patchJSON(ctx, operations)
 	if err != nil || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
-		// Somebody writes under our name by other means than ensure. What they own is not
-		// ours to take: the next apply would remove it.
+		// Somebody writes under our field owner by other means than ensure. What they own is
+		// not ours to give up.
 		return err
 	}
-	return c.fold(ctx, patched)
+	return c.disown(ctx, patched)
 }
 
-// foldAttempts bounds the tries beside others who write at the same time.
-const foldAttempts = 5
+// disownAttempts bounds the tries beside others who write at the same time.
+const disownAttempts = 5
 
-// fold makes the Update entry that a replacement left under our name part of our
-// Apply entry.
-func (c *child) fold(ctx context.Context, live client.Object) error {
-	for range foldAttempts {
-		operations, err := c.foldOperations(live)
-		if err != nil || len(operations) == 0 {
-			return err
+// disown removes the Update entry that a replacement left under our name. The apply that
+// follows makes ours what desired specifies; the rest, such as a node port that was kept,
+// was nobody's before.
+func (c *child) disown(ctx context.Context, live client.Object) error {
+	for range disownAttempts {
+		update := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate)
+		if update < 0 {
+			return nil
 		}
-		if _, err = c.patchJSON(ctx, operations); !hasMoved(err) {
+		at := "/metadata/managedFields/" + strconv.Itoa(update)
+		_, err := c.patchJSON(ctx, []canon.PatchOperation{
+			{Op: "test", Path: at + "/manager", Value: c.fieldOwner},
+			{Op: "test", Path: at + "/fieldsV1", Value: live.GetManagedFields()[update].FieldsV1},
+			{Op: "remove", Path: at},
+		})
+		if !hasMoved(err) {
 			return err
 		}
 		if live, err = c.readServer(ctx); err != nil || live == nil {
@@ -133,35 +138,6 @@ func (c *child) fold(ctx context.Context, live client.Object) error {
 		}
 	}
 	return nil // the fields stay owned twice, which does no harm until desired drops one
-}
-
-func (c *child) foldOperations(live client.Object) ([]canon.PatchOperation, error) {
-	apply := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
-	update := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate)
-	if apply < 0 || update < 0 {
-		return nil, nil
-	}
-	folded, ok := live.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil, nil
-	}
-	if err := csaupgrade.UpgradeManagedFields(folded, sets.New(c.fieldOwner), c.fieldOwner); err != nil {
-		return nil, c.unfit(err)
-	}
-	union := applied(folded, c.fieldOwner)
-	if union == nil {
-		return nil, nil
-	}
-	entries := live.GetManagedFields()
-	at := func(i int, member string) string { return "/metadata/managedFields/" + strconv.Itoa(i) + "/" + member }
-	return []canon.PatchOperation{
-		{Op: "test", Path: at(apply, "manager"), Value: c.fieldOwner},
-		{Op: "test", Path: at(apply, "fieldsV1"), Value: entries[apply].FieldsV1},
-		{Op: "test", Path: at(update, "manager"), Value: c.fieldOwner},
-		{Op: "test", Path: at(update, "fieldsV1"), Value: entries[update].FieldsV1},
-		{Op: "replace", Path: at(apply, "fieldsV1"), Value: union.FieldsV1},
-		{Op: "remove", Path: "/metadata/managedFields/" + strconv.Itoa(update)},
-	}, nil
 }
 
 func (c *child) patchJSON(ctx context.Context, operations []canon.PatchOperation) (client.Object, error) {
@@ -177,6 +153,10 @@ func (c *child) immutable(live client.Object, refusal error) *Error {
 	var paths []string
 	for _, change := range canon.Unsatisfied(live, c.desired) {
 		paths = appendNew(paths, change.Path)
+	}
+	if len(paths) == 0 {
+		// live is as desired: what a webhook makes of each update cannot be done.
+		paths = pathsOf(refusal)
 	}
 	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
 		strings.Join(paths, ", ")+"; delete it to have it made anew", paths...)

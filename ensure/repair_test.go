@@ -67,6 +67,10 @@ func TestARefusedUpdateIsJudged(t *testing.T) {
 		"the apply after it is refused": {
 			"likewise", invalid("spec.ports"), nil, []error{nil, nil, invalid("spec.ports")}, ensure.ErrImmutable, repaired,
 		},
+		"a webhook refuses the repair": {
+			"it names no cause, as a failed test does not", invalid("spec.ports"), nil,
+			[]error{quoting("admission webhook \"w\" denied the request", 422, metav1.StatusReasonInvalid)}, ensure.ErrInvalid, repaired[:4],
+		},
 		"the repair is not allowed": {
 			"another failure", invalid("spec.ports"), nil, []error{status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:4],
 		},

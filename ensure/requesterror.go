@@ -68,7 +68,7 @@ func (c *child) whatMoved(operation string, err error) string {
 		return "its deletion began meanwhile"
 	case operation == "apply" && c.controlled && slices.Contains(paths, "metadata.ownerReferences"):
 		return "it got another controller meanwhile"
-	case operation == "repair" && len(causes) == 0: // a failed test of the JSON patch
+	case operation == "repair" && len(causes) == 0 && !isWebhooks(err): // a failed test of the JSON patch
 		return "it was changed meanwhile"
 	}
 	return ""

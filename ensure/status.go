@@ -26,6 +26,12 @@ func isInvalid(err error) bool {
 		strings.HasPrefix(status.Message, "failed to create typed patch object")
 }
 
+// isWebhooks reports whether an admission webhook refused, which may do so without a cause.
+func isWebhooks(err error) bool {
+	status, ok := statusOf(err)
+	return ok && strings.HasPrefix(status.Message, "admission webhook ")
+}
+
 func isNamespaceTerminating(cause metav1.StatusCause) bool {
 	return cause.Type == "NamespaceTerminating"
 }

@@ -17,13 +17,14 @@ type PatchOperation struct {
 // Replacements finds, for each of the fields that an API server named when it
 // refused to merge desired into live, the innermost list or struct that desired
 // specifies and that holds the field. Replacing that rids live of what the merge
-// trips over and of nothing else. The operations before each test that the items on
-// the way are still where they were. Nil if a field is held by nothing smaller than
-// the object or its spec.
+// trips over and of as little else as can be. The operations before each test that the
+// items on the way are still where they were. Nil if a field is held by nothing smaller
+// than the object or its spec.
 //
-// The fields' indexes are those of the merged object. Items are found by their
-// merge keys; a list without is replaced whole. A map whose keys are anybody's is
-// never replaced: that would take other people's along.
+// The fields' indexes are those of the merged object. Items are found by their merge
+// keys: a list that has them loses those that are at fault and keeps the others; one
+// without is replaced whole, as is one of which no item can be told to be at fault. A
+// map whose keys are anybody's is never replaced: that would take other people's along.
 func Replacements(live, desired Object, fields []string) []PatchOperation {
 	x, y, ok := readBoth(live, desired)
 	if !ok {
@@ -41,6 +42,7 @@ func Replacements(live, desired Object, fields []string) []PatchOperation {
 		if h.pointer == "" {
 			return nil
 		}
+		h.leftovers.add(held[h.pointer].leftovers)
 		held[h.pointer] = h
 	}
 	return replacements(held)
@@ -56,7 +58,7 @@ func replacements(held map[string]holder) []PatchOperation {
 		}
 		if !inside {
 			out = append(out, held[pointer].tests...)
-			out = append(out, PatchOperation{Op: "replace", Path: pointer, Value: held[pointer].value})
+			out = append(out, PatchOperation{Op: "replace", Path: pointer, Value: held[pointer].value()})
 		}
 	}
 	return out
@@ -73,15 +75,14 @@ type node struct {
 
 // holder is the innermost place so far that may be replaced.
 type holder struct {
-	pointer string
-	value   any
-	tests   []PatchOperation
+	node
+	leftovers leftovers
 }
 
 func (h *holder) walk(n node, path []string) {
 	// Above depth 2 are the object and its spec.
 	if n.depth > 1 && n.isHolder() {
-		h.pointer, h.value, h.tests = n.pointer, n.desired, n.tests
+		h.node, h.leftovers = n, n.leftovers(path)
 	}
 	if len(path) == 0 {
 		return
@@ -148,16 +149,25 @@ func sameContainer(a, b any) bool {
 
 // mergedItem returns where the item at index of the merged list is in both lists.
 func (r *mergeRule) mergedItem(live, desired []any, index string) (i, j int, ok bool) {
+	label, ok := r.mergedLabel(live, desired, index)
+	if !ok {
+		return 0, 0, false
+	}
+	i, j = slices.Index(r.labels(live), label), slices.Index(r.labels(desired), label)
+	return i, j, i >= 0 && j >= 0
+}
+
+// mergedLabel is the label of the item at index of the merged list.
+func (r *mergeRule) mergedLabel(live, desired []any, index string) (string, bool) {
 	at, err := strconv.Atoi(index)
 	if err != nil || r.kind != keyed {
-		return 0, 0, false
+		return "", false
 	}
 	order := mergedOrder(r.labels(live), r.labels(desired))
 	if at < 0 || at >= len(order) {
-		return 0, 0, false
+		return "", false
 	}
-	i, j = slices.Index(r.labels(live), order[at]), slices.Index(r.labels(desired), order[at])
-	return i, j, i >= 0 && j >= 0
+	return order[at], true
 }
 
 // tests are operations that fail if another item is at pointer.

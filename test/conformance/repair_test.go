@@ -30,6 +30,12 @@ var foreignPorts = edit{"a sidecar with ports", func(obj client.Object) {
 	template.Spec.Containers = append([]corev1.Container{sidecar}, template.Spec.Containers...)
 }}
 
+// foreignPort is in our own container.
+var foreignPort = edit{"a container port", func(obj client.Object) {
+	main := mainOf(podTemplateOf(obj))
+	main.Ports = append(main.Ports, corev1.ContainerPort{Name: "debug", ContainerPort: 97})
+}}
+
 // blockingEdits are what a person may do to a pod template whose leftovers do not go
 // with ours.
 var blockingEdits = []edit{
@@ -49,11 +55,14 @@ type defacement struct {
 
 func defacements() []defacement {
 	port := on("a port", func(s *corev1.Service) { s.Spec.Ports[0].Port = 54 })
+	more := on("a port more", func(s *corev1.Service) {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "theirs", Port: 99})
+	})
 	protocol := on("a protocol", func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP })
 	return []defacement{
-		{subject: service(), edits: []edit{port, protocol}},
+		{subject: service(), additions: []edit{more}, edits: []edit{port, protocol}},
 		{subject: loadBalancer(), edits: []edit{port, protocol}},
-		{subject: deployment(), additions: []edit{foreignPorts}, edits: blockingEdits},
+		{subject: deployment(), additions: []edit{foreignPorts, foreignPort}, edits: blockingEdits},
 		{subject: admissionPolicyBinding(), edits: []edit{
 			on("an action that does not go with ours", func(p *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 				p.Spec.ValidationActions[0] = admissionregistrationv1.Warn
@@ -83,7 +92,7 @@ func TestRepair(t *testing.T) {
 // TestRepairOfPods is TestRepair for what has a pod template.
 func TestRepairOfPods(t *testing.T) {
 	t.Parallel()
-	inTurn(t, templated(), func(b *bench) { b.isRepaired([]edit{foreignPorts}, blockingEdits) })
+	inTurn(t, templated(), func(b *bench) { b.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
 }
 
 func (b *bench) isRepaired(additions, edits []edit) {
