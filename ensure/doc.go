@@ -36,9 +36,10 @@
 // though desired is fine: whoever edits a Service's port leaves a second port of the
 // same name behind, and a defaulted rollingUpdate does not go with strategy Recreate.
 // A dry-run create tells whose fault it is. If it is live's, the innermost list or
-// struct around the named fields is set to desired's, less nothing but the items that are
-// at fault where the list has keys, and the apply goes through: four requests more. If it is desired's, that is ErrInvalid; if the server takes such an
-// object but not such a change, ErrImmutable names the paths.
+// struct around the named fields is set to desired's, of a list with keys only the items
+// at fault, and the apply goes through: four requests more. If it is desired's, that is
+// ErrInvalid; if the server takes such an object but not such a change, ErrImmutable names
+// the paths.
 //
 // # What is no longer wanted
 //

@@ -69,7 +69,8 @@ func TestARefusedUpdateIsJudged(t *testing.T) {
 		},
 		"a webhook refuses the repair": {
 			"it names no cause, as a failed test does not", invalid("spec.ports"), nil,
-			[]error{quoting("admission webhook \"w\" denied the request", 422, metav1.StatusReasonInvalid)}, ensure.ErrInvalid, repaired[:4],
+			[]error{quoting("admission webhook \"w\" denied the request", 422, metav1.StatusReasonInvalid)},
+			ensure.ErrInvalid, repaired[:4],
 		},
 		"the repair is not allowed": {
 			"another failure", invalid("spec.ports"), nil, []error{status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:4],

@@ -57,7 +57,7 @@ func haveSame(member string, a, b any) bool {
 
 // value is what replaces the holder: desired's, and in a list the items of live that are
 // not at fault, as they are.
-func (h holder) value() any {
+func (h *holder) value() any {
 	live, isList := h.live.([]any)
 	if !isList || h.leftovers.all {
 		return h.desired

@@ -41,7 +41,8 @@ func TestReplacementsKeepWhatIsNotAtFault(t *testing.T) {
 			"they are one and the same", []string{"spec.ports[0].name", "spec.ports[1].name"}, "[" + restored + "," + udp + "," + theirs + "]",
 		},
 		"another's is named": {
-			"it has to go; nothing tells what became of ours", []string{"spec.ports[3].port"},
+			"it has to go; nothing tells what became of ours",
+			[]string{"spec.ports[3].port"},
 			`[{"name":"tcp","nodePort":30001,"port":54,"protocol":"TCP"},{"name":"tcp","port":53},` + udp + "]",
 		},
 		"no member is named": {

@@ -35,21 +35,23 @@ func Replacements(live, desired Object, fields []string) []PatchOperation {
 	if errLive != nil || errDesired != nil {
 		return nil
 	}
-	held := map[string]holder{}
+	held := map[string]*holder{}
 	for _, field := range fields {
-		h := holder{}
+		h := &holder{}
 		h.walk(node{shape: top, live: liveTree, desired: desiredTree}, steps(field))
 		if h.pointer == "" {
 			return nil
 		}
-		h.leftovers.add(held[h.pointer].leftovers)
+		if before, ok := held[h.pointer]; ok {
+			h.leftovers.add(before.leftovers)
+		}
 		held[h.pointer] = h
 	}
 	return replacements(held)
 }
 
 // replacements leaves out what lies inside something that is replaced anyway.
-func replacements(held map[string]holder) []PatchOperation {
+func replacements(held map[string]*holder) []PatchOperation {
 	var out []PatchOperation
 	for _, pointer := range slices.Sorted(maps.Keys(held)) {
 		inside := false
