@@ -6,7 +6,7 @@ import (
 )
 
 // targets are what a subject's figures may be at most: ratios of trueup's to the peer's,
-// and a number of allocations. 0 is none.
+// and a number of allocations. 0 is the usual target, less than 0 is none.
 type targets struct {
 	digest, digestAllocs   float64
 	nothing, nothingAllocs float64

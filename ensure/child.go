@@ -18,6 +18,7 @@ type child struct {
 	desired    client.Object          // a copy, stamped with namespace, owner and labels
 	controller *metav1.OwnerReference // that desired names, or nil
 	stamped    client.Object          // desired with its digest, once there is something to send
+	form       uint64                 // checksum of desired's canonical form
 	digest     string
 	last       record // what the server confirmed last, as known when live was read
 	unseen     bool   // the cache did not show it

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"hash/maphash"
 	"maps"
 	"reflect"
 	"strings"
@@ -33,6 +34,7 @@ type Ensurer struct {
 	clock    clock.PassiveClock
 	entries  int
 
+	seed     maphash.Seed
 	memory   *memory
 	kinds    sync.Map // reflect.Type or schema.GroupVersionKind to kind
 	readable sync.Map // the reflect.Types that isReadable has looked at and found good
@@ -60,6 +62,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		store:      hash.DefaultStore(fieldOwner),
 		clock:      clock.RealClock{},
 		entries:    defaultMemory,
+		seed:       maphash.MakeSeed(),
 	}
 	for _, set := range settings {
 		if set == nil {

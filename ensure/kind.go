@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,9 @@ type kind struct {
 	scope      scope
 	// goType is the struct behind the pointer, nil for unstructured content.
 	goType reflect.Type
-	status int  // index of the field that JSON calls status, or -1
-	plain  bool // embeds its ObjectMeta by value, so that a shallow copy is enough
+	status int        // index of the field that JSON calls status, or -1
+	plain  bool       // embeds its ObjectMeta by value, so that a shallow copy is enough
+	copies *sync.Pool // of plain types, used up and emptied
 }
 
 // A scope is where objects of a kind live. It is unknown as long as the RESTMapper
@@ -70,7 +72,7 @@ func (e *Ensurer) discover(obj client.Object) (kind, error) {
 	if _, ok := obj.(runtime.Unstructured); ok {
 		return k, nil
 	}
-	k.goType = reflect.TypeOf(obj).Elem()
+	k.goType, k.copies = reflect.TypeOf(obj).Elem(), &sync.Pool{}
 	if k.goType.Kind() != reflect.Struct {
 		return k, nil
 	}
@@ -159,9 +161,11 @@ func (k kind) copyForStamping(obj client.Object) client.Object {
 		deep, _ := obj.DeepCopyObject().(client.Object)
 		return deep
 	}
-	value := reflect.New(k.goType)
-	value.Elem().Set(reflect.ValueOf(obj).Elem())
-	shallow, _ := reflect.TypeAssert[client.Object](value)
+	shallow, ok := k.copies.Get().(client.Object)
+	if !ok {
+		shallow, _ = reflect.TypeAssert[client.Object](reflect.New(k.goType))
+	}
+	reflect.ValueOf(shallow).Elem().Set(reflect.ValueOf(obj).Elem())
 	return shallow
 }
 

@@ -28,6 +28,7 @@ type childKey struct {
 type record struct {
 	uid     types.UID
 	digest  string
+	form    uint64 // checksum of what the digest is of
 	version string // the newest resourceVersion known to hold this content
 	content string // fingerprint of everything but metadata and status
 	ours    string // fingerprint of what desired names in the metadata

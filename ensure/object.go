@@ -61,6 +61,7 @@ func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Opti
 	if err != nil {
 		return outcome{}, err
 	}
+	defer c.release()
 	live, err := c.read(ctx)
 	if err == nil && live == nil && c.isExpected() {
 		// The cache is a moment behind, or it was deleted already: a read tells.
@@ -87,7 +88,9 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if live == nil {
 		return c.create(ctx)
 	}
-	c.recall()
+	if live.GetResourceVersion() != c.last.version {
+		c.recall() // another reconcile may have learnt more while we read
+	}
 	c.noteShown(live)
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{}, c.fail(ErrTerminating, "ensure", "it is being deleted and will be made again once it is gone")

@@ -106,6 +106,7 @@ func (c *child) confirm(live client.Object) {
 	c.memory.confirm(c.id(), record{
 		uid:     live.GetUID(),
 		digest:  c.digest,
+		form:    c.form,
 		version: live.GetResourceVersion(),
 		content: content,
 		ours:    c.oursIn(live),

@@ -11,7 +11,7 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// Store is a place on an object where a digest is kept.
+// Store is a place on an object where a digest is kept. It does not hold on to objects.
 type Store interface {
 	// Get returns the digest that obj carries, or "".
 	Get(obj metav1.Object) string

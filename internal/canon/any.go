@@ -78,12 +78,12 @@ func (e *encoder) anyMap(m map[string]any) error {
 }
 
 func (e *encoder) anyMember(key string, v any) error {
-	start, from := e.beginMember(key)
+	begun, from := e.beginMember(key)
 	if err := e.any(v); err != nil {
 		return inKey(key, err)
 	}
-	if !e.truncateIf(start, from, "null") {
-		e.endMember(key, start)
+	if !e.truncateIf(begun.start, from, "null") {
+		e.endMember(begun)
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func isNull(v any) bool {
 	}
 	value := reflect.ValueOf(v)
 	p := planOf(value.Type(), false)
-	if value.Kind() == reflect.Pointer {
-		return p.null(value)
+	if pointer, ok := p.(*pointerPlan); ok {
+		return pointer.nullTarget(targetOf(value))
 	}
-	return p.null(addressable(value))
+	return p.null(targetOf(addressable(value).Addr()))
 }

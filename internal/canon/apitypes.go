@@ -31,52 +31,52 @@ func appendTime(dst []byte, t time.Time, layout string) []byte {
 	return append(dst, '"')
 }
 
-func (timePlan) append(e *encoder, v reflect.Value) error {
-	e.buf = appendTime(e.buf, v.Addr().Interface().(*metav1.Time).Time, time.RFC3339)
+func (timePlan) append(e *encoder, v place) error {
+	e.buf = appendTime(e.buf, as[metav1.Time](v).Time, time.RFC3339)
 	return nil
 }
 
-func (timePlan) null(v reflect.Value) bool { return v.Addr().Interface().(*metav1.Time).IsZero() }
+func (timePlan) null(v place) bool { return as[metav1.Time](v).IsZero() }
 
-func (timePlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	l, d := live.Addr().Interface().(*metav1.Time), desired.Addr().Interface().(*metav1.Time)
+func (timePlan) satisfies(_ *comparison, live, desired place) bool {
+	l, d := as[metav1.Time](live), as[metav1.Time](desired)
 	return !l.IsZero() && l.Unix() == d.Unix()
 }
 
-func (microTimePlan) append(e *encoder, v reflect.Value) error {
-	e.buf = appendTime(e.buf, v.Addr().Interface().(*metav1.MicroTime).Time, metav1.RFC3339Micro)
+func (microTimePlan) append(e *encoder, v place) error {
+	e.buf = appendTime(e.buf, as[metav1.MicroTime](v).Time, metav1.RFC3339Micro)
 	return nil
 }
 
-func (microTimePlan) null(v reflect.Value) bool {
-	return v.Addr().Interface().(*metav1.MicroTime).IsZero()
+func (microTimePlan) null(v place) bool {
+	return as[metav1.MicroTime](v).IsZero()
 }
 
-func (microTimePlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	l, d := live.Addr().Interface().(*metav1.MicroTime), desired.Addr().Interface().(*metav1.MicroTime)
+func (microTimePlan) satisfies(_ *comparison, live, desired place) bool {
+	l, d := as[metav1.MicroTime](live), as[metav1.MicroTime](desired)
 	return !l.IsZero() && l.UnixMicro() == d.UnixMicro()
 }
 
-func (durationPlan) append(e *encoder, v reflect.Value) error {
-	e.buf = appendString(e.buf, v.Addr().Interface().(*metav1.Duration).Duration.String())
+func (durationPlan) append(e *encoder, v place) error {
+	e.buf = appendString(e.buf, as[metav1.Duration](v).Duration.String())
 	return nil
 }
 
-func (durationPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	return *live.Addr().Interface().(*metav1.Duration) == *desired.Addr().Interface().(*metav1.Duration)
+func (durationPlan) satisfies(_ *comparison, live, desired place) bool {
+	return *as[metav1.Duration](live) == *as[metav1.Duration](desired)
 }
 
-func (quantityPlan) append(e *encoder, v reflect.Value) error {
-	e.buf = appendQuantity(e.buf, v.Addr().Interface().(*resource.Quantity))
+func (quantityPlan) append(e *encoder, v place) error {
+	e.buf = appendQuantity(e.buf, as[resource.Quantity](v))
 	return nil
 }
 
-func (quantityPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	return sameQuantity(live.Addr().Interface().(*resource.Quantity), desired.Addr().Interface().(*resource.Quantity))
+func (quantityPlan) satisfies(_ *comparison, live, desired place) bool {
+	return sameQuantity(as[resource.Quantity](live), as[resource.Quantity](desired))
 }
 
-func (intOrStringPlan) append(e *encoder, v reflect.Value) error {
-	switch value := v.Addr().Interface().(*intstr.IntOrString); value.Type {
+func (intOrStringPlan) append(e *encoder, v place) error {
+	switch value := as[intstr.IntOrString](v); value.Type {
 	case intstr.Int:
 		e.buf = strconv.AppendInt(e.buf, int64(value.IntVal), 10)
 	case intstr.String:
@@ -87,8 +87,8 @@ func (intOrStringPlan) append(e *encoder, v reflect.Value) error {
 	return nil
 }
 
-func (intOrStringPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	l, d := live.Addr().Interface().(*intstr.IntOrString), desired.Addr().Interface().(*intstr.IntOrString)
+func (intOrStringPlan) satisfies(_ *comparison, live, desired place) bool {
+	l, d := as[intstr.IntOrString](live), as[intstr.IntOrString](desired)
 	switch {
 	case l.Type != d.Type:
 		return false
@@ -101,21 +101,21 @@ func (intOrStringPlan) satisfies(_ *comparison, live, desired reflect.Value) boo
 
 // zeroTest returns how to tell that a field of type t in an API struct holds a
 // value that means nothing, or nil if it has no such value.
-func zeroTest(t reflect.Type, addressable bool) func(reflect.Value) bool {
+func zeroTest(t reflect.Type, addressable bool) func(place) bool {
 	switch t {
 	case timeType, microTimeType:
 		return nil // null
 	case quantityType:
-		return func(v reflect.Value) bool { return v.Addr().Interface().(*resource.Quantity).IsZero() }
+		return func(v place) bool { return as[resource.Quantity](v).IsZero() }
 	case intOrStringType:
-		return func(v reflect.Value) bool {
-			value := v.Addr().Interface().(*intstr.IntOrString)
+		return func(v place) bool {
+			value := as[intstr.IntOrString](v)
 			return value.Type == intstr.Int && value.IntVal == 0
 		}
 	}
 	isMarshaler := implements(t, jsonMarshalerType, addressable) || implements(t, textMarshalerType, addressable)
 	if isMarshaler && t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
-		return reflect.Value.IsZero
+		return isZeroValue(t)
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxDepth bounds how deeply values may nest, so that a cycle of pointers is an
@@ -46,12 +44,10 @@ var objectType = reflect.TypeFor[Object]()
 // encoder is the state of one walk: the bytes written so far and the scratch
 // space that maps need to bring their members in order.
 type encoder struct {
-	buf        []byte
-	depth      int
-	members    []member
-	scratch    []byte
-	owners     []metav1.OwnerReference
-	finalizers []string
+	buf     []byte
+	depth   int
+	members []member
+	scratch []byte
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -72,8 +68,8 @@ func encode(dst []byte, write func(*encoder) error) ([]byte, error) {
 // release returns e to the pool, holding on to nothing of the value it wrote
 // and to no space that only a rare giant needs.
 func (e *encoder) release() {
-	clear(e.members[:cap(e.members)])
-	kept := encoder{members: e.members[:0], scratch: e.scratch[:0]}
+	e.dropMembers(0)
+	kept := encoder{members: e.members, scratch: e.scratch[:0]}
 	if cap(kept.scratch) > maxKept {
 		kept.scratch = nil
 	}
@@ -97,13 +93,14 @@ func (e *encoder) leave() { e.depth-- }
 // reflected writes a value of any Go type by its plan.
 func (e *encoder) reflected(v any) error {
 	value := reflect.ValueOf(v)
-	if value.Kind() == reflect.Pointer {
-		return planOf(value.Type(), false).append(e, value)
+	p := planOf(value.Type(), false)
+	if pointer, ok := p.(*pointerPlan); ok {
+		return pointer.appendTarget(e, targetOf(value))
 	}
-	return planOf(value.Type(), false).append(e, addressable(value))
+	return p.append(e, targetOf(addressable(value).Addr()))
 }
 
-// addressable returns a copy of v that can be addressed, which plans rely on.
+// addressable returns a copy of v that has an address.
 func addressable(v reflect.Value) reflect.Value {
 	holder := reflect.New(v.Type()).Elem()
 	holder.Set(v)

@@ -13,7 +13,7 @@ import (
 // JSON object.
 type content struct {
 	object  Object
-	typed   reflect.Value
+	typed   place
 	plan    *structPlan
 	members map[string]any
 }
@@ -42,11 +42,10 @@ func read(obj Object) (content, error) {
 	if !ok {
 		return content{}, fmt.Errorf("cannot read an object of type %T: its JSON is no object", obj)
 	}
-	c := content{object: obj, typed: v.Elem(), plan: plan}
 	if plan.secret {
-		c.typed = withSecretData(c.typed)
+		v = withSecretData(v)
 	}
-	return c, nil
+	return content{object: obj, typed: targetOf(v), plan: plan}, nil
 }
 
 // readMarshaler reads an object that has a JSON form of its own.

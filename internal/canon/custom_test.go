@@ -198,24 +198,25 @@ func TestAppendErrors(t *testing.T) {
 		value any
 		want  string
 	}{
-		"a channel":                 {make(chan int), "chan int"},
-		"a function in a struct":    {struct{ F func() }{}, "F: cannot encode a value of type func()"},
-		"a channel deep down":       {map[string]any{"a": []any{1, make(chan bool)}}, "[a][1]: cannot encode a value of type chan bool"},
-		"a complex number":          {complex(1, 2), "complex128"},
-		"not a number":              {struct{ F float64 }{math.NaN()}, "F: cannot encode the number NaN"},
-		"infinity":                  {[]float32{float32(math.Inf(-1))}, "[0]: cannot encode the number -Inf"},
-		"keys that have no text":    {map[bool]int{true: 1}, "map[bool]int"},
-		"keys that are one in JSON": {map[string]int{"\xff": 1, "\xfe": 2}, "two keys are"},
-		"a cycle of pointers":       {cycle, "cycle"},
-		"a cycle of maps":           {ring, "cycle"},
-		"a marshaler that fails":    {struct{ V failing }{}, "cannot marshal canon_test.failing: no"},
-		"a marshaler that lies":     {struct{ V lying }{}, "cannot parse the JSON of canon_test.lying"},
-		"raw JSON that is none":     {runtime.RawExtension{Raw: []byte(`{"a":`)}, "RawExtension"},
-		"two JSON values":           {runtime.RawExtension{Raw: []byte(`{} {}`)}, "more than one value"},
-		"a number that is none":     {json.Number("twelve"), `cannot encode "twelve" as a number`},
-		"a number out of range":     {json.Number("1e999"), "out of range"},
-		"an IntOrString of no kind": {corev1.ServicePort{TargetPort: intOrStringOfType(7)}, "targetPort: cannot encode an IntOrString of type 7"},
-		"an object that is nil":     {(*corev1.Pod)(nil), "nil"},
+		"a channel":                  {make(chan int), "chan int"},
+		"a function in a struct":     {struct{ F func() }{}, "F: cannot encode a value of type func()"},
+		"a channel deep down":        {map[string]any{"a": []any{1, make(chan bool)}}, "[a][1]: cannot encode a value of type chan bool"},
+		"a complex number":           {complex(1, 2), "complex128"},
+		"not a number":               {struct{ F float64 }{math.NaN()}, "F: cannot encode the number NaN"},
+		"infinity":                   {[]float32{float32(math.Inf(-1))}, "[0]: cannot encode the number -Inf"},
+		"keys that have no text":     {map[bool]int{true: 1}, "map[bool]int"},
+		"keys that are one in JSON":  {map[string]int{"\xff": 1, "\xfe": 2}, "two keys are"},
+		"a cycle of pointers":        {cycle, "cycle"},
+		"a cycle of maps":            {ring, "cycle"},
+		"a marshaler that fails":     {struct{ V failing }{}, "cannot marshal canon_test.failing: no"},
+		"a marshaler that lies":      {struct{ V lying }{}, "cannot parse the JSON of canon_test.lying"},
+		"a marshaler that is hidden": {hiding{}, "failing: cannot encode a value of type canon_test.failing"},
+		"raw JSON that is none":      {runtime.RawExtension{Raw: []byte(`{"a":`)}, "RawExtension"},
+		"two JSON values":            {runtime.RawExtension{Raw: []byte(`{} {}`)}, "more than one value"},
+		"a number that is none":      {json.Number("twelve"), `cannot encode "twelve" as a number`},
+		"a number out of range":      {json.Number("1e999"), "out of range"},
+		"an IntOrString of no kind":  {corev1.ServicePort{TargetPort: intOrStringOfType(7)}, "targetPort: cannot encode an IntOrString of type 7"},
+		"an object that is nil":      {(*corev1.Pod)(nil), "nil"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,6 +233,12 @@ type failing struct{}
 var errNo = errors.New("no")
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errNo }
+
+// hiding embeds two marshalers, so that it has the method of neither.
+type hiding struct {
+	lying   `json:"lying"`   //nolint:unused // read by reflection
+	failing `json:"failing"` //nolint:unused // likewise
+}
 
 type lying struct{}
 

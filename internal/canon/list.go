@@ -3,90 +3,115 @@ package canon
 import (
 	"bytes"
 	"encoding/base64"
-	"reflect"
 )
 
 // pointerPlan reads what a pointer points to.
 type pointerPlan struct{ elem plan }
 
-func (p *pointerPlan) append(e *encoder, v reflect.Value) error {
-	if v.IsNil() {
+func (p *pointerPlan) append(e *encoder, v place) error { return p.appendTarget(e, v.target()) }
+
+// appendTarget writes what a pointer points to, or null if that is nothing.
+func (p *pointerPlan) appendTarget(e *encoder, target place) error {
+	if target.none() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
 	if err := e.enter(); err != nil {
 		return err
 	}
-	defer e.leave()
-	return p.elem.append(e, v.Elem())
+	err := p.elem.append(e, target)
+	e.leave()
+	return err
 }
 
-func (p *pointerPlan) null(v reflect.Value) bool { return v.IsNil() || p.elem.null(v.Elem()) }
+func (p *pointerPlan) null(v place) bool { return p.nullTarget(v.target()) }
 
-func (p *pointerPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p *pointerPlan) nullTarget(target place) bool { return target.none() || p.elem.null(target) }
+
+func (p *pointerPlan) satisfies(c *comparison, live, desired place) bool {
 	if !c.enter() {
 		return false
 	}
-	defer c.leave()
-	return !live.IsNil() && p.elem.satisfies(c, live.Elem(), desired.Elem())
+	satisfied := !live.isNil() && p.elem.satisfies(c, live.target(), desired.target())
+	c.leave()
+	return satisfied
 }
 
 // listPlan reads a slice or an array. What it means for two lists to agree
 // depends on the field that holds them: see merge.go.
 type listPlan struct {
-	elem  plan
-	slice bool
-	merge mergeRule
+	elem   plan
+	size   uintptr // of an item
+	length int     // of an array
+	slice  bool
+	merge  mergeRule
 }
 
-func (p *listPlan) append(e *encoder, v reflect.Value) error {
+// items finds the items of the list at v.
+func (p *listPlan) items(v place) items {
+	if p.slice {
+		return v.items(p.size)
+	}
+	return items{v, p.length, p.size}
+}
+
+func (p *listPlan) append(e *encoder, v place) error {
 	if p.null(v) {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
+	return p.appendItems(e, p.items(v))
+}
+
+func (p *listPlan) appendItems(e *encoder, list items) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
-	defer e.leave()
 	e.buf = append(e.buf, '[')
-	for i := range v.Len() {
+	for i := range list.length {
 		if i > 0 {
 			e.buf = append(e.buf, ',')
 		}
-		if err := p.elem.append(e, v.Index(i)); err != nil {
+		if err := p.elem.append(e, list.at(i)); err != nil {
 			return inItem(i, err)
 		}
 	}
 	e.buf = append(e.buf, ']')
+	e.leave()
 	return nil
 }
 
-func (p *listPlan) null(v reflect.Value) bool { return p.slice && v.IsNil() }
+func (p *listPlan) null(v place) bool { return p.slice && v.isNil() }
 
-func (p *listPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p *listPlan) satisfies(c *comparison, live, desired place) bool {
 	if !c.enter() {
 		return false
 	}
-	defer c.leave()
+	satisfied := p.itemsSatisfied(c, p.items(live), p.items(desired))
+	c.leave()
+	return satisfied
+}
+
+func (p *listPlan) itemsSatisfied(c *comparison, live, desired items) bool {
 	return p.merge.satisfied(c, p.elem, live, desired)
 }
 
 // bytesPlan reads a []byte, which is base64 in JSON.
 type bytesPlan struct{}
 
-func (bytesPlan) append(e *encoder, v reflect.Value) error {
-	if v.IsNil() {
+func (bytesPlan) append(e *encoder, v place) error {
+	if v.isNil() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
-	e.buf = appendBase64(e.buf, v.Bytes())
+	e.buf = appendBase64(e.buf, *as[[]byte](v))
 	return nil
 }
 
-func (bytesPlan) null(v reflect.Value) bool { return v.IsNil() }
+func (bytesPlan) null(v place) bool { return v.isNil() }
 
-func (bytesPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	return !live.IsNil() && bytes.Equal(live.Bytes(), desired.Bytes())
+func (bytesPlan) satisfies(_ *comparison, live, desired place) bool {
+	return !live.isNil() && bytes.Equal(*as[[]byte](live), *as[[]byte](desired))
 }
 
 func appendBase64(dst, value []byte) []byte {

@@ -3,6 +3,8 @@ package canon
 import (
 	"reflect"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 var stringMapType = reflect.TypeFor[map[string]string]()
@@ -20,6 +22,7 @@ func (c compiler) mapPlan(key planKey) plan {
 		return c[key]
 	}
 	p.elem = c.plan(t.Elem(), false)
+	p.quantities = t.Key().Kind() == reflect.String && t.Elem() == quantityType
 	p.empty = emptyForm(t.Elem(), p.elem)
 	p.scratch.New = func() any {
 		return &mapScratch{key: reflect.New(t.Key()).Elem(), elem: reflect.New(t.Elem()).Elem()}
@@ -35,28 +38,43 @@ type mapPlan struct {
 	elem    plan
 	empty   string // what a nil value is written as; "" if it is left out
 	scratch sync.Pool
+
+	// quantities are so many in a pod that the map is read as what it is but for
+	// the name of its keys' type: in memory, and in how keys are hashed and
+	// compared, a named string is a string.
+	quantities bool
 }
 
+// mapScratch is where an entry is copied to, for want of a place in the map.
 type mapScratch struct {
 	iterator  reflect.MapIter
 	key, elem reflect.Value
 }
 
-func (p *mapPlan) null(v reflect.Value) bool { return v.IsNil() }
+func (p *mapPlan) null(v place) bool { return v.isNil() }
 
-func (p *mapPlan) append(e *encoder, v reflect.Value) error {
-	if v.IsNil() {
+func (p *mapPlan) append(e *encoder, v place) error {
+	if v.isNil() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
 	if err := e.enter(); err != nil {
 		return err
 	}
-	defer e.leave()
+	order := e.begin()
+	if p.quantities {
+		e.quantities(*as[map[string]resource.Quantity](v))
+	} else if err := p.appendEntries(e, v); err != nil {
+		return err
+	}
+	e.leave()
+	return e.arrange(order)
+}
+
+func (p *mapPlan) appendEntries(e *encoder, v place) error {
 	s := p.scratch.Get().(*mapScratch)
 	defer p.release(s)
-	s.iterator.Reset(v)
-	order := e.begin()
+	s.iterator.Reset(v.value(p.goType))
 	for s.iterator.Next() {
 		s.key.SetIterKey(&s.iterator)
 		s.elem.SetIterValue(&s.iterator)
@@ -64,22 +82,32 @@ func (p *mapPlan) append(e *encoder, v reflect.Value) error {
 		if err != nil {
 			return err
 		}
-		if err := p.appendElem(e, name, s.elem); err != nil {
+		if err := p.appendElem(e, name, targetOf(s.elem.Addr())); err != nil {
 			return err
 		}
 	}
-	return e.arrange(order)
+	return nil
 }
 
-func (p *mapPlan) appendElem(e *encoder, name string, elem reflect.Value) error {
-	start, from := e.beginMember(name)
-	if p.empty != "" && elem.IsNil() {
+// quantities writes the entries of a map of quantities by strings: what the
+// containers of a pod request, and their limits.
+func (e *encoder) quantities(m map[string]resource.Quantity) {
+	for name, quantity := range m {
+		begun, _ := e.beginMember(name)
+		e.buf = appendQuantity(e.buf, &quantity)
+		e.endMember(begun)
+	}
+}
+
+func (p *mapPlan) appendElem(e *encoder, name string, elem place) error {
+	begun, from := e.beginMember(name)
+	if p.empty != "" && elem.isNil() {
 		e.buf = append(e.buf, p.empty...)
 	} else if err := p.elem.append(e, elem); err != nil {
 		return inKey(name, err)
 	}
-	if !e.truncateIf(start, from, "null") {
-		e.endMember(name, start)
+	if !e.truncateIf(begun.start, from, "null") {
+		e.endMember(begun)
 	}
 	return nil
 }

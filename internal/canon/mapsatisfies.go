@@ -3,31 +3,53 @@ package canon
 import (
 	"reflect"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func (p *mapPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p *mapPlan) satisfies(c *comparison, live, desired place) bool {
 	if !c.enter() {
 		return false
 	}
-	defer c.leave()
+	var satisfied bool
+	if p.quantities {
+		satisfied = quantitiesSatisfied(*as[map[string]resource.Quantity](live), *as[map[string]resource.Quantity](desired))
+	} else {
+		satisfied = p.entriesSatisfied(c, live.value(p.goType), desired.value(p.goType))
+	}
+	c.leave()
+	return satisfied
+}
+
+func quantitiesSatisfied(live, desired map[string]resource.Quantity) bool {
+	for name, d := range desired {
+		l, ok := live[name]
+		if !ok {
+			l, ok = live[valid(name)]
+		}
+		if !ok || !sameQuantity(&l, &d) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *mapPlan) entriesSatisfied(c *comparison, live, desired reflect.Value) bool {
 	for entries := desired.MapRange(); entries.Next(); {
-		liveElem, desiredElem := newElem(p.goType), newElem(p.goType)
+		desiredElem := reflect.New(p.goType.Elem()).Elem()
 		desiredElem.SetIterValue(entries)
-		if p.empty == "" && p.elem.null(desiredElem) {
+		if p.empty == "" && p.elem.null(targetOf(desiredElem.Addr())) {
 			continue
 		}
 		found := lookUp(live, entries.Key())
 		if !found.IsValid() {
 			return false
 		}
-		liveElem.Set(found)
-		if p.empty != "" && desiredElem.IsNil() {
-			desiredElem = emptyLike(desiredElem)
+		liveElem := addressable(found)
+		if p.empty != "" {
+			desiredElem, liveElem = nonNil(desiredElem), nonNil(liveElem)
 		}
-		if p.empty != "" && liveElem.IsNil() {
-			liveElem = emptyLike(liveElem)
-		}
-		if !p.elem.satisfies(c, liveElem, desiredElem) {
+		if !p.elem.satisfies(c, targetOf(liveElem.Addr()), targetOf(desiredElem.Addr())) {
 			return false
 		}
 	}
@@ -43,11 +65,14 @@ func lookUp(m, key reflect.Value) reflect.Value {
 	return found
 }
 
-func newElem(mapType reflect.Type) reflect.Value { return reflect.New(mapType.Elem()).Elem() }
-
-func emptyLike(v reflect.Value) reflect.Value {
-	if v.Kind() == reflect.Map {
+// nonNil returns v, or the empty map or slice for one that is nil.
+func nonNil(v reflect.Value) reflect.Value {
+	switch {
+	case !v.IsNil():
+		return v
+	case v.Kind() == reflect.Map:
 		return addressable(reflect.MakeMap(v.Type()))
+	default:
+		return addressable(reflect.MakeSlice(v.Type(), 0, 0))
 	}
-	return addressable(reflect.MakeSlice(v.Type(), 0, 0))
 }

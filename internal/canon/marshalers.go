@@ -11,9 +11,9 @@ import (
 
 // jsonPlan is for types with a MarshalJSON of their own: their output is parsed
 // and written again in canonical form.
-type jsonPlan struct{}
+type jsonPlan struct{ goType reflect.Type }
 
-func (p jsonPlan) append(e *encoder, v reflect.Value) error {
+func (p jsonPlan) append(e *encoder, v place) error {
 	parsed, err := p.parse(v)
 	if err != nil {
 		return err
@@ -21,28 +21,25 @@ func (p jsonPlan) append(e *encoder, v reflect.Value) error {
 	return e.any(parsed)
 }
 
-func (p jsonPlan) null(v reflect.Value) bool {
+func (p jsonPlan) null(v place) bool {
 	parsed, err := p.parse(v)
 	return err == nil && parsed == nil
 }
 
-func (p jsonPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p jsonPlan) satisfies(c *comparison, live, desired place) bool {
 	l, errLive := p.parse(live)
 	d, errDesired := p.parse(desired)
 	return errLive == nil && errDesired == nil && c.any(l, d)
 }
 
-func (jsonPlan) parse(v reflect.Value) (any, error) {
-	if !v.CanInterface() {
-		return nil, unsupported(v.Type())
-	}
-	text, err := v.Addr().Interface().(json.Marshaler).MarshalJSON()
+func (p jsonPlan) parse(v place) (any, error) {
+	text, err := v.pointer(p.goType).(json.Marshaler).MarshalJSON()
 	if err != nil {
-		return nil, fmt.Errorf("cannot marshal %s: %w", v.Type(), err)
+		return nil, fmt.Errorf("cannot marshal %s: %w", p.goType, err)
 	}
 	parsed, err := parseJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("cannot parse the JSON of %s: %w", v.Type(), err)
+		return nil, fmt.Errorf("cannot parse the JSON of %s: %w", p.goType, err)
 	}
 	return parsed, nil
 }
@@ -62,51 +59,62 @@ func parseJSON(text []byte) (any, error) {
 }
 
 // textPlan is for types with a MarshalText: they are strings in JSON.
-type textPlan struct{ notNull }
+type textPlan struct {
+	notNull
+	goType reflect.Type
+}
 
-func (textPlan) append(e *encoder, v reflect.Value) error {
-	if !v.CanInterface() {
-		return unsupported(v.Type())
-	}
-	text, err := v.Addr().Interface().(encoding.TextMarshaler).MarshalText()
+func (p textPlan) append(e *encoder, v place) error {
+	text, err := v.pointer(p.goType).(encoding.TextMarshaler).MarshalText()
 	if err != nil {
-		return fmt.Errorf("cannot marshal %s: %w", v.Type(), err)
+		return fmt.Errorf("cannot marshal %s: %w", p.goType, err)
 	}
 	e.buf = appendString(e.buf, string(text))
 	return nil
 }
 
-func (p textPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
+func (p textPlan) satisfies(_ *comparison, live, desired place) bool {
 	return sameForm(p, live, desired)
 }
 
-// interfacePlan is for fields of an interface type: the value inside decides.
-type interfacePlan struct{}
+func isMarshalerPlan(p plan) bool {
+	switch p.(type) {
+	case jsonPlan, textPlan:
+		return true
+	default:
+		return false
+	}
+}
 
-func (interfacePlan) append(e *encoder, v reflect.Value) error {
-	if v.IsNil() {
+// interfacePlan is for fields of an interface type: the value inside decides.
+type interfacePlan struct{ goType reflect.Type }
+
+func (p interfacePlan) append(e *encoder, v place) error {
+	if v.isNil() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
-	return e.any(v.Interface())
+	return e.any(p.inner(v))
 }
 
-func (interfacePlan) null(v reflect.Value) bool {
-	return v.IsNil() || isNull(v.Interface())
+func (p interfacePlan) null(v place) bool {
+	return v.isNil() || isNull(p.inner(v))
 }
 
-func (interfacePlan) satisfies(c *comparison, live, desired reflect.Value) bool {
-	return c.any(live.Interface(), desired.Interface())
+func (p interfacePlan) satisfies(c *comparison, live, desired place) bool {
+	return c.any(p.inner(live), p.inner(desired))
 }
+
+func (p interfacePlan) inner(v place) any { return v.value(p.goType).Interface() }
 
 // quotedPlan is for fields tagged `json:",string"`.
 type quotedPlan struct{ inner plan }
 
-func (p quotedPlan) append(e *encoder, v reflect.Value) error {
+func (p quotedPlan) append(e *encoder, v place) error {
 	start := len(e.buf)
 	if _, text := p.inner.(stringPlan); text {
 		// The inner quotes are a string's content: what encoding/json writes.
-		inner, err := json.Marshal(v.String())
+		inner, err := json.Marshal(*as[string](v))
 		if err != nil {
 			return err
 		}
@@ -120,8 +128,8 @@ func (p quotedPlan) append(e *encoder, v reflect.Value) error {
 	return nil
 }
 
-func (p quotedPlan) null(v reflect.Value) bool { return p.inner.null(v) }
+func (p quotedPlan) null(v place) bool { return p.inner.null(v) }
 
-func (p quotedPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p quotedPlan) satisfies(c *comparison, live, desired place) bool {
 	return p.inner.satisfies(c, live, desired)
 }

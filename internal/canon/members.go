@@ -11,19 +11,37 @@ import (
 type member struct {
 	name       string
 	text       string
+	plain      bool // whether the name is
 	start, end int
 }
 
 // sortMembers sorts by name. Keys that differ in Go and not in JSON have no
 // order and no JSON form.
 func sortMembers(members []member) error {
-	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	if len(members) > fewMembers {
+		slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	} else {
+		sortFew(members)
+	}
 	for i := 1; i < len(members); i++ {
 		if members[i].name == members[i-1].name {
 			return fmt.Errorf("two keys are %q in JSON", members[i].name)
 		}
 	}
 	return nil
+}
+
+const fewMembers = 12
+
+// sortFew sorts by insertion: most maps have three keys.
+func sortFew(members []member) {
+	for i := 1; i < len(members); i++ {
+		m, to := members[i], i
+		for ; to > 0 && m.name < members[to-1].name; to-- {
+			members[to] = members[to-1]
+		}
+		members[to] = m
+	}
 }
 
 func inOrder(members []member) bool {
@@ -45,17 +63,21 @@ func (e *encoder) begin() arrangement {
 	return arrangement{len(e.members), len(e.buf)}
 }
 
-// beginMember writes a name; it returns where the member starts and where its
-// value does.
-func (e *encoder) beginMember(name string) (start, from int) {
-	start = len(e.buf)
+// beginMember writes a name; it returns the member that starts there, and where
+// its value does.
+func (e *encoder) beginMember(name string) (begun member, from int) {
+	begun = member{name: name, start: len(e.buf)}
 	e.buf = append(appendString(e.buf, name), ':')
-	return start, len(e.buf)
+	if len(e.buf)-begun.start != len(`"":`)+len(name) {
+		begun.name = valid(name) // it was escaped
+	}
+	return begun, len(e.buf)
 }
 
-func (e *encoder) endMember(name string, start int) {
+func (e *encoder) endMember(begun member) {
 	e.buf = append(e.buf, ',')
-	e.members = append(e.members, member{name: valid(name), start: start, end: len(e.buf)})
+	begun.end = len(e.buf)
+	e.members = append(e.members, begun)
 }
 
 // arrange brings the members written since begin in order and closes the object.
@@ -73,9 +95,15 @@ func (e *encoder) arrange(from arrangement) error {
 		}
 		e.scratch = e.scratch[:at]
 	}
-	e.members = e.members[:from.members]
+	e.dropMembers(from.members)
 	e.closeObject()
 	return nil
+}
+
+// dropMembers forgets the members from the given place on, and what they hold.
+func (e *encoder) dropMembers(from int) {
+	clear(e.members[from:])
+	e.members = e.members[:from]
 }
 
 // closeObject ends an object whose members each left a comma behind.
@@ -88,7 +116,7 @@ func (e *encoder) closeObject() {
 }
 
 func (e *encoder) textMember(name, text string) {
-	start, _ := e.beginMember(name)
+	begun, _ := e.beginMember(name)
 	e.buf = appendString(e.buf, text)
-	e.endMember(name, start)
+	e.endMember(begun)
 }

@@ -22,8 +22,9 @@ const (
 // mergeKey is a member of a list's items that tells them apart.
 type mergeKey struct {
 	name     string
-	index    []int  // of the Go field in the item
-	fallback string // what the server takes an absent one to be
+	location         // of the Go field in the item
+	size     uintptr // of the integer that it is; 0 for a string
+	fallback string  // what the server takes an absent one to be
 }
 
 // companions are the keys that the API server's schema has in addition to the
@@ -46,7 +47,7 @@ func mergeList(from *candidate) *listPlan {
 	}
 	name := from.Tag.Get("patchMergeKey")
 	if name == "" {
-		return &listPlan{slice: true, merge: mergeRule{kind: set}}
+		return &listPlan{slice: true, size: from.Type.Elem().Size(), merge: mergeRule{kind: set}}
 	}
 	keys := appendKey(nil, from.Type.Elem(), mergeKey{name: name})
 	if len(keys) == 0 {
@@ -55,7 +56,7 @@ func mergeList(from *candidate) *listPlan {
 	if companion, ok := companions[name]; ok {
 		keys = appendKey(keys, from.Type.Elem(), companion)
 	}
-	return &listPlan{slice: true, merge: mergeRule{kind: keyed, keys: keys}}
+	return &listPlan{slice: true, size: from.Type.Elem().Size(), merge: mergeRule{kind: keyed, keys: keys}}
 }
 
 // appendKey appends key if item is a struct with such a member, of a kind that
@@ -69,20 +70,29 @@ func appendKey(keys []mergeKey, item reflect.Type, key mergeKey) []mergeKey {
 			continue
 		}
 		switch member.Type.Kind() {
-		case reflect.String, reflect.Int32, reflect.Int64, reflect.Int:
-			key.index = member.path
-			return append(keys, key)
+		case reflect.String:
+		case reflect.Int32, reflect.Int64, reflect.Int:
+			key.size = member.Type.Size()
+		default:
+			continue
 		}
+		key.location = locate(item, member.path)
+		return append(keys, key)
 	}
 	return keys
 }
 
-func (k *mergeKey) same(a, b reflect.Value) bool {
-	x, y := a.FieldByIndex(k.index), b.FieldByIndex(k.index)
-	if x.Kind() == reflect.String {
-		return sameText(k.text(x.String()), k.text(y.String()))
+func (k *mergeKey) same(a, b place) bool {
+	x, inA := k.in(a)
+	y, inB := k.in(b)
+	switch {
+	case !inA || !inB:
+		return inA == inB
+	case k.size > 0:
+		return x.int(k.size) == y.int(k.size)
+	default:
+		return sameText(k.text(*as[string](x)), k.text(*as[string](y)))
 	}
-	return x.Int() == y.Int()
 }
 
 func (k *mergeKey) text(s string) string {
@@ -92,23 +102,23 @@ func (k *mergeKey) text(s string) string {
 	return s
 }
 
-func (r *mergeRule) satisfied(c *comparison, elem plan, live, desired reflect.Value) bool {
+func (r *mergeRule) satisfied(c *comparison, elem plan, live, desired items) bool {
 	switch r.kind {
 	case keyed:
 		return r.keyedSatisfied(c, elem, live, desired)
 	case set:
-		for i := range desired.Len() {
-			if !holds(c, elem, live, desired.Index(i)) {
+		for i := range desired.length {
+			if !holds(c, elem, live, desired.at(i)) {
 				return false
 			}
 		}
 		return true
 	default:
-		if live.Len() != desired.Len() {
+		if live.length != desired.length {
 			return false
 		}
-		for i := range desired.Len() {
-			if !itemSatisfied(c, elem, live.Index(i), desired.Index(i)) {
+		for i := range desired.length {
+			if !itemSatisfied(c, elem, live.at(i), desired.at(i)) {
 				return false
 			}
 		}
@@ -118,14 +128,14 @@ func (r *mergeRule) satisfied(c *comparison, elem plan, live, desired reflect.Va
 
 // keyedSatisfied finds, for each item of desired, one of live with the same key
 // that satisfies it and comes after the one found before.
-func (r *mergeRule) keyedSatisfied(c *comparison, elem plan, live, desired reflect.Value) bool {
+func (r *mergeRule) keyedSatisfied(c *comparison, elem plan, live, desired items) bool {
 	next := 0
-	for i := range desired.Len() {
-		item := desired.Index(i)
-		for next < live.Len() && !(r.sameKey(live.Index(next), item) && elem.satisfies(c, live.Index(next), item)) {
+	for i := range desired.length {
+		item := desired.at(i)
+		for next < live.length && !(r.sameKey(live.at(next), item) && elem.satisfies(c, live.at(next), item)) {
 			next++
 		}
-		if next == live.Len() {
+		if next == live.length {
 			return false
 		}
 		next++
@@ -133,7 +143,7 @@ func (r *mergeRule) keyedSatisfied(c *comparison, elem plan, live, desired refle
 	return true
 }
 
-func (r *mergeRule) sameKey(a, b reflect.Value) bool {
+func (r *mergeRule) sameKey(a, b place) bool {
 	for i := range r.keys {
 		if !r.keys[i].same(a, b) {
 			return false
@@ -142,9 +152,9 @@ func (r *mergeRule) sameKey(a, b reflect.Value) bool {
 	return true
 }
 
-func holds(c *comparison, elem plan, live, item reflect.Value) bool {
-	for i := range live.Len() {
-		if itemSatisfied(c, elem, live.Index(i), item) {
+func holds(c *comparison, elem plan, live items, item place) bool {
+	for i := range live.length {
+		if itemSatisfied(c, elem, live.at(i), item) {
 			return true
 		}
 	}
@@ -152,7 +162,7 @@ func holds(c *comparison, elem plan, live, item reflect.Value) bool {
 }
 
 // itemSatisfied compares list items, where null is a value.
-func itemSatisfied(c *comparison, elem plan, live, desired reflect.Value) bool {
+func itemSatisfied(c *comparison, elem plan, live, desired place) bool {
 	if elem.null(desired) {
 		return elem.null(live)
 	}

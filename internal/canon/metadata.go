@@ -40,7 +40,7 @@ func isAny(string) bool { return true }
 // metadata writes the members of the metadata that a caller specifies, if there
 // are any.
 func (e *encoder) metadata(c *content, p *parts) error {
-	mark, start := e.beginMember("metadata")
+	begun, from := e.beginMember("metadata")
 	order := e.begin()
 	if c.members != nil {
 		if err := e.anyMetadata(c, p); err != nil {
@@ -54,8 +54,8 @@ func (e *encoder) metadata(c *content, p *parts) error {
 	if err := e.arrange(order); err != nil {
 		return err
 	}
-	if !e.truncateIf(mark, start, "{}") {
-		e.endMember("metadata", mark)
+	if !e.truncateIf(begun.start, from, "{}") {
+		e.endMember(begun)
 	}
 	return nil
 }
@@ -65,10 +65,8 @@ func (e *encoder) typedMetadata(obj Object, p *parts) error {
 	if err := e.mapMember("annotations", obj.GetAnnotations(), p.keep("annotations")); err != nil {
 		return err
 	}
-	// Lists are read through the encoder: a local variable would be allocated.
 	plans := metadataPlans()
-	e.finalizers = obj.GetFinalizers()
-	if err := e.listMember("finalizers", plans.finalizers, reflect.ValueOf(&e.finalizers).Elem()); err != nil {
+	if err := e.listMember("finalizers", plans.finalizers, itemsOf(obj.GetFinalizers())); err != nil {
 		return err
 	}
 	if err := e.mapMember("labels", obj.GetLabels(), p.keep("labels")); err != nil {
@@ -78,8 +76,7 @@ func (e *encoder) typedMetadata(obj Object, p *parts) error {
 		e.nonEmptyMember("name", obj.GetName())
 		e.nonEmptyMember("namespace", obj.GetNamespace())
 	}
-	e.owners = obj.GetOwnerReferences()
-	return e.listMember("ownerReferences", plans.owners, reflect.ValueOf(&e.owners).Elem())
+	return e.listMember("ownerReferences", plans.owners, itemsOf(obj.GetOwnerReferences()))
 }
 
 func (e *encoder) nonEmptyMember(name, text string) {
@@ -92,25 +89,25 @@ func (e *encoder) mapMember(name string, m map[string]string, keep func(string) 
 	if len(m) == 0 {
 		return nil
 	}
-	start, from := e.beginMember(name)
+	begun, from := e.beginMember(name)
 	if err := e.stringMap(m, keep); err != nil {
 		return inMember(name, err)
 	}
-	if !e.truncateIf(start, from, "{}") {
-		e.endMember(name, start)
+	if !e.truncateIf(begun.start, from, "{}") {
+		e.endMember(begun)
 	}
 	return nil
 }
 
-func (e *encoder) listMember(name string, p *listPlan, list reflect.Value) error {
-	if list.IsNil() {
+func (e *encoder) listMember(name string, p *listPlan, list items) error {
+	if list.first.none() {
 		return nil
 	}
-	start, _ := e.beginMember(name)
-	if err := p.append(e, list); err != nil {
+	begun, _ := e.beginMember(name)
+	if err := p.appendItems(e, list); err != nil {
 		return inMember(name, err)
 	}
-	e.endMember(name, start)
+	e.endMember(begun)
 	return nil
 }
 

@@ -92,8 +92,12 @@ func (e *encoder) typedContent(c *content, p *parts) error {
 		if reserved(f.name) {
 			continue
 		}
+		value, ok := f.in(c.typed)
+		if !ok || f.omit.applies(value) {
+			continue
+		}
 		start := len(e.buf)
-		if err := f.append(e, c.typed); err != nil {
+		if err := f.append(e, value); err != nil {
 			return err
 		}
 		if end := len(e.buf); end > start {

@@ -1,6 +1,11 @@
 package canon
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // memberPlan compiles the plan of a field's value: that of its type, unless the
 // field's tags say more.
@@ -12,7 +17,11 @@ func (c compiler) memberPlan(from *candidate, addressable bool) plan {
 	if from.has("string") {
 		return c.quoted(from.Type, addressable)
 	}
-	return c.plan(from.Type, addressable)
+	p := c.plan(from.Type, addressable)
+	if !from.IsExported() && isMarshalerPlan(resolve(p)) {
+		return unsupportedPlan{from.Type} // what is embedded under such a name keeps its methods to itself
+	}
+	return p
 }
 
 // quoted is encoding/json's ",string": it holds for scalars and pointers to
@@ -30,43 +39,29 @@ func (c compiler) quoted(t reflect.Type, addressable bool) plan {
 }
 
 // omission is the test by which a field's value is left out before it is
-// written. Most are told by kind: calling a function for each field of a pod
-// costs more than all that is written of it.
+// written. Most are told by a few bytes: calling a function for each field of a
+// pod costs more than all that is written of it.
 type omission struct {
-	kind omissionKind
-	test func(reflect.Value) bool // for omitIf
+	// The value is left out if so many bytes, from so far in it, are 0.
+	size, from uintptr
+	// Or if the test says so.
+	test func(place) bool
 }
 
-type omissionKind uint8
+func (o *omission) applies(v place) bool {
+	return o.size == wordSize && v.isZeroWord(o.from) || o.appliesRarely(v)
+}
 
-const (
-	omitNever omissionKind = iota
-	omitNil
-	omitEmpty // of length 0
-	omitZero  // the zero number, false
-	omitIf
-)
-
-func (o *omission) applies(v reflect.Value) bool {
-	switch o.kind {
-	case omitNil:
-		return v.IsNil()
-	case omitEmpty:
-		return v.Len() == 0
-	case omitZero:
-		return v.IsZero()
-	case omitIf:
-		return o.test(v)
-	default:
-		return false
-	}
+// appliesRarely is what is left of applies where a word does not decide.
+func (o *omission) appliesRarely(v place) bool {
+	return o.size > 0 && v.field(o.from).uint(o.size) == 0 || o.test != nil && o.test(v)
 }
 
 // omissionOf returns when a field's value is left out. What is null is left out
 // in any case; it is among the tests where that is quickly seen.
 func omissionOf(from *candidate, addressable bool) omission {
-	plain := omission{kind: omissionByKind(from, addressable)}
-	var tests []func(reflect.Value) bool
+	plain := omissionByKind(from, addressable)
+	var tests []func(place) bool
 	if from.has("omitzero") {
 		tests = append(tests, isZero(from.Type))
 	}
@@ -78,43 +73,70 @@ func omissionOf(from *candidate, addressable bool) omission {
 	if len(tests) == 0 {
 		return plain
 	}
-	return omission{kind: omitIf, test: func(v reflect.Value) bool {
-		for _, test := range tests {
-			if test(v) {
-				return true
-			}
-		}
-		return plain.applies(v)
-	}}
+	if plain.test != nil {
+		tests = append(tests, plain.test)
+	}
+	plain.test = func(v place) bool {
+		return slices.ContainsFunc(tests, func(test func(place) bool) bool { return test(v) })
+	}
+	return plain
 }
 
 // omissionByKind is encoding/json's omitempty, but for lists: they are left out
 // if they are nil and not if they are empty.
-func omissionByKind(from *candidate, addressable bool) omissionKind {
-	empty := from.has("omitempty")
-	marshals := implements(from.Type, jsonMarshalerType, addressable) || implements(from.Type, textMarshalerType, addressable)
-	switch kind := from.Type.Kind(); kind {
+func omissionByKind(from *candidate, addressable bool) omission {
+	t, omitempty := from.Type, from.has("omitempty")
+	marshals := implements(t, jsonMarshalerType, addressable) || implements(t, textMarshalerType, addressable)
+	isList := t.Kind() == reflect.Slice && !isBytes(t) && !marshals
+	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		return omitNil
-	case reflect.Slice, reflect.Map:
-		asJSON := marshals || isBytes(from.Type) || kind == reflect.Map
-		switch {
-		case empty && asJSON, kind == reflect.Map && isAPI(from.declaredIn):
-			return omitEmpty
-		case !marshals:
-			return omitNil
-		}
-	case reflect.String, reflect.Array:
-		if empty {
-			return omitEmpty
-		}
-	case reflect.Struct:
-	default:
-		if empty {
-			return omitZero
-		}
+	case reflect.Map:
+		omitempty = omitempty || isAPI(from.declaredIn)
 	}
-	return omitNever
+	switch {
+	case omitempty && !isList:
+		return omitEmpty(t)
+	case !marshals && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map):
+		return omitNil
+	default:
+		return omission{}
+	}
+}
+
+// What is nil begins with a zero word; of a string or a slice the second is the
+// length.
+var (
+	omitNil      = omission{size: wordSize}
+	omitNoLength = omission{size: wordSize, from: wordSize}
+)
+
+// omitEmpty leaves out what encoding/json takes for empty.
+func omitEmpty(t reflect.Type) omission {
+	switch t.Kind() {
+	case reflect.String, reflect.Slice:
+		return omitNoLength
+	case reflect.Map:
+		return omission{size: wordSize, test: func(v place) bool { return v.value(t).Len() == 0 }}
+	case reflect.Array:
+		return omission{test: func(place) bool { return t.Len() == 0 }}
+	case reflect.Struct:
+		return omission{}
+	default:
+		return omitZero(t)
+	}
+}
+
+// omitZero leaves out false and the zero number.
+func omitZero(t reflect.Type) omission {
+	if t.Size() > 8 {
+		return omission{test: isZeroValue(t)}
+	}
+	return omission{size: t.Size()}
+}
+
+func isZeroValue(t reflect.Type) func(place) bool {
+	return func(v place) bool { return v.value(t).IsZero() }
 }
 
 type zeroer interface{ IsZero() bool }
@@ -122,17 +144,20 @@ type zeroer interface{ IsZero() bool }
 var zeroerType = reflect.TypeFor[zeroer]()
 
 // isZero is encoding/json's ",omitzero".
-func isZero(t reflect.Type) func(reflect.Value) bool {
+func isZero(t reflect.Type) func(place) bool {
 	switch {
+	case t == timeType:
+		return func(v place) bool { return as[metav1.Time](v).IsZero() }
 	case t.Kind() == reflect.Interface && t.Implements(zeroerType):
-		return func(v reflect.Value) bool {
-			return v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() || v.Interface().(zeroer).IsZero()
+		return func(v place) bool {
+			inner := v.value(t).Elem()
+			return !inner.IsValid() || inner.Kind() == reflect.Pointer && inner.IsNil() || inner.Interface().(zeroer).IsZero()
 		}
 	case t.Kind() == reflect.Pointer && t.Implements(zeroerType):
-		return func(v reflect.Value) bool { return v.IsNil() || v.Interface().(zeroer).IsZero() }
+		return func(v place) bool { return v.isNil() || v.value(t).Interface().(zeroer).IsZero() }
 	case reflect.PointerTo(t).Implements(zeroerType):
-		return func(v reflect.Value) bool { return v.Addr().Interface().(zeroer).IsZero() }
+		return func(v place) bool { return v.pointer(t).(zeroer).IsZero() }
 	default:
-		return reflect.Value.IsZero
+		return isZeroValue(t)
 	}
 }

@@ -14,16 +14,15 @@ import (
 )
 
 // plan knows how to read the values of one Go type. It is compiled once per
-// type and holds no state. Every value given to a plan can be addressed, or is
-// a pointer.
+// type and holds no state.
 type plan interface {
 	// append writes the canonical form of v; "null" if there is none.
-	append(e *encoder, v reflect.Value) error
+	append(e *encoder, v place) error
 	// null reports whether append writes "null".
-	null(v reflect.Value) bool
+	null(v place) bool
 	// satisfies reports whether live holds every value that desired specifies;
 	// desired is not null.
-	satisfies(c *comparison, live, desired reflect.Value) bool
+	satisfies(c *comparison, live, desired place) bool
 }
 
 // planKey tells apart the two readings that encoding/json has of a type with
@@ -33,17 +32,25 @@ type planKey struct {
 	addressable bool
 }
 
-var plans sync.Map // planKey to plan
+// plans are those compiled so far.
+var plans struct{ addressable, others sync.Map } // reflect.Type to plan
+
+func (k planKey) known() *sync.Map {
+	if k.addressable {
+		return &plans.addressable
+	}
+	return &plans.others
+}
 
 func planOf(t reflect.Type, addressable bool) plan {
 	key := planKey{t, addressable}
-	if known, ok := plans.Load(key); ok {
+	if known, ok := key.known().Load(t); ok {
 		return known.(plan)
 	}
 	c := compiler{}
 	compiled := c.plan(t, addressable)
 	for key, p := range c {
-		plans.Store(key, p)
+		key.known().Store(key.goType, p)
 	}
 	return compiled
 }
@@ -69,7 +76,7 @@ var (
 
 func (c compiler) plan(t reflect.Type, addressable bool) plan {
 	key := planKey{t, addressable}
-	if known, ok := plans.Load(key); ok {
+	if known, ok := key.known().Load(t); ok {
 		return known.(plan)
 	}
 	if begun, ok := c[key]; ok {
@@ -96,14 +103,14 @@ func leafPlan(t reflect.Type, addressable bool) plan {
 	case intOrStringType:
 		return intOrStringPlan{}
 	case rawExtensionType:
-		return rawExtensionPlan{}
+		return rawExtensionPlan{jsonPlan{t}}
 	}
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
 		switch {
 		case implements(t, jsonMarshalerType, addressable):
-			return jsonPlan{}
+			return jsonPlan{t}
 		case implements(t, textMarshalerType, addressable):
-			return textPlan{}
+			return textPlan{goType: t}
 		}
 	}
 	return kindPlan(t)
@@ -114,18 +121,18 @@ func kindPlan(t reflect.Type) plan {
 	case reflect.Bool:
 		return boolPlan{}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return intPlan{}
+		return intPlan{sized{size: t.Size()}}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return uintPlan{}
+		return uintPlan{sized{size: t.Size()}}
 	case reflect.Float32, reflect.Float64:
-		return floatPlan{bits: t.Bits()}
+		return floatPlan{sized{size: t.Size()}}
 	case reflect.String:
 		if t == numberType {
 			return numberPlan{}
 		}
 		return stringPlan{}
 	case reflect.Interface:
-		return interfacePlan{}
+		return interfacePlan{t}
 	case reflect.Pointer, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array:
 		return nil
 	default:
@@ -151,7 +158,7 @@ func (c compiler) composite(key planKey) plan {
 	case reflect.Map:
 		return c.mapPlan(key)
 	case reflect.Array:
-		p := &listPlan{}
+		p := &listPlan{size: t.Elem().Size(), length: t.Len()}
 		c[key] = p
 		p.elem = c.plan(t.Elem(), key.addressable)
 		return p
@@ -160,7 +167,7 @@ func (c compiler) composite(key planKey) plan {
 			c[key] = bytesPlan{}
 			return bytesPlan{}
 		}
-		p := &listPlan{slice: true}
+		p := &listPlan{size: t.Elem().Size(), slice: true}
 		c[key] = p
 		p.elem = c.plan(t.Elem(), true)
 		return p

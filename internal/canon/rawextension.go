@@ -1,8 +1,6 @@
 package canon
 
 import (
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -11,21 +9,21 @@ import (
 // every empty struct that a later API version adds.
 type rawExtensionPlan struct{ jsonPlan }
 
-func (p rawExtensionPlan) append(e *encoder, v reflect.Value) error {
-	if extension := v.Addr().Interface().(*runtime.RawExtension); extension.Raw == nil && extension.Object != nil {
+func (p rawExtensionPlan) append(e *encoder, v place) error {
+	if extension := as[runtime.RawExtension](v); extension.Raw == nil && extension.Object != nil {
 		return e.any(extension.Object)
 	}
 	return p.jsonPlan.append(e, v)
 }
 
-func (p rawExtensionPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p rawExtensionPlan) satisfies(c *comparison, live, desired place) bool {
 	l, errLive := p.read(live)
 	d, errDesired := p.read(desired)
 	return errLive == nil && errDesired == nil && c.any(l, d)
 }
 
 // read returns the canonical form, parsed.
-func (p rawExtensionPlan) read(v reflect.Value) (any, error) {
+func (p rawExtensionPlan) read(v place) (any, error) {
 	text, err := encode(nil, func(e *encoder) error { return p.append(e, v) })
 	if err != nil {
 		return nil, err

@@ -21,14 +21,16 @@ import (
 // unstructured and custom objects, every list.
 func Satisfies(live, desired Object) bool {
 	l, d, ok := readBoth(live, desired)
-	return ok && metadataSatisfied(l, d) && contentSatisfied(l, d)
+	c := &comparison{}
+	return ok && c.metadata(&l, &d) && c.content(&l, &d)
 }
 
 // MetadataSatisfies is Satisfies for the labels, annotations, owner references
 // and finalizers alone.
 func MetadataSatisfies(live, desired Object) bool {
 	l, d, ok := readBoth(live, desired)
-	return ok && metadataSatisfied(l, d)
+	c := &comparison{}
+	return ok && c.metadata(&l, &d)
 }
 
 // readBoth reads two objects; false if they cannot be compared.
@@ -41,8 +43,17 @@ func readBoth(a, b Object) (x, y content, ok bool) {
 	return x, y, true
 }
 
-func contentSatisfied(live, desired content) bool {
-	c := &comparison{}
+// comparison is the state of one walk through two values.
+type comparison struct{ depth int }
+
+func (c *comparison) enter() bool {
+	c.depth++
+	return c.depth <= maxDepth
+}
+
+func (c *comparison) leave() { c.depth-- }
+
+func (c *comparison) content(live, desired *content) bool {
 	if desired.members != nil {
 		for name, d := range desired.members {
 			if !reserved(name) && !c.member(live.members, name, d) {
@@ -53,15 +64,14 @@ func contentSatisfied(live, desired content) bool {
 	}
 	fields := desired.plan.fields
 	for i := range fields {
-		if !reserved(fields[i].name) && !fields[i].satisfies(c, live.typed, desired.typed) {
+		if !reserved(fields[i].name) && !c.fields(fields[i:i+1], live.typed, desired.typed) {
 			return false
 		}
 	}
 	return true
 }
 
-func metadataSatisfied(live, desired content) bool {
-	c := &comparison{}
+func (c *comparison) metadata(live, desired *content) bool {
 	if desired.members != nil {
 		l, errLive := live.metadata()
 		d, errDesired := desired.metadata()
@@ -71,20 +81,6 @@ func metadataSatisfied(live, desired content) bool {
 	plans := metadataPlans()
 	return stringMapSatisfied(l.GetLabels(), d.GetLabels()) &&
 		stringMapSatisfied(l.GetAnnotations(), d.GetAnnotations()) &&
-		listSatisfied(c, plans.owners, l.GetOwnerReferences(), d.GetOwnerReferences()) &&
-		listSatisfied(c, plans.finalizers, l.GetFinalizers(), d.GetFinalizers())
+		plans.owners.itemsSatisfied(c, itemsOf(l.GetOwnerReferences()), itemsOf(d.GetOwnerReferences())) &&
+		plans.finalizers.itemsSatisfied(c, itemsOf(l.GetFinalizers()), itemsOf(d.GetFinalizers()))
 }
-
-func listSatisfied[T any](c *comparison, p *listPlan, live, desired []T) bool {
-	return len(desired) == 0 || p.satisfies(c, reflect.ValueOf(&live).Elem(), reflect.ValueOf(&desired).Elem())
-}
-
-// comparison is the state of one walk through two values.
-type comparison struct{ depth int }
-
-func (c *comparison) enter() bool {
-	c.depth++
-	return c.depth <= maxDepth
-}
-
-func (c *comparison) leave() { c.depth-- }

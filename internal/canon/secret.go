@@ -6,16 +6,17 @@ import (
 	"reflect"
 )
 
-// withSecretData returns the Secret v, or, if it has stringData, a copy with that
-// merged into data, as the API server does it. The type is known by its name
-// only: canon does not import k8s.io/api.
+// withSecretData returns the Secret that v points to, or, if it has stringData, a
+// copy with that merged into data, as the API server does it. The type is known by
+// its name only: canon does not import k8s.io/api.
 func withSecretData(v reflect.Value) reflect.Value {
-	text := *v.FieldByName("StringData").Addr().Interface().(*map[string]string)
+	secret := v.Elem()
+	text := *secret.FieldByName("StringData").Addr().Interface().(*map[string]string)
 	if len(text) == 0 {
 		return v
 	}
-	merged := addressable(v)
-	data := maps.Clone(*v.FieldByName("Data").Addr().Interface().(*map[string][]byte))
+	merged := addressable(secret)
+	data := maps.Clone(*secret.FieldByName("Data").Addr().Interface().(*map[string][]byte))
 	if data == nil {
 		data = make(map[string][]byte, len(text))
 	}
@@ -24,7 +25,7 @@ func withSecretData(v reflect.Value) reflect.Value {
 	}
 	merged.FieldByName("Data").Set(reflect.ValueOf(data))
 	merged.FieldByName("StringData").SetZero()
-	return merged
+	return merged.Addr()
 }
 
 // withSecretMembers is withSecretData for unstructured content. What is not

@@ -1,49 +1,61 @@
 package canon
 
-import "reflect"
-
 // stringMapPlan reads a map[string]string: labels, annotations, a ConfigMap's
 // data. It is by far the most frequent map and needs no reflection.
 type stringMapPlan struct{}
 
-func stringMap(v reflect.Value) map[string]string {
-	return *v.Addr().Interface().(*map[string]string)
-}
+func (stringMapPlan) null(v place) bool { return v.isNil() }
 
-func (stringMapPlan) null(v reflect.Value) bool { return v.IsNil() }
-
-func (stringMapPlan) append(e *encoder, v reflect.Value) error {
-	if v.IsNil() {
+func (stringMapPlan) append(e *encoder, v place) error {
+	if v.isNil() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
-	return e.stringMap(stringMap(v), isAny)
+	return e.stringMap(*as[map[string]string](v), isAny)
 }
 
-// stringMap writes what there is in a map under the keys that keep names.
+// stringMap writes what there is in a map under the keys that keep names. It is
+// put in order before it is written, as a text may be long.
 func (e *encoder) stringMap(m map[string]string, keep func(string) bool) error {
 	from := len(e.members)
 	for key, text := range m {
 		if keep(key) {
-			e.members = append(e.members, member{name: valid(key), text: text})
+			e.members = append(e.members, member{name: key, text: text})
 		}
 	}
 	members := e.members[from:]
+	for i := range members {
+		members[i].checkName()
+	}
 	if err := sortMembers(members); err != nil {
 		return err
 	}
 	e.buf = append(e.buf, '{')
 	for i := range members {
-		e.buf = append(appendString(e.buf, members[i].name), ':')
+		e.buf = append(members[i].appendName(e.buf), ':')
 		e.buf = append(appendString(e.buf, members[i].text), ',')
 	}
 	e.closeObject()
-	e.members = e.members[:from]
+	e.dropMembers(from)
 	return nil
 }
 
-func (stringMapPlan) satisfies(_ *comparison, live, desired reflect.Value) bool {
-	return stringMapSatisfied(stringMap(live), stringMap(desired))
+// checkName makes the name what it is in JSON; most are that already.
+func (m *member) checkName() {
+	if m.plain = plain(m.name); !m.plain {
+		m.name = valid(m.name)
+	}
+}
+
+func (m *member) appendName(dst []byte) []byte {
+	if m.plain {
+		return appendPlain(dst, m.name)
+	}
+	return appendString(dst, m.name)
+}
+
+func (stringMapPlan) satisfies(_ *comparison, live, desired place) bool {
+	return stringMapSatisfied(*as[map[string]string](live), *as[map[string]string](desired))
 }
 
 func stringMapSatisfied(live, desired map[string]string) bool {

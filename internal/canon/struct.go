@@ -10,13 +10,11 @@ type structPlan struct {
 
 // field is one member of a struct.
 type field struct {
-	name  string
-	token string // the name as it is written, quotes and colon included
-	index int    // the Go field's place in the struct,
-	inner []int  // and from there through embedded structs
+	location
+	omit  omission
 	plan  plan
-
-	omit omission
+	token string // the name as it is written, quotes and colon included
+	name  string
 	// dropBare leaves out a value whose canonical form is {}.
 	dropBare bool
 }
@@ -32,6 +30,7 @@ func (c compiler) fields(t reflect.Type, addressable bool) []field {
 }
 
 func (c compiler) field(t reflect.Type, from *candidate, addressable bool) field {
+	holder := t
 	// Behind an embedded pointer everything can be addressed.
 	for _, i := range from.path[:len(from.path)-1] {
 		if t = t.Field(i).Type; t.Kind() == reflect.Pointer {
@@ -41,10 +40,10 @@ func (c compiler) field(t reflect.Type, from *candidate, addressable bool) field
 	f := field{
 		name:  from.name,
 		token: string(append(appendString(nil, from.name), ':')),
-		index: from.path[0],
-		inner: from.path[1:],
 		plan:  c.memberPlan(from, addressable),
 		omit:  omissionOf(from, addressable),
+
+		location: locate(holder, from.path),
 	}
 	if isAPI(from.declaredIn) && from.Type.Kind() == reflect.Struct {
 		f.dropBare = from.Type != selectorType || from.has("omitempty")
@@ -52,47 +51,30 @@ func (c compiler) field(t reflect.Type, from *candidate, addressable bool) field
 	return f
 }
 
-// value finds the field in v; false if it is behind an embedded nil pointer.
-func (f *field) value(v reflect.Value) (reflect.Value, bool) {
-	v = v.Field(f.index)
-	if len(f.inner) == 0 {
-		return v, true
-	}
-	for _, i := range f.inner {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				return v, false
-			}
-			v = v.Elem()
-		}
-		v = v.Field(i)
-	}
-	return v, true
-}
+func (*structPlan) null(place) bool { return false }
 
-func (*structPlan) null(reflect.Value) bool { return false }
-
-func (p *structPlan) append(e *encoder, v reflect.Value) error {
+func (p *structPlan) append(e *encoder, v place) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
-	defer e.leave()
 	e.buf = append(e.buf, '{')
 	for i := range p.fields {
-		if err := p.fields[i].append(e, v); err != nil {
+		f := &p.fields[i]
+		value, ok := f.in(v)
+		if !ok || f.omit.applies(value) {
+			continue
+		}
+		if err := f.append(e, value); err != nil {
 			return err
 		}
 	}
 	e.closeObject()
+	e.leave()
 	return nil
 }
 
 // append writes the member and the comma after it, or nothing.
-func (f *field) append(e *encoder, holder reflect.Value) error {
-	v, ok := f.value(holder)
-	if !ok || f.omit.applies(v) {
-		return nil
-	}
+func (f *field) append(e *encoder, v place) error {
 	mark := len(e.buf)
 	e.buf = append(e.buf, f.token...)
 	start := len(e.buf)
@@ -106,24 +88,33 @@ func (f *field) append(e *encoder, holder reflect.Value) error {
 	return nil
 }
 
-func (p *structPlan) satisfies(c *comparison, live, desired reflect.Value) bool {
+func (p *structPlan) satisfies(c *comparison, live, desired place) bool {
 	if !c.enter() {
 		return false
 	}
-	defer c.leave()
-	for i := range p.fields {
-		if !p.fields[i].satisfies(c, live, desired) {
+	satisfied := c.fields(p.fields, live, desired)
+	c.leave()
+	return satisfied
+}
+
+func (c *comparison) fields(fields []field, live, desired place) bool {
+	for i := range fields {
+		f := &fields[i]
+		value, ok := f.in(desired)
+		if !ok || f.omit.applies(value) {
+			continue
+		}
+		if !f.satisfies(c, live, value) {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *field) satisfies(c *comparison, live, desired reflect.Value) bool {
-	d, ok := f.value(desired)
-	if !ok || f.omit.applies(d) || f.plan.null(d) {
+func (f *field) satisfies(c *comparison, live, desired place) bool {
+	if f.plan.null(desired) {
 		return true
 	}
-	l, ok := f.value(live)
-	return ok && f.plan.satisfies(c, l, d)
+	found, ok := f.in(live)
+	return ok && f.plan.satisfies(c, found, desired)
 }

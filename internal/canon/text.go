@@ -1,49 +1,73 @@
 package canon
 
-import (
-	"encoding/binary"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
 // appendString appends s as a JSON string.
 func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := len(dst)
-	dst = append(dst, s...)
-	if !plain(dst[start:]) {
-		dst = appendEscaped(dst[:start], s)
+	if plain(s) {
+		return appendPlain(dst, s)
 	}
+	return append(appendEscaped(append(dst, '"'), s), '"')
+}
+
+// appendPlain appends a string that is known to be plain.
+func appendPlain(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	dst = append(dst, s...)
 	return append(dst, '"')
 }
 
 // plain reports whether s needs no escape: printable ASCII without quote and
-// backslash. It looks at eight bytes at a time, as most strings are plain and
-// reading them byte by byte costs as much as everything else in a digest.
-func plain(s []byte) bool {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
-	for ; len(s) >= 8; s = s[8:] {
-		word := binary.LittleEndian.Uint64(s)
-		quote := word ^ ones*'"'
-		backslash := word ^ ones*'\\'
-		del := word ^ ones*0x7f
-		special := (word-ones*0x20)&^word | // below space
-			(quote-ones)&^quote | (backslash-ones)&^backslash | (del-ones)&^del |
-			word // not ASCII
-		if special&highs != 0 {
+// backslash. It looks at eight bytes at a time, the last eight perhaps again, as
+// most strings are plain and reading them byte by byte costs as much as
+// everything else in a digest.
+func plain(s string) bool {
+	if len(s) < 8 {
+		return plainShort(s)
+	}
+	for i := 0; i < len(s)-8; i += 8 {
+		if !plainWord(uint64(half(s[i:])) | uint64(half(s[i+4:]))<<32) {
 			return false
 		}
 	}
-	for _, b := range s {
-		if b < 0x20 || b >= 0x7f || b == '"' || b == '\\' {
+	s = s[len(s)-8:]
+	return plainWord(uint64(half(s)) | uint64(half(s[4:]))<<32)
+}
+
+// plainShort is plain for less than a word.
+func plainShort(s string) bool {
+	if len(s) >= 4 {
+		return plainWord(uint64(half(s)) | uint64(half(s[len(s)-4:]))<<32)
+	}
+	for i := range len(s) {
+		if b := s[i]; b < 0x20 || b >= 0x7f || b == '"' || b == '\\' {
 			return false
 		}
 	}
 	return true
+}
+
+// half is half a word, the first four bytes of s.
+func half(s string) uint32 {
+	_ = s[3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}
+
+// plainWord is plain for eight bytes. The highest bit of a byte tells: of the
+// lowest byte that is special, if one is, no borrow from below can be in the way.
+func plainWord(word uint64) bool {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	special := word | // not ASCII
+		(word - ones*0x20) | // below space
+		(word + ones) | // DEL
+		((word ^ ones*'"') - ones) |
+		((word ^ ones*'\\') - ones)
+	return special&highs == 0
 }
 
 // appendEscaped appends s with every rune escaped that is not printable ASCII,
@@ -55,7 +79,10 @@ func appendEscaped(dst []byte, s string) []byte {
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s[i:])
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+		}
 		if r <= 0xffff {
 			dst = append(dst, s[written:i]...)
 			dst = appendEscape(dst, r)

@@ -1,0 +1,116 @@
+package canon
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// place is the address of a value; the plan that is given one knows the value's
+// type. The first step of a walk, which takes the address from an interface or
+// a pointer, is the only one that looks at types.
+//
+// It is here, and with it all there is of unsafe, because a struct of the API is
+// mostly fields that hold nothing. To find that out of one field costs
+// reflection more than everything else that is done about it: with it, a digest
+// takes half as long again.
+//
+// What makes it sound, by the rules of package unsafe:
+//
+//   - A place is made from a Go pointer, or from another place by the offset of
+//     a field or an item, which stays inside the same allocation (rule 3). It is
+//     never an integer, so what it points to stays alive, moves with its stack,
+//     and is not collected under a walk.
+//   - A value is read as a type of the same layout (rule 1): one with the same
+//     underlying type; a pointer as an unsafe.Pointer; a slice as a []byte of
+//     which only the length and the place of the items are used. All else is
+//     left to reflect, by value.
+//   - Nothing is written, and no place outlives the call that was given it, so
+//     the sharing of objects with a cache is as safe as reading them is.
+//
+// Plans hold offsets, sizes and types of the very type that they were compiled
+// from, and come together with a place of it only in planOf's callers. Tests run
+// with the compiler's checks of such pointers (-race, or -d=checkptr).
+type place struct{ address unsafe.Pointer }
+
+// targetOf is where a value of kind Pointer points to.
+func targetOf(pointer reflect.Value) place { return place{pointer.UnsafePointer()} }
+
+// as reads the value as a T, which is its type or has the same underlying type.
+func as[T any](p place) *T { return (*T)(p.address) }
+
+// none reports whether there is no value: a nil pointer was followed.
+func (p place) none() bool { return p.address == nil }
+
+// field is the place of a struct's field.
+func (p place) field(offset uintptr) place { return place{unsafe.Add(p.address, offset)} }
+
+// target is where the pointer at p points to.
+func (p place) target() place { return place{*(*unsafe.Pointer)(p.address)} }
+
+// isNil reports whether the pointer, map, slice or interface at p is nil: all of
+// them begin with a pointer that is nil exactly then.
+func (p place) isNil() bool { return *(*unsafe.Pointer)(p.address) == nil }
+
+// wordSize is that of a pointer, and of the length in a string or slice.
+const wordSize = unsafe.Sizeof(uintptr(0))
+
+// isZeroWord reports whether all of the word at an offset is 0.
+func (p place) isZeroWord(offset uintptr) bool {
+	return *(*uintptr)(unsafe.Add(p.address, offset)) == 0
+}
+
+// items are those of the slice at p, each of the given size.
+func (p place) items(size uintptr) items {
+	slice := *(*[]byte)(p.address)
+	return items{place{unsafe.Pointer(unsafe.SliceData(slice))}, len(slice), size}
+}
+
+// int reads a signed integer of the given size.
+func (p place) int(size uintptr) int64 {
+	switch size {
+	case 1:
+		return int64(*as[int8](p))
+	case 2:
+		return int64(*as[int16](p))
+	case 4:
+		return int64(*as[int32](p))
+	default:
+		return *as[int64](p)
+	}
+}
+
+// uint reads an unsigned integer of the given size.
+func (p place) uint(size uintptr) uint64 {
+	switch size {
+	case 1:
+		return uint64(*as[uint8](p))
+	case 2:
+		return uint64(*as[uint16](p))
+	case 4:
+		return uint64(*as[uint32](p))
+	default:
+		return *as[uint64](p)
+	}
+}
+
+// value is what reflect makes of the value, which is of type t.
+func (p place) value(t reflect.Type) reflect.Value { return reflect.NewAt(t, p.address).Elem() }
+
+// pointer is a *t to the value, for its methods.
+func (p place) pointer(t reflect.Type) any { return reflect.NewAt(t, p.address).Interface() }
+
+// items are the values of a list.
+type items struct {
+	first  place
+	length int
+	size   uintptr
+}
+
+// itemsOf are the items of a slice of a known type.
+func itemsOf[T any](slice []T) items {
+	first := unsafe.SliceData(slice)
+	return items{place{unsafe.Pointer(first)}, len(slice), unsafe.Sizeof(*first)}
+}
+
+// at is the place of one item.
+func (l items) at(i int) place { return l.first.field(uintptr(i) * l.size) }
