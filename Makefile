@@ -70,6 +70,11 @@ generate: ## Generate deep copies, CRDs and roles of every example.
 tidy: ## Tidy the go.mod of every module.
 	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
 
+.PHONY: conformance
+conformance: ## Try every kind on a real API server and write docs/conformance.md; make test fails if that is stale.
+	cd test && go run ./cluster/cmd build
+	cd test && go test -count=1 -timeout 30m ./conformance -update
+
 .PHONY: compat
 compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.
 	@cd test/compat && go run .

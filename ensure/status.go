@@ -23,7 +23,13 @@ func isInvalid(err error) bool {
 	}
 	status, ok := statusOf(err)
 	return ok && status.Code == 500 && status.Reason == "" &&
-		strings.HasPrefix(status.Message, "failed to create typed patch object")
+		(strings.HasPrefix(status.Message, "failed to create typed patch object") || isMistyped(status.Message))
+}
+
+// isMistyped: the schema takes any scalar or list there, the Go type does not.
+func isMistyped(message string) bool {
+	return strings.HasPrefix(message, "failed to convert new object") &&
+		strings.Contains(message, " to proper version: unable to convert unstructured object to ")
 }
 
 // isWebhooks reports whether an admission webhook refused, which may do so without a cause.

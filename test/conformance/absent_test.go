@@ -15,6 +15,8 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
+const unwanted = "what is no longer wanted is deleted, and nothing else"
+
 // TestAbsent takes away what is ours, and nothing else.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
@@ -28,6 +30,7 @@ func TestAbsent(t *testing.T) {
 					b := newBench(t, a, s)
 					b.oursIsDeleted()
 					b.othersAreNotDeleted()
+					b.shows(unwanted)
 				})
 			}
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -20,6 +21,10 @@ type access struct {
 	reader client.Reader
 	agent  string
 	reads  int // that the API server sees of a pass which finds nothing to do
+	// readsItsWrites: a read of a typed object waits for what this client wrote.
+	readsItsWrites bool
+	// bare: what is read has no managed fields.
+	bare bool
 }
 
 // modes are the sorts of clients that operators have.
@@ -78,7 +83,11 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 		require.NoError(t, <-done)
 	})
 	require.True(t, running.GetCache().WaitForCacheSync(ctx))
-	return access{client: running.GetClient(), reader: running.GetAPIReader(), agent: agent}
+	return access{
+		client: running.GetClient(), reader: running.GetAPIReader(), agent: agent,
+		readsItsWrites: ptr.Deref(opts.Client.Cache.EnableReadYourWritesConsistency, false),
+		bare:           opts.Cache.DefaultTransform != nil,
+	}
 }
 
 // requests are those that the API server saw of this client since mark and that

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -22,12 +25,20 @@ var (
 	shared *cluster.Cluster
 	scheme = runtime.NewScheme()
 	human  client.Client // a person with every right
+	server string        // the API server's version
 )
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	// Autoscalers report every 15 s by default, which every test of one would wait for.
-	os.Exit(cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms")))
+	code := cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
+	if code == 0 && isWhole() {
+		if err := settleReport(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // prepare makes what all tests share: a client and a custom kind.
@@ -43,8 +54,23 @@ var prepare = sync.OnceValue(func() error {
 		return err
 	}
 	human = c
+	if server, err = versionOf(shared.Config()); err != nil {
+		return err
+	}
 	return installGadgets(c)
 })
+
+func versionOf(config *rest.Config) (string, error) {
+	c, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	info, err := c.ServerVersion()
+	if err != nil {
+		return "", err
+	}
+	return info.GitVersion, nil
+}
 
 func installGadgets(c client.Client) error {
 	ctx := context.Background()

@@ -70,11 +70,11 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	inTurn(t, subjects(), func(b *bench) {
 		b.createStrangers()
-		b.requireRefusal(ensure.ErrForeign)
+		b.requireRefusal(ensure.ErrForeign, b.asked())
 		b.awaitSettled()
 		res, requests := b.passWith(b.ensurer, b.desired(), ensure.ControlledBy(b.owner), ensure.Adopt())
 		b.requireOperation(res, ensure.Updated, ensure.Adopted)
-		b.requireWrites(requests, 1)
+		b.requireRequests(requests, 1, b.asked())
 		b.requireFiveFreePasses("after adoption")
 		require.Equal(b.t, b.owner.GetUID(), metav1.GetControllerOf(b.live()).UID)
 
@@ -93,7 +93,7 @@ func TestAdopt(t *testing.T) {
 		b.requireWrites(requests, 1)
 		b.requireFree(b.ensurer, b.desired, ensure.Adopt())
 		require.Equal(b.t, before.GetOwnerReferences(), b.live().GetOwnerReferences())
-		b.requireRefusal(ensure.ErrForeign)
+		b.requireRefusal(ensure.ErrForeign, 0)
 		b.shows(adopts)
 	})
 }
@@ -132,12 +132,12 @@ func TestReplaced(t *testing.T) {
 		b.restart()
 		res, requests := b.pass()
 		b.requireOperation(res, ensure.Updated, ensure.Drifted)
-		b.requireWrites(requests, 1)
+		b.requireRequests(requests, 1, b.asked())
 		b.requireSame(before, b.live())
 
 		b.replace(reset)
 		b.restart()
-		b.requireRefusal(ensure.ErrForeign)
+		b.requireRefusal(ensure.ErrForeign, 1) // no managed fields: does the server have some?
 		b.shows(survivesReplace)
 	})
 }
@@ -244,7 +244,7 @@ func TestLabelDigest(t *testing.T) {
 		b.requireAtMostOne(requests)
 		b.requireFiveFreePasses("after a restart")
 
-		b.isPutBack(edit{"no digest", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), key, "")) }}, "")
+		b.editIsPutBack(edit{"no digest", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), key, "")) }})
 		b.droppedIsGone()
 		require.NotEqual(b.t, digest, b.live().GetLabels()[key])
 

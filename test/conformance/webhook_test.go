@@ -182,9 +182,9 @@ func (b *bench) livesWithWebhook() {
 	before := b.live()
 	b.restartWritesNothing()
 	b.requireSame(before, b.live(), "after a restart")
-	b.isPutBack(commonEdits[0], "")
+	b.editIsPutBack(commonEdits[0])
 	if _, fixed := b.desired().(*batchv1.Job); !fixed {
-		b.isPutBack(edit{"the image", func(obj client.Object) { podSpecOf(obj).Containers[0].Image = "example.com/other:2" }}, "")
+		b.editIsPutBack(edit{"the image", func(obj client.Object) { podSpecOf(obj).Containers[0].Image = "example.com/other:2" }})
 		b.takesImage("example.com/app:2")
 	}
 	b.requireFiveFreePasses("after edits")
@@ -199,6 +199,7 @@ func (b *bench) isMadeRewritten() {
 	b.requireOperation(res, ensure.Created, ensure.Missing)
 	b.requireWrites(requests, 1)
 	b.requireRewritten()
+	b.awaitWritten(res.Live)
 	res, requests = b.pass()
 	b.requireOperation(res, ensure.Unchanged, "", "right after create")
 	b.requireAtMostOne(requests, "right after create")
@@ -243,10 +244,10 @@ func (b *bench) livesWithRudeWebhook() {
 		b.restartWritesNothing()
 		b.requireSame(live, b.live(), "after a restart")
 	}
-	b.isPutBack(edit{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }}, "")
-	b.isPutBack(edit{"a label of ours that it leaves alone", func(obj client.Object) {
+	b.editIsPutBack(edit{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }})
+	b.editIsPutBack(edit{"a label of ours that it leaves alone", func(obj client.Object) {
 		obj.SetLabels(with(obj.GetLabels(), "app", "edited"))
-	}}, "")
+	}})
 	if _, fixed := b.desired().(*batchv1.Job); !fixed {
 		b.takesImage("example.com/app:2")
 	}
@@ -271,7 +272,7 @@ func (b *bench) livesWithLateWebhook() {
 	before := b.live()
 	b.restartWritesNothing()
 	b.requireSame(before, b.live(), "after a restart")
-	b.isPutBack(b.drift(), " again")
+	b.editIsPutBack(b.drift())
 	b.takesImage("example.com/app:2")
 	b.shows(livesWithLate)
 }
