@@ -1,0 +1,136 @@
+package finalizer_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+const (
+	row     = "example.com/row"
+	bucket  = "example.com/bucket"
+	foreign = "elsewhere.org/theirs"
+)
+
+var (
+	shared *cluster.Cluster
+	scheme = runtime.NewScheme()
+	human  client.Client // a person with every right
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, &shared))
+}
+
+// prepare makes what all tests share: a client and a custom kind.
+var prepare = sync.OnceValue(func() error {
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := addWidgets(scheme); err != nil {
+		return err
+	}
+	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	human = c
+	return installWidgets(c)
+})
+
+func installWidgets(c client.Client) error {
+	ctx := context.Background()
+	crd := widgetCRD()
+	if err := c.Create(ctx, crd); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return false, err
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}
+
+// namespaceOf is a test's own.
+func namespaceOf(t *testing.T) string {
+	t.Helper()
+	require.NoError(t, prepare())
+	return shared.Namespace(t)
+}
+
+// cached is what a manager gives: a client that reads from informers.
+func cached(t *testing.T, reading *client.CacheOptions) client.Client {
+	t.Helper()
+	require.NoError(t, prepare())
+	reading.Unstructured = true
+	running, err := runtimecluster.New(shared.Config(), func(o *runtimecluster.Options) {
+		o.Scheme, o.Client.Cache = scheme, reading
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- running.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	require.True(t, running.GetCache().WaitForCacheSync(ctx))
+	return running.GetClient()
+}
+
+// create makes an object with these finalizers, which it loses when the test ends so
+// that its namespace can go.
+func create[T client.Object](t *testing.T, obj T, finalizers ...string) T {
+	t.Helper()
+	obj.SetFinalizers(finalizers)
+	require.NoError(t, human.Create(t.Context(), obj))
+	t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(release(context.Background(), obj))) })
+	return obj
+}
+
+// release takes all finalizers off, as a person does who has lost patience.
+func release(ctx context.Context, obj client.Object) error {
+	out, _ := obj.DeepCopyObject().(client.Object)
+	return human.Patch(ctx, out, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+}
+
+// live is obj as the API server has it.
+func live[T client.Object](t *testing.T, obj T) T {
+	t.Helper()
+	return read(t, human, obj)
+}
+
+func read[T client.Object](t *testing.T, c client.Reader, obj T) T {
+	t.Helper()
+	out, _ := obj.DeepCopyObject().(T)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(obj), out))
+	return out
+}
+
+func configMap(namespace string) *corev1.ConfigMap {
+	c := &corev1.ConfigMap{Data: map[string]string{"host": "site.example.com"}}
+	c.Namespace, c.Name = namespace, "site"
+	return c
+}

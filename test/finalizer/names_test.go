@@ -1,0 +1,151 @@
+package finalizer_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/trueup-go/trueup/finalizer"
+)
+
+// TestNames: what Handle refuses by itself is what the API server refuses for every kind.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	namespace := namespaceOf(t)
+	for name, valid := range map[string]bool{
+		"example.com/row":                    true,
+		"example.com/Row_1.x":                true,
+		"row":                                true,
+		"":                                   false,
+		"/row":                               false,
+		"example.com/":                       false,
+		"example.com/a b":                    false,
+		"example.com/a/b":                    false,
+		"Example.com/row":                    false,
+		"example.com/-row":                   false,
+		"example.com/" + long("r", 63):       true,
+		"example.com/" + long("r", 64):       false,
+		long("e.", 252) + "e/row":            true,
+		long("e.", 254) + "e/row":            false,
+		"orphan":                             true,
+		"example.com/r\u00f6w":               false,
+		"example.com/row\n":                  false,
+		"kubernetes.io/anything-goes.really": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := &counting{Client: human}
+			obj := widget(namespace)
+			obj.GenerateName, obj.Name = "site-", ""
+			create(t, obj)
+			_, err := finalizer.Handle(t.Context(), asked, obj, finalizer.Step{Name: name, Cleanup: noCleanup})
+			direct := live(t, obj)
+			direct.Finalizers = []string{name}
+			serverTakes := human.Update(t.Context(), direct, client.DryRunAll) == nil
+			require.Equal(t, valid, serverTakes)
+			require.Equal(t, valid, err == nil, "%v", err)
+			require.Equal(t, valid, asked.patches == 1)
+			if !valid {
+				require.ErrorContains(t, err, "the API server takes no such name")
+			}
+		})
+	}
+}
+
+// long is that text over and over, n bytes of it.
+func long(text string, n int) string { return strings.Repeat(text, n)[:n] }
+
+type counting struct {
+	client.Client
+
+	patches int
+}
+
+func (c *counting) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	c.patches++
+	return c.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// warnings are what the API server warned of.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+// TestNameWithoutSlash is refused for built-in kinds, and for custom ones warned of.
+func TestNameWithoutSlash(t *testing.T) {
+	t.Parallel()
+	namespace := namespaceOf(t)
+	warned := &warnings{}
+	config := rest.CopyConfig(shared.Config())
+	config.WarningHandler = warned
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	step := finalizer.Step{Name: "cleanup-row", Cleanup: noCleanup}
+
+	custom := create(t, widget(namespace))
+	_, err = finalizer.Handle(t.Context(), c, custom, step)
+	require.NoError(t, err)
+	require.Equal(t, []string{"cleanup-row"}, live(t, custom).Finalizers)
+	require.Len(t, warned.texts, 1)
+	require.Contains(t, warned.texts[0], "prefer a domain-qualified finalizer name")
+
+	builtIn := create(t, configMap(namespace), foreign)
+	_, err = finalizer.Handle(t.Context(), c, builtIn, step)
+	require.EqualError(t, err, `cannot add finalizer "cleanup-row" to ConfigMap "`+namespace+`/site": `+
+		`Invalid: metadata.finalizers[1] (FieldValueInvalid); built-in kinds take no finalizer without a slash`)
+	require.True(t, apierrors.IsInvalid(err))
+	require.False(t, apierrors.IsConflict(err), "trying again does not help")
+	require.Equal(t, []string{foreign}, live(t, builtIn).Finalizers)
+}
+
+// TestWebhooks: what a webhook refuses like a failed test, or undoes, is no conflict,
+// nor is it done.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	refused, undone := namespaceOf(t), namespaceOf(t)
+	rules := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{widgetGVK.Group}, APIVersions: []string{"v1"}, Resources: []string{"widgets"},
+		},
+	}}
+	stop, err := shared.MutatingWebhook(t.Context(), "meddler", rules, admission.HandlerFunc(
+		func(_ context.Context, request admission.Request) admission.Response {
+			switch request.Namespace {
+			case refused:
+				response := admission.Denied("hunter2")
+				response.Result.Code, response.Result.Reason = http.StatusUnprocessableEntity, "Invalid"
+				return response
+			case undone:
+				return admission.PatchResponseFromRaw(request.Object.Raw, request.OldObject.Raw)
+			}
+			return admission.Allowed("")
+		}))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	step := finalizer.Step{Name: row, Cleanup: noCleanup}
+
+	_, err = finalizer.Handle(t.Context(), human, create(t, widget(refused)), step)
+	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+refused+`/site": `+
+		`Invalid: the server's message is in the unwrapped error`)
+	require.True(t, apierrors.IsInvalid(err))
+
+	_, err = finalizer.Handle(t.Context(), human, create(t, widget(undone)), step)
+	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+undone+`/site": `+
+		`the server left that out, as a mutating webhook may make it`)
+}
