@@ -1,0 +1,189 @@
+package status_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var shopGVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Shop"}
+
+// Shop is a custom kind whose Go type does not know all that the server has.
+type Shop struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ShopSpec   `json:"spec,omitempty"`
+	Status ShopStatus `json:"status,omitempty"`
+}
+
+type ShopSpec struct {
+	Size int32 `json:"size,omitempty"`
+}
+
+type ShopStatus struct {
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Open               bool               `json:"open"`
+	Big                int64              `json:"big,omitempty"`
+	Address            ShopAddress        `json:"address,omitempty"`
+	Doors              []string           `json:"doors,omitempty"`
+	Stock              map[string]string  `json:"stock,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+type ShopAddress struct {
+	Street string `json:"street,omitempty"`
+}
+
+func (s *Shop) DeepCopyObject() runtime.Object {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	var out Shop
+	if err := json.Unmarshal(data, &out); err != nil {
+		panic(err)
+	}
+	return &out
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(shopGVK.GroupVersion(), &Shop{})
+	return scheme
+}
+
+// server is an API server with one Shop. It applies JSON patches with the library that
+// the real one uses, and answers as that one does.
+type server struct {
+	client.Client
+
+	content string
+	version int
+	gone    bool
+	patches []string
+	reads   int
+	// before is called before a patch is applied, and may fail it.
+	before func() error
+	// readError, if any, is the answer to reads.
+	readError error
+}
+
+func newServer(content string) *server {
+	s := &server{content: content, version: 1}
+	s.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme()).Build(), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+			s.reads++
+			if s.readError != nil {
+				return s.readError
+			}
+			return s.answer(obj)
+		},
+		SubResourcePatch: func(
+			_ context.Context, _ client.Client, sub string, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+		) error {
+			data, err := patch.Data(obj)
+			if err != nil {
+				return err
+			}
+			s.patches = append(s.patches, string(data))
+			return s.patch(sub, obj, data)
+		},
+	})
+	return s
+}
+
+func (s *server) patch(sub string, obj client.Object, data []byte) error {
+	if s.before != nil {
+		if err := s.before(); err != nil {
+			return err
+		}
+	}
+	if s.gone || sub != "status" {
+		return s.notFound()
+	}
+	patch, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	patched, err := patch.Apply([]byte(s.document()))
+	if err != nil {
+		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	var content struct {
+		Status json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(patched, &content); err != nil {
+		return err
+	}
+	s.set(string(content.Status))
+	return s.answer(obj)
+}
+
+// set makes status the object's, as some writer does.
+func (s *server) set(status string) {
+	s.content = status
+	s.version++
+}
+
+func (s *server) document() string {
+	status := ""
+	if s.content != "" {
+		status = `,"status":` + s.content
+	}
+	return `{"apiVersion":"example.com/v1","kind":"Shop","metadata":{"namespace":"default","name":"shop","uid":"uid-of-shop",` +
+		`"generation":3,"resourceVersion":"` + strconv.Itoa(s.version) + `"},"spec":{"size":2}` + status + `}`
+}
+
+func (s *server) answer(obj client.Object) error {
+	if s.gone {
+		return s.notFound()
+	}
+	return json.Unmarshal([]byte(s.document()), obj)
+}
+
+func (s *server) notFound() error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: shopGVK.Group, Resource: "shops"}, "shop")
+}
+
+// shop is the object as it is read now.
+func (s *server) shop(t testing.TB) *Shop {
+	t.Helper()
+	shop := &Shop{}
+	require.NoError(t, s.answer(shop))
+	return shop
+}
+
+func (s *server) unstructured(t testing.TB) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(s.document()), &u.Object))
+	return u
+}
+
+// asJSON is text as encoding/json has it, for comparing.
+func asJSON(t testing.TB, text string) any {
+	t.Helper()
+	var out any
+	require.NoError(t, json.Unmarshal([]byte(text), &out))
+	return out
+}
+
+func sameJSON(t testing.TB, a, b string) bool {
+	t.Helper()
+	return reflect.DeepEqual(asJSON(t, a), asJSON(t, b))
+}

@@ -1,0 +1,232 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// maxTries is how often Patch tries with Live.
+const maxTries = 5
+
+// Patch writes what mutate changes in obj's status, with one request, or none if that
+// is nothing. obj must be as it was read, from a cache or the server.
+//
+// The request is a JSON patch of the status subresource. It tests resourceVersion, so
+// that nothing is written on top of what the caller has not seen, and has one operation
+// for each member that changed, inside a condition too: what the Go type does not know
+// stays, in the status and in its conditions. Conditions (the items of any list named
+// conditions, if each has a type of its own) are matched by type; only a new one is
+// added whole, and their order stays the server's. Other lists are replaced as a whole.
+// Where the server has no status yet, the request makes it. (If it has one in which the
+// Go type knows nothing, that takes a second request: the first finds out.)
+//
+// mutate is called with obj itself, and may change its status only: anything else is
+// refused with ErrRefused before a request is sent. It may be called again, with Live:
+// it must set, not add up.
+//
+// Afterwards obj is the server's answer; after an error it is as it was read last.
+//
+// If the object was changed since it was read, the error is a Conflict
+// (apierrors.IsConflict), or, with Live, the object is read again and mutate called
+// again. An object that is gone, or has another of its name in its place, needs no
+// status: that is no error. As the server answers in the same way for a kind whose
+// status subresource is not enabled, obj is read once when it says NotFound; if obj is
+// there and not on its way out, NotFound is returned. Every error is an *Error.
+func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate func(T), opts ...Option) error {
+	w := newWriter(c, obj, opts)
+	if err := w.check(obj); err != nil {
+		return err
+	}
+	for tries := 1; ; tries++ {
+		err := w.patch(ctx, obj, func() { mutate(obj) })
+		if err == nil || w.live == nil || tries == maxTries || !apierrors.IsConflict(err) {
+			return err
+		}
+		if gone, err := w.reread(ctx, obj); err != nil || gone {
+			return err
+		}
+	}
+}
+
+// writer writes one object's status.
+type writer struct {
+	options
+	client client.Client
+	kind   schema.GroupVersionKind
+	key    types.NamespacedName
+}
+
+func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
+	w := &writer{client: c}
+	for _, opt := range opts {
+		opt(&w.options)
+	}
+	if isNil(obj) {
+		return w
+	}
+	if _, ok := obj.(runtime.Unstructured); ok {
+		// controller-runtime 0.25 books patches of unstructured objects under the typed
+		// representation, where nobody waits for them.
+		w.write = append(w.write, client.DisableReadYourWritesConsistency)
+	}
+	w.key = client.ObjectKeyFromObject(obj)
+	w.kind, _ = apiutil.GVKForObject(obj, c.Scheme()) // the request will fail, and say why
+	return w
+}
+
+// check refuses what cannot be patched.
+func (w *writer) check(obj client.Object) error {
+	switch {
+	case isNil(obj):
+		return w.refuse("there is no object")
+	case reflect.ValueOf(obj).Kind() != reflect.Pointer:
+		return w.refuse("the object is no pointer")
+	case obj.GetResourceVersion() == "":
+		return w.refuse("metadata.resourceVersion is empty: the object was never read", "metadata.resourceVersion")
+	}
+	return nil
+}
+
+// patch tries once, and leaves obj as it was if that fails.
+func (w *writer) patch(ctx context.Context, obj client.Object, mutate func()) error {
+	before := copyOf(obj)
+	mutate()
+	if reflect.DeepEqual(before, obj) {
+		return nil
+	}
+	err := w.send(ctx, before, obj)
+	if err != nil {
+		assign(obj, before)
+	}
+	return err
+}
+
+// send sends the difference of before and obj, if there is one.
+func (w *writer) send(ctx context.Context, before, obj client.Object) error {
+	old, err := w.encode(before)
+	if err != nil {
+		return err
+	}
+	value, err := w.encode(obj)
+	if err != nil {
+		return err
+	}
+	if err := w.onlyStatus(old, value); err != nil {
+		return err
+	}
+	_, exact := obj.(runtime.Unstructured)
+	for present := 0; ; present++ {
+		d := differ{exact: exact, present: present}
+		d.member("", "status", old, value, 0)
+		if len(d.operations) == 0 {
+			return nil
+		}
+		err := w.request(ctx, obj, before.GetResourceVersion(), d.operations)
+		if err == nil || !d.presumed || !isFailedPatch(err) {
+			return w.result(ctx, before, err)
+		}
+	}
+}
+
+// encode gives obj as the JSON that it is for the server.
+func (w *writer) encode(obj client.Object) (map[string]any, error) {
+	var content any = obj
+	if u, ok := obj.(runtime.Unstructured); ok {
+		content = u.UnstructuredContent()
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return nil, w.refuse("it cannot be encoded: " + err.Error())
+	}
+	out := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber() // for integers that a float64 does not hold
+	if err := decoder.Decode(&out); err != nil {
+		return nil, w.refuse("it is no JSON object: " + err.Error())
+	}
+	return out, nil
+}
+
+// onlyStatus refuses changes outside the status.
+func (w *writer) onlyStatus(old, value map[string]any) error {
+	d := differ{exact: true}
+	d.object("", withoutStatus(old), withoutStatus(value), 0)
+	if paths := d.paths(); len(paths) > 0 {
+		return w.refuse("mutate may change the status only, and changed "+strings.Join(paths, ", "), paths...)
+	}
+	return nil
+}
+
+func withoutStatus(content map[string]any) map[string]any {
+	rest := maps.Clone(content)
+	delete(rest, "status")
+	return rest
+}
+
+// request sends the operations, and makes obj the answer.
+func (w *writer) request(ctx context.Context, obj client.Object, version string, operations []operation) error {
+	patch, err := json.Marshal(append([]operation{expect("/metadata/resourceVersion", version)}, operations...))
+	if err != nil {
+		return err
+	}
+	answer := emptyLike(obj, w.kind)
+	answer.SetNamespace(w.key.Namespace)
+	answer.SetName(w.key.Name)
+	err = w.client.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), w.write...)
+	if err == nil {
+		assign(obj, answer)
+	}
+	return err
+}
+
+// result is what the failure of a request means.
+func (w *writer) result(ctx context.Context, obj client.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	failure := w.fail(err)
+	if !apierrors.IsNotFound(err) {
+		return failure
+	}
+	var reader client.Reader = w.client
+	if w.live != nil {
+		reader = w.live
+	}
+	found := emptyLike(obj, w.kind)
+	if err := reader.Get(ctx, w.key, found); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return w.fail(err)
+	}
+	if found.GetUID() != obj.GetUID() || found.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return failure
+}
+
+// reread makes obj what the server has. If that is another object, or none, obj is gone.
+func (w *writer) reread(ctx context.Context, obj client.Object) (gone bool, err error) {
+	found := emptyLike(obj, w.kind)
+	switch err := w.live.Get(ctx, w.key, found); {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, w.fail(err)
+	case found.GetUID() != obj.GetUID():
+		return true, nil
+	}
+	assign(obj, found)
+	return false, nil
+}

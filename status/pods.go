@@ -1,0 +1,90 @@
+package status
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func pod(p *corev1.Pod) Readiness {
+	if observed := p.Status.ObservedGeneration; observed != 0 && observed < p.Generation {
+		answer, _ := unobserved(p, observed)
+		return answer
+	}
+	switch phase := p.Status.Phase; {
+	case phase == corev1.PodSucceeded:
+		return ready("it has completed")
+	case phase == corev1.PodFailed:
+		return failed("%s", because("it has failed", p.Status.Reason, p.Status.Message))
+	case phase == corev1.PodRunning && isPodReady(p):
+		return ready("it is ready")
+	}
+	return unreadyPod(p)
+}
+
+func isPodReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// unreadyPod tells why a pod is not ready: the container that crashes, else the first
+// that waits, else where the pod stands. Only a pod that had run is Failed by a crash: while
+// it is Pending its init containers may wait for what is still to come.
+func unreadyPod(p *corev1.Pod) Readiness {
+	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	waiting := func(c corev1.ContainerStatus) bool { return c.State.Waiting != nil && c.State.Waiting.Reason != "" }
+	crashing := func(c corev1.ContainerStatus) bool {
+		return waiting(c) && c.State.Waiting.Reason == "CrashLoopBackOff"
+	}
+	if i := slices.IndexFunc(statuses, crashing); i >= 0 {
+		answer := waitsFor(statuses[i])
+		if p.Status.Phase == corev1.PodRunning {
+			answer.State = Failed
+		}
+		return answer
+	}
+	if i := slices.IndexFunc(statuses, waiting); i >= 0 {
+		return waitsFor(statuses[i])
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return inProgress("%s", because("it is not scheduled", c.Reason, c.Message))
+		}
+	}
+	if p.Status.Phase == corev1.PodRunning {
+		return inProgress("it runs and is not ready")
+	}
+	return inProgress("it does not run yet")
+}
+
+func waitsFor(c corev1.ContainerStatus) Readiness {
+	return inProgress("%s", because("container "+c.Name+" waits", c.State.Waiting.Reason, c.State.Waiting.Message))
+}
+
+func job(j *batchv1.Job) Readiness {
+	suspended := false
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			return ready("it is complete")
+		case batchv1.JobFailed:
+			return failed("%s", because("it has failed", c.Reason, c.Message))
+		case batchv1.JobSuspended:
+			suspended = true
+		default: // on its way to one of the others
+		}
+	}
+	switch {
+	case suspended:
+		return inProgress("it is suspended")
+	case j.Status.StartTime == nil:
+		return inProgress("it has not started yet")
+	}
+	return inProgress("it is under way: %s active, %d succeeded, %d failed",
+		plural(j.Status.Active, "pod"), j.Status.Succeeded, j.Status.Failed)
+}

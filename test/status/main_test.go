@@ -1,0 +1,135 @@
+// Package status_test has package status keep its promises on a real API server, and
+// sets its readiness beside that of kstatus.
+package status_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+const (
+	// limit is how long a test waits for anything.
+	limit = time.Minute
+	// tick is the time between two looks.
+	tick = 20 * time.Millisecond
+)
+
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, &shared, cluster.Stages(missingImageStage)))
+}
+
+// missingImageStage keeps pods from running whose image bears the tag missing.
+const missingImageStage = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: missing-image
+spec:
+  weight: 1
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - key: '.metadata.deletionTimestamp'
+      operator: DoesNotExist
+    - key: '.status.phase'
+      operator: In
+      values: [Pending]
+    - key: '.spec.containers.[].image | endswith(":missing") | tostring'
+      operator: In
+      values: ["true"]
+  next:
+    statusTemplate: |
+      containerStatuses:
+      {{ range .spec.containers }}
+      - name: {{ .name | Quote }}
+        image: {{ .image | Quote }}
+        imageID: ""
+        ready: false
+        restartCount: 0
+        state:
+          waiting:
+            reason: ImagePullBackOff
+      {{ end }}
+`
+
+// prepare makes what all tests share: a scheme and the custom kinds.
+var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(panelGVK.GroupVersion(), &Panel{}, &Lamp{})
+	metav1.AddToGroupVersion(scheme, panelGVK.GroupVersion())
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	for _, definition := range []*apiextensionsv1.CustomResourceDefinition{panelDefinition(), lampDefinition()} {
+		if err := install(c, definition); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+})
+
+func install(c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := c.Create(ctx, definition); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for !established(definition) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newClient is a client of a program that calls itself name.
+func newClient(t *testing.T, name string) client.Client {
+	t.Helper()
+	scheme, err := prepare()
+	require.NoError(t, err)
+	config := shared.Config()
+	config.UserAgent = name
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return c
+}
+
+// requests counts what the program that calls itself name asked of the server.
+func requests(t *testing.T, since cluster.Mark, name string) map[string]int {
+	t.Helper()
+	found, err := shared.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool { return r.Resource != "" })
+	require.NoError(t, err)
+	return cluster.Counts(found)
+}
