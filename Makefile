@@ -4,8 +4,10 @@
 OPERATOR ?= application
 # How long `make fuzz` spends on each target.
 FUZZTIME ?= 1m
-# The race detector needs a C compiler; where there is none, tests run without it.
-RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# The race detector checks pointers, too. It needs a C compiler; where there is none, the pointers of the one package
+# that makes some are checked all the same.
+CHECKPTR = -gcflags=github.com/trueup-go/trueup/internal/canon=-d=checkptr
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race,$(CHECKPTR))
 
 MODULES = $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod)))
 CODE_MODULES = $(filter-out ./tools/%,$(MODULES))
@@ -74,6 +76,14 @@ tidy: ## Tidy the go.mod of every module.
 conformance: ## Try every kind on a real API server and write docs/conformance.md; make test fails if that is stale.
 	cd test && go run ./cluster/cmd build
 	cd test && go test -count=1 -timeout 30m ./conformance -update
+
+.PHONY: readiness
+readiness: ## Judge children beside kstatus on a real API server, and write docs/readiness.md.
+	cd test && go test -count=1 -run '^TestReadinessBesideKstatus$$' ./status -update
+
+.PHONY: predicates
+predicates: ## Watch what wakes a reconciler on a real API server, and write docs/predicates.md.
+	cd test && go test -count=1 -run '^TestEvents$$' ./predicates -update
 
 .PHONY: compat
 compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.

@@ -3,6 +3,10 @@
 //
 //   - [github.com/trueup-go/trueup/ensure] creates and updates children: one request
 //     when something is to do, none when nothing is.
+//   - [github.com/trueup-go/trueup/finalizer] cleans up before an object goes.
+//   - [github.com/trueup-go/trueup/status] writes conditions, in one request or none, and
+//     judges whether a child is ready.
+//   - [github.com/trueup-go/trueup/predicates] wakes a reconciler for the right events.
 //   - [github.com/trueup-go/trueup/hash] computes the digest of a desired state, the
 //     same under every version of k8s.io/api.
 //

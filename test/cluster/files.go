@@ -155,6 +155,6 @@ func (c *Cluster) writeStages() error {
 	if err != nil {
 		return fmt.Errorf("cannot read kwok's stages: %w", err)
 	}
-	stages := slices.Concat([]string{string(fast)}, heldPods(), c.options.stages)
+	stages := slices.Concat([]string{string(fast)}, podStages(), c.options.stages)
 	return c.write(stagesFile, []byte(strings.Join(stages, "\n---\n")))
 }

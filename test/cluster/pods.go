@@ -2,10 +2,11 @@ package cluster
 
 import "strings"
 
-// heldPods are stages that keep pods from becoming ready by the tag of an image: what
-// kubelet says of them is all that operators see of such failures.
-func heldPods() []string {
+// podStages add to kwok's own. Some keep pods from becoming ready by the tag of an image:
+// what kubelet says of them is all that operators see of such failures.
+func podStages() []string {
 	return []string{
+		deletedOnce,
 		heldPod("pending", "Pending", "ContainerCreating", never),
 		heldPod("missing", "Pending", "ImagePullBackOff", never),
 		heldPod("crashing", "Running", "CrashLoopBackOff", crashed),
@@ -15,6 +16,27 @@ func heldPods() []string {
 func heldPod(tag, phase, reason, last string) string {
 	return strings.NewReplacer("TAG", tag, "PHASE", phase, "REASON", reason, "LAST", last).Replace(heldPodStage)
 }
+
+// deletedOnce has kwok delete a terminating pod once. It deletes by name at each sign of
+// termination, and its own deletion is one: the second would hit the next pod of that name.
+const deletedOnce = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-deleted-already
+spec:
+  weight: 1
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - key: '.metadata.deletionTimestamp'
+      operator: Exists
+    - key: '.metadata.deletionGracePeriodSeconds | tostring'
+      operator: In
+      values: ["0"]
+  next: {}
+`
 
 const (
 	never   = `restartCount: 0`

@@ -310,13 +310,11 @@ func (b *bench) awaitWritten(obj client.Object) {
 	}
 }
 
-// delete removes the object for good, a Pod without waiting for its node, and waits
-// until the operator can see that.
+// delete removes the object for good and waits until the operator can see that.
 func (b *bench) delete() {
 	b.t.Helper()
 	b.dropFinalizers()
-	err := b.human.Delete(b.ctx, b.empty(), client.PropagationPolicy(metav1.DeletePropagationBackground), client.GracePeriodSeconds(0))
-	require.NoError(b.t, client.IgnoreNotFound(err))
+	require.NoError(b.t, client.IgnoreNotFound(b.human.Delete(b.ctx, b.empty(), client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	b.await("the object to be gone", func() bool {
 		err := b.access.client.Get(b.ctx, client.ObjectKeyFromObject(b.empty()), b.empty(), client.DisableReadYourWritesConsistency)
 		return apierrors.IsNotFound(err)

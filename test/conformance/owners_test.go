@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -101,12 +102,15 @@ func TestAdopt(t *testing.T) {
 // replace is kubectl replace with a manifest that knows nothing of us.
 func (b *bench) replace(managedFields []metav1.ManagedFieldsEntry) {
 	b.t.Helper()
-	obj := b.live()
-	obj.SetOwnerReferences(nil)
-	obj.SetAnnotations(with(with(obj.GetAnnotations(), digestAnnotation, ""), ours, ""))
-	obj.SetLabels(with(obj.GetLabels(), ours, "replaced"))
-	obj.SetManagedFields(managedFields)
-	require.NoError(b.t, b.human.Update(b.ctx, obj, client.FieldOwner("kubectl-replace")))
+	var obj client.Object
+	require.NoError(b.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // controllers write as well
+		obj = b.live()
+		obj.SetOwnerReferences(nil)
+		obj.SetAnnotations(with(with(obj.GetAnnotations(), digestAnnotation, ""), ours, ""))
+		obj.SetLabels(with(obj.GetLabels(), ours, "replaced"))
+		obj.SetManagedFields(managedFields)
+		return b.human.Update(b.ctx, obj, client.FieldOwner("kubectl-replace"))
+	}))
 	b.awaitCached(obj)
 }
 

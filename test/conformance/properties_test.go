@@ -252,8 +252,6 @@ func (b *bench) asked() int {
 	return 0
 }
 
-// terminatingIsLeftAlone, last: the nodes of this cluster delete a terminating Pod by
-// its name, perhaps only when another one has it.
 func (b *bench) terminatingIsLeftAlone() {
 	b.t.Helper()
 	b.delete()
