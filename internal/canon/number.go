@@ -37,7 +37,7 @@ func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 		text = "0" // as encoding/json writes the zero json.Number
 	}
 	if !json.Valid([]byte(text)) || strings.TrimLeft(text[:1], "-0123456789") != "" {
-		return dst, fmt.Errorf("cannot encode %q as a number", text)
+		return dst, errors.New("cannot encode a json.Number that is no number") // it may be a secret
 	}
 	if !strings.ContainsAny(text, ".eE") {
 		if text == "-0" {
