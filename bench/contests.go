@@ -58,7 +58,10 @@ func nothingToDo(ctx context.Context, s subject) (contest, error) {
 }
 
 func ensureNothing(ctx context.Context, s subject) (func() error, error) {
-	c := newStore(s)
+	c, err := newStore(s)
+	if err != nil {
+		return nil, err
+	}
 	e := ensure.New(c, c, fieldOwner)
 	owner := shop()
 	c.open = true
@@ -76,7 +79,10 @@ func ensureNothing(ctx context.Context, s subject) (func() error, error) {
 }
 
 func createOrUpdateNothing(ctx context.Context, s subject) (func() error, error) {
-	c := newStore(s)
+	c, err := newStore(s)
+	if err != nil {
+		return nil, err
+	}
 	owner := shop()
 	if err := controllerutil.SetControllerReference(owner, c.object, c.scheme); err != nil {
 		return nil, err

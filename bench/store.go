@@ -30,10 +30,10 @@ type store struct {
 
 var errWrite = errors.New("wrote, though there was nothing to do")
 
-func newStore(s subject) *store {
+func newStore(s subject) (*store, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		panic(err)
+		return nil, err
 	}
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "shop.example.com", Version: "v1"}, &Shop{})
 	mapper := apimeta.NewDefaultRESTMapper(nil)
@@ -41,7 +41,7 @@ func newStore(s subject) *store {
 	for gvk := range scheme.AllKnownTypes() {
 		mapper.Add(gvk, apimeta.RESTScopeNamespace)
 	}
-	return &store{object: s.live(), scheme: scheme, mapper: mapper}
+	return &store{object: s.live(), scheme: scheme, mapper: mapper}, nil
 }
 
 // live is the child as the server has it, with defaults and managed fields.

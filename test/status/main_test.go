@@ -32,43 +32,8 @@ var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	os.Exit(cluster.Main(m, &shared, cluster.Stages(missingImageStage)))
+	os.Exit(cluster.Main(m, &shared))
 }
-
-// missingImageStage keeps pods from running whose image bears the tag missing.
-const missingImageStage = `apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata:
-  name: missing-image
-spec:
-  weight: 1
-  resourceRef:
-    apiGroup: v1
-    kind: Pod
-  selector:
-    matchExpressions:
-    - key: '.metadata.deletionTimestamp'
-      operator: DoesNotExist
-    - key: '.status.phase'
-      operator: In
-      values: [Pending]
-    - key: '.spec.containers.[].image | endswith(":missing") | tostring'
-      operator: In
-      values: ["true"]
-  next:
-    statusTemplate: |
-      containerStatuses:
-      {{ range .spec.containers }}
-      - name: {{ .name | Quote }}
-        image: {{ .image | Quote }}
-        imageID: ""
-        ready: false
-        restartCount: 0
-        state:
-          waiting:
-            reason: ImagePullBackOff
-      {{ end }}
-`
 
 // prepare makes what all tests share: a scheme and the custom kinds.
 var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
