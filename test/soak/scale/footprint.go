@@ -1,8 +1,10 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -14,34 +16,23 @@ type footprint struct {
 	heap, memory int
 }
 
-// footprint has the instance make passes, each timed one of so many repeats.
-func (o *instance) footprint(ctx context.Context, repeats int) (footprint, error) {
-	var best footprint
-	for range passes {
-		seen, err := o.timed(ctx, repeats)
-		if err != nil {
-			return footprint{}, err
-		}
-		best.improve(seen)
-	}
-	best.heap = heapInUse()
-	o.forget()
-	best.memory = best.heap - heapInUse()
-	runtime.KeepAlive(o)
-	return best, nil
-}
-
-// timed is what one of so many passes takes.
-func (o *instance) timed(ctx context.Context, repeats int) (seen footprint, err error) {
+// footprint has the instance make so many passes, whose mean counts: it has its share of
+// the garbage collections, which are few and long.
+func (o *instance) footprint(ctx context.Context, passes int) (footprint, error) {
+	var seen footprint
 	worked := processorTime()
-	for range repeats {
+	for range passes {
 		taken, err := o.resync(ctx)
 		if err != nil {
 			return footprint{}, err
 		}
-		seen.pass += taken / time.Duration(repeats)
+		seen.pass += taken / time.Duration(passes)
 	}
-	seen.work = (processorTime() - worked) / time.Duration(repeats)
+	seen.work = (processorTime() - worked) / time.Duration(passes)
+	seen.heap = heapInUse()
+	o.forget()
+	seen.memory = seen.heap - heapInUse()
+	runtime.KeepAlive(o)
 	return seen, nil
 }
 
@@ -63,14 +54,22 @@ func heapInUse() int {
 	return int(stats.HeapAlloc)
 }
 
-// improve takes over what is less. The zero footprint is worse than any.
-func (best *footprint) improve(seen footprint) {
-	if *best == (footprint{}) {
-		*best = seen
-		return
+// less is what is left of it without the other.
+func (f footprint) less(other footprint) footprint {
+	return footprint{
+		work:   f.work - other.work,
+		pass:   f.pass - other.pass,
+		heap:   f.heap - other.heap,
+		memory: f.memory - other.memory,
 	}
-	best.work = min(best.work, seen.work)
-	best.pass = min(best.pass, seen.pass)
-	best.heap = min(best.heap, seen.heap)
-	best.memory = min(best.memory, seen.memory)
+}
+
+// median is the middle of one figure of several footprints.
+func median[N cmp.Ordered](seen []footprint, figure func(footprint) N) N {
+	var figures []N
+	for _, f := range seen {
+		figures = append(figures, figure(f))
+	}
+	slices.Sort(figures)
+	return figures[len(figures)/2]
 }

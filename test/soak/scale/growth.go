@@ -17,8 +17,8 @@ type Size struct {
 	// Time is what a pass takes per child, on the processor: a pass sends nothing and
 	// waits for nothing, and what else the machine does hardly counts. Clock is what it
 	// takes by the clock, with all workers. Heap is the memory in use per child, in bytes.
-	// All are above those of an instance whose owners have no children. Memory is the part
-	// of Heap that the Ensurer remembers.
+	// All are above those of an instance whose owners have no children, and the median of
+	// the rounds. Memory is the part of Heap that the Ensurer remembers.
 	Time, Clock  time.Duration
 	Heap, Memory int
 }
@@ -34,7 +34,7 @@ const passes = 20
 func (t *Trial) Grow(ctx context.Context, children ...int) ([]Size, error) {
 	var populations []*population
 	for _, n := range children {
-		p, err := t.populate(ctx, n, slices.Max(children)/n)
+		p, err := t.populate(ctx, n, passes*slices.Max(children)/n)
 		if err != nil {
 			return nil, err
 		}

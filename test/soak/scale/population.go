@@ -12,15 +12,17 @@ type population struct {
 	size Size
 	// family has the children. childless has the same owners, which want none.
 	family, childless *fleet
-	// repeats is how many passes make one that is timed.
-	repeats int
-	// with and without children.
-	with, without footprint
+	// passes is how many each instance makes.
+	passes int
+	// without is the footprint of this round's instance without children, seen what
+	// those with children had above it, a round each.
+	without footprint
+	seen    []footprint
 }
 
 // populate has a first instance make the children.
-func (t *Trial) populate(ctx context.Context, children, repeats int) (*population, error) {
-	p := &population{size: Size{Children: children}, repeats: repeats}
+func (t *Trial) populate(ctx context.Context, children, passes int) (*population, error) {
+	p := &population{size: Size{Children: children}, passes: passes}
 	owners := children / kinds
 	var err error
 	if p.childless, err = t.newFleet(ctx, owners, 0); err != nil {
@@ -53,12 +55,11 @@ func (t *Trial) run(ctx context.Context, f *fleet, do func(*instance) error) err
 
 // measure takes the footprints of an instance without children and of one with them.
 func (t *Trial) measure(ctx context.Context, p *population) error {
-	err := t.run(ctx, p.childless, func(o *instance) error {
+	err := t.run(ctx, p.childless, func(o *instance) (err error) {
 		if _, err := o.begin(ctx); err != nil {
 			return err
 		}
-		seen, err := o.footprint(ctx, p.repeats)
-		p.without.improve(seen)
+		p.without, err = o.footprint(ctx, p.passes)
 		return err
 	})
 	if err != nil {
@@ -86,23 +87,23 @@ func (p *population) restart(ctx context.Context, o *instance) error {
 // resync counts what it sends in later passes.
 func (p *population) resync(ctx context.Context, o *instance) error {
 	start := o.counter.now()
-	seen, err := o.footprint(ctx, p.repeats)
+	with, err := o.footprint(ctx, p.passes)
 	if err != nil {
 		return err
 	}
-	p.with.improve(seen)
+	p.seen = append(p.seen, with.less(p.without))
 	requests, err := o.counter.since(ctx, start)
 	p.size.Resyncs = p.size.Resyncs.plus(requests)
-	p.size.Passes += passes * p.repeats
+	p.size.Passes += p.passes
 	return err
 }
 
 // result is the size, once all rounds are over.
 func (p *population) result() Size {
 	size := p.size
-	size.Time = (p.with.work - p.without.work) / time.Duration(size.Children)
-	size.Clock = (p.with.pass - p.without.pass) / time.Duration(size.Children)
-	size.Heap = (p.with.heap - p.without.heap) / size.Children
-	size.Memory = (p.with.memory - p.without.memory) / size.Children
+	size.Time = median(p.seen, func(f footprint) time.Duration { return f.work }) / time.Duration(size.Children)
+	size.Clock = median(p.seen, func(f footprint) time.Duration { return f.pass }) / time.Duration(size.Children)
+	size.Heap = median(p.seen, func(f footprint) int { return f.heap }) / size.Children
+	size.Memory = median(p.seen, func(f footprint) int { return f.memory }) / size.Children
 	return size
 }

@@ -1,8 +1,10 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,39 +17,57 @@ const raceParts = 3
 // beside a plain client that sends the same requests.
 type Race struct {
 	Owners, Children int
-	Ours, Plain      Runner
+	Rounds           []Round
 }
 
-// A Runner is one of the two: the best of its times, and the requests of one round.
-type Runner struct {
+// A Round is a lap of each of the two, one right after the other.
+type Round struct {
+	Ours, Plain Lap
+}
+
+// A Lap is how long one of them took to make all children, and what it sent.
+type Lap struct {
 	Time     time.Duration
 	Requests Requests
 }
 
 // String is its rate, in children per second, and what it sent.
-func (r Runner) String() string {
+func (l Lap) String() string {
 	return fmt.Sprintf("%.0f/s, %d creates, %d other requests",
-		float64(r.Requests.Created)/r.Time.Seconds(), r.Requests.Created, r.Requests.others())
+		float64(l.Requests.Created)/l.Time.Seconds(), l.Requests.Created, l.Requests.others())
 }
 
 // Ratio is our rate, as a part of the plain client's.
-func (r Race) Ratio() float64 { return r.Plain.Time.Seconds() / r.Ours.Time.Seconds() }
+func (r Round) Ratio() float64 { return r.Plain.Time.Seconds() / r.Ours.Time.Seconds() }
 
-// Race lets them run in turn, each time in a new namespace. The plain client goes
-// first, when the cluster is emptier.
+// Median is the round with as many better as worse ones. The best lap of each would
+// compare a good moment of the machine with another; the laps of a round share theirs.
+func (r Race) Median() Round {
+	rounds := slices.SortedFunc(slices.Values(r.Rounds), func(a, b Round) int { return cmp.Compare(a.Ratio(), b.Ratio()) })
+	return rounds[len(rounds)/2]
+}
+
+// Race lets them run in turn, each time in a new namespace. Who goes first, when the
+// cluster is emptier, goes second in the next round.
 func (t *Trial) Race(ctx context.Context, owners int) (Race, error) {
 	race := Race{Owners: owners, Children: owners * raceParts}
-	for round := range t.Rounds {
-		plain, err := t.lap(ctx, &race.Plain, owners, t.runPlain)
-		if err != nil {
-			return race, err
+	for n := range t.Rounds {
+		var round Round
+		laps := []func() error{
+			func() (err error) { round.Plain, err = t.lap(ctx, owners, t.runPlain); return err },
+			func() (err error) { round.Ours, err = t.lap(ctx, owners, t.runOurs); return err },
 		}
-		ours, err := t.lap(ctx, &race.Ours, owners, t.runOurs)
-		if err != nil {
-			return race, err
+		if n%2 == 1 {
+			slices.Reverse(laps)
 		}
-		t.say("Race %d of %d: the plain client took %s, ours %s.", round+1, t.Rounds,
-			plain.Round(time.Millisecond), ours.Round(time.Millisecond))
+		for _, lap := range laps {
+			if err := lap(); err != nil {
+				return race, err
+			}
+		}
+		race.Rounds = append(race.Rounds, round)
+		t.say("Race %d of %d: the plain client took %s, ours %s.", n+1, t.Rounds,
+			round.Plain.Time.Round(time.Millisecond), round.Ours.Time.Round(time.Millisecond))
 	}
 	return race, nil
 }
@@ -55,19 +75,13 @@ func (t *Trial) Race(ctx context.Context, owners int) (Race, error) {
 type runs func(context.Context, *fleet) (time.Duration, Requests, error)
 
 // lap is one runner's part of a round.
-func (t *Trial) lap(ctx context.Context, runner *Runner, owners int, runs runs) (time.Duration, error) {
+func (t *Trial) lap(ctx context.Context, owners int, runs runs) (Lap, error) {
 	f, err := t.newFleet(ctx, owners, raceParts)
 	if err != nil {
-		return 0, err
+		return Lap{}, err
 	}
 	took, requests, err := runs(ctx, f)
-	if err != nil {
-		return 0, err
-	}
-	if runner.Time == 0 || took < runner.Time {
-		runner.Time, runner.Requests = took, requests
-	}
-	return took, nil
+	return Lap{Time: took, Requests: requests}, err
 }
 
 // runOurs takes the time from the start of the controller, whose informers have

@@ -62,11 +62,12 @@ func TestRaceIsOfTheSameRequests(t *testing.T) {
 	race, err := trial.Race(t.Context(), 20)
 	require.NoError(t, err)
 	require.Equal(t, 60, race.Children)
-	require.Equal(t, 60, race.Ours.Requests.Created)
+	require.Len(t, race.Rounds, 1)
+	require.Equal(t, 60, race.Rounds[0].Ours.Requests.Created)
 	require.Empty(t, cmp.Diff(scale.Requests{
 		Sent: 60, Created: 60,
 		Kinds: map[string]int{"patch configmaps": 20, "patch secrets": 20, "patch networkpolicies": 20},
-	}, race.Plain.Requests))
+	}, race.Rounds[0].Plain.Requests))
 
 	made := children(t)
 	for _, kind := range []string{"ConfigMap", "Secret", "NetworkPolicy"} {

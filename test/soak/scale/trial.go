@@ -19,8 +19,8 @@ type Trial struct {
 	// Workers is how many Stacks the operator reconciles at a time, and how many
 	// requests the plain client makes.
 	Workers int
-	// Rounds is how often each time is taken. The best of them counts: whatever else
-	// the machine does makes it longer, nothing makes it shorter.
+	// Rounds is how often everything is measured. The median counts: what else the
+	// machine does hinders some rounds, and a lucky one is no measure either.
 	Rounds int
 	// ReadYourWrites has the operator's reads wait until its cache shows what it wrote.
 	ReadYourWrites bool
