@@ -16,21 +16,26 @@
 //		if site.DeletionTimestamp != nil {
 //			return ctrl.Result{}, nil // the garbage collector takes the Deployment along
 //		}
-//		before := site.DeepCopy()
+//		set := status.For(site) // what this pass finds out is true of this generation
 //
 //		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 //
-//		meta.SetStatusCondition(&site.Status.Conditions, ready(site, deployment, err))
-//		if !equality.Semantic.DeepEqual(before.Status, site.Status) {
-//			patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-//			if err := r.Status().Patch(ctx, site, patch); err != nil {
-//				return ensure.Retry(err)
+//		reportErr := status.Patch(ctx, r.Client, site, func(site *Website) {
+//			conditions := &site.Status.Conditions
+//			switch {
+//			case err != nil:
+//				set.False(conditions, "Ready", ensure.Reason(err), err.Error())
+//			case deployment.Stale:
+//				set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
+//			default:
+//				set.Child(conditions, "Ready", status.Of(deployment.Live))
 //			}
-//		}
-//		return ensure.Retry(err)
+//		})
+//		return ensure.Retry(errors.Join(err, reportErr))
 //	}
 //
 // deploymentFor returns a Deployment that holds what the operator cares about and
-// nothing else; ready looks at deployment.Live, and takes deployment.Stale as in
-// progress. The README has both. This package itself exports nothing.
+// nothing else. A result that is Stale tells of a copy older than our own write, which
+// says nothing about readiness. The README has the whole reconciler. This package itself
+// exports nothing.
 package trueup

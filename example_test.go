@@ -74,7 +74,7 @@ func Example() {
 	reconcile()
 
 	// Output:
-	// 2 replicas, Progressing <nil>
+	// 2 replicas, InProgress <nil>
 	// 5 replicas, by hand
-	// 2 replicas, Progressing <nil>
+	// 2 replicas, InProgress <nil>
 }

@@ -2,17 +2,19 @@ package trueup_test
 
 import (
 	"context"
+	"errors"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/predicates"
+	"github.com/trueup-go/trueup/status"
 )
 
 type Reconciler struct {
@@ -24,8 +26,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.Client = mgr.GetClient()
 	r.ensure = ensure.New(mgr.GetClient(), mgr.GetAPIReader(), "website-operator")
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&Website{}).
-		Owns(&appsv1.Deployment{}).
+		For(&Website{}, builder.WithPredicates(predicates.Primary())).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
@@ -34,18 +36,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 	if site.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil // the garbage collector takes the Deployment along
 	}
-	before := site.DeepCopy()
+	set := status.For(site) // what this pass finds out is true of this generation
 
 	deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 
-	meta.SetStatusCondition(&site.Status.Conditions, ready(site, deployment, err))
-	if !equality.Semantic.DeepEqual(before.Status, site.Status) {
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := r.Status().Patch(ctx, site, patch); err != nil {
-			return ensure.Retry(err)
+	reportErr := status.Patch(ctx, r.Client, site, func(site *Website) {
+		conditions := &site.Status.Conditions
+		switch {
+		case err != nil:
+			set.False(conditions, "Ready", ensure.Reason(err), err.Error())
+		case deployment.Stale:
+			set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
+		default:
+			set.Child(conditions, "Ready", status.Of(deployment.Live))
 		}
-	}
-	return ensure.Retry(err)
+	})
+	return ensure.Retry(errors.Join(err, reportErr))
 }
 
 // deploymentFor says what matters. The API server fills in the rest, and as long
@@ -65,19 +71,4 @@ func deploymentFor(site *Website) *appsv1.Deployment {
 			},
 		},
 	}
-}
-
-// ready judges the live Deployment, and only one that is not older than our write.
-func ready(site *Website, deployment ensure.Result[*appsv1.Deployment], err error) metav1.Condition {
-	condition := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: site.Generation}
-	switch live := deployment.Live; {
-	case err != nil:
-		condition.Reason, condition.Message = ensure.Reason(err), err.Error()
-	case deployment.Stale, live.Status.ObservedGeneration < live.Generation,
-		live.Status.UpdatedReplicas < site.Spec.Replicas, live.Status.AvailableReplicas < site.Spec.Replicas:
-		condition.Reason = "Progressing"
-	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, "Available"
-	}
-	return condition
 }

@@ -119,13 +119,14 @@ func testStatus(t *testing.T, process *operator.Process) {
 		{Kind: "Deployment", Name: "shop-deployment-microservice", UID: s.deployment(t).UID},
 		{Kind: "Service", Name: "shop-service-microservice", UID: s.service(t).UID},
 	}, want.Children)
-	require.Equal(t, "Available", condition(s.application(t)).Reason)
+	require.Equal(t, "Ready", condition(s.application(t)).Reason)
 
 	columns := strings.Fields(kubectl(t, "get", "applications", "-n", s.namespace))
 	require.Equal(t, []string{"NAME", "VERSION", "PODS", "READY", "REASON", "AGE"}, columns[:6])
-	require.Equal(t, []string{"shop", "1.0.0", "2", "True", "Available"}, columns[6:11])
+	require.Equal(t, []string{"shop", "1.0.0", "2", "True", "Ready"}, columns[6:11])
 
-	// Somebody spoils the status, and adds a condition that is not the operator's.
+	// Somebody spoils the status, and adds a condition that is not the operator's. Status
+	// alone does not wake the operator; its next pass repairs it.
 	spoiled := s.application(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.ObservedGeneration = 99
@@ -133,6 +134,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 	foreign := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.Now()}
 	spoiled.Status.Conditions = append(spoiled.Status.Conditions, foreign)
 	require.NoError(t, human(t).Status().Update(t.Context(), spoiled))
+	s.reconcile(t)
 	eventually(t, s.isReady)
 	got := s.application(t).Status
 	require.Equal(t, want.Children, got.Children)
@@ -207,7 +209,7 @@ func testReadyFollowsPods(t *testing.T, process *operator.Process) {
 		require.NoError(t, human(t).Status().Update(t.Context(), live))
 	}
 	setReady(corev1.ConditionFalse)
-	s.waitForReason(t, "Progressing")
+	s.waitForReason(t, "InProgress")
 	setReady(corev1.ConditionTrue)
 	s.settle(t)
 	require.Empty(t, s.requests(t, mark), "nothing but the status was written")
@@ -221,7 +223,7 @@ func testOldPods(t *testing.T, process *operator.Process) {
 		return expect(status.UpdatedReplicas == 1 && status.AvailableReplicas == 2, "not one new pod beside two old ones: %+v", status)
 	})
 	s.reconcile(t)
-	require.Equal(t, "Progressing", condition(s.application(t)).Reason)
+	require.Equal(t, "InProgress", condition(s.application(t)).Reason)
 	s.change(t, `{"image":"example.org/other:found"}`)
 	s.settle(t)
 }

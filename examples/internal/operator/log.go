@@ -3,9 +3,11 @@ package operator
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -31,4 +33,15 @@ func LogWrite[T client.Object](ctx context.Context, result ensure.Result[T]) {
 // Kind is the kind of an object of a Go type of k8s.io/api, which is the type's name.
 func Kind(obj client.Object) string {
 	return reflect.TypeOf(obj).Elem().Name()
+}
+
+// Retry is ensure.Retry, and logs what that waits for without returning the error,
+// because it takes a person to mend it: the controller does not see that one. What is
+// tried again at once, a conflict, settles by itself.
+func Retry(ctx context.Context, err error) (reconcile.Result, error) {
+	result, unsettled := ensure.Retry(err)
+	if result.RequeueAfter > time.Second {
+		log.FromContext(ctx).Info("not as it should be", "reason", ensure.Reason(err), "message", err.Error())
+	}
+	return result, unsettled
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -21,6 +22,7 @@ import (
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/hash"
+	"github.com/trueup-go/trueup/predicates"
 )
 
 // Name is the operator's: the owner of the fields it applies, and the user agent.
@@ -65,14 +67,15 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// SetupWithManager lets every event of an Application and of its children wake the
-// reconciler: a pass that finds all in place costs no request.
+// SetupWithManager has the reconciler wake for what is asked of it, its own status
+// writes excepted, and for whatever happens to its children, their status included.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	owned := builder.WithPredicates(predicates.Owned())
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Application{}).
-		Owns(&corev1.Secret{}).
-		Owns(&appsv1.Deployment{}).
-		Owns(&corev1.Service{}).
+		For(&v1alpha1.Application{}, builder.WithPredicates(predicates.Primary())).
+		Owns(&corev1.Secret{}, owned).
+		Owns(&appsv1.Deployment{}, owned).
+		Owns(&corev1.Service{}, owned).
 		WithOptions(controller.Options{RateLimiter: operator.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
@@ -120,6 +123,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 	}
 	operator.LogWrite(ctx, service)
 
-	err = r.report(ctx, app, readiness(deployment), secret.Live, deployment.Live, service.Live)
-	return ensure.Retry(err)
+	err = r.report(ctx, app, readyWith(deployment), secret.Live, deployment.Live, service.Live)
+	return operator.Retry(ctx, err)
 }

@@ -3,60 +3,69 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/status"
 )
 
-// report writes into the status of app how it stands, with one request, or none if
-// the status says so already. children are the live objects when all are in place; a
-// pass that failed half-way has not seen them all and names none, which leaves the
-// list as it is.
-func (r *Reconciler) report(
-	ctx context.Context, app *v1alpha1.Application, ready metav1.Condition, children ...client.Object,
-) error {
-	before := app.DeepCopy()
-	ready.Type, ready.ObservedGeneration = v1alpha1.ReadyCondition, app.Generation
-	meta.SetStatusCondition(&app.Status.Conditions, ready)
-	app.Status.ObservedGeneration = app.Generation
-	if len(children) > 0 {
-		app.Status.Children = named(children)
+// reasonInvalidName is a reason of the Ready condition, beside the state of the
+// Deployment and those of ensure.Reason.
+const reasonInvalidName = "InvalidName"
+
+// A verdict writes the Ready condition.
+type verdict func(set status.Setter, conditions *[]metav1.Condition)
+
+// readyWith judges the Deployment as it is after our write, never as it was before: a
+// copy older than that write does not count. What is on its way is not counted out pod
+// by pod, so that a rollout costs two status writes, however many pods it has.
+func readyWith(deployment ensure.Result[*appsv1.Deployment]) verdict {
+	readiness := status.Of(deployment.Live)
+	if deployment.Stale || readiness.State == status.InProgress {
+		return notReady(string(status.InProgress), fmt.Sprintf("the rollout of Deployment %q is not complete", deployment.Live.Name))
 	}
-	if equality.Semantic.DeepEqual(before.Status, app.Status) {
-		return nil
+	return func(set status.Setter, conditions *[]metav1.Condition) {
+		set.Child(conditions, v1alpha1.ReadyCondition, readiness)
 	}
-	// The patch holds the resourceVersion: a merge patch replaces the whole list of
-	// conditions, which is right only if nobody else has changed it meanwhile.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(r.client.Status().Patch(ctx, app, patch, client.FieldOwner(Name)))
 }
 
-// fail reports why a child is not as it should be, and says when to try again. What
-// the controller will not log, because it takes a person to mend it, is logged here.
+func notReady(reason, message string) verdict {
+	return func(set status.Setter, conditions *[]metav1.Condition) {
+		set.False(conditions, v1alpha1.ReadyCondition, reason, message)
+	}
+}
+
+// report writes into the status of app how it stands. children are the live objects
+// when all are in place; a pass that failed half-way has not seen them all and names
+// none, which leaves the list as it is.
+func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, ready verdict, children ...client.Object) error {
+	set := status.For(app)
+	return status.Patch(ctx, r.client, app, func(app *v1alpha1.Application) {
+		ready(set, &app.Status.Conditions)
+		app.Status.ObservedGeneration = app.Generation
+		if len(children) > 0 {
+			app.Status.Children = named(children)
+		}
+	}, status.FieldOwner(Name))
+}
+
+// fail reports why a child is not as it should be, and says when to try again.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
-	reason := ensure.Reason(err)
-	if reportErr := r.report(ctx, app, notReady(reason, err.Error())); reportErr != nil {
-		return ensure.Retry(errors.Join(err, reportErr))
-	}
-	result, retryErr := ensure.Retry(err)
-	if retryErr == nil {
-		log.FromContext(ctx).Info("a child is not as it should be", "reason", reason, "message", err.Error())
-	}
-	return result, retryErr
+	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
+	return operator.Retry(ctx, errors.Join(err, reportErr))
 }
 
 // reject reports what is wrong with app itself. Trying again soon would not help.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
 	if reportErr := r.report(ctx, app, notReady(reasonInvalidName, err.Error())); reportErr != nil {
-		return ensure.Retry(reportErr)
+		return operator.Retry(ctx, reportErr)
 	}
 	return reconcile.Result{RequeueAfter: retryRejected}, nil
 }
