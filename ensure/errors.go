@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // The classes of errors, for errors.Is. Every error of this package is an *Error of
@@ -119,7 +121,7 @@ func (c *child) unknownKind(what string, err error) *Error {
 	if !ok {
 		return c.requestError("ensure", err)
 	}
-	refusal := c.refuse("", what+" has no kind: "+describe(unknown.error)+
+	refusal := c.refuse("", what+" has no kind: "+answer.Describe(unknown.error)+
 		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
 	refusal.cause = unknown.error
 	return refusal

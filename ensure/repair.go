@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
@@ -21,15 +22,15 @@ import (
 // port stays beside ours and has its name. So a refusal that names fields is judged,
 // and if live's leftovers are at fault, they are replaced, once.
 func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.Object, error) {
-	answer, refusal := c.send(ctx, "apply", live.GetUID(), "")
+	applied, refusal := c.send(ctx, "apply", live.GetUID(), "")
 	if refusal == nil || !namesFieldsOnly(refusal) {
-		return answer, refusal
+		return applied, refusal
 	}
 	fine, err := c.isFineAlone(ctx, refusal)
 	if err != nil || !fine {
 		return nil, refusal
 	}
-	replacements := canon.Replacements(live, c.desired, pathsOf(refusal))
+	replacements := canon.Replacements(live, c.desired, answer.Fields(refusal))
 	if len(replacements) == 0 {
 		return nil, c.immutable(live, refusal)
 	}
@@ -39,17 +40,17 @@ func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.O
 		}
 		return nil, err
 	}
-	answer, err = c.send(ctx, "apply", live.GetUID(), "")
+	applied, err = c.send(ctx, "apply", live.GetUID(), "")
 	if err != nil && namesFieldsOnly(err) {
 		return nil, c.immutable(live, err)
 	}
-	return answer, err
+	return applied, err
 }
 
 // namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none
 // of the metadata. A cause without a field is an admission policy's.
 func namesFieldsOnly(err error) bool {
-	causes := causesOf(err)
+	causes := answer.Causes(err)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || strings.HasPrefix(cause.Field, "metadata")
 	})
@@ -67,8 +68,8 @@ func (c *child) isFineAlone(ctx context.Context, refusal error) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	causes := causesOf(err)
-	named := pathsOf(refusal)
+	causes := answer.Causes(err)
+	named := answer.Fields(refusal)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || slices.Contains(named, cause.Field)
 	}), nil
@@ -156,7 +157,7 @@ func (c *child) immutable(live client.Object, refusal error) *Error {
 	}
 	if len(paths) == 0 {
 		// live is as desired: what a webhook makes of each update cannot be done.
-		paths = pathsOf(refusal)
+		paths = answer.Fields(refusal)
 	}
 	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
 		strings.Join(paths, ", ")+"; delete it to have it made anew", paths...)

@@ -1,18 +1,14 @@
 package ensure
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // requestError turns the failure of a request into an *Error.
@@ -20,15 +16,15 @@ func (c *child) requestError(operation string, err error) *Error {
 	out := c.fail(ErrAPI, operation, "")
 	out.cause = err
 	out.moved = apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
-	out.Paths = pathsOf(err)
-	causes, moved := causesOf(err), c.whatMoved(operation, err)
+	out.Paths = answer.Fields(err)
+	moved := c.whatMoved(operation, err)
 	switch {
-	case slices.ContainsFunc(causes, isNamespaceTerminating):
+	case slices.ContainsFunc(answer.Causes(err), isNamespaceTerminating):
 		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
 	case moved != "":
 		return c.conflict(operation, moved, err)
 	case isInvalid(err):
-		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err, causes)
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err)
 		if len(out.Paths) == 0 {
 			out.Paths = undeclaredFields(err)
 		}
@@ -38,7 +34,7 @@ func (c *child) requestError(operation string, err error) *Error {
 	case apierrors.IsNotFound(err) && isAboutNamespace(err):
 		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
 	default:
-		out.Reason, out.detail = apiReason(err), describe(err)
+		out.Reason, out.detail = apiReason(err), answer.Describe(err)
 	}
 	return out
 }
@@ -58,42 +54,18 @@ func (c *child) conflict(operation, detail string, err error) *Error {
 // whatMoved recognizes the refusals that are conflicts by another name; empty for
 // others.
 func (c *child) whatMoved(operation string, err error) string {
-	causes, paths := causesOf(err), pathsOf(err)
+	paths := answer.Fields(err)
 	switch {
 	case !apierrors.IsInvalid(err):
 		return ""
 	case operation == "apply" && slices.Contains(paths, "metadata.uid"):
 		return "it was replaced meanwhile"
-	case operation == "apply" && slices.ContainsFunc(causes, isLateFinalizer):
+	case operation == "apply" && answer.IsLateFinalizer(err):
 		return "its deletion began meanwhile"
 	case operation == "apply" && c.controlled && slices.Contains(paths, "metadata.ownerReferences"):
 		return "it got another controller meanwhile"
-	case operation == "repair" && len(causes) == 0 && !isWebhooks(err): // a failed test of the JSON patch
+	case operation == "repair" && answer.IsFailedTest(err):
 		return "it was changed meanwhile"
 	}
 	return ""
-}
-
-// describe repeats an error's text only where it is known to quote no object.
-func describe(err error) string {
-	var (
-		netErr net.Error
-		urlErr *url.Error
-	)
-	switch {
-	case meta.IsNoMatchError(err), runtime.IsNotRegisteredError(err):
-		return err.Error()
-	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
-		return "apiVersion or kind is not set"
-	case errors.As(err, &urlErr):
-		return urlErr.Err.Error()
-	case errors.As(err, &netErr):
-		return netErr.Error()
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "the context ended"
-	}
-	if _, answered := statusOf(err); answered {
-		return ""
-	}
-	return fmt.Sprintf("an error of type %T, whose text is in the unwrapped error", err)
 }

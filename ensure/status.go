@@ -1,19 +1,14 @@
 package ensure
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// isLateFinalizer: no finalizer can be added to an object that is being deleted.
-func isLateFinalizer(cause metav1.StatusCause) bool {
-	return cause.Field == "metadata.finalizers" && cause.Type == metav1.CauseTypeForbidden
-}
+	"github.com/trueup-go/trueup/internal/answer"
+)
 
 // isInvalid follows what kube-apiserver 1.36 answers: a body that does not fit the
 // schema is a 500 without a reason, told from other failures by its message only.
@@ -21,7 +16,7 @@ func isInvalid(err error) bool {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return true
 	}
-	status, ok := statusOf(err)
+	status, ok := answer.Status(err)
 	return ok && status.Code == 500 && status.Reason == "" &&
 		(strings.HasPrefix(status.Message, "failed to create typed patch object") || isMistyped(status.Message))
 }
@@ -32,68 +27,32 @@ func isMistyped(message string) bool {
 		strings.Contains(message, " to proper version: unable to convert unstructured object to ")
 }
 
-// isWebhooks reports whether an admission webhook refused, which may do so without a cause.
-func isWebhooks(err error) bool {
-	status, ok := statusOf(err)
-	return ok && strings.HasPrefix(status.Message, "admission webhook ")
-}
-
 func isNamespaceTerminating(cause metav1.StatusCause) bool {
 	return cause.Type == "NamespaceTerminating"
 }
 
 func isAboutNamespace(err error) bool {
-	status, ok := statusOf(err)
+	status, ok := answer.Status(err)
 	return ok && status.Details != nil && status.Details.Kind == "namespaces"
 }
 
-func statusOf(err error) (metav1.Status, bool) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return metav1.Status{}, false
-	}
-	return status.Status(), true
-}
-
-func causesOf(err error) []metav1.StatusCause {
-	status, ok := statusOf(err)
-	if !ok || status.Details == nil {
-		return nil
-	}
-	return status.Details.Causes
-}
-
-// pathsOf are the fields that the causes name, each once.
-func pathsOf(err error) []string {
-	var paths []string
-	for _, cause := range causesOf(err) {
-		paths = appendNew(paths, cause.Field)
-	}
-	return paths
-}
-
-// describeCauses names fields and types; a cause's message quotes values.
-func describeCauses(err error, causes []metav1.StatusCause) string {
-	var parts []string
-	for _, cause := range causes {
-		if cause.Field != "" {
-			parts = appendNew(parts, fmt.Sprintf("%s (%s)", cause.Field, cause.Type))
-		}
-	}
+// describeCauses names fields and types.
+func describeCauses(err error) string {
+	faults := answer.Faults(err)
 	for _, field := range undeclaredFields(err) {
-		parts = appendNew(parts, field+" (not in the schema)")
+		faults = append(faults, field+" (not in the schema)")
 	}
-	if len(parts) == 0 {
+	if len(faults) == 0 {
 		return "the server named no field; its message is in the unwrapped error"
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(faults, ", ")
 }
 
 // undeclaredFields reads the paths of unknown fields out of the message that is
 // all the server says about them: "…: .spec.foo: field not declared in schema".
 // Only what looks like a path is taken, as the rest may quote the object.
 func undeclaredFields(err error) []string {
-	status, _ := statusOf(err)
+	status, _ := answer.Status(err)
 	if !strings.HasPrefix(status.Message, "failed to create typed patch object") {
 		return nil
 	}
@@ -111,19 +70,8 @@ func undeclaredFields(err error) []string {
 	return fields
 }
 
-// apiReason is a reason that a condition takes. The status reason of an answer may
-// be anything a webhook made up.
-func apiReason(err error) string {
-	reason := string(apierrors.ReasonForError(err))
-	if reason == "" || strings.ContainsFunc(reason, notLetter) {
-		return "Unavailable"
-	}
-	return reason
-}
-
-func notLetter(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-}
+// apiReason is a reason that a condition takes.
+func apiReason(err error) string { return answer.Reason(err, "Unavailable") }
 
 func appendNew(list []string, s string) []string {
 	if s == "" || slices.Contains(list, s) {

@@ -1,21 +1,17 @@
 package finalizer
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // A requestError tells what could not be done without the server's message, which is in
@@ -52,61 +48,27 @@ func (h *handling) conflict(err error) error {
 }
 
 // whatMoved recognizes the refusals that are conflicts by another name; empty for
-// others. A failed test of a JSON patch is a 422 without causes, and a webhook may
-// refuse like that, too.
+// others.
 func whatMoved(err error) string {
-	status, _ := statusOf(err)
-	causes := causesOf(status)
 	switch {
-	case !apierrors.IsInvalid(err):
-		return ""
-	case slices.ContainsFunc(causes, isLate):
+	case answer.IsLateFinalizer(err):
 		return "its deletion began meanwhile"
-	case len(causes) == 0 && !strings.HasPrefix(status.Message, "admission webhook "):
+	case answer.IsFailedTest(err):
 		return "its finalizers were changed meanwhile, or it was replaced"
 	}
 	return ""
 }
 
-// isLate: no finalizer can be added to an object that is being deleted.
-func isLate(cause metav1.StatusCause) bool {
-	return cause.Field == "metadata.finalizers" && cause.Type == metav1.CauseTypeForbidden
-}
-
-// describe repeats an error's text only where it is known to quote no object.
+// describe names the server's reason, and the fields and types of its causes.
 func describe(err error) string {
-	if status, answered := statusOf(err); answered {
-		return describeAnswer(err, causesOf(status))
+	if _, answered := answer.Status(err); !answered {
+		return answer.Describe(err)
 	}
-	var urlErr *url.Error
-	switch {
-	case meta.IsNoMatchError(err), runtime.IsNotRegisteredError(err):
-		return err.Error()
-	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
-		return "apiVersion or kind is not set"
-	case errors.As(err, &urlErr):
-		return urlErr.Err.Error()
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "the context ended"
-	}
-	return fmt.Sprintf("an error of type %T, whose text is in the unwrapped error", err)
-}
-
-// describeAnswer names the server's reason, and the fields and types of its causes; a
-// cause's message quotes values.
-func describeAnswer(err error, causes []metav1.StatusCause) string {
-	var faults []string
-	for _, cause := range causes {
-		fault := fmt.Sprintf("%s (%s)", cause.Field, cause.Type)
-		if cause.Field != "" && !slices.Contains(faults, fault) {
-			faults = append(faults, fault)
-		}
-	}
-	text := reasonOf(err)
+	text, faults := answer.Reason(err, "the request failed"), answer.Faults(err)
 	switch {
 	case apierrors.IsForbidden(err):
 		return text + ": a right is missing (it takes patch), or a policy objects; the server's message is in the unwrapped error"
-	case slices.ContainsFunc(causes, isIllFormed):
+	case slices.ContainsFunc(answer.Causes(err), isIllFormed):
 		return text + ": " + strings.Join(faults, ", ") + "; built-in kinds take no finalizer without a slash"
 	case len(faults) > 0:
 		return text + ": " + strings.Join(faults, ", ")
@@ -117,30 +79,6 @@ func describeAnswer(err error, causes []metav1.StatusCause) string {
 // isIllFormed: what remains after the check of names is what only built-in kinds refuse.
 func isIllFormed(cause metav1.StatusCause) bool {
 	return strings.HasPrefix(cause.Field, "metadata.finalizers[") && cause.Type == metav1.CauseTypeFieldValueInvalid
-}
-
-// reasonOf leaves out what a webhook made up.
-func reasonOf(err error) string {
-	reason := string(apierrors.ReasonForError(err))
-	if reason == "" || strings.ContainsFunc(reason, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		return "the request failed"
-	}
-	return reason
-}
-
-func statusOf(err error) (metav1.Status, bool) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return metav1.Status{}, false
-	}
-	return status.Status(), true
-}
-
-func causesOf(status metav1.Status) []metav1.StatusCause {
-	if status.Details == nil {
-		return nil
-	}
-	return status.Details.Causes
 }
 
 // quoted is how a text speaks of finalizers.

@@ -1,18 +1,16 @@
 package status
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // ErrRefused is the class of errors for errors.Is that are the caller's: an object that
@@ -66,7 +64,7 @@ func (w *writer) refuse(detail string, paths ...string) error {
 
 // fail is the failure of a request.
 func (w *writer) fail(err error) error {
-	out := &Error{Kind: w.kind, Key: w.key, Reason: reasonOf(err), cause: err}
+	out := &Error{Kind: w.kind, Key: w.key, Reason: answer.Reason(err, "Unavailable"), cause: err}
 	switch {
 	case isMoved(err):
 		out.Reason, out.detail = string(metav1.StatusReasonConflict), "the object was changed meanwhile"
@@ -78,87 +76,30 @@ func (w *writer) fail(err error) error {
 		out.detail = "the right to patch its status subresource is missing, or a policy objects; " +
 			"the server's message is in the unwrapped error"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		out.Paths, out.detail = describeCauses(causesOf(err))
+		out.Reason = answer.Reason(err, string(metav1.StatusReasonInvalid)) // a webhook may give the code alone
+		out.Paths, out.detail = answer.Fields(err), describeCauses(err)
 	default:
-		out.detail = describe(err)
+		out.detail = answer.Describe(err)
 	}
 	return out
 }
 
-// isMoved recognizes a conflict: by its name, or as the failed test of a JSON patch. The
-// server answers that with a 422 that names no cause, the fake client with an error of
-// a library for JSON patches.
+// isMoved recognizes a conflict: by its name, or as the failed test of a JSON patch.
 func isMoved(err error) bool {
-	return apierrors.IsConflict(err) || isFailedPatch(err)
+	return apierrors.IsConflict(err) || isFailedTest(err)
 }
 
-func isFailedPatch(err error) bool {
-	if _, answered := statusOf(err); answered {
-		return apierrors.IsInvalid(err) && !hasFields(causesOf(err))
-	}
-	return err != nil && strings.HasPrefix(err.Error(), "testing value /")
+// isFailedTest also knows the fake client, which hands on the error of a library for
+// JSON patches.
+func isFailedTest(err error) bool {
+	return answer.IsFailedTest(err) || strings.HasPrefix(err.Error(), "testing value /")
 }
 
-func hasFields(causes []metav1.StatusCause) bool {
-	return slices.ContainsFunc(causes, func(c metav1.StatusCause) bool { return c.Type != metav1.CauseTypeUnexpectedServerResponse })
-}
-
-func statusOf(err error) (metav1.Status, bool) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return metav1.Status{}, false
+// describeCauses names fields and types.
+func describeCauses(err error) string {
+	faults := answer.Faults(err)
+	if len(faults) == 0 {
+		return "the server named no field; its message is in the unwrapped error"
 	}
-	return status.Status(), true
-}
-
-func causesOf(err error) []metav1.StatusCause {
-	status, _ := statusOf(err)
-	if status.Details == nil {
-		return nil
-	}
-	return status.Details.Causes
-}
-
-// describeCauses names fields and types; a cause's message quotes values.
-func describeCauses(causes []metav1.StatusCause) (paths []string, text string) {
-	var parts []string
-	for _, cause := range causes {
-		if cause.Field != "" && !slices.Contains(paths, cause.Field) {
-			paths = append(paths, cause.Field)
-			parts = append(parts, fmt.Sprintf("%s (%s)", cause.Field, cause.Type))
-		}
-	}
-	if len(parts) == 0 {
-		return nil, "the server named no field; its message is in the unwrapped error"
-	}
-	return paths, strings.Join(parts, ", ")
-}
-
-// describe repeats an error's text only where it is known to quote no object.
-func describe(err error) string {
-	var (
-		netErr net.Error
-		urlErr *url.Error
-	)
-	switch {
-	case errors.As(err, &urlErr):
-		return urlErr.Err.Error()
-	case errors.As(err, &netErr):
-		return netErr.Error()
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "the context ended"
-	}
-	if _, answered := statusOf(err); answered {
-		return ""
-	}
-	return fmt.Sprintf("an error of type %T, whose text is in the unwrapped error", err)
-}
-
-// reasonOf is a condition reason; that of an answer may be anything a webhook made up.
-func reasonOf(err error) string {
-	reason := string(apierrors.ReasonForError(err))
-	if reason == "" || strings.ContainsFunc(reason, notLetter) {
-		return "Unavailable"
-	}
-	return reason
+	return strings.Join(faults, ", ")
 }

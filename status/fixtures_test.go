@@ -3,18 +3,21 @@ package status_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgotesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -50,14 +53,10 @@ type ShopAddress struct {
 }
 
 func (s *Shop) DeepCopyObject() runtime.Object {
-	data, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	var out Shop
-	if err := json.Unmarshal(data, &out); err != nil {
-		panic(err)
-	}
+	out := *s
+	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Doors, out.Status.Stock = slices.Clone(s.Status.Doors), maps.Clone(s.Status.Stock)
+	out.Status.Conditions = slices.Clone(s.Status.Conditions)
 	return &out
 }
 
@@ -67,8 +66,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// server is an API server with one Shop. It applies JSON patches with the library that
-// the real one uses, and answers as that one does.
+// server is an API server with one Shop. It has client-go apply JSON patches, which uses
+// the library that the real one uses, and answers as that one does.
 type server struct {
 	client.Client
 
@@ -116,22 +115,34 @@ func (s *server) patch(sub string, obj client.Object, data []byte) error {
 	if s.gone || sub != "status" {
 		return s.notFound()
 	}
-	patch, err := jsonpatch.DecodePatch(data)
-	if err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	patched, err := patch.Apply([]byte(s.document()))
+	action := clientgotesting.NewPatchAction(schema.GroupVersionResource{}, "", "", types.JSONPatchType, data)
+	_, patched, err := clientgotesting.ObjectReaction(tracker{server: s})(action)
 	if err != nil {
 		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 	}
 	var content struct {
 		Status json.RawMessage `json:"status"`
 	}
-	if err := json.Unmarshal(patched, &content); err != nil {
+	if err := json.Unmarshal(patched.(*runtime.Unknown).Raw, &content); err != nil {
 		return err
 	}
 	s.set(string(content.Status))
 	return s.answer(obj)
+}
+
+// tracker has client-go patch the server's object.
+type tracker struct {
+	clientgotesting.ObjectTracker
+
+	server *server
+}
+
+func (t tracker) Get(schema.GroupVersionResource, string, string, ...metav1.GetOptions) (runtime.Object, error) {
+	return &runtime.Unknown{Raw: []byte(t.server.document())}, nil
+}
+
+func (tracker) Patch(schema.GroupVersionResource, runtime.Object, string, ...metav1.PatchOptions) error {
+	return nil
 }
 
 // set makes status the object's, as some writer does.

@@ -133,7 +133,7 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 			return nil
 		}
 		err := w.request(ctx, obj, before.GetResourceVersion(), d.operations)
-		if err == nil || !d.presumed || !isFailedPatch(err) {
+		if err == nil || !d.presumed || !isFailedTest(err) {
 			return w.result(ctx, before, err)
 		}
 	}

@@ -455,6 +455,10 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 			detail: "the server named no field; its message is in the unwrapped error",
 		},
 		{
+			name: "a webhook", reason: "Invalid", detail: "the server named no field; its message is in the unwrapped error",
+			err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: `admission webhook "strict" denied the request: secret`}},
+		},
+		{
 			name: "forbidden", err: apierrors.NewForbidden(resource, "shop", errors.New("secret")), reason: "Forbidden",
 			detail: "the right to patch its status subresource is missing, or a policy objects; the server's message is in the unwrapped error",
 		},

@@ -249,15 +249,15 @@ func TestAppendObject(t *testing.T) {
 		},
 		"an unstructured Secret": {
 			"likewise",
-			unstructuredOf(`{"apiVersion":"v1","kind":"Secret","data":{"b":""},"stringData":{"a":"new"}}`), `{"data":{"a":"bmV3","b":""}}`,
+			unstructuredOf(t, `{"apiVersion":"v1","kind":"Secret","data":{"b":""},"stringData":{"a":"new"}}`), `{"data":{"a":"bmV3","b":""}}`,
 		},
 		"stringData elsewhere": {
 			"is what it says",
-			unstructuredOf(`{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"new"}}`), `{"stringData":{"a":"new"}}`,
+			unstructuredOf(t, `{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"new"}}`), `{"stringData":{"a":"new"}}`,
 		},
 		"unstructured": {
 			"is read as the JSON it is",
-			unstructuredOf(`{"kind":"K","spec":{"n":null,"e":{},"l":[],"f":1.5,"i":3,"nested":{"status":1}},"status":{"x":1},
+			unstructuredOf(t, `{"kind":"K","spec":{"n":null,"e":{},"l":[],"f":1.5,"i":3,"nested":{"status":1}},"status":{"x":1},
 				"metadata":{"uid":"u","name":"x","labels":{},"annotations":{"spec-hash.trueup-go.github.io/o":"1"},"finalizers":["f"]}}`),
 			`{"metadata":{"finalizers":["f"],"name":"x"},"spec":{"e":{},"f":1.5,"i":3,"l":[],"nested":{"status":1}}}`,
 		},
@@ -300,7 +300,7 @@ func TestAppendObjectErrors(t *testing.T) {
 	for name, obj := range map[string]canon.Object{
 		"nil":             nil,
 		"a nil pointer":   (*corev1.Pod)(nil),
-		"broken metadata": unstructuredOf(`{"kind":"K","metadata":"x"}`),
+		"broken metadata": unstructuredOf(t, `{"kind":"K","metadata":"x"}`),
 	} {
 		_, err := canon.AppendObject(nil, obj)
 		require.Error(t, err, name)
@@ -314,10 +314,9 @@ func content(t *testing.T, obj canon.Object) string {
 	return string(text)
 }
 
-func unstructuredOf(text string) *unstructured.Unstructured {
+func unstructuredOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
-		panic(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), &u.Object))
 	return u
 }

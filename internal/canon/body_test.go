@@ -28,7 +28,7 @@ func TestBody(t *testing.T) {
 	if diff := cmp.Diff(want, string(body)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	body, err = canon.Body(unstructuredOf(`{"apiVersion":"x/v1","kind":"Other","metadata":{"uid":"no","resourceVersion":"no","labels":{"a":"b"}},"spec":1,"status":2}`),
+	body, err = canon.Body(unstructuredOf(t, `{"apiVersion":"x/v1","kind":"Other","metadata":{"uid":"no","resourceVersion":"no","labels":{"a":"b"}},"spec":1,"status":2}`),
 		schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, "", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"apiVersion":"example.org/v1","kind":"Thing","metadata":{"labels":{"a":"b"}},"spec":1}`, string(body))
@@ -83,7 +83,7 @@ func TestBodyDuplicates(t *testing.T) {
 		"finalizers": {"a set has no doubles", &corev1.Pod{ObjectMeta: meta(nil, "f", "f")}, "metadata.finalizers[f]"},
 		"unstructured": {
 			"metadata is known everywhere",
-			unstructuredOf(`{"kind":"K","metadata":{"ownerReferences":[{"uid":"u"},{"uid":"u"}]},"spec":{"env":[{"name":"a"},{"name":"a"}]}}`),
+			unstructuredOf(t, `{"kind":"K","metadata":{"ownerReferences":[{"uid":"u"},{"uid":"u"}]},"spec":{"env":[{"name":"a"},{"name":"a"}]}}`),
 			"metadata.ownerReferences[uid=u]",
 		},
 		"atomic": {"lists may repeat themselves", podWith(corev1.Container{Args: []string{"a", "a"}}), ""},

@@ -84,14 +84,14 @@ func TestDiff(t *testing.T) {
 		"status": {"is not compared", &corev1.Pod{Status: corev1.PodStatus{Phase: "Running"}}, &corev1.Pod{}, nil},
 		"types": {
 			"a number becomes a text",
-			unstructuredOf(`{"spec":{"a":1,"b":[1],"c":{"d":1}}}`),
-			unstructuredOf(`{"spec":{"a":"1","b":{},"c":2}}`),
+			unstructuredOf(t, `{"spec":{"a":1,"b":[1],"c":{"d":1}}}`),
+			unstructuredOf(t, `{"spec":{"a":"1","b":{},"c":2}}`),
 			[]canon.Change{{"spec.a", "1", ""}, {Path: "spec.b"}, {"spec.c", "", "2"}},
 		},
 		"unstructured": {
 			"lists by place, keys by name",
-			unstructuredOf(`{"spec":{"a.b":[1,2]}}`),
-			unstructuredOf(`{"spec":{"a.b":[1,3,4]}}`),
+			unstructuredOf(t, `{"spec":{"a.b":[1,2]}}`),
+			unstructuredOf(t, `{"spec":{"a.b":[1,3,4]}}`),
 			[]canon.Change{{"spec[a.b][1]", "2", "3"}, {"spec[a.b][2]", "", "4"}},
 		},
 		"nil": {"cannot be compared", nil, nil, []canon.Change{{}}},

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"context"
 	"strconv"
 	"testing"
 
@@ -69,23 +68,10 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 	t.Helper()
 	config, agent := agentOf(t)
 	opts.Scheme = scheme
-	if opts.Client.Cache == nil {
-		opts.Client.Cache = &client.CacheOptions{}
-	}
-	opts.Client.Cache.Unstructured = true
-	running, err := runtimecluster.New(config, func(o *runtimecluster.Options) { *o = opts })
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- running.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	require.True(t, running.GetCache().WaitForCacheSync(ctx))
+	running, reading := cluster.Cached(t, config, opts), opts.Client.Cache
 	return access{
 		client: running.GetClient(), reader: running.GetAPIReader(), agent: agent,
-		readsItsWrites: ptr.Deref(opts.Client.Cache.EnableReadYourWritesConsistency, false),
+		readsItsWrites: reading != nil && ptr.Deref(reading.EnableReadYourWritesConsistency, false),
 		bare:           opts.Cache.DefaultTransform != nil,
 	}
 }

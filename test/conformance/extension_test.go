@@ -1,11 +1,11 @@
 package conformance_test
 
 import (
-	"slices"
-
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/cluster"
 )
 
 // customResourceDefinition is the Gadget's, in a group of the test's own.
@@ -29,11 +29,7 @@ func customResourceDefinition() subject {
 			crd.Spec.Group = suffix + ".example.com"
 			crd.Name = "gadgets." + crd.Spec.Group
 		},
-		settled: is(func(c *apiextensionsv1.CustomResourceDefinition) bool {
-			return slices.ContainsFunc(c.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
-				return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
-			})
-		}),
+		settled: is(cluster.Established),
 		edits: []edit{
 			on("a default", func(c *apiextensionsv1.CustomResourceDefinition) {
 				spec := version(c).Schema.OpenAPIV3Schema.Properties["spec"]

@@ -6,12 +6,9 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -57,7 +54,7 @@ var prepare = sync.OnceValue(func() error {
 	if server, err = versionOf(shared.Config()); err != nil {
 		return err
 	}
-	return installGadgets(c)
+	return cluster.Define(context.Background(), c, gadgetCRD())
 })
 
 func versionOf(config *rest.Config) (string, error) {
@@ -70,23 +67,4 @@ func versionOf(config *rest.Config) (string, error) {
 		return "", err
 	}
 	return info.GitVersion, nil
-}
-
-func installGadgets(c client.Client) error {
-	ctx := context.Background()
-	crd := gadgetCRD()
-	if err := c.Create(ctx, crd); err != nil {
-		return err
-	}
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return false, err
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
 }

@@ -5,14 +5,11 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -51,27 +48,8 @@ var prepare = sync.OnceValue(func() error {
 		return err
 	}
 	human = c
-	return installWidgets(c)
+	return cluster.Define(context.Background(), c, widgetCRD())
 })
-
-func installWidgets(c client.Client) error {
-	ctx := context.Background()
-	crd := widgetCRD()
-	if err := c.Create(ctx, crd); err != nil {
-		return err
-	}
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return false, err
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
-}
 
 // namespaceOf is a test's own.
 func namespaceOf(t *testing.T) string {
@@ -84,20 +62,8 @@ func namespaceOf(t *testing.T) string {
 func cached(t *testing.T, reading *client.CacheOptions) client.Client {
 	t.Helper()
 	require.NoError(t, prepare())
-	reading.Unstructured = true
-	running, err := runtimecluster.New(shared.Config(), func(o *runtimecluster.Options) {
-		o.Scheme, o.Client.Cache = scheme, reading
-	})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- running.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	require.True(t, running.GetCache().WaitForCacheSync(ctx))
-	return running.GetClient()
+	opts := runtimecluster.Options{Scheme: scheme, Client: client.Options{Cache: reading}}
+	return cluster.Cached(t, shared.Config(), opts).GetClient()
 }
 
 // create makes an object with these finalizers, which it loses when the test ends so

@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	storagev1 "k8s.io/api/storage/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -61,12 +59,11 @@ var prepare = sync.OnceValue(func() error {
 	widget.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
 		Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
 	}
-	for _, kind := range []*apiextensionsv1.CustomResourceDefinition{widget, trinket} {
-		if err := install(kind); err != nil {
-			return err
-		}
+	ctx := context.Background()
+	if err := cluster.Define(ctx, human, widget, trinket); err != nil {
+		return err
 	}
-	return human.Create(context.Background(), &storagev1.StorageClass{
+	return human.Create(ctx, &storagev1.StorageClass{
 		ObjectMeta: named(storageClass), Provisioner: "kubernetes.io/no-provisioner", AllowVolumeExpansion: new(true),
 	})
 })
@@ -85,24 +82,6 @@ func customKind(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
 			}},
 		},
 	}
-}
-
-func install(crd *apiextensionsv1.CustomResourceDefinition) error {
-	ctx := context.Background()
-	if err := human.Create(ctx, crd); err != nil {
-		return err
-	}
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		if err := human.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return false, err
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
 }
 
 // custom is an object of one of the custom kinds.

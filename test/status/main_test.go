@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // prepare makes what all tests share: a scheme and the custom kinds.
 var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(panelGVK.GroupVersion(), &Panel{}, &Lamp{})
+	scheme.AddKnownTypes(panelGVK.GroupVersion(), &Panel{}, &PanelList{}, &Lamp{})
 	metav1.AddToGroupVersion(scheme, panelGVK.GroupVersion())
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -50,34 +50,8 @@ var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, definition := range []*apiextensionsv1.CustomResourceDefinition{panelDefinition(), lampDefinition()} {
-		if err := install(c, definition); err != nil {
-			return nil, err
-		}
-	}
-	return scheme, nil
+	return scheme, cluster.Define(context.Background(), c, panelDefinition(), lampDefinition())
 })
-
-func install(c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	if err := c.Create(ctx, definition); err != nil {
-		return err
-	}
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for !established(definition) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // newClient is a client of a program that calls itself name.
 func newClient(t *testing.T, name string) client.Client {

@@ -1,7 +1,7 @@
 package status_test
 
 import (
-	"encoding/json"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,13 +37,24 @@ type PanelPlace struct {
 }
 
 func (p *Panel) DeepCopyObject() runtime.Object {
-	data, err := json.Marshal(p)
-	if err != nil {
-		panic(err)
-	}
-	var out Panel
-	if err := json.Unmarshal(data, &out); err != nil {
-		panic(err)
+	out := *p
+	p.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = slices.Clone(p.Status.Conditions)
+	return &out
+}
+
+type PanelList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Panel `json:"items"`
+}
+
+func (l *PanelList) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = make([]Panel, 0, len(l.Items))
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Panel))
 	}
 	return &out
 }
@@ -118,13 +129,4 @@ func definition(
 			}},
 		},
 	}
-}
-
-func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range definition.Status.Conditions {
-		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-			return true
-		}
-	}
-	return false
 }

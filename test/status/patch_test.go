@@ -1,7 +1,9 @@
 package status_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/test/cluster"
@@ -322,6 +327,69 @@ func TestRefusedByTheServer(t *testing.T) {
 	require.Equal(t, []string{"status.conditions[0].type"}, failure.Paths)
 	require.NotContains(t, err.Error(), "secret")
 	require.Empty(t, panel.Status.Conditions)
+}
+
+// TestRefusedByAWebhook has a webhook give the code of a failed test, which is a Conflict
+// and would be tried again.
+func TestRefusedByAWebhook(t *testing.T) {
+	c := newClient(t, "webhook")
+	panel := newPanel(t, c, nil)
+	stop, err := shared.MutatingWebhook(t.Context(), "strict", []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{panelGVK.Group}, APIVersions: []string{panelGVK.Version}, Resources: []string{"panels/status"},
+		},
+	}}, admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		return admission.Errored(http.StatusUnprocessableEntity, errors.New("secret"))
+	}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stop()) })
+
+	mark := shared.Mark()
+	err = status.Patch(t.Context(), c, panel, func(panel *Panel) { panel.Status.Lit = true }, status.Live(c))
+	require.True(t, apierrors.IsInvalid(err), err)
+	require.EqualError(t, err, `cannot write the status of Panel "`+panel.Namespace+`/panel": Invalid: `+
+		`the server named no field; its message is in the unwrapped error`)
+	require.Empty(t, cmp.Diff(map[string]int{"patch panels/status": 1}, requests(t, mark, "webhook")))
+	answer, ok := errors.AsType[*apierrors.StatusError](err)
+	require.True(t, ok)
+	require.Equal(t, `admission webhook "handler.trueup-go.github.io" denied the request: secret`, answer.ErrStatus.Message)
+}
+
+// TestThroughACache is about a manager's client whose reads wait for its own writes.
+func TestThroughACache(t *testing.T) {
+	rival := newClient(t, "rival")
+	scheme, err := prepare()
+	require.NoError(t, err)
+	config := shared.Config()
+	config.UserAgent = t.Name()
+	running := cluster.Cached(t, config, runtimecluster.Options{
+		Scheme: scheme, Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+	})
+	c, key := running.GetClient(), client.ObjectKeyFromObject(newPanel(t, rival, map[string]any{"lit": true, "note": "theirs"}))
+	require.Eventually(t, func() bool { return c.Get(t.Context(), key, &Panel{}) == nil }, limit, tick)
+
+	mark := shared.Mark()
+	const writes = 20
+	for i := range writes {
+		panel := read(t, c, key)
+		require.EqualValues(t, i, panel.Status.ObservedGeneration, "the write before is seen")
+		require.NoError(t, status.Patch(t.Context(), c, panel, func(panel *Panel) { panel.Status.ObservedGeneration = int64(i + 1) }))
+	}
+	require.Empty(t, cmp.Diff(map[string]int{"patch panels/status": writes}, requests(t, mark, t.Name())), "reads cost no request")
+
+	stale := read(t, c, key)
+	theirs := read(t, rival, key)
+	theirs.Spec.Size = 7
+	require.NoError(t, rival.Update(t.Context(), theirs))
+	darken := func(panel *Panel) { panel.Status.Lit = false }
+	err = status.Patch(t.Context(), c, stale, darken)
+	require.True(t, apierrors.IsConflict(err), err)
+	require.True(t, stale.Status.Lit, "as it was read")
+	require.NoError(t, status.Patch(t.Context(), c, stale, darken, status.Live(running.GetAPIReader())))
+	require.EqualValues(t, 7, stale.Spec.Size)
+	require.Equal(t, stale.ResourceVersion, read(t, c, key).ResourceVersion, "the write is what the cache shows next")
+	require.Equal(t, "theirs", statusOf(t, rival, stale)["note"])
 }
 
 func TestGone(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/test/cluster"
 )
 
 // differences are all, each with its reason.
@@ -412,7 +413,7 @@ func definitions(t *testing.T, r *report) {
 	second := definition("Meter", "meters", typed("object"), subresource)
 	second.Spec.Names.ShortNames = []string{"gauges"}
 	r.look(t, "created", create(t, r, first))
-	r.look(t, "established", until(t, r, first, established))
+	r.look(t, "established", until(t, r, first, cluster.Established))
 	r.look(t, "a name that is taken", until(t, r, create(t, r, second), func(d *apiextensionsv1.CustomResourceDefinition) bool {
 		return len(d.Status.Conditions) == 2
 	}))

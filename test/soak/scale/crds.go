@@ -2,46 +2,26 @@ package scale
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/cluster"
 )
 
 type props = map[string]apiextensionsv1.JSONSchemaProps
 
 // installKinds makes the server know Stacks and Widgets.
 func installKinds(ctx context.Context, c client.Client) error {
-	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{
+	return cluster.Define(ctx, c,
 		define("Stack", props{"parts": typed("integer", "")}),
 		define("Widget", props{
 			"size": typed("integer", ""), "mode": typed("string", `"auto"`),
 			"ports": keyedByName(props{"name": typed("string", ""), "number": typed("integer", "80")}),
 		}),
-	} {
-		if err := c.Create(ctx, crd); err != nil {
-			return fmt.Errorf("cannot create %s: %w", crd.Name, err)
-		}
-		if err := until(ctx, func(ctx context.Context) error { return established(ctx, c, crd) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func established(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	}) {
-		return fmt.Errorf("%s is not established", crd.Name)
-	}
-	return nil
+	)
 }
 
 func define(kind string, spec props) *apiextensionsv1.CustomResourceDefinition {

@@ -1,0 +1,83 @@
+// Package answer tells what an API server says to a request that failed, without
+// quoting it. The message of such an answer may hold the whole object, passwords
+// included; reason, fields and the types of causes hold none of it.
+package answer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status is the answer in err, and false if no server answered.
+func Status(err error) (metav1.Status, bool) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.Status{}, false
+	}
+	return status.Status(), true
+}
+
+// Causes are those of the answer, if there are any.
+func Causes(err error) []metav1.StatusCause {
+	status, _ := Status(err)
+	if status.Details == nil {
+		return nil
+	}
+	return status.Details.Causes
+}
+
+// Fields are those that the causes name, each once.
+func Fields(err error) []string {
+	return collect(err, func(cause metav1.StatusCause) string { return cause.Field })
+}
+
+// Faults are the fields that the causes name, each with what is wrong, such as
+// "spec.size (FieldValueInvalid)", each once.
+func Faults(err error) []string {
+	return collect(err, func(cause metav1.StatusCause) string { return fmt.Sprintf("%s (%s)", cause.Field, cause.Type) })
+}
+
+func collect(err error, text func(metav1.StatusCause) string) []string {
+	var texts []string
+	for _, cause := range Causes(err) {
+		if t := text(cause); cause.Field != "" && !slices.Contains(texts, t) {
+			texts = append(texts, t)
+		}
+	}
+	return texts
+}
+
+// Reason is the answer's reason if a condition takes it, else otherwise: without an
+// answer, and when the reason, which a webhook may have made up, is no single word.
+func Reason(err error, otherwise string) string {
+	reason := string(apierrors.ReasonForError(err))
+	if reason == "" || strings.ContainsFunc(reason, notLetter) {
+		return otherwise
+	}
+	return reason
+}
+
+func notLetter(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
+// IsFailedTest reports whether a test of a JSON patch failed: the object is not what was
+// read. Such an answer is a 422 without causes. That of a webhook may be one, too, but
+// begins in a way of its own.
+func IsFailedTest(err error) bool {
+	status, _ := Status(err)
+	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !strings.HasPrefix(status.Message, "admission webhook ")
+}
+
+// IsLateFinalizer reports whether a finalizer came too late: none can be added to an
+// object that is being deleted.
+func IsLateFinalizer(err error) bool {
+	return apierrors.IsInvalid(err) && slices.ContainsFunc(Causes(err), func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.finalizers" && cause.Type == metav1.CauseTypeForbidden
+	})
+}

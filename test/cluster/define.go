@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// defineLimit is how long the API server may take to serve a new kind. It takes a
+// fraction of a second.
+const defineLimit = time.Minute
+
+// Define creates the definitions of custom kinds, and returns when the API server
+// serves them. The scheme of c must know CustomResourceDefinitions.
+func Define(ctx context.Context, c client.Client, definitions ...*apiextensionsv1.CustomResourceDefinition) error {
+	for _, definition := range definitions {
+		if err := define(ctx, c, definition); err != nil {
+			return fmt.Errorf("cannot define %s: %w", definition.Name, err)
+		}
+	}
+	return nil
+}
+
+func define(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
+	if err := c.Create(ctx, definition); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, interval, defineLimit, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition)
+		return Established(definition), err
+	})
+}
+
+// Established reports whether the API server serves what definition defines.
+func Established(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	return apihelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established)
+}
