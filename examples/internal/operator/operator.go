@@ -31,6 +31,8 @@ type Options struct {
 	Lease string
 	// ByObject narrows what the cache holds of a kind.
 	ByObject map[client.Object]cache.ByObject
+	// Expected tells which of the API server's warnings are not logged. Nil is none.
+	Expected func(warning string) bool
 }
 
 // NewManager returns a manager for the cluster that the kubeconfig or the pod's own
@@ -47,6 +49,7 @@ func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
 			"for example to what `make cluster-up` prints", err)
 	}
 	config.UserAgent = flags.name
+	config.WarningHandlerWithContext = warningsBut(options.Expected)
 
 	mgr, err := ctrl.NewManager(config, managerOptions(flags, options))
 	if err != nil && flags.LeaderElect && flags.LeaderElectionNamespace == "" {

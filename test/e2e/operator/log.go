@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -68,4 +69,22 @@ func (p *Process) Entries(messages ...string) []Entry {
 		}
 	}
 	return entries
+}
+
+// Reconciles counts the reconciles of an object that have ended, well or not.
+func (p *Process) Reconciles(kind, namespace, name string) int {
+	count := 0
+	for line := range bytes.Lines(p.log.bytes()) {
+		var entry Entry
+		if json.Unmarshal(line, &entry) == nil && entry.endsReconcile() && entry.About(kind, namespace, name) {
+			count++
+		}
+	}
+	return count
+}
+
+func (e Entry) endsReconcile() bool {
+	message := e.Text("msg")
+	return message == "Reconcile successful" || message == "Reconciler error" ||
+		strings.HasPrefix(message, "Reconcile done, requeueing")
 }

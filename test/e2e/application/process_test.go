@@ -1,4 +1,4 @@
-package e2e_test
+package application_test
 
 import (
 	"context"
@@ -6,16 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/test/cluster"
-	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 const lease = "application-operator.application.sample.ibm.com"
@@ -56,7 +52,7 @@ func TestRestart(t *testing.T) {
 		scenes = append(scenes, newScene(t, first))
 	}
 	require.NoError(t, first.Stop())
-	require.Empty(t, leaseHolder(t), "the lease is free for the next")
+	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
 
 	mark := shared.Mark()
 	second := start(t)
@@ -84,7 +80,7 @@ func TestRestart(t *testing.T) {
 func TestLeaderElection(t *testing.T) {
 	o := installed(t)
 	first := start(t)
-	require.NotEmpty(t, leaseHolder(t))
+	require.NotEmpty(t, tests.LeaseHolder(t, lease))
 	second, err := o.Run("--leader-elect", "--leader-election-namespace", o.Namespace)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, second.Stop()) })
@@ -100,14 +96,6 @@ func TestLeaderElection(t *testing.T) {
 		return expect(len(second.Entries("Starting workers")) > 0, "the second does not take over:\n%s", second.Log())
 	})
 	newScene(t, second)
-}
-
-func leaseHolder(t *testing.T) string {
-	t.Helper()
-	var held coordinationv1.Lease
-	key := client.ObjectKey{Namespace: installed(t).Namespace, Name: lease}
-	require.NoError(t, human(t).Get(t.Context(), key, &held))
-	return ptr.Deref(held.Spec.HolderIdentity, "")
 }
 
 func TestWatchNamespace(t *testing.T) {
@@ -226,20 +214,4 @@ func TestHelp(t *testing.T) {
 		require.GreaterOrEqual(t, i, 0, flag)
 		require.NotEmpty(t, strings.TrimSpace(lines[i+1]), "%s is explained", flag)
 	}
-}
-
-// run starts an operator that is to end by itself.
-func run(t *testing.T, env []string, args ...string) *operator.Process {
-	t.Helper()
-	o := installed(t)
-	o.Env = env
-	process, err := o.Run(args...)
-	require.NoError(t, err)
-	select {
-	case <-process.Exited():
-	case <-time.After(limit):
-		require.Error(t, process.Stop())
-		require.Fail(t, "it did not end", process.Log())
-	}
-	return process
 }

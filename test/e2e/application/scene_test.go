@@ -1,13 +1,8 @@
-package e2e_test
+package application_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"os/exec"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,9 +21,6 @@ const (
 	digestLabel = "utilities.operators.sample.ibm.com/hash"
 	image       = "docker.io/nheidloff/simplemicroservice:v1.0.117"
 )
-
-// limit is how long anything may take that takes a fraction of a second.
-const limit = 30 * time.Second
 
 // scene is a namespace with one Application, and the operator that looks after it.
 type scene struct {
@@ -104,60 +96,36 @@ func (s scene) pods(t *testing.T) []corev1.Pod {
 // change patches the Application's spec.
 func (s scene) change(t *testing.T, spec string) {
 	t.Helper()
-	s.patch(t, &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, `{"spec":`+spec+`}`)
+	s.patch(t, s.named(), `{"spec":`+spec+`}`)
 }
 
 // patch is what a person does to an object: a merge patch.
 func (s scene) patch(t *testing.T, obj client.Object, patch string) {
 	t.Helper()
 	obj.SetNamespace(s.namespace)
-	obj.SetResourceVersion("")
-	require.NoError(t, human(t).Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	tests.Merge(t, obj, patch)
 }
 
 // reconcile makes the operator look at the Application again, and returns when it
 // has.
 func (s scene) reconcile(t *testing.T) {
 	t.Helper()
-	before := s.passes()
-	s.patch(t, &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: s.name}},
-		fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
-	eventually(t, func(context.Context) error {
-		return expect(s.passes() > before, "no reconcile")
-	})
-}
-
-// passes counts the reconciles of the Application that have ended.
-func (s scene) passes() int {
-	count := 0
-	for _, entry := range s.operator.Entries("Reconcile successful", "Reconcile done, requeueing after 5m0s", "Reconciler error") {
-		if entry.About("Application", s.namespace, s.name) {
-			count++
-		}
-	}
-	return count
+	tests.Reconcile(t, s.operator, s.named())
 }
 
 // settle waits until the Deployment is rolled out, Ready says so, and the operator
-// has nothing left to do: one more reconcile makes no request. What Kubernetes'
-// controllers are still about may reach the operator a moment later, so this is
-// tried more than once.
+// has nothing left to do.
 func (s scene) settle(t *testing.T) {
 	t.Helper()
-	var requests map[string]int
-	for range 10 {
-		eventually(t, s.isAtRest)
-		mark := shared.Mark()
-		s.reconcile(t)
-		if requests = s.allRequests(t, mark); len(requests) == 0 && s.isAtRest(t.Context()) == nil {
-			return
-		}
-	}
-	require.Fail(t, "the operator does not come to rest", "in its last reconcile it made the requests %v", requests)
+	tests.Settle(t, s.operator, s.named(), s.isAtRest)
+}
+
+func (s scene) named() *v1alpha1.Application {
+	return &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
 }
 
 func (s scene) isAtRest(ctx context.Context) error {
-	c, err := humanClient()
+	c, err := tests.Client()
 	if err != nil {
 		return err
 	}
@@ -169,7 +137,7 @@ func (s scene) isAtRest(ctx context.Context) error {
 }
 
 func (s scene) isReady(ctx context.Context) error {
-	c, err := humanClient()
+	c, err := tests.Client()
 	if err != nil {
 		return err
 	}
@@ -211,46 +179,11 @@ func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
 
 func (s scene) allRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	o := installed(t)
-	requests, err := shared.Requests(since, cluster.ByUser(o.User()), func(r cluster.Request) bool {
-		return r.Namespace == s.namespace
-	})
-	require.NoError(t, err)
-	return cluster.Counts(requests)
+	return tests.Requests(t, since, s.namespace)
 }
 
 func get[T client.Object](t *testing.T, s scene, name string, obj T) T {
 	t.Helper()
 	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj))
 	return obj
-}
-
-// eventually calls try until it returns nil.
-func eventually(t *testing.T, try func(context.Context) error) {
-	t.Helper()
-	require.NoError(t, operator.Until(t.Context(), limit, try))
-}
-
-func expect(ok bool, otherwise string, args ...any) error {
-	if ok {
-		return nil
-	}
-	return fmt.Errorf(otherwise, args...)
-}
-
-// kubectl runs it and returns what it prints.
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	path, err := cluster.Kubectl(t.Context())
-	require.NoError(t, err)
-	out, err := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", shared.Kubeconfig()}, args...)...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return strings.TrimSpace(string(out))
-}
-
-func toJSON(t *testing.T, v any) string {
-	t.Helper()
-	out, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(out)
 }

@@ -1,0 +1,116 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Finalizer keeps a ReverseWordsApp until its Service and its Deployment are gone. A
+// name with a slash would be better; this one is on the objects that are there already.
+const Finalizer = "finalizer.reversewordsapp.apps.linuxera.org"
+
+// The types of conditions, in the order in which they are written.
+const (
+	// DeploymentNotReadyCondition is False once the pods of the current generation are
+	// available.
+	DeploymentNotReadyCondition = "ReverseWordsDeploymentNotReady"
+	// ReadyCondition is True once they are and the Service is ready as well.
+	ReadyCondition = "Ready"
+)
+
+// ReverseWordsAppSpec is what should run.
+type ReverseWordsAppSpec struct {
+	// replicas is how many pods run. At least one does: 0 counts as 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// appVersion is the tag of the image quay.io/mavazque/reversewords.
+	// +kubebuilder:default=latest
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	// +optional
+	AppVersion string `json:"appVersion,omitempty"`
+
+	// serviceType is the type of the Service: ClusterIP and NodePort are for clusters
+	// without load balancers.
+	// +kubebuilder:default=LoadBalancer
+	// +kubebuilder:validation:Enum=LoadBalancer;NodePort;ClusterIP
+	// +optional
+	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
+}
+
+// ReverseWordsAppStatus tells how the ReverseWordsApp stands. It is worked out anew from
+// the live objects in every reconcile and never read by the operator.
+type ReverseWordsAppStatus struct {
+	// observedGeneration is the generation of the spec that this status tells of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions holds ReverseWordsDeploymentNotReady and Ready.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// appPods are the Deployment's pods that are pending or running, by name. The list
+	// is empty when there are none, and absent only before the first reconcile.
+	// +listType=set
+	// +optional
+	AppPods []string `json:"appPods,omitzero"`
+
+	// children are the objects made for this ReverseWordsApp, as far as they are there.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +optional
+	Children []Child `json:"children,omitempty"`
+}
+
+// Child names an object that was made for a ReverseWordsApp.
+type Child struct {
+	// kind of the object.
+	Kind string `json:"kind"`
+	// name of the object, in the ReverseWordsApp's namespace.
+	Name string `json:"name"`
+	// uid tells the object from an earlier one of the same name.
+	UID types.UID `json:"uid"`
+}
+
+// ReverseWordsApp is a web service that reverses words: a Deployment and a Service in
+// front of it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=reversewordsapps
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.appVersion`
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.spec.replicas`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ReverseWordsApp struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what should run.
+	// +kubebuilder:default={}
+	// +optional
+	Spec ReverseWordsAppSpec `json:"spec,omitempty"`
+	// status tells how it stands.
+	// +optional
+	Status ReverseWordsAppStatus `json:"status,omitempty"`
+}
+
+// ReverseWordsAppList is a list of ReverseWordsApps.
+//
+// +kubebuilder:object:root=true
+type ReverseWordsAppList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ReverseWordsApp `json:"items"`
+}

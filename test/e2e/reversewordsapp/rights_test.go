@@ -1,0 +1,88 @@
+package reversewordsapp_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/e2e/suite"
+)
+
+// TestRights shows that the operator's roles hold nothing that it does not need. Most
+// verbs are seen in its requests. Those that other verbs need beside them (creating by
+// patch, an owner that blocks) are taken away one by one: it has to hurt.
+func TestRights(t *testing.T) {
+	o := installed(t)
+	require.NoError(t, client.IgnoreNotFound(human(t).Delete(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: lease},
+	})), "so that it has to be created")
+	mark := shared.Mark()
+	lists := o
+	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
+	require.NoError(t, startWith(t, lists).Stop())
+	process := start(t)
+	gone := newScene(t, process)
+	gone.delete(t)
+	gone.waitUntilGone(t, gone.name, gone.named())
+	s := newScene(t, process)
+
+	role := &rbacv1.ClusterRole{}
+	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "reverse-words-operator-manager-role"}, role))
+	leading := &rbacv1.Role{}
+	require.NoError(t, human(t).Get(t.Context(),
+		client.ObjectKey{Namespace: o.Namespace, Name: "reverse-words-operator-leader-election-role"}, leading))
+	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
+	unseen := map[string]suite.Right{}
+	for _, right := range []suite.Right{
+		{Verb: "create", Group: "apps", Resource: "deployments"},
+		{Verb: "create", Resource: "services"},
+		{Verb: "update", Group: "apps.linuxera.org", Resource: "reversewordsapps/finalizers"},
+	} {
+		unseen[right.String()] = right
+	}
+	eventually(t, func(context.Context) error {
+		unused := given.Difference(tests.UsedRights(t, mark)).Difference(sets.KeySet(unseen))
+		return expect(unused.Len() == 0, "never used: %v", sets.List(unused))
+	})
+
+	for name, right := range unseen {
+		t.Run("without "+name, func(t *testing.T) {
+			giveBack := tests.Without(t, role, right, s.namespace)
+			child := map[string]client.Object{
+				"deployments": s.deployment(t), "services": s.service(t), "reversewordsapps/finalizers": s.service(t),
+			}[right.Resource]
+			require.NoError(t, human(t).Delete(t.Context(), child))
+			s.waitForReason(t, "Forbidden")
+			giveBack()
+			s.reconcile(t)
+			s.settle(t)
+		})
+	}
+	t.Run("without the right to delete", func(t *testing.T) {
+		giveBack := tests.Without(t, role, suite.Right{Verb: "delete", Resource: "services"}, s.namespace)
+		s.delete(t)
+		require.Contains(t, s.waitForReason(t, "Forbidden").Message, v1alpha1.Finalizer, "a cleanup that fails is a condition")
+		s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
+		giveBack()
+		s.patch(t, s.named(), `{"metadata":{"annotations":{"helped":"yes"}}}`)
+		s.waitUntilGone(t, s.name, s.named())
+	})
+	t.Run("without the right to write finalizers", func(t *testing.T) {
+		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "apps.linuxera.org", Resource: "reversewordsapps"}, s.namespace)
+		s.create(t)
+		s.waitForReason(t, "Forbidden")
+		s.isAbsent(t, "dp-shop", &appsv1.Deployment{})
+		giveBack()
+		s.reconcile(t)
+		s.settle(t)
+	})
+}

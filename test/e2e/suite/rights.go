@@ -1,0 +1,112 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+// A Right is a verb on a resource or a subresource of a group.
+type Right struct {
+	Verb, Group, Resource string
+}
+
+// String is the right as Request.String writes a request, such as patch deployments/status.
+func (r Right) String() string { return r.Verb + " " + r.Resource }
+
+// Rights are what rules give.
+func Rights(rules []rbacv1.PolicyRule) sets.Set[string] {
+	out := sets.New[string]()
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				out.Insert(verb + " " + resource)
+			}
+		}
+	}
+	return out
+}
+
+// UsedRights are those that the operator's requests since the mark took.
+func (s *Suite) UsedRights(t *testing.T, since cluster.Mark) sets.Set[string] {
+	t.Helper()
+	o := s.Installed(t)
+	requests, err := (*s.cluster).Requests(since, cluster.ByUser(o.User()))
+	require.NoError(t, err)
+	out := sets.New[string]()
+	for _, request := range requests {
+		out.Insert(request.String())
+	}
+	return out
+}
+
+// Without takes a right out of the operator's role, waits until that shows in the
+// namespace, and returns what gives it back, which happens in any case when the test
+// ends.
+func (s *Suite) Without(t *testing.T, role *rbacv1.ClusterRole, right Right, namespace string) (giveBack func()) {
+	t.Helper()
+	rules := func(rules []rbacv1.PolicyRule) client.Patch {
+		text, err := json.Marshal(map[string]any{"rules": rules})
+		require.NoError(t, err)
+		return client.RawPatch("application/merge-patch+json", text)
+	}
+	write := func(ctx context.Context, to []rbacv1.PolicyRule) {
+		name := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}
+		require.NoError(t, s.Human(t).Patch(ctx, name, rules(to)))
+	}
+	t.Cleanup(func() { write(context.Background(), role.Rules) })
+	write(t.Context(), without(role.Rules, right))
+	Eventually(t, func(ctx context.Context) error {
+		return Expect(!s.may(ctx, t, right, namespace), "it still may %s", right)
+	})
+	return func() {
+		t.Helper()
+		write(t.Context(), role.Rules)
+		Eventually(t, func(ctx context.Context) error {
+			return Expect(s.may(ctx, t, right, namespace), "it may not %s yet", right)
+		})
+	}
+}
+
+func without(rules []rbacv1.PolicyRule, right Right) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			one := *rule.DeepCopy()
+			one.Resources = []string{resource}
+			if resource == right.Resource {
+				one.Verbs = slices.DeleteFunc(one.Verbs, func(verb string) bool { return verb == right.Verb })
+			}
+			if len(one.Verbs) > 0 {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// may asks the server about the operator's rights in a namespace.
+func (s *Suite) may(ctx context.Context, t *testing.T, right Right, namespace string) bool {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(right.Resource, "/")
+	o := s.Installed(t)
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: o.User(),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: right.Verb, Group: right.Group, Resource: resource, Subresource: subresource,
+		},
+	}}
+	require.NoError(t, s.Human(t).Create(ctx, review))
+	return review.Status.Allowed
+}

@@ -1,0 +1,180 @@
+// Package suite is what the end-to-end tests of every example operator share: the
+// operator, installed in the package's cluster and run with its own rights, a person
+// who may do everything, and what both have to say.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// Limit is how long anything may take that takes a fraction of a second.
+const Limit = 30 * time.Second
+
+// A Suite is the tests of one operator, on one cluster.
+type Suite struct {
+	cluster **cluster.Cluster
+	human   func() (client.WithWatch, error)
+	install func() (*operator.Operator, error)
+}
+
+// New is the suite of the operator below examples/name. The cluster is that of
+// cluster.Main; addToScheme knows the operator's kinds.
+func New(name string, shared **cluster.Cluster, addToScheme func(*runtime.Scheme) error) *Suite {
+	return &Suite{
+		cluster: shared,
+		human: sync.OnceValues(func() (client.WithWatch, error) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(clientgoscheme.AddToScheme(scheme), addToScheme(scheme)); err != nil {
+				return nil, err
+			}
+			config := (*shared).Config()
+			config.UserAgent = "human"
+			config.WarningHandlerWithContext = rest.NoWarnings{} // they are expected
+			return client.NewWithWatch(config, client.Options{Scheme: scheme})
+		}),
+		install: sync.OnceValues(func() (*operator.Operator, error) {
+			return operator.Install(context.Background(), *shared, name)
+		}),
+	}
+}
+
+// Client returns a client of a person who may do everything.
+func (s *Suite) Client() (client.WithWatch, error) { return s.human() }
+
+// Human is Client in a test.
+func (s *Suite) Human(t *testing.T) client.WithWatch {
+	t.Helper()
+	c, err := s.Client()
+	require.NoError(t, err)
+	return c
+}
+
+// Merge is what a person does to an object: a merge patch.
+func (s *Suite) Merge(t *testing.T, obj client.Object, patch string) {
+	t.Helper()
+	obj.SetResourceVersion("")
+	require.NoError(t, s.Human(t).Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
+}
+
+// Kubectl runs it as that person and returns what it prints.
+func (s *Suite) Kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	path, err := cluster.Kubectl(t.Context())
+	require.NoError(t, err)
+	args = append([]string{"--kubeconfig", (*s.cluster).Kubeconfig()}, args...)
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return strings.TrimSpace(string(out))
+}
+
+// Installed returns the operator, which the first call installs.
+func (s *Suite) Installed(t *testing.T) operator.Operator {
+	t.Helper()
+	o, err := s.install()
+	require.NoError(t, err)
+	return *o
+}
+
+// Start runs the operator as its Deployment does, until the test ends.
+func (s *Suite) Start(t *testing.T) *operator.Process {
+	t.Helper()
+	o := s.Installed(t)
+	return s.StartWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace)
+}
+
+// StartWith runs o with just these arguments, until the test ends.
+func (s *Suite) StartWith(t *testing.T, o operator.Operator, args ...string) *operator.Process {
+	t.Helper()
+	process, err := o.Start(t.Context(), args...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, process.Stop())
+		if t.Name() == "TestRights" {
+			return // which takes rights away
+		}
+		require.Empty(t, failures(process))
+	})
+	return process
+}
+
+// failures are the errors that the operator logged, except for what it says when it
+// is told to end (about the reconcile at work, and the lease that it gives back) and
+// when the namespace of an earlier test is gone before the cache shows it.
+func failures(process *operator.Process) []string {
+	var found []string
+	for line := range strings.Lines(process.Log()) {
+		if strings.Contains(line, `"level":"error"`) && !strings.Contains(line, "context canceled") &&
+			!strings.Contains(line, "after stop sequence was engaged") && !strings.Contains(line, ": NotFound") {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// RunToEnd starts an operator that is to end by itself, and returns when it has.
+func (s *Suite) RunToEnd(t *testing.T, env []string, args ...string) *operator.Process {
+	t.Helper()
+	o := s.Installed(t)
+	o.Env = env
+	process, err := o.Run(args...)
+	require.NoError(t, err)
+	select {
+	case <-process.Exited():
+	case <-time.After(Limit):
+		require.Error(t, process.Stop())
+		require.Fail(t, "it did not end", process.Log())
+	}
+	return process
+}
+
+// LeaseHolder is who holds a lease in the operator's namespace, nobody if it is free.
+func (s *Suite) LeaseHolder(t *testing.T, lease string) string {
+	t.Helper()
+	var held coordinationv1.Lease
+	key := client.ObjectKey{Namespace: s.Installed(t).Namespace, Name: lease}
+	require.NoError(t, s.Human(t).Get(t.Context(), key, &held))
+	return ptr.Deref(held.Spec.HolderIdentity, "")
+}
+
+// Requests counts what the operator has sent since the mark about a namespace.
+func (s *Suite) Requests(t *testing.T, since cluster.Mark, namespace string) map[string]int {
+	t.Helper()
+	o := s.Installed(t)
+	requests, err := (*s.cluster).Requests(since, cluster.ByUser(o.User()), func(r cluster.Request) bool {
+		return r.Namespace == namespace
+	})
+	require.NoError(t, err)
+	return cluster.Counts(requests)
+}
+
+// Eventually calls try until it returns nil.
+func Eventually(t *testing.T, try func(context.Context) error) {
+	t.Helper()
+	require.NoError(t, operator.Until(t.Context(), Limit, try))
+}
+
+// Expect is an error with that text unless ok.
+func Expect(ok bool, otherwise string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf(otherwise, args...)
+}
