@@ -16,8 +16,9 @@ import (
 //   - Deleting: it is on its way out. The delete was sent now, or somebody sent one
 //     before; finalizers, and with Propagation(metav1.DeletePropagationForeground) its
 //     dependents, may take their time.
-//   - Gone: the API server has no such object. What a cache says is confirmed by one
-//     read from the server.
+//   - Gone: the API server has no such object. That a cache has none is confirmed by one
+//     read from the server; from then on no request is sent, until the cache shows one
+//     again or Object makes it.
 //
 // What is not ours is left alone (ErrForeign), by the same rules as in Object: with
 // ControlledBy whatever another controls, and without an owner whatever shows no trace of
@@ -44,15 +45,21 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, opts []Option) 
 	if err != nil {
 		return outcome{}, err
 	}
-	if live != nil {
+	switch {
+	case live != nil:
 		found, err := c.remove(ctx, live, obj)
 		if err == nil || !hasMoved(err) {
 			return found, err
 		}
+	case c.memory.isGone(c.id()):
+		return outcome{operation: Gone}, nil
 	}
 	// The cache does not have it, or not as it is now: the server knows.
 	if live, err = c.readServer(ctx); err != nil {
 		return outcome{}, err
+	}
+	if live == nil {
+		c.memory.gone(c.id())
 	}
 	return c.remove(ctx, live, obj)
 }

@@ -49,6 +49,46 @@ func TestAbsentDeletesWhatIsOurs(t *testing.T) {
 	require.Equal(t, ensure.Gone, result.Operation)
 	require.Nil(t, result.Live)
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "what a cache does not show the server confirms")
+
+	require.Equal(t, ensure.Gone, mustBeAbsent(t, e, named(), ensure.ControlledBy(going)).Operation)
+	require.Empty(t, s.verbs(), "once is enough")
+}
+
+func TestAbsentDoesNotTrustWhatItRemembers(t *testing.T) {
+	s := newServer()
+	behind := &lagging{Client: s.cached(faithful)}
+	e := ensure.New(behind, s, fieldOwner)
+	mustBeAbsent(t, e, named())
+	mustBeAbsent(t, e, named())
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+
+	_, err := ensure.Object(t.Context(), e, configMap())
+	require.NoError(t, err)
+	behind.lags = true
+	require.Equal(t, ensure.Deleting, mustBeAbsent(t, e, named()).Operation, "we made it, and the cache is behind")
+	behind.lags = false
+	require.Equal(t, ensure.Gone, mustBeAbsent(t, e, named()).Operation)
+	s.verbs()
+
+	created(t, s, configMap())
+	require.Equal(t, ensure.Deleting, mustBeAbsent(t, e, named()).Operation, "another instance made it, and the cache shows it")
+	require.Empty(t, cmp.Diff([]string{"delete"}, s.verbs()))
+	behind.lags = true
+	mustBeAbsent(t, e, named())
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "gone is to be confirmed anew")
+}
+
+// lagging is a cache that may not show objects yet.
+type lagging struct {
+	client.Client
+	lags bool
+}
+
+func (l *lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if l.lags {
+		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
+	}
+	return l.Client.Get(ctx, key, obj, opts...)
 }
 
 func TestAbsentPropagates(t *testing.T) {

@@ -70,6 +70,7 @@ func (c *child) send(ctx context.Context, operation string, uid types.UID, versi
 func (c *child) patch(
 	ctx context.Context, operation string, form types.PatchType, patch []byte, opts ...client.PatchOption,
 ) (client.Object, error) {
+	c.memory.mayExist(c.id()) // also if no answer comes
 	answer := c.empty(c.desired)
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)

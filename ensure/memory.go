@@ -17,6 +17,7 @@ type memory struct {
 	mu      sync.Mutex
 	records *lru.Cache // childKey to record
 	unseen  *lru.Cache // childKey to sighting
+	absent  *lru.Cache // childKey, of what the server does not have
 }
 
 type childKey struct {
@@ -43,7 +44,7 @@ type sighting struct {
 }
 
 func newMemory(entries int) *memory {
-	return &memory{records: lru.New(entries), unseen: lru.New(entries)}
+	return &memory{records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries)}
 }
 
 func (m *memory) get(key childKey) (record, bool) {
@@ -85,6 +86,23 @@ func (m *memory) unseenSince(key childKey, uid types.UID, now time.Time) time.Ti
 func (m *memory) seen(key childKey) {
 	if m.unseen.Len() > 0 {
 		m.unseen.Remove(key)
+	}
+	m.mayExist(key)
+}
+
+// gone notes that the server has no such object. That holds until somebody makes one:
+// this Ensurer, or somebody else, which the cache will show.
+func (m *memory) gone(key childKey) { m.absent.Add(key, nil) }
+
+func (m *memory) isGone(key childKey) bool {
+	_, known := m.absent.Get(key)
+	return known
+}
+
+// mayExist takes back what gone noted.
+func (m *memory) mayExist(key childKey) {
+	if m.absent.Len() > 0 {
+		m.absent.Remove(key)
 	}
 }
 

@@ -81,6 +81,16 @@ func (b *bench) oursIsDeleted() {
 	operation, sent = b.mustBeAbsent()
 	require.Equal(b.t, ensure.Gone, operation)
 	require.Zero(b.t, sent)
+	b.staysAbsent()
+}
+
+// staysAbsent: that it is gone is confirmed once.
+func (b *bench) staysAbsent() {
+	b.t.Helper()
+	mark := shared.Mark()
+	operation, _ := b.mustBeAbsent()
+	require.Equal(b.t, ensure.Gone, operation)
+	b.requireRequests(b.requests(mark), 0, 0)
 }
 
 func (b *bench) othersAreNotDeleted() {
