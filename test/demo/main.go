@@ -1,4 +1,4 @@
-// Demo shows the Application operator at work on a Kubernetes of its own, and ends
+// Demo shows the example operators at work on a Kubernetes of its own, and ends
 // with exit code 1 if it sees anything else than what it tells.
 package main
 
@@ -44,28 +44,44 @@ func run(ctx context.Context, keep bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
-	fmt.Printf("It is up after %.1f s. Building and installing the operator.\n", time.Since(began).Seconds())
+	fmt.Printf("It is up after %.1f s. Building and installing two operators.\n", time.Since(began).Seconds())
 
-	installed, err := operator.Install(ctx, c, "application")
+	if err := operator.Define(ctx, c, "application", "reversewordsapp"); err != nil {
+		return err
+	}
+	applications, err := prepare(ctx, c, "application")
 	if err != nil {
 		return err
 	}
-	process, err := installed.Start(ctx)
+	defer func() { err = errors.Join(err, applications.Process.Stop()) }()
+	words, err := prepare(ctx, c, "reversewordsapp")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, process.Stop()) }()
+	defer func() { err = errors.Join(err, words.Process.Stop()) }()
 
-	told := story.Story{
-		Out: os.Stdout, Cluster: c, Operator: installed, Process: process, Namespace: "default", Patience: patience,
+	if err := story.Application(ctx, applications); err != nil {
+		return err
 	}
-	if err := told.Tell(ctx); err != nil {
+	if err := story.ReverseWordsApp(ctx, words); err != nil {
 		return err
 	}
 	if keep {
 		return stay(ctx, c)
 	}
 	return nil
+}
+
+// prepare installs an operator and starts it.
+func prepare(ctx context.Context, c *cluster.Cluster, name string) (story.Stage, error) {
+	installed, err := operator.Install(ctx, c, name)
+	if err != nil {
+		return story.Stage{}, err
+	}
+	process, err := installed.Start(ctx)
+	return story.Stage{
+		Out: os.Stdout, Cluster: c, Operator: installed, Process: process, Namespace: "default", Patience: patience,
+	}, err
 }
 
 // stay says how to reach the cluster and waits for Ctrl-C.
@@ -76,7 +92,7 @@ func stay(ctx context.Context, c *cluster.Cluster) error {
 	}
 	fmt.Printf("\nIt stays up until Ctrl-C. In another terminal:\n")
 	fmt.Printf("   export KUBECONFIG=%s\n", c.Kubeconfig())
-	fmt.Printf("   %s get applications,deployments,services,secrets,pods\n", kubectl)
+	fmt.Printf("   %s get applications,reversewordsapps,deployments,services,secrets,pods\n", kubectl)
 	<-ctx.Done()
 	fmt.Println("\nStopping.")
 	return nil

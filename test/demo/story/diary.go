@@ -70,3 +70,13 @@ func find[T client.Object](pages []page, name string, accept func(watch.EventTyp
 		return ok && object.GetName() == name && accept(p.event, object)
 	})
 }
+
+// ends is find from the end, and of any name if that is empty.
+func ends[T client.Object](pages []page, name string, accept func(watch.EventType, T) bool) int {
+	for i, page := range slices.Backward(pages) {
+		if object, ok := page.object.(T); ok && (name == "" || object.GetName() == name) && accept(page.event, object) {
+			return i
+		}
+	}
+	return -1
+}

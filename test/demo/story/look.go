@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 // undone waits until the object called name is no longer changed, as somebody made it,
 // and says how long it was.
 func undone[T client.Object](
-	ctx context.Context, s *Story, began moment, name, expected, otherwise string, changed func(T) bool,
+	ctx context.Context, s *story, began moment, name, expected, otherwise string, changed func(T) bool,
 ) (string, error) {
 	var change, undoing page
 	err := s.expect(ctx, expected, func(context.Context) (string, bool) {
@@ -39,10 +38,9 @@ func undone[T client.Object](
 }
 
 // settled waits until the operator has told what it did, the pods are as they
-// should be, and the Application's Ready says so; it returns that condition's
-// message. To look at Ready is not enough: it is True as well before the operator
-// has noticed anything.
-func (s *Story) settled(ctx context.Context, began moment) (message string, err error) {
+// should be, and the hero's Ready says so; it returns that condition's message. To look
+// at Ready is not enough: it is True as well before the operator has noticed anything.
+func (s *story) settled(ctx context.Context, began moment) (message string, err error) {
 	err = s.expect(ctx, "Ready to be True", func(ctx context.Context) (string, bool) {
 		if len(began.written()) == 0 {
 			return "nothing in the operator's log", false
@@ -52,26 +50,26 @@ func (s *Story) settled(ctx context.Context, began moment) (message string, err 
 				return "a reconcile that has not ended", false
 			}
 		}
-		if err := operator.RolledOut(ctx, s.client, client.ObjectKey{Namespace: s.Namespace, Name: deployment}); err != nil {
+		if err := operator.RolledOut(ctx, s.client, client.ObjectKey{Namespace: s.Namespace, Name: s.deployment}); err != nil {
 			return err.Error(), false
 		}
-		var app v1alpha1.Application
-		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: application}, &app); err != nil {
+		live := s.blank()
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, live); err != nil {
 			return err.Error(), false
 		}
-		ready := meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ReadyCondition)
+		ready := meta.FindStatusCondition(s.conditions(live), "Ready")
 		if ready == nil {
 			return "no such condition", false
 		}
 		message = ready.Message
 		return fmt.Sprintf("%s, %s: %s", ready.Status, ready.Reason, ready.Message),
-			ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == app.Generation
+			ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.GetGeneration()
 	})
 	return message, err
 }
 
 // ended reports whether a reconcile has.
-func (s *Story) ended(reconcileID string) bool {
+func (s *story) ended(reconcileID string) bool {
 	for _, entry := range s.entries("Reconcile successful") {
 		if entry.Text("reconcileID") == reconcileID {
 			return true
@@ -104,18 +102,4 @@ func took(from, to page) string {
 		return lasted.String()
 	}
 	return "less than 1ms"
-}
-
-// touch makes the operator look at the Application once more, and returns when it
-// has.
-func (s *Story) touch(ctx context.Context, times int) error {
-	began := s.now()
-	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: application}}
-	touch := fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, times)
-	if err := s.client.Patch(ctx, app, client.RawPatch("application/merge-patch+json", []byte(touch))); err != nil {
-		return err
-	}
-	return s.expect(ctx, "a reconcile", func(context.Context) (string, bool) {
-		return "none", began.reconciled() > 0
-	})
 }

@@ -12,14 +12,14 @@ import (
 
 // moment is a point in the story, to count from.
 type moment struct {
-	story   *Story
+	story   *story
 	pages   int
 	writes  int
 	passes  int
 	request cluster.Mark
 }
 
-func (s *Story) now() moment {
+func (s *story) now() moment {
 	return moment{
 		story:   s,
 		pages:   s.diary.len(),
@@ -29,13 +29,13 @@ func (s *Story) now() moment {
 	}
 }
 
-// entries of the operator's log that are about the Application.
-func (s *Story) entries(message string) []operator.Entry {
+// entries of the operator's log that are about the hero.
+func (s *story) entries(message string) []operator.Entry {
 	if s.Process == nil {
 		return nil
 	}
 	return slices.DeleteFunc(s.Process.Entries(message), func(e operator.Entry) bool {
-		return !e.About("Application", s.Namespace, application)
+		return !e.About(s.kind, s.Namespace, s.name)
 	})
 }
 

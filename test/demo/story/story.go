@@ -1,4 +1,4 @@
-// Package story tells what an operator built with trueup does, while it does it. All
+// Package story tells what operators built with trueup do, while they do it. All
 // figures are observed: times as a watcher sees them, requests as the API server
 // counts them, paths as the operator logs them.
 package story
@@ -15,19 +15,19 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	appv1alpha1 "github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	wordsv1alpha1 "github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// A Story is told once, in a namespace where no Application of its name is.
-type Story struct {
+// A Stage is where a story is told, once: in a namespace where nothing of its name is.
+type Stage struct {
 	// Out is written to, line by line.
 	Out io.Writer
 	// Cluster is where it happens, and Operator what was installed there.
@@ -35,10 +35,26 @@ type Story struct {
 	Operator *operator.Operator
 	// Process is the operator that runs; nil if none does, which makes a short story.
 	Process *operator.Process
-	// Namespace is where the Application is made.
+	// Namespace is where the story's objects are made.
 	Namespace string
 	// Patience is how long each step may take before the story ends.
 	Patience time.Duration
+}
+
+// A hero is the object that a story is about.
+type hero struct {
+	kind, name string
+	// deployment is the name of its Deployment.
+	deployment string
+	// blank is an object of its Go type, and conditions those of one.
+	blank      func() client.Object
+	conditions func(client.Object) []metav1.Condition
+}
+
+// story is what tells it: eyes, ears and a voice.
+type story struct {
+	Stage
+	hero
 
 	client  client.WithWatch
 	kubectl string
@@ -46,19 +62,17 @@ type Story struct {
 	chapter int
 }
 
-// Tell tells the story. What does not come true is the error: what was expected, and
+// tell tells the chapters. What does not come true is the error: what was expected, and
 // what was seen instead.
-func (s *Story) Tell(ctx context.Context) error {
+func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, watched); err != nil {
 		return err
 	}
-	s.say("It acts as %s.", s.Operator.User())
+	s.say("\nThe story of an operator that acts as %s.", s.Operator.User())
 	s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
-	for _, chapter := range []func(context.Context) error{
-		s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.untouched,
-	} {
+	for _, chapter := range chapters {
 		if err := chapter(ctx); err != nil {
 			return err
 		}
@@ -68,20 +82,19 @@ func (s *Story) Tell(ctx context.Context) error {
 }
 
 // open prepares the eyes of the story.
-func (s *Story) open(ctx context.Context) (err error) {
+func (s *story) open(ctx context.Context, watched []client.ObjectList) (err error) {
 	if s.kubectl, err = cluster.Kubectl(ctx); err != nil {
 		return err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), wordsv1alpha1.AddToScheme(scheme))
+	if err != nil {
 		return err
 	}
 	if s.client, err = client.NewWithWatch(s.Cluster.Config(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	for _, kind := range []client.ObjectList{
-		&v1alpha1.ApplicationList{}, &corev1.SecretList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
-	} {
+	for _, kind := range watched {
 		if err := s.diary.watch(ctx, s.client, s.Namespace, kind); err != nil {
 			return err
 		}
@@ -89,23 +102,23 @@ func (s *Story) open(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *Story) say(format string, args ...any) {
+func (s *story) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Out, format+"\n", args...)
 }
 
-func (s *Story) title(text string) {
+func (s *story) title(text string) {
 	s.chapter++
 	s.say("\n%d. %s", s.chapter, text)
 }
 
-// tell says one fact, and who knows it.
-func (s *Story) tell(who, what string) {
+// fact says one, and who knows it.
+func (s *story) fact(who, what string) {
 	s.say("   %-10s%s", who, what)
 }
 
 // tellRest says, once all has come to rest, what the operator wrote, in its own
 // words, and with how many requests, in the API server's.
-func (s *Story) tellRest(ctx context.Context, began moment) error {
+func (s *story) tellRest(ctx context.Context, began moment) error {
 	message, err := s.settled(ctx, began)
 	if err != nil {
 		return err
@@ -115,20 +128,20 @@ func (s *Story) tellRest(ctx context.Context, began moment) error {
 		if changes := entry.List("changes"); len(changes) > 0 {
 			why += ": " + strings.Join(changes, "\n             ")
 		}
-		s.tell("operator", why)
+		s.fact("operator", why)
 	}
 	requests, err := began.requests()
 	if err != nil {
 		return err
 	}
-	s.tell("requests", tally(requests))
-	s.tell("Ready", message)
+	s.fact("requests", tally(requests))
+	s.fact("Ready", message)
 	return nil
 }
 
 // run shows a command and runs it, in the repository's root and the story's
 // namespace.
-func (s *Story) run(ctx context.Context, args ...string) error {
+func (s *story) run(ctx context.Context, args ...string) error {
 	s.say("   $ kubectl %s", strings.Join(quoted(args), " "))
 	command := exec.CommandContext(ctx, s.kubectl, append([]string{"--namespace", s.Namespace}, args...)...)
 	command.Dir = filepath.Dir(filepath.Dir(s.Operator.Dir))
@@ -140,7 +153,7 @@ func (s *Story) run(ctx context.Context, args ...string) error {
 }
 
 // expect waits until look sees what is expected, and says what it saw if not.
-func (s *Story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
+func (s *story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
 	return operator.Until(ctx, s.Patience, func(ctx context.Context) error {
 		if seen, ok := look(ctx); !ok {
 			return fmt.Errorf("expected %s; seen: %s", expected, seen)

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/demo/story"
@@ -19,15 +21,31 @@ import (
 
 var shared *cluster.Cluster
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, &shared))
+}
 
-var install = sync.OnceValues(func() (*operator.Operator, error) {
-	return operator.Install(context.Background(), shared, "application")
+// define is for both, as the demo does it.
+var define = sync.OnceValue(func() error {
+	return operator.Define(context.Background(), shared, "application", "reversewordsapp")
 })
 
-func TestToldToTheEnd(t *testing.T) {
+var application = sync.OnceValues(func() (*operator.Operator, error) { return install("application") })
+
+var reverseWordsApp = sync.OnceValues(func() (*operator.Operator, error) { return install("reversewordsapp") })
+
+func install(name string) (*operator.Operator, error) {
+	if err := define(); err != nil {
+		return nil, err
+	}
+	return operator.Install(context.Background(), shared, name)
+}
+
+func TestApplication(t *testing.T) {
+	installed, process := start(t, application)
 	var out bytes.Buffer
-	require.NoError(t, newStory(t, &out, start(t), time.Minute).Tell(t.Context()), "%s", &out)
+	require.NoError(t, story.Application(t.Context(), stage(t, &out, installed, process, time.Minute)), "%s", &out)
 	for _, line := range []string{
 		"operator  updated Deployment, Drifted: spec.replicas 5 -> 1",
 		"operator  created Service, Missing",
@@ -43,17 +61,36 @@ func TestToldToTheEnd(t *testing.T) {
 	require.Less(t, strings.Count(out.String(), "\n"), 60, "it is short")
 }
 
-func TestWithoutAnOperator(t *testing.T) {
+func TestReverseWordsApp(t *testing.T) {
+	installed, process := start(t, reverseWordsApp)
 	var out bytes.Buffer
-	err := newStory(t, &out, nil, time.Second).Tell(t.Context())
+	require.NoError(t, story.ReverseWordsApp(t.Context(), stage(t, &out, installed, process, time.Minute)), "%s", &out)
+	for _, line := range []string{
+		"Ready     False Progressing, then True Available\n",
+		"False ImagePullBackOff\n",
+		"requests  0, reads and dry runs included\n",
+		"False Terminating\n",
+		"1 delete deployments, 1 delete services,",
+	} {
+		require.Contains(t, out.String(), line)
+	}
+	require.True(t, strings.HasSuffix(out.String(), "Everything came true.\n"), "%s", &out)
+	require.Less(t, strings.Count(out.String(), "\n"), 50, "it is short")
+}
+
+func TestWithoutAnOperator(t *testing.T) {
+	installed, err := application()
+	require.NoError(t, err)
+	var out bytes.Buffer
+	err = story.Application(t.Context(), stage(t, &out, installed, nil, time.Second))
 	require.ErrorContains(t, err, "expected a Secret, a Deployment and a Service; seen: no Secret, no Deployment, no Service")
 	require.NotContains(t, out.String(), "came true")
 }
 
 func TestOperatorThatEndsBeforeSomebodyScales(t *testing.T) {
-	process := start(t)
+	installed, process := start(t, application)
 	out := &listener{word: "kubectl scale", do: func() { require.NoError(t, process.Stop()) }}
-	err := newStory(t, out, process, 5*time.Second).Tell(t.Context())
+	err := story.Application(t.Context(), stage(t, out, installed, process, 5*time.Second))
 	require.ErrorContains(t, err, "expected 5 replicas to be 1 again; seen: 5 replicas")
 	require.Contains(t, out.String(), "2. ")
 	require.NotContains(t, out.String(), "3. ")
@@ -73,21 +110,19 @@ func (l *listener) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-func newStory(t *testing.T, out io.Writer, process *operator.Process, patience time.Duration) *story.Story {
+func stage(t *testing.T, out io.Writer, installed *operator.Operator, process *operator.Process, patience time.Duration) story.Stage {
 	t.Helper()
-	installed, err := install()
-	require.NoError(t, err)
-	return &story.Story{
+	return story.Stage{
 		Out: out, Cluster: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Patience: patience,
 	}
 }
 
-func start(t *testing.T) *operator.Process {
+func start(t *testing.T, installation func() (*operator.Operator, error)) (*operator.Operator, *operator.Process) {
 	t.Helper()
-	installed, err := install()
+	installed, err := installation()
 	require.NoError(t, err)
 	process, err := installed.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, process.Stop()) })
-	return process
+	return installed, process
 }

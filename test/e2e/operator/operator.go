@@ -37,7 +37,7 @@ type Operator struct {
 // cluster, and gives it a token of its ServiceAccount. It keeps program and
 // kubeconfig in the cluster's folder, so that they go when the cluster does.
 func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
-	module, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}", examples)
+	module, err := moduleDir(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +86,10 @@ func (o *Operator) deploy(ctx context.Context, c *cluster.Cluster) error {
 		return fmt.Errorf("config/default of %s has no namespace or no ServiceAccount; it has: %s", o.Name, applied)
 	}
 	return nil
+}
+
+func moduleDir(ctx context.Context) (string, error) {
+	return output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}", examples)
 }
 
 // User is whom the operator acts as.

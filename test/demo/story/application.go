@@ -7,39 +7,53 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 )
 
-// The story's Application, the one of the operator's sample, and its children.
+// The Application of the operator's sample, and its children.
 const (
-	sample      = "examples/application/config/samples/application.sample_v1alpha1_application.yaml"
-	application = "application1"
-	secret      = application + "-secret-greeting"
-	deployment  = application + "-deployment-microservice"
-	service     = application + "-service-microservice"
-	container   = application + "-microservice"
+	appSample  = "examples/application/config/samples/application.sample_v1alpha1_application.yaml"
+	app        = "application1"
+	secret     = app + "-secret-greeting"
+	deployment = app + "-deployment-microservice"
+	service    = app + "-service-microservice"
+	container  = app + "-microservice"
 )
 
 // strangePort is none that the operator would choose.
 const strangePort = 9999
 
-// reconciles is how many are forced in the last chapter.
-const reconciles = 10
+// application is the story of what is put back, and of what is left alone.
+type application struct{ *story }
 
-func (s *Story) created(ctx context.Context) error {
+// Application tells how children are made, and made again, by the operator of that name.
+func Application(ctx context.Context, stage Stage) error {
+	s := application{&story{Stage: stage, hero: hero{
+		kind: "Application", name: app, deployment: deployment,
+		blank:      func() client.Object { return &v1alpha1.Application{} },
+		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.Application).Status.Conditions },
+	}}}
+	watched := []client.ObjectList{
+		&v1alpha1.ApplicationList{}, &corev1.SecretList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
+	}
+	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.untouched)
+}
+
+func (s application) created(ctx context.Context) error {
 	s.title("An Application is created.")
 	began := s.now()
-	if err := s.run(ctx, "apply", "-f", sample); err != nil {
+	if err := s.run(ctx, "apply", "-f", appSample); err != nil {
 		return err
 	}
-	var app, last page
+	var first, last page
 	err := s.expect(ctx, "a Secret, a Deployment and a Service", func(context.Context) (string, bool) {
 		pages := began.seen()
 		found := []int{
-			find(pages, application, added[*v1alpha1.Application]),
+			find(pages, app, added[*v1alpha1.Application]),
 			find(pages, secret, added[*corev1.Secret]),
 			find(pages, deployment, added[*appsv1.Deployment]),
 			find(pages, service, added[*corev1.Service]),
@@ -47,36 +61,36 @@ func (s *Story) created(ctx context.Context) error {
 		if missing := missing(found, "Application", "Secret", "Deployment", "Service"); missing != "" {
 			return "no " + missing, false
 		}
-		app, last = pages[found[0]], pages[slices.Max(found[1:])]
+		first, last = pages[found[0]], pages[slices.Max(found[1:])]
 		return "", true
 	})
 	if err != nil {
 		return err
 	}
-	s.tell("seen", fmt.Sprintf("Secret, Deployment and Service %s after it", took(app, last)))
+	s.fact("seen", fmt.Sprintf("Secret, Deployment and Service %s after it", took(first, last)))
 	return s.tellRest(ctx, began)
 }
 
-func (s *Story) scaled(ctx context.Context) error {
+func (s application) scaled(ctx context.Context) error {
 	s.title("Somebody scales the Deployment by hand, behind the Application's back.")
 	began := s.now()
 	if err := s.run(ctx, "scale", "deployment", deployment, "--replicas=5"); err != nil {
 		return err
 	}
-	lasted, err := undone(ctx, s, began, deployment, "5 replicas to be 1 again", "5 replicas", replicas(5))
+	lasted, err := undone(ctx, s.story, began, deployment, "5 replicas to be 1 again", "5 replicas", replicas(5))
 	if err != nil {
 		return err
 	}
-	s.tell("seen", fmt.Sprintf("5 replicas for %s, then 1 again", lasted))
+	s.fact("seen", fmt.Sprintf("5 replicas for %s, then 1 again", lasted))
 	return s.tellRest(ctx, began)
 }
 
-func (s *Story) changed(ctx context.Context) error {
+func (s application) changed(ctx context.Context) error {
 	s.title("The Application gets another image and three pods.")
 	began := s.now()
 	const image = "docker.io/nheidloff/simplemicroservice:v1.0.118"
 	patch := fmt.Sprintf(`{"spec":{"image":%q,"amountPods":3}}`, image)
-	if err := s.run(ctx, "patch", "application", application, "--type=merge", "--patch", patch); err != nil {
+	if err := s.run(ctx, "patch", "application", app, "--type=merge", "--patch", patch); err != nil {
 		return err
 	}
 	err := s.expect(ctx, "3 replicas of the new image", func(context.Context) (string, bool) {
@@ -88,11 +102,11 @@ func (s *Story) changed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell("seen", "3 replicas of the new image")
+	s.fact("seen", "3 replicas of the new image")
 	return s.tellRest(ctx, began)
 }
 
-func (s *Story) deleted(ctx context.Context) error {
+func (s application) deleted(ctx context.Context) error {
 	s.title("Somebody deletes the Service.")
 	began := s.now()
 	if err := s.run(ctx, "delete", "service", service); err != nil {
@@ -118,27 +132,27 @@ func (s *Story) deleted(ctx context.Context) error {
 	if gone.object.GetUID() == back.object.GetUID() {
 		return fmt.Errorf("expected a new Service; seen: the one with the old UID %s", gone.object.GetUID())
 	}
-	s.tell("seen", fmt.Sprintf("a new Service %s after the old one was gone", took(gone, back)))
+	s.fact("seen", fmt.Sprintf("a new Service %s after the old one was gone", took(gone, back)))
 	return s.tellRest(ctx, began)
 }
 
-func (s *Story) edited(ctx context.Context) error {
+func (s application) edited(ctx context.Context) error {
 	s.title("Somebody edits the Service's port. A merge would leave two ports of one name, which the server refuses.")
 	began := s.now()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/ports/0/port","value":%d}]`, strangePort)
 	if err := s.run(ctx, "patch", "service", service, "--type=json", "--patch", patch); err != nil {
 		return err
 	}
-	lasted, err := undone(ctx, s, began, service, "the port to be put back", "the edited port",
+	lasted, err := undone(ctx, s.story, began, service, "the port to be put back", "the edited port",
 		func(svc *corev1.Service) bool { return svc.Spec.Ports[0].Port == strangePort })
 	if err != nil {
 		return err
 	}
-	s.tell("seen", fmt.Sprintf("port %d for %s, then the right one again", strangePort, lasted))
+	s.fact("seen", fmt.Sprintf("port %d for %s, then the right one again", strangePort, lasted))
 	return s.tellRest(ctx, began)
 }
 
-func (s *Story) labeled(ctx context.Context) error {
+func (s application) labeled(ctx context.Context) error {
 	s.title("Somebody labels the Deployment, which is their business, and changes its image, which is not.")
 	began := s.now()
 	if err := s.run(ctx, "label", "deployment", deployment, "team=blue"); err != nil {
@@ -147,12 +161,12 @@ func (s *Story) labeled(ctx context.Context) error {
 	if err := s.run(ctx, "set", "image", "deployment/"+deployment, container+"=nginx"); err != nil {
 		return err
 	}
-	lasted, err := undone(ctx, s, began, deployment, "the image to be put back", "the image nginx",
+	lasted, err := undone(ctx, s.story, began, deployment, "the image to be put back", "the image nginx",
 		func(d *appsv1.Deployment) bool { return imageOf(d) == "nginx" })
 	if err != nil {
 		return err
 	}
-	s.tell("seen", fmt.Sprintf("the image nginx for %s, then the right one again", lasted))
+	s.fact("seen", fmt.Sprintf("the image nginx for %s, then the right one again", lasted))
 	live := &appsv1.Deployment{}
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: deployment}, live); err != nil {
 		return err
@@ -160,29 +174,6 @@ func (s *Story) labeled(ctx context.Context) error {
 	if live.Labels["team"] != "blue" {
 		return fmt.Errorf("expected the label team=blue on the Deployment; seen: labels %v", live.Labels)
 	}
-	s.tell("seen", "the label team=blue, still there")
+	s.fact("seen", "the label team=blue, still there")
 	return s.tellRest(ctx, began)
-}
-
-func (s *Story) untouched(ctx context.Context) error {
-	s.title(fmt.Sprintf("Nobody touches the children, and the operator is made to reconcile %d more times.", reconciles))
-	if err := s.touch(ctx, 0); err != nil { // whatever was still on its way
-		return err
-	}
-	began := s.now()
-	for i := range reconciles {
-		if err := s.touch(ctx, i+1); err != nil {
-			return err
-		}
-	}
-	requests, err := began.requests()
-	if err != nil {
-		return err
-	}
-	if len(requests) != 0 {
-		return fmt.Errorf("expected no request; seen: %v", requests)
-	}
-	s.tell("operator", count(began.reconciled(), "reconcile"))
-	s.tell("requests", fmt.Sprintf("%d, reads and dry runs included", len(requests)))
-	return nil
 }

@@ -1,0 +1,199 @@
+package story
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+)
+
+// The first ReverseWordsApp of the operator's samples, and its children.
+const (
+	wordsSample     = "examples/reversewordsapp/config/samples/apps_v1alpha1_reversewordsapp.yaml"
+	words           = "example-reversewordsapp"
+	wordsDeployment = "dp-" + words
+	wordsService    = "service-" + words
+)
+
+// reverseWordsApp is the story of what people are told, and of an end in good order.
+type reverseWordsApp struct{ *story }
+
+// ReverseWordsApp tells how an object says of itself how it stands, and what has to go
+// before it goes.
+func ReverseWordsApp(ctx context.Context, stage Stage) error {
+	s := reverseWordsApp{&story{Stage: stage, hero: hero{
+		kind: "ReverseWordsApp", name: words, deployment: wordsDeployment,
+		blank:      func() client.Object { return &v1alpha1.ReverseWordsApp{} },
+		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.ReverseWordsApp).Status.Conditions },
+	}}}
+	watched := []client.ObjectList{
+		&v1alpha1.ReverseWordsAppList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.PodList{},
+	}
+	return s.tell(ctx, watched, s.created, s.scaled, s.spoiled, s.repaired, s.untouched, s.deleted)
+}
+
+func (s reverseWordsApp) created(ctx context.Context) error {
+	s.title("A ReverseWordsApp is created.")
+	began := s.now()
+	if err := s.run(ctx, "apply", "-f", wordsSample); err != nil {
+		return err
+	}
+	err := s.expect(ctx, "a Deployment and a Service", func(context.Context) (string, bool) {
+		missing := missing([]int{
+			find(began.seen(), wordsDeployment, added[*appsv1.Deployment]),
+			find(began.seen(), wordsService, added[*corev1.Service]),
+		}, "Deployment", "Service")
+		return "no " + missing, missing == ""
+	})
+	if err != nil {
+		return err
+	}
+	return s.tellTurn(ctx, began, 1)
+}
+
+func (s reverseWordsApp) scaled(ctx context.Context) error {
+	s.title("It gets a second pod.")
+	began := s.now()
+	if err := s.change(ctx, `{"spec":{"replicas":2}}`); err != nil {
+		return err
+	}
+	return s.tellTurn(ctx, began, 2)
+}
+
+func (s reverseWordsApp) spoiled(ctx context.Context) error {
+	s.title("It gets a version that cannot be pulled. The pods that serve stay.")
+	began := s.now()
+	if err := s.change(ctx, `{"spec":{"appVersion":"missing"}}`); err != nil {
+		return err
+	}
+	err := s.expect(ctx, "Ready to be False for ImagePullBackOff", func(context.Context) (string, bool) {
+		turns := readyIn(began.seen())
+		return strings.Join(turns, ", then "), slices.Contains(turns, "False ImagePullBackOff")
+	})
+	if err != nil {
+		return err
+	}
+	s.fact("Ready", turnsOf(began.seen()))
+	return s.tellPods(ctx, 3)
+}
+
+func (s reverseWordsApp) repaired(ctx context.Context) error {
+	s.title("It gets one that can.")
+	began := s.now()
+	if err := s.change(ctx, `{"spec":{"appVersion":"latest"}}`); err != nil {
+		return err
+	}
+	return s.tellTurn(ctx, began, 2)
+}
+
+func (s reverseWordsApp) deleted(ctx context.Context) error {
+	s.title("It is deleted. Its finalizer keeps it until its pods are gone, and their Deployment and the Service.")
+	began := s.now()
+	if err := s.run(ctx, "delete", "reversewordsapp", words, "--wait=false"); err != nil {
+		return err
+	}
+	err := s.expect(ctx, "the ReverseWordsApp to be gone", func(context.Context) (string, bool) {
+		last := ends(began.seen(), words, gone[*v1alpha1.ReverseWordsApp])
+		return turnsOf(began.seen()), last >= 0
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.tellOrder(began.seen()); err != nil {
+		return err
+	}
+	requests, err := began.requests()
+	if err != nil {
+		return err
+	}
+	s.fact("requests", tally(requests))
+	return nil
+}
+
+// tellOrder says in which order everything went.
+func (s reverseWordsApp) tellOrder(pages []page) error {
+	pod, deployment := ends(pages, "", gone[*corev1.Pod]), ends(pages, wordsDeployment, gone[*appsv1.Deployment])
+	service, app := ends(pages, wordsService, gone[*corev1.Service]), ends(pages, words, gone[*v1alpha1.ReverseWordsApp])
+	if pod < 0 || service < 0 || pod > deployment || max(deployment, service) > app {
+		return fmt.Errorf("expected the last pod to go before the Deployment, and the ReverseWordsApp after that and the Service; "+
+			"seen: events %d, %d, %d, %d", pod, deployment, app, service)
+	}
+	s.fact("Ready", turnsOf(pages))
+	s.fact("seen", fmt.Sprintf("the last pod gone, the Deployment %s later, the ReverseWordsApp %s after that",
+		took(pages[pod], pages[deployment]), took(pages[deployment], pages[app])))
+	return nil
+}
+
+func (s reverseWordsApp) change(ctx context.Context, patch string) error {
+	return s.run(ctx, "patch", "reversewordsapp", words, "--type=merge", "--patch", patch)
+}
+
+// tellTurn says how Ready became False and then True, by itself, and names the pods.
+func (s reverseWordsApp) tellTurn(ctx context.Context, began moment, pods int) error {
+	if err := s.tellRest(ctx, began); err != nil {
+		return err
+	}
+	err := s.expect(ctx, "Ready to become True after it was False", func(context.Context) (string, bool) {
+		turns := readyIn(began.seen())
+		return strings.Join(turns, ", then "), len(turns) > 1 && turns[len(turns)-1] == "True Available"
+	})
+	if err != nil {
+		return err
+	}
+	s.fact("Ready", turnsOf(began.seen()))
+	return s.tellPods(ctx, pods)
+}
+
+// tellPods compares appPods with the pods that there are.
+func (s reverseWordsApp) tellPods(ctx context.Context, number int) error {
+	var names []string
+	err := s.expect(ctx, fmt.Sprintf("%d pods, and appPods to name them", number), func(ctx context.Context) (string, bool) {
+		var app v1alpha1.ReverseWordsApp
+		var pods corev1.PodList
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: words}, &app); err != nil {
+			return err.Error(), false
+		}
+		if err := s.client.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": words}); err != nil {
+			return err.Error(), false
+		}
+		names = nil
+		for i := range pods.Items {
+			names = append(names, pods.Items[i].Name)
+		}
+		slices.Sort(names)
+		return fmt.Sprintf("%v of %v", app.Status.AppPods, names), len(names) == number && slices.Equal(names, app.Status.AppPods)
+	})
+	if err != nil {
+		return err
+	}
+	s.fact("appPods", strings.Join(names, ", "))
+	return nil
+}
+
+// readyIn are the turns that Ready took, as status and reason.
+func readyIn(pages []page) []string {
+	var turns []string
+	for _, page := range pages {
+		app, ok := page.object.(*v1alpha1.ReverseWordsApp)
+		if !ok || app.Name != words {
+			continue
+		}
+		if ready := meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ReadyCondition); ready != nil {
+			turns = append(turns, fmt.Sprintf("%s %s", ready.Status, ready.Reason))
+		}
+	}
+	return slices.Compact(turns)
+}
+
+func turnsOf(pages []page) string { return strings.Join(readyIn(pages), ", then ") }
+
+func gone[T client.Object](event watch.EventType, _ T) bool { return event == watch.Deleted }

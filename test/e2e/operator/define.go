@@ -1,0 +1,35 @@
+package operator
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+// Define installs the custom kinds of the operators called names, and returns when they
+// are established. Install does so for its own operator; where several are to be
+// installed this goes before the first. For the admission plugin that guards owners,
+// OwnerReferencesPermissionEnforcement, learns the kinds when it first meets an owner, and
+// then every 30 s: until then it refuses children of a kind that it does not know.
+func Define(ctx context.Context, c *cluster.Cluster, names ...string) error {
+	kubectl, err := cluster.Kubectl(ctx)
+	if err != nil {
+		return err
+	}
+	module, err := moduleDir(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		kind, err := output(ctx, "", kubectl, "--kubeconfig", c.Kubeconfig(),
+			"apply", "--server-side", "--output=name", "--kustomize", filepath.Join(module, name, "config", "crd"))
+		if err != nil {
+			return err
+		}
+		if _, err := output(ctx, "", kubectl, "--kubeconfig", c.Kubeconfig(), "wait", "--for=condition=Established", kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
