@@ -26,9 +26,9 @@
 //
 // # What can be relied on
 //
-// What follows Handle runs only for an object that has every step's finalizer, so
-// nothing is made that nobody would clean up. Once the object is going, or turns out to
-// be gone, Done says so.
+// What follows Handle runs only for an object to which the API server has given every
+// step's finalizer, so nothing is made that nobody would clean up. Once the object is
+// going, or turns out to be gone, Done says so.
 //
 // A Cleanup runs at least once for each object that goes with its finalizer, and again
 // when the process ends, or the API server is out of reach, before the finalizer is
@@ -36,6 +36,13 @@
 // reads its writes may, too. So it takes what is gone already as success. When it fails
 // or waits, its finalizer and those of the steps behind it stay; the error belongs into a
 // condition, where the person who waits for the deletion can see it.
+//
+// One gap is the API server's own (kubernetes/kubernetes#77988, open in 1.36): when a
+// delete crosses the request that adds the finalizer, both may be answered as done, and
+// the object is gone without a Cleanup. It is a matter of milliseconds in the life of an
+// object. Children with an owner reference are collected all the same; where something
+// outside the cluster would be left, compare now and then what is there with the objects
+// that want it.
 //
 // To give a step up, keep it until no object has its finalizer any more: nobody else
 // removes it.
