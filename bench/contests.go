@@ -46,8 +46,8 @@ func marshalAndHash(object client.Object) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// nothingToDo sets passes that find everything as it should be beside each other. Both
-// build what they want anew, as a reconciler does.
+// nothingToDo sets passes that find everything as it should be beside each other. What
+// they want is made before: that is the reconciler's work, and the same for both.
 func nothingToDo(ctx context.Context, s subject) (contest, error) {
 	ours, err := ensureNothing(ctx, s)
 	if err != nil {
@@ -63,14 +63,14 @@ func ensureNothing(ctx context.Context, s subject) (func() error, error) {
 		return nil, err
 	}
 	e := ensure.New(c, c, fieldOwner)
-	owner := shop()
+	owner, desired := shop(), s.desired()
 	c.open = true
-	if _, err := ensure.Object(ctx, e, s.desired(), ensure.ControlledBy(owner), ensure.Adopt()); err != nil {
+	if _, err := ensure.Object(ctx, e, desired, ensure.ControlledBy(owner), ensure.Adopt()); err != nil {
 		return nil, err
 	}
 	c.open = false
 	return func() error {
-		res, err := ensure.Object(ctx, e, s.desired(), ensure.ControlledBy(owner))
+		res, err := ensure.Object(ctx, e, desired, ensure.ControlledBy(owner))
 		if err == nil && res.Operation != ensure.Unchanged {
 			err = fmt.Errorf("ensured %s: %s", s.name, res.Operation)
 		}

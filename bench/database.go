@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var databaseGVK = schema.GroupVersionKind{Group: "db.example.com", Version: "v1", Kind: "Database"}
@@ -56,4 +57,12 @@ func shop() *Shop {
 	return &Shop{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "shop", UID: "1f0c6b0e-3f0a-4a54-9c0b-0a5a3b1d9d11", ResourceVersion: "7",
 	}}
+}
+
+func spellDatabase(spelled *unstructured.Unstructured) func(client.Object) {
+	return func(into client.Object) {
+		object := into.(*unstructured.Unstructured)
+		object.Object["spec"] = spelled.Object["spec"]
+		object.SetLabels(spelled.GetLabels())
+	}
 }

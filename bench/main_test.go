@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"strconv"
 	"testing"
 	"time"
 
@@ -27,20 +26,20 @@ func TestContestantsWriteNothing(t *testing.T) {
 }
 
 func TestAWriteFails(t *testing.T) {
-	s, calls := subjects()[0], 0
-	desired, spell := s.desired, s.spell
-	restless := func(object client.Object) client.Object {
-		calls++
-		object.SetLabels(map[string]string{"calls": strconv.Itoa(calls)})
-		return object
-	}
-	s.desired = func() client.Object { return restless(desired()) }
+	s := subjects()[0]
+	desired, spell, label := s.desired(), s.spell, "as it was"
+	s.desired = func() client.Object { return desired }
 	s.spell = func(into client.Object) {
 		spell(into)
-		restless(into)
+		into.SetLabels(map[string]string{"label": label})
 	}
 	c, err := nothingToDo(t.Context(), s)
 	require.NoError(t, err)
+	require.NoError(t, c.trueup())
+	require.NoError(t, c.peer())
+
+	label = "another"
+	desired.SetLabels(map[string]string{"label": label})
 	require.ErrorIs(t, c.trueup(), errWrite)
 	require.ErrorIs(t, c.peer(), errWrite)
 }
