@@ -16,7 +16,7 @@ import (
 
 func main() {
 	var opts options
-	flag.IntVar(&opts.rounds, "rounds", 9, "how often each contestant is measured; the best counts")
+	flag.IntVar(&opts.rounds, "rounds", 15, "how often each contestant is measured; the best counts")
 	flag.DurationVar(&opts.turn, "turn", 60*time.Millisecond, "how long each time")
 	flag.StringVar(&opts.only, "only", "", "only the objects whose names match this regular expression")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of trueup's part alone to this file, and measure nothing")
