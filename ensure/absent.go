@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // Absent makes the object that obj names be gone, if it is ours: kind, namespace and
@@ -112,7 +113,7 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		seen.UID = &uid
 	}
 	switch err := c.client.Delete(ctx, live, client.Preconditions(seen), client.PropagationPolicy(c.propagation)); {
-	case apierrors.IsNotFound(err):
+	case answer.IsGone(err):
 		return outcome{operation: Gone}, nil
 	case err != nil:
 		return outcome{}, c.requestError("delete", err)

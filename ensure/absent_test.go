@@ -249,6 +249,13 @@ func TestAbsentTellsWhatFailed(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrAPI)
 	require.Equal(t, "Forbidden", ensure.Reason(err))
 
+	misses := apierrors.NewNotFound(corev1.Resource("secrets"), "quota")
+	misses.ErrStatus.Message = `admission webhook "guard.example.com" denied the request: ` + misses.ErrStatus.Message
+	s.answers = []error{misses}
+	_, err = ensure.Absent(t.Context(), newEnsurer(s), named())
+	require.ErrorIs(t, err, ensure.ErrAPI, "a webhook misses something else")
+	require.Equal(t, "NotFound", ensure.Reason(err))
+
 	broken := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return apierrors.NewTooManyRequestsError("later")

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 const (
@@ -44,7 +45,7 @@ func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetO
 	switch err := from.Get(ctx, c.key, live, opts...); {
 	case err == nil:
 		return live, nil
-	case apierrors.IsNotFound(err):
+	case answer.IsGone(err):
 		return nil, nil
 	default:
 		return nil, c.requestError("read", err)

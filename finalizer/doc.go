@@ -26,9 +26,11 @@
 //
 // # What can be relied on
 //
-// What follows Handle runs only for an object to which the API server has given every
-// step's finalizer, so nothing is made that nobody would clean up. Once the object is
-// going, or turns out to be gone, Done says so.
+// What follows Handle runs only for an object that shows every step's finalizer, as it was
+// read or as the API server answered, so nothing is made that nobody would clean up. Once
+// the object is going, or turns out to be gone, Done says so. (A cache that is behind, as
+// after a restart, may show an object whose finalizers were removed, with them; the event
+// that it is gone follows.)
 //
 // A Cleanup runs at least once for each object that goes with its finalizer, and again
 // when the process ends, or the API server is out of reach, before the finalizer is

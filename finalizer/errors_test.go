@@ -88,6 +88,14 @@ func TestAnswers(t *testing.T) {
 			"what a webhook refuses like that it refuses again",
 			quoting(`admission webhook "strict.example.com" denied the request: `+secret, 422, invalid), false, "Invalid: " + seeUnwrapped,
 		},
+		"webhook's 404": {
+			"it misses something else", quoting(`admission webhook "strict.example.com" denied the request: `+secret, 404, metav1.StatusReasonNotFound),
+			false, "NotFound: " + seeUnwrapped,
+		},
+		"no such resource": {
+			"its version may be served no more", status(404, metav1.StatusReasonNotFound, cause(metav1.CauseTypeUnexpectedServerResponse, "")),
+			false, "NotFound: " + seeUnwrapped,
+		},
 		"403": {
 			"a right, most likely", status(403, metav1.StatusReasonForbidden), false,
 			"Forbidden: a right is missing (it takes patch), or a policy objects; " + seeUnwrapped,

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // A Step is something to clean up before an object goes, and the finalizer that keeps
@@ -52,7 +53,8 @@ type Result struct {
 // the server's answer to each write, and stays as it is when a write is refused.
 //
 // An object that turns out to be gone is Done and no error: what was read from a cache
-// may be old, and nothing must be made for it that nobody would clean up.
+// may be old, and nothing must be made for it that nobody would clean up. (The NotFound of
+// a webhook, which misses something else, is an error.)
 //
 // Errors are of the arguments (a name that the API server would refuse, or one given
 // twice; nothing was done then), of a Cleanup, or of a request. That of a Cleanup is
@@ -91,7 +93,7 @@ func (h *handling) add(ctx context.Context, steps []Step) (Result, error) {
 		return Result{}, nil
 	}
 	switch err := h.set(ctx, slices.Concat(h.finalizers, missing)); {
-	case apierrors.IsNotFound(err):
+	case answer.IsGone(err):
 		return Result{Done: true}, nil
 	case err != nil:
 		return Result{}, h.requestError("add "+quoted(missing)+" to", err)
@@ -122,7 +124,7 @@ func (h *handling) cleanUp(ctx context.Context, steps []Step, going time.Time) (
 			return h.unfinished(step, err)
 		}
 		switch err := h.remove(ctx, step.Name); {
-		case apierrors.IsNotFound(err):
+		case answer.IsGone(err):
 			return Result{Done: true}, nil
 		case err != nil:
 			return Result{Done: true}, h.requestError("remove "+quoted([]string{step.Name})+" from", err)

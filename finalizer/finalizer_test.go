@@ -96,6 +96,16 @@ func TestWhatObjSharesIsNotTouched(t *testing.T) {
 	require.Equal(t, []string{foreign, "", ""}, cached.Finalizers[:3])
 }
 
+// An empty list is none: the server has no member that a test could find.
+func TestEmptyList(t *testing.T) {
+	s := newServer(site())
+	obj := read(t, s, site())
+	obj.Finalizers = []string{}
+	_, err := finalizer.Handle(t.Context(), s, obj, steps(row)...)
+	require.NoError(t, err)
+	require.Equal(t, []string{row}, obj.Finalizers)
+}
+
 func TestWithoutUID(t *testing.T) {
 	bare := site()
 	bare.UID = ""

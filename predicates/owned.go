@@ -10,8 +10,9 @@ import (
 )
 
 // Owned is for the kinds that a controller Owns. It passes every update but those
-// that change only managedFields, resourceVersion and heartbeats: times that say
-// when somebody last looked, and nothing about what was found. These are
+// that change only bookkeeping of the API server's (managedFields, resourceVersion, the
+// grace period of a deletion under way) and heartbeats: times that say when somebody last
+// looked, and nothing about what was found. These are
 //
 //   - lastHeartbeatTime, lastProbeTime and lastUpdateTime in status.conditions, of
 //     any kind (nodes, pods, jobs, claims, deployments), and

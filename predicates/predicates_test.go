@@ -248,6 +248,29 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
+// A change of content is seen by itself: no generation has to move for it.
+func TestContentWithoutAGeneration(t *testing.T) {
+	for _, u := range contentUpdates() {
+		t.Run(u.name, func(t *testing.T) {
+			older, newer := u.objects()
+			newer.SetGeneration(older.GetGeneration())
+			want := u.passes
+			if strings.HasPrefix(u.name, "generation alone") {
+				want = ""
+			}
+			require.Equal(t, sorted(want), passingUpdates(older, newer))
+		})
+	}
+}
+
+func TestDeletionIsRequestedOnce(t *testing.T) {
+	older := deployment()
+	older.DeletionTimestamp = &epoch
+	newer := older.DeepCopy()
+	newer.ResourceVersion, newer.Finalizers = "11", nil
+	require.Equal(t, "Finalizers Owned Primary", passingUpdates(older, newer))
+}
+
 // Deployment has lost its type, as typed objects do on the wire; unstructured
 // objects always have theirs.
 func unstructuredOf(t *testing.T, obj client.Object) *unstructured.Unstructured {
@@ -401,11 +424,17 @@ func TestForms(t *testing.T) {
 	require.Empty(t, passingUpdates(deployment(), rewritten), "quantities and times have several forms")
 
 	closing := networkPolicy()
-	closing.ResourceVersion, closing.Generation, closing.Spec.Ingress = "11", 2, []networkingv1.NetworkPolicyIngressRule{}
+	closing.ResourceVersion, closing.Spec.Ingress = "11", []networkingv1.NetworkPolicyIngressRule{}
 	require.Equal(t, "Owned Primary Spec", passingUpdates(networkPolicy(), closing), "an empty list is not none")
 	opened := networkPolicy()
-	opened.ResourceVersion, opened.Generation, opened.Spec.Ingress = "11", 2, []networkingv1.NetworkPolicyIngressRule{{}}
+	opened.ResourceVersion, opened.Spec.Ingress = "12", []networkingv1.NetworkPolicyIngressRule{{}}
 	require.Equal(t, "Owned Primary Spec", passingUpdates(networkPolicy(), opened))
+	require.Equal(t, "Owned Primary Spec", passingUpdates(closing, opened), "the list grows")
+	require.Equal(t, "Owned Primary Spec", passingUpdates(opened, closing), "the list shrinks")
+
+	none, empty := &corev1.ConfigMap{ObjectMeta: meta(0)}, &corev1.ConfigMap{ObjectMeta: meta(0), Data: map[string]string{}}
+	empty.ResourceVersion = "11"
+	require.Equal(t, "Owned Primary Spec", passingUpdates(none, empty), "nor is an empty map")
 
 	require.Contains(t, passingUpdates(deployment(), configMap()), "Owned Primary", "objects of two kinds differ")
 }
@@ -501,6 +530,8 @@ func TestUnstructuredContentOfAnyShape(t *testing.T) {
 	unprobed := map[string]any{"type": "Ready"}
 	renewed := gadget(nil)
 	require.NoError(t, unstructured.SetNestedField(renewed.Object, "b", "spec", "renewTime"))
+	reshaped := gadget(nil)
+	require.NoError(t, unstructured.SetNestedMap(reshaped.Object, map[string]any{"of": "another form"}, "spec", "renewTime"))
 	unset := gadget(nil)
 	unstructured.RemoveNestedField(unset.Object, "spec", "null")
 
@@ -510,6 +541,7 @@ func TestUnstructuredContentOfAnyShape(t *testing.T) {
 		passes       string
 	}{
 		{"renewTime of a custom kind is its spec", gadget(nil), renewed, "Primary Owned Spec"},
+		{"a member takes another form", gadget(nil), reshaped, "Primary Owned Spec"},
 		{"null is not absent", gadget(nil), unset, "Primary Owned Spec"},
 		{"status appears", gadget(nil), gadget(conditions(ready)), "Owned Condition"},
 		{"status goes", gadget(conditions(ready)), gadget(nil), "Owned Condition"},
@@ -526,6 +558,8 @@ func TestUnstructuredContentOfAnyShape(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.newer.SetResourceVersion("11")
 			require.Equal(t, sorted(c.passes), passingUpdates(c.older, c.newer))
+			c.older.SetResourceVersion("12")
+			require.Equal(t, sorted(c.passes), passingUpdates(c.newer, c.older), "and back")
 		})
 	}
 }

@@ -28,32 +28,31 @@ func expect(path string, value any) operation {
 //
 // A Go struct cannot tell an object that is absent from one with nothing in it that the
 // struct knows, and a JSON patch can write into the second only. The differ therefore
-// presumes that such a vague object is absent, says so in a test, and adds it whole; if
-// the test fails it is asked for again, presuming that `present` levels of vague
-// objects are there.
+// presumes that such a vague object is absent, says so in a test, and adds it whole. If
+// the test fails it is asked for again, and told what is stored.
 type differ struct {
 	// exact says that before is what the server has, member for member, as it is for
 	// unstructured objects.
 	exact bool
-	// present is how many levels of vague objects are presumed to be there.
-	present int
+	// told says that the server's own object comes with before and after.
+	told bool
 
 	operations []operation
 	// presumed says that a test would fail if a vague object were there.
 	presumed bool
 }
 
-// object compares members.
-func (d *differ) object(path string, before, after map[string]any, vague int) {
+// object compares members; stored is what the server has in before's place, if d is told.
+func (d *differ) object(path string, before, after map[string]any, stored any) {
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		d.member(path, key, before, after, vague)
+		d.member(path, key, before, after, stored)
 	}
 }
 
-// member compares one member; vague is how many of the objects around it are vague.
-func (d *differ) member(path, key string, before, after map[string]any, vague int) {
+// member compares one member of the objects before and after.
+func (d *differ) member(path, key string, before, after map[string]any, stored any) {
 	path += "/" + escape.Replace(key)
 	old, had := before[key]
 	value, has := after[key]
@@ -68,32 +67,38 @@ func (d *differ) member(path, key string, before, after map[string]any, vague in
 	object, staysObject := value.(map[string]any)
 	oldList, _ := old.([]any)
 	list, _ := value.([]any)
+	around, _ := stored.(map[string]any)
 	switch {
 	case isObject && staysObject && !d.exact && isZero(old):
-		d.vagueObject(path, oldObject, object, vague)
+		d.vagueObject(path, oldObject, object, around[key])
 	case isObject && staysObject:
-		d.object(path, oldObject, object, vague)
+		d.object(path, oldObject, object, around[key])
 	case key == "conditions" && len(oldList) > 0 && areConditions(oldList) && areConditions(list):
-		d.conditions(path, oldList, list, vague)
+		d.conditions(path, oldList, list, around[key])
 	default:
 		d.add(set(path, value))
 	}
 }
 
 // vagueObject changes an object that may be absent.
-func (d *differ) vagueObject(path string, before, after map[string]any, vague int) {
-	if vague < d.present {
-		d.object(path, before, after, vague+1)
+func (d *differ) vagueObject(path string, before, after map[string]any, stored any) {
+	if !d.told {
+		d.presumed = true
+		d.add(expect(path, nil), set(path, after))
 		return
 	}
-	d.presumed = true
-	d.add(expect(path, nil), set(path, after))
+	if _, isThere := stored.(map[string]any); isThere {
+		d.object(path, before, after, stored)
+		return
+	}
+	d.add(set(path, after))
 }
 
 // conditions compares lists of conditions by type; their order is nobody's business.
 // Each operation on an existing one is preceded by a test that it is at its place.
-func (d *differ) conditions(path string, before, after []any, vague int) {
+func (d *differ) conditions(path string, before, after []any, stored any) {
 	var gone []operation
+	items, _ := stored.([]any)
 	for i, old := range before {
 		item := path + "/" + strconv.Itoa(i)
 		here := expect(item+"/type", typeOf(old))
@@ -104,7 +109,7 @@ func (d *differ) conditions(path string, before, after []any, vague int) {
 			gone = slices.Concat([]operation{here, remove(item)}, gone)
 		case !reflect.DeepEqual(old, after[j]):
 			d.add(here)
-			d.object(item, old.(map[string]any), after[j].(map[string]any), vague) //nolint:forcetypeassert // see areConditions
+			d.object(item, old.(map[string]any), after[j].(map[string]any), itemOf(items, i)) //nolint:forcetypeassert // see areConditions
 		}
 	}
 	d.add(gone...)
@@ -144,6 +149,14 @@ func areConditions(list []any) bool {
 		seen[name] = true
 	}
 	return true
+}
+
+// itemOf is an item of what the server has, if there is one.
+func itemOf(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
 }
 
 func typeOf(condition any) string {

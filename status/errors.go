@@ -78,6 +78,9 @@ func (w *writer) fail(err error) error {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		out.Reason = answer.Reason(err, string(metav1.StatusReasonInvalid)) // a webhook may give the code alone
 		out.Paths, out.detail = answer.Fields(err), describeCauses(err)
+	case apierrors.IsNotFound(err):
+		out.detail = "its status subresource is not enabled, or a webhook misses something; " +
+			"the server's message is in the unwrapped error"
 	default:
 		out.detail = answer.Describe(err)
 	}

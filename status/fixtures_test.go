@@ -43,6 +43,7 @@ type ShopStatus struct {
 	Open               bool               `json:"open"`
 	Big                int64              `json:"big,omitempty"`
 	Address            ShopAddress        `json:"address,omitempty"`
+	Depot              ShopAddress        `json:"depot,omitempty"`
 	Doors              []string           `json:"doors,omitempty"`
 	Stock              map[string]string  `json:"stock,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
@@ -93,20 +94,21 @@ func newServer(content string) *server {
 			return s.answer(obj)
 		},
 		SubResourcePatch: func(
-			_ context.Context, _ client.Client, sub string, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+			_ context.Context, _ client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 		) error {
 			data, err := patch.Data(obj)
 			if err != nil {
 				return err
 			}
 			s.patches = append(s.patches, string(data))
-			return s.patch(sub, obj, data)
+			dryRun := len((&client.SubResourcePatchOptions{}).ApplyOptions(opts).DryRun) > 0
+			return s.patch(sub, obj, data, dryRun)
 		},
 	})
 	return s
 }
 
-func (s *server) patch(sub string, obj client.Object, data []byte) error {
+func (s *server) patch(sub string, obj client.Object, data []byte, dryRun bool) error {
 	if s.before != nil {
 		if err := s.before(); err != nil {
 			return err
@@ -126,7 +128,9 @@ func (s *server) patch(sub string, obj client.Object, data []byte) error {
 	if err := json.Unmarshal(patched.(*runtime.Unknown).Raw, &content); err != nil {
 		return err
 	}
-	s.set(string(content.Status))
+	if !dryRun { // in which nothing is changed here, so that the answer is the same
+		s.set(string(content.Status))
+	}
 	return s.answer(obj)
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // isNil also knows a nil pointer in an interface.
-func isNil(obj client.Object) bool {
-	value := reflect.ValueOf(obj)
+func isNil(v any) bool {
+	value := reflect.ValueOf(v)
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 

@@ -77,6 +77,15 @@ type observedCondition struct {
 	Message            string                 `json:"message"`
 }
 
+// isOutdated tells of a condition that says that it is of an earlier generation.
+func (c observedCondition) isOutdated(generation int64) bool {
+	return c.ObservedGeneration != 0 && c.ObservedGeneration < generation
+}
+
+func (c observedCondition) outdated(generation int64) Readiness {
+	return inProgress("its condition %s is of generation %d, and not of %d yet", c.Type, c.ObservedGeneration, generation)
+}
+
 // custom judges kinds by their conditions.
 func custom(obj client.Object) Readiness {
 	status, err := statusIn(obj)
@@ -88,6 +97,9 @@ func custom(obj client.Object) Readiness {
 		return inProgress("its controller has looked at generation %d, and not at %d yet", *seen, generation)
 	}
 	if c := status.find("Stalled"); c.Status == metav1.ConditionTrue {
+		if c.isOutdated(generation) {
+			return c.outdated(generation)
+		}
 		return failed("%s", because("it is stalled", c.Reason, c.Message))
 	}
 	if c := status.find("Reconciling"); c.Status == metav1.ConditionTrue {
@@ -96,8 +108,8 @@ func custom(obj client.Object) Readiness {
 	switch c := status.find(TypeReady); {
 	case c.Type == "":
 		return ready("it has no condition Ready")
-	case c.ObservedGeneration != 0 && c.ObservedGeneration < generation:
-		return inProgress("its condition Ready is of generation %d, and not of %d yet", c.ObservedGeneration, generation)
+	case c.isOutdated(generation):
+		return c.outdated(generation)
 	case c.Status == metav1.ConditionTrue:
 		return ready("its condition Ready is True")
 	default:

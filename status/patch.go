@@ -6,14 +6,18 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // maxTries is how often Patch tries with Live.
@@ -29,13 +33,15 @@ const maxTries = 5
 // conditions, if each has a type of its own) are matched by type; only a new one is
 // added whole, and their order stays the server's. Other lists are replaced as a whole.
 // Where the server has no status yet, the request makes it. (If it has one in which the
-// Go type knows nothing, that takes a second request: the first finds out.)
+// Go type knows nothing, or such an object inside it, that takes three requests: the
+// first finds out, the second asks what is there.)
 //
 // mutate is called with obj itself, and may change its status only: anything else is
 // refused with ErrRefused before a request is sent. It may be called again, with Live:
 // it must set, not add up.
 //
-// Afterwards obj is the server's answer; after an error it is as it was read last.
+// Afterwards obj is the server's answer, if a request was sent and obj is not gone; after
+// an error it is as it was read last.
 //
 // If the object was changed since it was read, the error is a Conflict
 // (apierrors.IsConflict), or, with Live, the object is read again and mutate called
@@ -47,6 +53,9 @@ func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate 
 	w := newWriter(c, obj, opts)
 	if err := w.check(obj); err != nil {
 		return err
+	}
+	if mutate == nil {
+		return w.refuse("there is no mutate")
 	}
 	for tries := 1; ; tries++ {
 		err := w.patch(ctx, obj, func() { mutate(obj) })
@@ -72,7 +81,7 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 	for _, opt := range opts {
 		opt(&w.options)
 	}
-	if isNil(obj) {
+	if isNil(c) || isNil(obj) {
 		return w
 	}
 	if _, ok := obj.(runtime.Unstructured); ok {
@@ -88,6 +97,8 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 // check refuses what cannot be patched.
 func (w *writer) check(obj client.Object) error {
 	switch {
+	case isNil(w.client):
+		return w.refuse("there is no client")
 	case isNil(obj):
 		return w.refuse("there is no object")
 	case reflect.ValueOf(obj).Kind() != reflect.Pointer:
@@ -126,17 +137,30 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 		return err
 	}
 	_, exact := obj.(runtime.Unstructured)
-	for present := 0; ; present++ {
-		d := differ{exact: exact, present: present}
-		d.member("", "status", old, value, 0)
-		if len(d.operations) == 0 {
-			return nil
-		}
-		err := w.request(ctx, obj, before.GetResourceVersion(), d.operations)
-		if err == nil || !d.presumed || !isFailedTest(err) {
-			return w.result(ctx, before, err)
-		}
+	d := differ{exact: exact}
+	d.member("", "status", old, value, nil)
+	if len(d.operations) == 0 {
+		return nil
 	}
+	err = w.request(ctx, obj, before.GetResourceVersion(), d.operations)
+	if err != nil && d.presumed && isFailedTest(err) {
+		err = w.sendTold(ctx, obj, before.GetResourceVersion(), old, value)
+	}
+	return w.result(ctx, before, err)
+}
+
+// sendTold sends the difference of old and value to a server that has more than the Go
+// type shows. A dry run of a patch that only tests is answered with all that the server
+// has: no cache comes between, and it takes no other right.
+func (w *writer) sendTold(ctx context.Context, obj client.Object, version string, old, value map[string]any) error {
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(w.kind)
+	if err := w.request(ctx, stored, version, nil, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
+		return err
+	}
+	d := differ{told: true}
+	d.member("", "status", old, value, stored.Object)
+	return w.request(ctx, obj, version, d.operations)
 }
 
 // encode gives obj as the JSON that it is for the server.
@@ -161,7 +185,7 @@ func (w *writer) encode(obj client.Object) (map[string]any, error) {
 // onlyStatus refuses changes outside the status.
 func (w *writer) onlyStatus(old, value map[string]any) error {
 	d := differ{exact: true}
-	d.object("", withoutStatus(old), withoutStatus(value), 0)
+	d.object("", withoutStatus(old), withoutStatus(value), nil)
 	if paths := d.paths(); len(paths) > 0 {
 		return w.refuse("mutate may change the status only, and changed "+strings.Join(paths, ", "), paths...)
 	}
@@ -175,19 +199,22 @@ func withoutStatus(content map[string]any) map[string]any {
 }
 
 // request sends the operations, and makes obj the answer.
-func (w *writer) request(ctx context.Context, obj client.Object, version string, operations []operation) error {
+func (w *writer) request(
+	ctx context.Context, obj client.Object, version string, operations []operation, opts ...client.SubResourcePatchOption,
+) error {
 	patch, err := json.Marshal(append([]operation{expect("/metadata/resourceVersion", version)}, operations...))
 	if err != nil {
 		return err
 	}
-	answer := emptyLike(obj, w.kind)
-	answer.SetNamespace(w.key.Namespace)
-	answer.SetName(w.key.Name)
-	err = w.client.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), w.write...)
-	if err == nil {
-		assign(obj, answer)
+	answered := emptyLike(obj, w.kind)
+	answered.SetNamespace(w.key.Namespace)
+	answered.SetName(w.key.Name)
+	opts = slices.Concat(w.write, opts)
+	if err := w.client.Status().Patch(ctx, answered, client.RawPatch(types.JSONPatchType, patch), opts...); err != nil {
+		return err
 	}
-	return err
+	assign(obj, answered)
+	return nil
 }
 
 // result is what the failure of a request means.
@@ -205,7 +232,7 @@ func (w *writer) result(ctx context.Context, obj client.Object, err error) error
 	}
 	found := emptyLike(obj, w.kind)
 	if err := reader.Get(ctx, w.key, found); err != nil {
-		if apierrors.IsNotFound(err) {
+		if answer.IsGone(err) {
 			return nil
 		}
 		return w.fail(err)
@@ -220,7 +247,7 @@ func (w *writer) result(ctx context.Context, obj client.Object, err error) error
 func (w *writer) reread(ctx context.Context, obj client.Object) (gone bool, err error) {
 	found := emptyLike(obj, w.kind)
 	switch err := w.live.Get(ctx, w.key, found); {
-	case apierrors.IsNotFound(err):
+	case answer.IsGone(err):
 		return true, nil
 	case err != nil:
 		return false, w.fail(err)

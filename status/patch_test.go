@@ -8,11 +8,13 @@ import (
 	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -104,7 +106,7 @@ func TestPatchSendsWhatChanged(t *testing.T) {
 			mutate: func(s *ShopStatus) { s.Big = 1 },
 			want: []string{
 				`{"op":"test","path":"/status","value":null}`,
-				`{"op":"add","path":"/status","value":{"address":{},"big":1,"open":false}}`,
+				`{"op":"add","path":"/status","value":{"address":{},"big":1,"depot":{},"open":false}}`,
 			},
 		},
 	} {
@@ -147,33 +149,109 @@ func TestPatchKeepsWhatTheGoTypeDoesNotKnow(t *testing.T) {
 		{
 			name: "members", requests: 1,
 			before: `{"open":true,"secret":1,"address":{"street":"a","floor":2}}`,
-			after:  `{"open":true,"secret":1,"address":{"street":"b","floor":2},"big":1}`,
+			after:  `{"open":true,"secret":1,"address":{"street":"b","floor":2},"big":1,"depot":{"street":"c"}}`,
 		},
 		{
-			name: "of a status that has nothing else", requests: 2,
+			name: "of a status that has nothing else", requests: 3,
 			before: `{"secret":1}`,
-			after:  `{"secret":1,"address":{"street":"b"},"big":1}`,
+			after:  `{"secret":1,"address":{"street":"b"},"big":1,"depot":{"street":"c"}}`,
 		},
 		{
-			name: "of a struct that has nothing else", requests: 2,
+			name: "of a struct that has nothing else, beside one that is absent", requests: 3,
 			before: `{"open":true,"address":{"floor":2}}`,
-			after:  `{"open":true,"address":{"floor":2,"street":"b"},"big":1}`,
+			after:  `{"open":true,"address":{"floor":2,"street":"b"},"big":1,"depot":{"street":"c"}}`,
+		},
+		{
+			name: "of two structs that have nothing else", requests: 3,
+			before: `{"open":true,"address":{"floor":2},"depot":{"floor":3}}`,
+			after:  `{"open":true,"address":{"floor":2,"street":"b"},"big":1,"depot":{"floor":3,"street":"c"}}`,
 		},
 		{
 			name: "of both", requests: 3,
 			before: `{"secret":1,"address":{"floor":2}}`,
-			after:  `{"secret":1,"address":{"floor":2,"street":"b"},"big":1}`,
+			after:  `{"secret":1,"address":{"floor":2,"street":"b"},"big":1,"depot":{"street":"c"}}`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newServer(test.before)
 			shop := s.shop(t)
 			require.NoError(t, status.Patch(t.Context(), s, shop, func(shop *Shop) {
-				shop.Status.Address.Street, shop.Status.Big = "b", 1
+				shop.Status.Address.Street, shop.Status.Depot.Street, shop.Status.Big = "b", "c", 1
 			}))
 			require.Empty(t, cmp.Diff(asJSON(t, test.after), asJSON(t, s.content)))
 			require.Len(t, s.patches, test.requests)
 		})
+	}
+}
+
+// tour is an object whose conditions hold structs.
+type tour struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   ShopSpec `json:"spec"`
+	Status struct {
+		Conditions []stop `json:"conditions"`
+	} `json:"status"`
+}
+
+type stop struct {
+	Type string    `json:"type"`
+	At   stopPlace `json:"at,omitempty"`
+}
+
+// stopPlace has what a Go struct writes for what is absent.
+type stopPlace struct {
+	Street string            `json:"street"`
+	Fee    resource.Quantity `json:"fee"`
+	Stay   metav1.Duration   `json:"stay"`
+	Since  metav1.Time       `json:"since"`
+	Seats  int               `json:"seats"`
+	Open   bool              `json:"open"`
+	Doors  []string          `json:"doors"`
+	Inside struct {
+		Rooms []string `json:"rooms"`
+	} `json:"inside"`
+}
+
+func (o *tour) DeepCopyObject() runtime.Object {
+	out := *o
+	out.Status.Conditions = slices.Clone(o.Status.Conditions)
+	return &out
+}
+
+func TestPatchKeepsWhatTheGoTypeDoesNotKnowInConditions(t *testing.T) {
+	place := func(street string) string {
+		return `{"street":"` + street + `","fee":"0","stay":"0s","since":null,"seats":0,"open":false,"doors":null,"inside":{"rooms":null}}`
+	}
+	s := newServer(`{"conditions":[{"type":"First"},{"type":"Second","at":{"floor":2}}]}`)
+	found := &tour{}
+	require.NoError(t, s.answer(found))
+	require.NoError(t, status.Patch(t.Context(), s, found, func(o *tour) {
+		o.Status.Conditions[0].At.Street, o.Status.Conditions[1].At.Street = "a", "b"
+		o.Status.Conditions = append(o.Status.Conditions, stop{Type: "Third"})
+	}))
+	require.Empty(t, cmp.Diff(
+		asJSON(t, `{"conditions":[{"type":"First","at":`+place("a")+`},{"type":"Second","at":{"floor":2,"street":"b"}},`+
+			`{"type":"Third","at":`+place("")+`}]}`),
+		asJSON(t, s.content)))
+}
+
+// What is changed between two of the requests is a conflict as at any other time.
+func TestConflictOfThreeRequests(t *testing.T) {
+	for late := 1; late <= 3; late++ {
+		s := newServer(`{"address":{"floor":2}}`)
+		shop := s.shop(t)
+		s.before = func() error {
+			if len(s.patches) == late {
+				s.set(`{"address":{"floor":3}}`)
+			}
+			return nil
+		}
+		err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Address.Street = "b" })
+		require.True(t, apierrors.IsConflict(err), err)
+		require.Len(t, s.patches, max(late, 2))
+		require.Equal(t, `{"address":{"floor":3}}`, s.content)
 	}
 }
 
@@ -262,7 +340,7 @@ func TestConflict(t *testing.T) {
 
 		err := status.Patch(t.Context(), s, s.shop(t), open)
 		require.True(t, apierrors.IsConflict(err), err)
-		require.NotContains(t, err.Error(), "secret")
+		require.EqualError(t, err, `cannot write the status of Shop "default/shop": Conflict: the object was changed meanwhile`)
 	})
 	t.Run("of the fake client", func(t *testing.T) {
 		c := fake.NewClientBuilder().WithScheme(newScheme()).WithStatusSubresource(&Shop{}).
@@ -324,6 +402,7 @@ func TestGone(t *testing.T) {
 				opts = append(opts, status.Live(test.live(s)))
 			}
 			err := status.Patch(t.Context(), s, shop, open, opts...)
+			require.Len(t, s.patches, 1)
 			if test.want == nil {
 				require.NoError(t, err)
 			} else {
@@ -392,6 +471,21 @@ func TestRefusals(t *testing.T) {
 			name:  "no object",
 			patch: func(ctx context.Context) error { return status.Patch[*Shop](ctx, s, nil, func(*Shop) {}) },
 			text:  `cannot write the status of object "": Refused: there is no object`,
+		},
+		{
+			name:  "no client",
+			patch: func(ctx context.Context) error { return status.Patch(ctx, nil, s.shop(t), func(*Shop) {}) },
+			text:  `cannot write the status of object "": Refused: there is no client`,
+		},
+		{
+			name:  "a client that is nil",
+			patch: func(ctx context.Context) error { return status.Patch(ctx, (*server)(nil), s.shop(t), func(*Shop) {}) },
+			text:  `cannot write the status of object "": Refused: there is no client`,
+		},
+		{
+			name:  "no mutate",
+			patch: func(ctx context.Context) error { return status.Patch(ctx, s, s.shop(t), nil) },
+			text:  `cannot write the status of Shop "default/shop": Refused: there is no mutate`,
 		},
 		{
 			name:  "no pointer",
@@ -482,7 +576,8 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 			s := newServer(stored)
 			s.before = func() error { return test.err }
 			shop := s.shop(t)
-			err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Open = false })
+			err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Open = false }, status.Live(s))
+			require.Len(t, s.patches, 1, "only a conflict is settled")
 
 			want := `cannot write the status of Shop "default/shop": ` + test.reason
 			if test.detail != "" {
@@ -565,6 +660,12 @@ func FuzzPatch(f *testing.F) {
 	f.Add(`{"conditions":[{"type":"A"},{"type":"A"}]}`, `{"conditions":[{"type":"A"}]}`)
 	f.Add(`{"a":[]}`, `{"b":1.0}`)
 	f.Add(`{"conditions":[]}`, `{"conditions":[{"type":"A"}],"~/":12345678901234567890}`)
+	f.Add(`{"conditions":[{"type":"A"}]}`, `{"conditions":[{"type":"A"},{"type":"A"}]}`)
+	f.Add(`{"conditions":[{"type":"A"}]}`, `{"conditions":["A"]}`)
+	f.Add(`{"conditions":["A"]}`, `{"conditions":["B"]}`)
+	f.Add(`{"addresses":[{"type":"A"},{"type":"B"}]}`, `{"addresses":[{"type":"B"},{"type":"A"}]}`)
+	f.Add(`{"a":{"b":1},"c":[1]}`, `{"a":[1],"c":{"b":1}}`)
+	f.Add(`{"a":{"b":null}}`, `{"a":{}}`)
 	f.Fuzz(func(t *testing.T, before, after string) {
 		old, isObject := object(before)
 		wanted, isObjectToo := object(after)

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -67,13 +68,15 @@ func failed(format string, args ...any) Readiness {
 //     endpoints, or an external address, is not looked at.
 //   - CustomResourceDefinition: established. One whose names are taken is Failed.
 //   - Any other kind: its condition Ready is True, and not of an earlier generation.
-//     Stalled, if True, is Failed, and Reconciling InProgress. An object without these
-//     conditions is Ready: most kinds (ConfigMap, Role, …) are from the start, and
-//     nothing tells a custom kind apart which its controller has not looked at yet, unless
-//     it writes status.observedGeneration. Where that matters look for its condition.
+//     Stalled, if True and not of one either, is Failed, and Reconciling InProgress. An
+//     object without these conditions is Ready: most kinds (ConfigMap, Role, …) are from
+//     the start, and nothing tells a custom kind apart which its controller has not looked
+//     at yet, unless it writes status.observedGeneration. Where that matters look for its
+//     condition.
 //
 // Typed objects are looked at without conversion; unstructured ones of the kinds above
-// are converted. The answers are those of kstatus, but for what docs/readiness.md
+// are converted. Of metadata alone (metav1.PartialObjectMetadata) nothing can be told, so
+// that it is InProgress. The answers are those of kstatus, but for what docs/readiness.md
 // lists with the reason.
 func Of(obj client.Object) Readiness {
 	if isNil(obj) {
@@ -101,6 +104,8 @@ func Of(obj client.Object) Readiness {
 		return service(o)
 	case *apiextensionsv1.CustomResourceDefinition:
 		return definition(o)
+	case *metav1.PartialObjectMetadata:
+		return inProgress("its status is not known, as only its metadata was read")
 	case runtime.Unstructured:
 		return untyped(obj, o.UnstructuredContent())
 	}

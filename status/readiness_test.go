@@ -125,6 +125,15 @@ func TestOf(t *testing.T) {
 			status.InProgress, "1 of 2 pods are updated",
 		},
 		{
+			"Deployment whose other conditions explain nothing",
+			deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"},
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated"},
+				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Reason: "FailedCreate"},
+			}}),
+			status.InProgress, "0 of 1 pods are updated",
+		},
+		{
 			"Deployment with a pod more", deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2}),
 			status.InProgress, "1 pod too many",
 		},
@@ -184,6 +193,12 @@ func TestOf(t *testing.T) {
 			status.InProgress, "0 of 1 pods are updated",
 		},
 		{
+			"StatefulSet that names no partition",
+			statefulSet(appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{}},
+				appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 2}),
+			status.InProgress, "2 of 3 pods are updated",
+		},
+		{
 			"StatefulSet with its partition updated",
 			statefulSet(lastOnly, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 1}),
 			status.Ready, "3 of 3 pods are available",
@@ -202,6 +217,16 @@ func TestOf(t *testing.T) {
 		},
 		{"DaemonSet on no node", daemonSet(appsv1.DaemonSetStatus{ObservedGeneration: 2}), status.Ready, "0 of 0 pods are available"},
 
+		{
+			"ReplicaSet whose pods are refused no more",
+			replicaSet(appsv1.ReplicaSetStatus{
+				ObservedGeneration: 2, Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+				Conditions: []appsv1.ReplicaSetCondition{
+					{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionFalse}, {Type: "Another", Status: corev1.ConditionTrue},
+				},
+			}),
+			status.Ready, "2 of 2 pods are available",
+		},
 		{"ReplicaSet nobody looked at", replicaSet(appsv1.ReplicaSetStatus{}), status.InProgress, "its controller has not looked at it yet"},
 		{
 			"ReplicaSet whose pods are refused",
@@ -226,6 +251,25 @@ func TestOf(t *testing.T) {
 		},
 
 		{"Pod nobody looked at", pod(corev1.PodStatus{}), status.InProgress, "it does not run yet"},
+		{
+			"Pod that runs, a container of which waits",
+			pod(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{waiting("web", "ImagePullBackOff", "back-off")}}),
+			status.InProgress, "container web waits: ImagePullBackOff: back-off",
+		},
+		{
+			"Pod that runs, one container of which waits and one crashes",
+			pod(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+				waiting("web", "ImagePullBackOff", "back-off"), waiting("log", "CrashLoopBackOff", "back-off"),
+			}}),
+			status.Failed, "container log waits: CrashLoopBackOff: back-off",
+		},
+		{
+			"Pod that is no longer ready",
+			pod(corev1.PodStatus{ObservedGeneration: 2, Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionFalse}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			}}),
+			status.InProgress, "it runs and is not ready",
+		},
 		{
 			"Pod of an earlier generation", pod(corev1.PodStatus{ObservedGeneration: 1, Phase: corev1.PodSucceeded}),
 			status.InProgress, "its controller has looked at generation 1, and not at 2 yet",
@@ -344,6 +388,11 @@ func TestOf(t *testing.T) {
 			status.Failed, "it is stalled: Bad",
 		},
 		{
+			"custom kind that was stalled before it was changed",
+			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: "True", ObservedGeneration: 1}}}),
+			status.InProgress, "its condition Stalled is of generation 1, and not of 2 yet",
+		},
+		{
 			"custom kind that is reconciling",
 			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}, {Type: "Reconciling", Status: "True"}}}),
 			status.InProgress, "it is being reconciled",
@@ -380,6 +429,15 @@ func TestOfWhatIsNoObject(t *testing.T) {
 	want := status.Readiness{State: status.InProgress, Message: "there is no object"}
 	require.Equal(t, want, status.Of(nil))
 	require.Equal(t, want, status.Of(none))
+}
+
+func TestOfMetadataAlone(t *testing.T) {
+	obj := &metav1.PartialObjectMetadata{ObjectMeta: generation}
+	obj.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	want := status.Readiness{State: status.InProgress, Message: "its status is not known, as only its metadata was read"}
+	require.Equal(t, want, status.Of(obj))
+	obj.DeletionTimestamp = &longAgo
+	require.Equal(t, status.Terminating, status.Of(obj).State)
 }
 
 func TestOfWhatCannotBeRead(t *testing.T) {

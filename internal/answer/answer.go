@@ -66,12 +66,23 @@ func notLetter(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
+// IsGone reports whether there is no such object. A webhook may answer NotFound as well,
+// for something else that it misses, and so does a server without such a resource: that
+// one names a cause.
+func IsGone(err error) bool {
+	return apierrors.IsNotFound(err) && len(Causes(err)) == 0 && !isWebhook(err)
+}
+
 // IsFailedTest reports whether a test of a JSON patch failed: the object is not what was
-// read. Such an answer is a 422 without causes. That of a webhook may be one, too, but
-// begins in a way of its own.
+// read. Such an answer is a 422 without causes. That of a webhook may be one, too.
 func IsFailedTest(err error) bool {
+	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !isWebhook(err)
+}
+
+// isWebhook knows the answers of webhooks, which may have any code, by their beginning.
+func isWebhook(err error) bool {
 	status, _ := Status(err)
-	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !strings.HasPrefix(status.Message, "admission webhook ")
+	return strings.HasPrefix(status.Message, "admission webhook ")
 }
 
 // IsLateFinalizer reports whether a finalizer came too late: none can be added to an

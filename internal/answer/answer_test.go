@@ -109,6 +109,25 @@ func TestConflictsByAnotherName(t *testing.T) {
 	}
 }
 
+func TestIsGone(t *testing.T) {
+	notFound := metav1.StatusReasonNotFound
+	for name, tc := range map[string]struct {
+		why  string
+		err  error
+		want bool
+	}{
+		"the object":       {"as every server says it", apierrors.NewNotFound(schema.GroupResource{}, "site"), true},
+		"wrapped":          {"clients may wrap it", refusal(404, notFound), true},
+		"a webhook's":      {"it misses something else", quoting(`admission webhook "strict" denied the request: `+secret, 404, notFound), false},
+		"no such resource": {"the object may be there", refusal(404, notFound, cause(metav1.CauseTypeUnexpectedServerResponse, "")), false},
+		"another answer":   {"nothing is known", refusal(410, metav1.StatusReasonGone), false},
+		"no answer":        {"nobody was reached", errors.New(secret), false},
+		"no failure":       {"nothing to tell", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, answer.IsGone(tc.err), tc.why) })
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	unregistered := runtime.NewNotRegisteredErrForType("scheme.go", nil)

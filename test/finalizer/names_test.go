@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -117,7 +118,7 @@ func TestNameWithoutSlash(t *testing.T) {
 // nor is it done.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	refused, undone := namespaceOf(t), namespaceOf(t)
+	refused, undone, missing := namespaceOf(t), namespaceOf(t), namespaceOf(t)
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
 		Rule: admissionregistrationv1.Rule{
@@ -133,6 +134,9 @@ func TestWebhooks(t *testing.T) {
 				return response
 			case undone:
 				return admission.PatchResponseFromRaw(request.Object.Raw, request.OldObject.Raw)
+			case missing:
+				// As a validator answers that hands on the error of its own read.
+				return refusal(apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "hunter2"))
 			}
 			return admission.Allowed("")
 		}))
@@ -148,4 +152,16 @@ func TestWebhooks(t *testing.T) {
 	_, err = finalizer.Handle(t.Context(), human, create(t, widget(undone)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+undone+`/site": `+
 		`the server left that out, as a mutating webhook may make it`)
+
+	obj := create(t, widget(missing))
+	result, err := finalizer.Handle(t.Context(), human, obj, step)
+	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+missing+`/site": `+
+		`NotFound: the server's message is in the unwrapped error`)
+	require.False(t, result.Done, "it is there")
+}
+
+func refusal(err *apierrors.StatusError) admission.Response {
+	response := admission.Denied("")
+	response.Result = &err.ErrStatus
+	return response
 }

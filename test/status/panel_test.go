@@ -29,6 +29,7 @@ type PanelStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Lit                bool               `json:"lit"`
 	Place              PanelPlace         `json:"place,omitempty"`
+	Shelf              PanelPlace         `json:"shelf,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }
 

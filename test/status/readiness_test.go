@@ -33,10 +33,11 @@ var differences = map[string]string{
 	"Pod, failed":                           "To kstatus a Pod that has ended is done, whichever way. What it was for has not been done.",
 	"Pod, unschedulable": "kstatus calls a pod Failed 15 s after its creation; status.Of knows no time, and a node may come: " +
 		"cluster autoscalers start with such a pod.",
-	"Job, under way":                                  "kstatus is content with a Job that was started. It is ready when it is complete.",
-	"PersistentVolumeClaim, growing":                  "The capacity asked for is not there yet.",
-	"PersistentVolumeClaim, lost":                     "Its volume is gone, and does not come back.",
-	"Panel, condition Ready of an earlier generation": "It says nothing about what is specified now. kstatus looks at status.observedGeneration only.",
+	"Job, under way":                                    "kstatus is content with a Job that was started. It is ready when it is complete.",
+	"PersistentVolumeClaim, growing":                    "The capacity asked for is not there yet.",
+	"PersistentVolumeClaim, lost":                       "Its volume is gone, and does not come back.",
+	"Panel, condition Ready of an earlier generation":   "It says nothing about what is specified now. kstatus looks at status.observedGeneration only.",
+	"Panel, condition Stalled of an earlier generation": "Nor does this: the change may be what mends it.",
 }
 
 func named(namespace, name string) metav1.ObjectMeta {
@@ -443,6 +444,7 @@ func panels(t *testing.T, r *report) {
 	change(t, r, panel, func(p *Panel) { p.Spec.Size = 2 })
 	says("observedGeneration of an earlier generation", 1, func(list *[]metav1.Condition) { set.True(list, "Ready", "R", "") })
 	says("condition Ready of an earlier generation", 0, func(list *[]metav1.Condition) { set.True(list, "Ready", "R", "") })
+	says("condition Stalled of an earlier generation", 0, func(list *[]metav1.Condition) { set.True(list, "Stalled", "R", "") })
 	remove(t, r, panel)
 }
 
