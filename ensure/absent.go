@@ -62,6 +62,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, opts []Option) 
 	if live == nil {
 		c.memory.gone(c.id())
 	}
+	c.unseen = true
 	return c.remove(ctx, live, obj)
 }
 
@@ -112,7 +113,13 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 	if uid := live.GetUID(); uid != "" { // the fake client gives none
 		seen.UID = &uid
 	}
-	switch err := c.client.Delete(ctx, live, client.Preconditions(seen), client.PropagationPolicy(c.propagation)); {
+	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(c.propagation)}
+	if c.unseen {
+		// A client that reads its own writes would wait until the cache shows that it is gone.
+		// One that does not show it never will.
+		opts = append(opts, client.DisableReadYourWritesConsistency)
+	}
+	switch err := c.client.Delete(ctx, live, opts...); {
 	case answer.IsGone(err):
 		return outcome{operation: Gone}, nil
 	case err != nil:

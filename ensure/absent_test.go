@@ -44,6 +44,7 @@ func TestAbsentDeletesWhatIsOurs(t *testing.T) {
 	require.Equal(t, made.UID, *requests[0].removal.Preconditions.UID)
 	require.Equal(t, made.ResourceVersion, *requests[0].removal.Preconditions.ResourceVersion)
 	require.Equal(t, metav1.DeletePropagationBackground, *requests[0].removal.PropagationPolicy)
+	require.False(t, requests[0].removal.DisableReadYourWritesConsistency)
 
 	result = mustBeAbsent(t, e, named(), ensure.ControlledBy(going))
 	require.Equal(t, ensure.Gone, result.Operation)
@@ -65,7 +66,11 @@ func TestAbsentDoesNotTrustWhatItRemembers(t *testing.T) {
 	_, err := ensure.Object(t.Context(), e, configMap())
 	require.NoError(t, err)
 	behind.lags = true
+	s.take()
 	require.Equal(t, ensure.Deleting, mustBeAbsent(t, e, named()).Operation, "we made it, and the cache is behind")
+	requests := s.take()
+	require.Len(t, requests, 2)
+	require.True(t, requests[1].removal.DisableReadYourWritesConsistency, "it might never show what it has not shown")
 	behind.lags = false
 	require.Equal(t, ensure.Gone, mustBeAbsent(t, e, named()).Operation)
 	s.verbs()

@@ -7,8 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -102,6 +105,31 @@ func (b *bench) othersAreNotDeleted() {
 	require.ErrorIs(b.t, err, ensure.ErrForeign)
 	require.Zero(b.t, deletes(b.requests(mark)))
 	require.Nil(b.t, b.live().GetDeletionTimestamp())
+}
+
+// TestHiddenIsDeleted: a cache that does not show the child will not show that it goes. A
+// client that reads its own writes waits for nothing all the same.
+func TestHiddenIsDeleted(t *testing.T) {
+	t.Parallel()
+	opts := readingItsWrites()
+	opts.Cache.ByObject = map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{"stamp": "missing"})},
+	}
+	a := cached(t, opts)
+	b := newBench(t, a, configMap())
+	b.ensurer = ensure.New(plain(t).client, a.reader, fieldOwner)
+	_, err := b.ensure()
+	require.NoError(t, err)
+
+	b.ensurer = ensure.New(a.client, a.reader, fieldOwner)
+	operation, sent := b.mustBeAbsent()
+	require.Equal(t, ensure.Deleting, operation)
+	require.Equal(t, 1, sent)
+	ctx, cancel := context.WithTimeout(b.ctx, hiddenLimit)
+	defer cancel()
+	require.NoError(t, a.client.List(ctx, &corev1.ConfigMapList{}), "a read that waits for the deletion has no end")
+	operation, _ = b.mustBeAbsent()
+	require.Equal(t, ensure.Gone, operation)
 }
 
 // TestAbsentIsOfWhatWasLookedAt: what comes between the look and the delete.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -71,12 +72,21 @@ func find[T client.Object](pages []page, name string, accept func(watch.EventTyp
 	})
 }
 
-// ends is find from the end, and of any name if that is empty.
-func ends[T client.Object](pages []page, name string, accept func(watch.EventType, T) bool) int {
-	for i, page := range slices.Backward(pages) {
-		if object, ok := page.object.(T); ok && (name == "" || object.GetName() == name) && accept(page.event, object) {
-			return i
+// last returns the index of the page that tells of the last change to an object of type T,
+// as the server counts, of those that are accepted; -1 if there is none.
+func last[T client.Object](pages []page, accept func(watch.EventType, T) bool) int {
+	latest := -1
+	for i, page := range pages {
+		object, ok := page.object.(T)
+		if ok && accept(page.event, object) && (latest < 0 || isBefore(pages[latest], page)) {
+			latest = i
 		}
 	}
-	return -1
+	return latest
+}
+
+// isBefore reports whether the server did one before the other, of whatever kinds they are.
+func isBefore(one, other page) bool {
+	order, err := resourceversion.CompareResourceVersion(one.object.GetResourceVersion(), other.object.GetResourceVersion())
+	return err == nil && order < 0
 }

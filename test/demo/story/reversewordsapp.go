@@ -101,14 +101,21 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 	if err := s.run(ctx, "delete", "reversewordsapp", words, "--wait=false"); err != nil {
 		return err
 	}
-	err := s.expect(ctx, "the ReverseWordsApp to be gone", func(context.Context) (string, bool) {
-		last := ends(began.seen(), words, gone[*v1alpha1.ReverseWordsApp])
-		return turnsOf(began.seen()), last >= 0
+	var pages []page
+	var ends []int
+	err := s.expect(ctx, "the ReverseWordsApp to be gone, its pods and its children", func(context.Context) (string, bool) {
+		pages = began.seen()
+		ends = []int{
+			find(pages, words, gone[*v1alpha1.ReverseWordsApp]), find(pages, wordsDeployment, gone[*appsv1.Deployment]),
+			find(pages, wordsService, gone[*corev1.Service]), last(pages, gone[*corev1.Pod]),
+		}
+		missing := missing(ends, "end of the ReverseWordsApp", "end of the Deployment", "end of the Service", "end of a pod")
+		return fmt.Sprintf("%s; no %s", turnsOf(pages), missing), missing == ""
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.tellOrder(began.seen()); err != nil {
+	if err := s.tellOrder(pages, pages[ends[0]], pages[ends[1]], pages[ends[2]], pages[ends[3]]); err != nil {
 		return err
 	}
 	requests, err := began.requests()
@@ -119,17 +126,17 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 	return nil
 }
 
-// tellOrder says in which order everything went.
-func (s reverseWordsApp) tellOrder(pages []page) error {
-	pod, deployment := ends(pages, "", gone[*corev1.Pod]), ends(pages, wordsDeployment, gone[*appsv1.Deployment])
-	service, app := ends(pages, wordsService, gone[*corev1.Service]), ends(pages, words, gone[*v1alpha1.ReverseWordsApp])
-	if pod < 0 || service < 0 || pod > deployment || max(deployment, service) > app {
+// tellOrder says in which order everything went. That is the order of the resourceVersions:
+// each kind has a watch of its own, and one may be late.
+func (s reverseWordsApp) tellOrder(pages []page, app, deployment, service, pod page) error {
+	if !isBefore(pod, deployment) || !isBefore(deployment, app) || !isBefore(service, app) {
 		return fmt.Errorf("expected the last pod to go before the Deployment, and the ReverseWordsApp after that and the Service; "+
-			"seen: events %d, %d, %d, %d", pod, deployment, app, service)
+			"seen: resourceVersions %s, %s, %s, %s", pod.object.GetResourceVersion(), deployment.object.GetResourceVersion(),
+			app.object.GetResourceVersion(), service.object.GetResourceVersion())
 	}
 	s.fact("Ready", turnsOf(pages))
 	s.fact("seen", fmt.Sprintf("the last pod gone, the Deployment %s later, the ReverseWordsApp %s after that",
-		took(pages[pod], pages[deployment]), took(pages[deployment], pages[app])))
+		took(pod, deployment), took(deployment, app)))
 	return nil
 }
 

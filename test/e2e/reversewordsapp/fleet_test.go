@@ -64,7 +64,7 @@ func TestFleet(t *testing.T) {
 	// What Kubernetes' own controllers are still about may take another status write.
 	eventually(t, func(ctx context.Context) error {
 		mark = shared.Mark()
-		return isQuiet(ctx, time.Second, requests)
+		return isQuiet(ctx, 5*time.Second, requests)
 	})
 	mark = shared.Mark()
 	require.NoError(t, isQuiet(t.Context(), quiet, requests))

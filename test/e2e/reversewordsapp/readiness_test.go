@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"gomodules.xyz/jsonpatch/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/e2e/operator"
@@ -101,6 +104,15 @@ func testPending(t *testing.T, process *operator.Process) {
 	s.create(t, withVersion("pending"))
 	s.waitForReason(t, "Progressing")
 	s.waitForPods(t, func() []string { return s.podNames(t) })
+	s.reconcile(t)
+
+	// Nothing but the pod tells this: neither its ReplicaSet nor the Deployment changes.
+	pod := get(t, s, s.podNames(t)[1], &corev1.Pod{})
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "reversewords", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
+	}}
+	require.NoError(t, human(t).Status().Update(t.Context(), pod))
+	require.Contains(t, s.waitForReason(t, "CreateContainerConfigError").Message, pod.Name)
 	s.change(t, `{"appVersion":"latest"}`)
 	s.settle(t)
 }
@@ -135,7 +147,7 @@ func testMissingBehindOld(t *testing.T, process *operator.Process) {
 	require.Subset(t, s.app(t).Status.AppPods, old)
 	s.change(t, `{"appVersion":"latest"}`)
 	s.settle(t)
-	require.Equal(t, old, s.app(t).Status.AppPods)
+	s.waitForPods(t, func() []string { return old })
 }
 
 func testCrashing(t *testing.T, process *operator.Process) {
@@ -149,7 +161,7 @@ func testCrashing(t *testing.T, process *operator.Process) {
 func testAppPods(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	own := s.podNames(t)
-	require.Equal(t, own, s.app(t).Status.AppPods)
+	s.waitForPods(t, func() []string { return own })
 
 	// A stranger's pod that bears all labels of ours, but for the ReplicaSet's own: with
 	// that one the ReplicaSet would adopt it.
@@ -191,9 +203,11 @@ func testAppPods(t *testing.T, process *operator.Process) {
 	for _, replicas := range []string{"4", "1"} {
 		s.change(t, `{"replicas":`+replicas+`}`)
 		s.settle(t)
-		pods := s.app(t).Status.AppPods
-		require.True(t, slices.IsSorted(pods))
-		require.Len(t, pods, int(s.app(t).Spec.Replicas))
+		eventually(t, func(context.Context) error {
+			app := s.app(t)
+			pods := app.Status.AppPods
+			return expect(len(pods) == int(app.Spec.Replicas) && slices.IsSorted(pods), "%v", pods)
+		})
 	}
 }
 
@@ -215,6 +229,29 @@ func testNoPods(t *testing.T, process *operator.Process) {
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Empty(t, pods)
+}
+
+// TestHiddenChild has a webhook take off the label that the operator's cache selects by. How
+// the ReverseWordsApp stands is told all the same.
+func TestHiddenChild(t *testing.T) {
+	stop, err := shared.MutatingWebhook(t.Context(), "relabel", []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
+	}}, admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		return admission.Patched("", jsonpatch.NewOperation("replace", "/metadata/labels/app.kubernetes.io~1managed-by", "policy"))
+	}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stop()) })
+
+	s := emptyScene(t, start(t))
+	s.create(t)
+	for range 2 {
+		eventually(t, func(context.Context) error {
+			status := s.app(t).Status
+			return expect(len(status.Conditions) == 2 && len(status.Children) == 2, "%+v", status)
+		})
+		s.reconcile(t)
+	}
 }
 
 // raw is the ReverseWordsApp as the server has it.

@@ -203,8 +203,8 @@ func testTwo(t *testing.T, process *operator.Process) {
 	two.create(t, withVersion("v0.0.2"), func(app *v1alpha1.ReverseWordsApp) { app.Spec.Replicas = 1 })
 	two.settle(t)
 	one.settle(t)
-	require.Equal(t, one.podNames(t), one.app(t).Status.AppPods)
-	require.Equal(t, two.podNames(t), two.app(t).Status.AppPods)
+	one.waitForPods(t, func() []string { return one.podNames(t) })
+	two.waitForPods(t, func() []string { return two.podNames(t) })
 	require.Len(t, one.podNames(t), 2)
 	require.Len(t, two.podNames(t), 1)
 
@@ -239,7 +239,7 @@ func testLongestName(t *testing.T, process *operator.Process) {
 	s.create(t)
 	s.settle(t)
 	require.Len(t, s.service(t).Name, 63)
-	require.Equal(t, s.podNames(t), s.app(t).Status.AppPods)
+	s.waitForPods(t, func() []string { return s.podNames(t) })
 }
 
 // testForeign has a stranger's Service in the way. It is left alone, when the

@@ -44,7 +44,7 @@ func (r Round) Ratio() float64 { return r.Plain.Time.Seconds() / r.Ours.Time.Sec
 // compare a good moment of the machine with another; the laps of a round share theirs.
 func (r Race) Median() Round {
 	rounds := slices.SortedFunc(slices.Values(r.Rounds), func(a, b Round) int { return cmp.Compare(a.Ratio(), b.Ratio()) })
-	return rounds[len(rounds)/2]
+	return rounds[(len(rounds)-1)/2] // of an even number the worse of the two in the middle
 }
 
 // Race lets them run in turn, each time in a new namespace. Who goes first, when the

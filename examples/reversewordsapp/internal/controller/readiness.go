@@ -54,7 +54,7 @@ func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, po
 	if readiness.State == status.Terminating {
 		return notReady(reasonTerminating, message)
 	}
-	if reason := stuck(live.Status); reason != "" {
+	if reason := stuck(live); reason != "" {
 		return notReady(reason, message)
 	}
 	return notReady(reasonProgressing, message)
@@ -96,9 +96,13 @@ func trouble(pod *corev1.Pod) string {
 	return ""
 }
 
-// stuck is the reason why a rollout does not come to its end, if it does not.
-func stuck(deployment appsv1.DeploymentStatus) string {
-	for _, condition := range deployment.Conditions {
+// stuck is the reason why a rollout does not come to its end, if it does not. What kept
+// the one before is no reason.
+func stuck(deployment *appsv1.Deployment) string {
+	if deployment.Status.ObservedGeneration < deployment.Generation {
+		return ""
+	}
+	for _, condition := range deployment.Status.Conditions {
 		switch {
 		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue,
 			condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse:

@@ -50,6 +50,10 @@ func TestJudgeDeployment(t *testing.T) {
 			status: with(rolling, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
 		},
 		{
+			name: "the rollout before was beyond its deadline", reason: "Progressing",
+			status: with(appsv1.DeploymentStatus{ObservedGeneration: 1}, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
+		},
+		{
 			name: "pods cannot be created", reason: "FailedCreate",
 			status: with(rolling, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate"),
 		},

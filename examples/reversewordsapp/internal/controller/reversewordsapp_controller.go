@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 	service, serviceErr := ensure.Object(ctx, r.ensure, serviceFor(app), ensure.ControlledBy(app))
 	operator.LogWrite(ctx, service)
 
-	there, err := r.takeStock(ctx, app)
+	there, err := r.takeStock(ctx, app, deployment.Live, service.Live)
 	if err == nil {
 		err = r.report(ctx, app, there,
 			judgeDeployment(deployment, deploymentErr, there.pods), judgeService(service, serviceErr))
@@ -147,7 +147,7 @@ func (r *Reconciler) takeLeave(
 	default:
 		is = notReady(reasonTerminating, "all is cleaned up; somebody else's finalizer is left")
 	}
-	there, stockErr := r.takeStock(ctx, app)
+	there, stockErr := r.takeStock(ctx, app, nil, nil)
 	if stockErr == nil {
 		stockErr = r.report(ctx, app, there, is, is)
 	}
@@ -161,7 +161,7 @@ func (r *Reconciler) takeLeave(
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.ReverseWordsApp, err error) (reconcile.Result, error) {
 	is := notReady(reasonInvalidName, err.Error())
 	if err := r.report(ctx, app, stock{}, is, is); err != nil {
-		return ensure.Retry(err)
+		return operator.Retry(ctx, err)
 	}
 	return reconcile.Result{RequeueAfter: retryRejected}, nil
 }

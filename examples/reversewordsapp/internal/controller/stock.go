@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,30 +25,43 @@ type stock struct {
 	pods []corev1.Pod
 }
 
-// takeStock reads from the manager's cache, which shows what was just written.
-func (r *Reconciler) takeStock(ctx context.Context, app *v1alpha1.ReverseWordsApp) (stock, error) {
-	var found stock
+// takeStock counts the children that were made, and looks in the manager's cache for those
+// that were not: nil. It takes what the cache shows at that moment. To wait until our own
+// writes show would be for ever where somebody's webhook takes the label off that the
+// cache selects by, and nobody would be told of it.
+func (r *Reconciler) takeStock(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp, deployment *appsv1.Deployment, service *corev1.Service,
+) (stock, error) {
 	names := namesFor(app.Name)
-	deployment, service := &appsv1.Deployment{}, &corev1.Service{}
-	for _, child := range []struct {
-		name string
-		live client.Object
-	}{{names.deployment, deployment}, {names.service, service}} {
-		err := r.client.Get(ctx, types.NamespacedName{Namespace: app.Namespace, Name: child.name}, child.live)
-		if client.IgnoreNotFound(err) != nil {
-			return stock{}, err
-		}
-		if metav1.IsControlledBy(child.live, app) {
+	var err error
+	if deployment == nil {
+		deployment = &appsv1.Deployment{}
+		err = r.glance(ctx, app, names.deployment, deployment)
+	}
+	if service == nil {
+		service = &corev1.Service{}
+		err = errors.Join(err, r.glance(ctx, app, names.service, service))
+	}
+	if err != nil {
+		return stock{}, err
+	}
+	var found stock
+	for _, child := range []client.Object{deployment, service} {
+		if metav1.IsControlledBy(child, app) {
 			found.children = append(found.children,
-				v1alpha1.Child{Kind: operator.Kind(child.live), Name: child.name, UID: child.live.GetUID()})
+				v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()})
 		}
 	}
-	if !metav1.IsControlledBy(deployment, app) {
-		return found, nil
+	if metav1.IsControlledBy(deployment, app) {
+		found.pods, err = r.podsOf(ctx, deployment)
 	}
-	pods, err := r.podsOf(ctx, deployment)
-	found.pods = pods
 	return found, err
+}
+
+// glance leaves child as it is if the cache has none of that name.
+func (r *Reconciler) glance(ctx context.Context, app *v1alpha1.ReverseWordsApp, name string, child client.Object) error {
+	key := types.NamespacedName{Namespace: app.Namespace, Name: name}
+	return client.IgnoreNotFound(r.client.Get(ctx, key, child, client.DisableReadYourWritesConsistency))
 }
 
 // podsOf are the Deployment's pods that are pending or running and to stay. A pod is the

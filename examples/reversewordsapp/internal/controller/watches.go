@@ -55,7 +55,7 @@ func appOf(_ context.Context, obj client.Object) []reconcile.Request {
 
 // Cached narrows what the manager's cache holds to the operator's own: other people's
 // pods would fill its memory. A child that loses the label is one that is missing, which
-// ensure finds on the server and labels again.
+// ensure finds on the server and labels again. A pod that loses it drops out of appPods.
 func Cached() map[client.Object]cache.ByObject {
 	own := labels.SelectorFromSet(labels.Set{managedByLabel: Name})
 	return map[client.Object]cache.ByObject{
