@@ -2,6 +2,8 @@
 
 # The operator that `make run` runs; ARGS are its own.
 OPERATOR ?= application
+# What it is run with if ARGS are not given: several may run side by side, and nobody else reaches them.
+RUN_ARGS = --metrics-bind-address=0 --health-probe-bind-address=0
 # How long `make fuzz` spends on each target.
 FUZZTIME ?= 1m
 # The race detector checks pointers, too. It needs a C compiler; where there is none, the pointers of the one package
@@ -123,11 +125,15 @@ soak: ## Try 10,000 children, and 500 owners beside a plain client, against targ
 run: ## Install OPERATOR (application, reversewordsapp) in the cluster of KUBECONFIG and run it from here, with ARGS.
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
 	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
-		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(ARGS)'
+		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(or $(ARGS),$(RUN_ARGS))'
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster and print the path of its kubeconfig.
 	@cd test && go run ./cluster/cmd up
+
+.PHONY: kubectl
+kubectl: ## Print the path of a kubectl.
+	@cd test && go run ./cluster/cmd kubectl
 
 .PHONY: cluster-down
 cluster-down: ## Stop it.

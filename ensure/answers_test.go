@@ -146,7 +146,8 @@ func answerCases() map[string]answerCase {
 	}
 }
 
-const forbidden = "a right is missing (it takes get, list, watch, create and patch), a quota is used up, or a policy objects; " +
+const forbidden = "a right is missing (it takes get, list, watch, create and patch, " +
+	"and with ControlledBy update on the finalizers of the owner's kind), a quota is used up, or a policy objects; " +
 	"the server's message is in the unwrapped error"
 
 func TestAnswersToACreate(t *testing.T) {

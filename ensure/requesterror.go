@@ -29,7 +29,8 @@ func (c *child) requestError(operation string, err error) *Error {
 			out.Paths = undeclaredFields(err)
 		}
 	case apierrors.IsForbidden(err):
-		out.Reason, out.detail = apiReason(err), "a right is missing (it takes get, list, watch, create and patch), "+
+		out.Reason, out.detail = apiReason(err), "a right is missing (it takes get, list, watch, create and patch, "+
+			"and with ControlledBy update on the finalizers of the owner's kind), "+
 			"a quota is used up, or a policy objects; the server's message is in the unwrapped error"
 	case apierrors.IsNotFound(err) && isAboutNamespace(err):
 		out.Reason, out.detail = apiReason(err), "its namespace does not exist"

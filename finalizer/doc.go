@@ -15,7 +15,7 @@
 //			}},
 //		)
 //		if err != nil || going.Done {
-//			return ctrl.Result{RequeueAfter: going.After}, err
+//			return ctrl.Result{RequeueAfter: going.After}, err // after a condition with going.Reason
 //		}
 //		// The site lives, and has both finalizers.
 //		return r.serve(ctx, site)

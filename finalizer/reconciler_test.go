@@ -22,7 +22,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 		}},
 	)
 	if err != nil || going.Done {
-		return ctrl.Result{RequeueAfter: going.After}, err
+		return ctrl.Result{RequeueAfter: going.After}, err // after a condition with going.Reason
 	}
 	// The site lives, and has both finalizers.
 	return r.serve(ctx, site)

@@ -19,21 +19,26 @@ type footprint struct {
 // footprint has the instance make so many passes, whose mean counts: it has its share of
 // the garbage collections, which are few and long.
 func (o *instance) footprint(ctx context.Context, passes int) (footprint, error) {
-	var seen footprint
-	worked := processorTime()
+	cold, err := newColdCache()
+	if err != nil {
+		return footprint{}, err
+	}
+	var sum footprint
 	for range passes {
+		cold.empty()
+		worked := processorTime()
 		taken, err := o.resync(ctx)
 		if err != nil {
 			return footprint{}, err
 		}
-		seen.pass += taken / time.Duration(passes)
+		sum.work += processorTime() - worked
+		sum.pass += taken
 	}
-	seen.work = (processorTime() - worked) / time.Duration(passes)
-	seen.heap = heapInUse()
+	seen := footprint{work: sum.work / time.Duration(passes), pass: sum.pass / time.Duration(passes), heap: heapInUse()}
 	o.forget()
 	seen.memory = seen.heap - heapInUse()
 	runtime.KeepAlive(o)
-	return seen, nil
+	return seen, cold.release()
 }
 
 // processorTime is what this process has had of the processors so far.

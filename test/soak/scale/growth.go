@@ -25,7 +25,7 @@ type Size struct {
 
 // passes is how many passes each instance makes over the largest size in a round. A
 // smaller one is passed over as much oftener, so that what is timed lasts as long.
-const passes = 20
+const passes = 10
 
 // Grow measures an operator with each of these numbers of children, multiples of ten.
 //
