@@ -29,7 +29,7 @@ func main() {
 	flag.IntVar(&s.children, "children", 10_000, "children of one operator, a multiple of 100; a tenth of them is tried as well")
 	flag.IntVar(&s.owners, "owners", 500, "owners, of three children each, that converge beside a plain client")
 	flag.IntVar(&s.workers, "workers", 4, "owners that the operator reconciles at a time, and requests of the plain client")
-	flag.IntVar(&s.rounds, "rounds", 9, "how often everything is measured; the median counts")
+	flag.IntVar(&s.rounds, "rounds", 9, "how often everything is measured")
 	flag.BoolVar(&s.readYourWrites, "read-your-writes", true,
 		"have the operator's reads wait until its cache shows what it wrote, as the example operators do")
 	flag.Parse()

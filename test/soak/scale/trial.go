@@ -19,8 +19,8 @@ type Trial struct {
 	// Workers is how many Stacks the operator reconciles at a time, and how many
 	// requests the plain client makes.
 	Workers int
-	// Rounds is how often everything is measured. The median counts: what else the
-	// machine does hinders some rounds, and a lucky one is no measure either.
+	// Rounds is how often everything is measured. Of what a child costs the median counts,
+	// of the race the best of each.
 	Rounds int
 	// ReadYourWrites has the operator's reads wait until its cache shows what it wrote.
 	ReadYourWrites bool
