@@ -3,8 +3,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"time"
 
 	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // marks a state, proves nothing; operators store this form already
@@ -39,13 +37,11 @@ type Reconciler struct {
 
 // New returns the reconciler of mgr. childLabels are stamped on every child.
 func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
-	stamp := map[string]string{managedByLabel: Name}
-	for _, own := range []string{managedByLabel, digestLabel, appLabel, versionLabel} {
-		if _, taken := childLabels[own]; taken {
-			return nil, fmt.Errorf("--child-labels: %q is a label of the operator's own", own)
-		}
+	own := map[string]string{managedByLabel: Name}
+	stamp, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel, appLabel, versionLabel)
+	if err != nil {
+		return nil, err
 	}
-	maps.Copy(stamp, childLabels)
 	return &Reconciler{
 		client: mgr.GetClient(),
 		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,

@@ -1,11 +1,6 @@
 package controller
 
-import (
-	"fmt"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
-)
+import "github.com/trueup-go/trueup/examples/internal/operator"
 
 // names are what the children of one ReverseWordsApp are called. They hold its name, so
 // that two in a namespace never collide.
@@ -19,15 +14,6 @@ func namesFor(app string) names {
 	return names{app: app, deployment: "dp-" + app, service: "service-" + app}
 }
 
-// check refuses a ReverseWordsApp after which no Service can be named; what is left of its
-// name after that is good for the Deployment and the label, too. A shortened name would
-// no longer tell people whose child it is.
-func (n names) check() error {
-	if room := validation.DNS1035LabelMaxLength - (len(n.service) - len(n.app)); len(n.app) > room {
-		return fmt.Errorf("the name %q has %d characters, and its children's names leave room for %d", n.app, len(n.app), room)
-	}
-	if problems := validation.IsDNS1035Label(n.service); len(problems) > 0 {
-		return fmt.Errorf("children cannot be named after %q: %s", n.app, strings.Join(problems, "; "))
-	}
-	return nil
-}
+// check refuses a ReverseWordsApp whose children could not be named after it. What is left
+// of its name after that is good for the label, too.
+func (n names) check() error { return operator.CheckNames(n.app, n.deployment, n.service) }

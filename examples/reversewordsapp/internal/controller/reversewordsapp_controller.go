@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -44,13 +43,11 @@ type Reconciler struct {
 
 // New returns the reconciler of mgr. childLabels are stamped on every child.
 func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
-	stamp := map[string]string{managedByLabel: Name}
-	for _, own := range []string{managedByLabel, appLabel} {
-		if _, taken := childLabels[own]; taken {
-			return nil, fmt.Errorf("--child-labels: %q is a label of the operator's own", own)
-		}
+	own := map[string]string{managedByLabel: Name}
+	stamp, err := operator.Stamp(own, childLabels, managedByLabel, appLabel)
+	if err != nil {
+		return nil, err
 	}
-	maps.Copy(stamp, childLabels)
 	return &Reconciler{
 		client: mgr.GetClient(),
 		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp)),

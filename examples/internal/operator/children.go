@@ -1,0 +1,41 @@
+package operator
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Stamp is what an operator labels every child with: its own label, and the childLabels
+// of its flags. Those may be none of the reserved ones, which have another meaning.
+func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]string, error) {
+	for _, label := range reserved {
+		if _, taken := childLabels[label]; taken {
+			return nil, fmt.Errorf("--child-labels: %q is a label of the operator's own", label)
+		}
+	}
+	stamp := maps.Clone(own)
+	maps.Copy(stamp, childLabels)
+	return stamp, nil
+}
+
+// CheckNames refuses an object called owner whose children could not be called so: names
+// that hold the owner's, and all have to be what a Service's must be. A shortened name
+// would no longer tell people whose child it is.
+func CheckNames(owner string, children ...string) error {
+	longest := 0
+	for _, child := range children {
+		longest = max(longest, len(child))
+	}
+	if room := validation.DNS1035LabelMaxLength - (longest - len(owner)); len(owner) > room {
+		return fmt.Errorf("the name %q has %d characters, and its children's names leave room for %d", owner, len(owner), room)
+	}
+	for _, child := range children {
+		if problems := validation.IsDNS1035Label(child); len(problems) > 0 {
+			return fmt.Errorf("children cannot be named after %q: %s", owner, strings.Join(problems, "; "))
+		}
+	}
+	return nil
+}
