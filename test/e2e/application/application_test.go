@@ -222,8 +222,9 @@ func testOldPods(t *testing.T, process *operator.Process) {
 		status := s.deployment(t).Status
 		return expect(status.UpdatedReplicas == 1 && status.AvailableReplicas == 2, "not one new pod beside two old ones: %+v", status)
 	})
+	s.waitForReason(t, "InProgress")
 	s.reconcile(t)
-	require.Equal(t, "InProgress", condition(s.application(t)).Reason)
+	require.Equal(t, "InProgress", condition(s.application(t)).Reason, "still")
 	s.change(t, `{"image":"example.org/other:found"}`)
 	s.settle(t)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // log is what a process printed.
@@ -71,16 +72,30 @@ func (p *Process) Entries(messages ...string) []Entry {
 	return entries
 }
 
-// Reconciles counts the reconciles of an object that have ended, well or not.
-func (p *Process) Reconciles(kind, namespace, name string) int {
-	count := 0
+// HasReconciled reports whether a reconcile of the object that began since then has
+// ended, well or not.
+func (p *Process) HasReconciled(kind, namespace, name string, since time.Time) bool {
+	begun := map[string]bool{} // by the reconcile's ID
 	for line := range bytes.Lines(p.log.bytes()) {
 		var entry Entry
-		if json.Unmarshal(line, &entry) == nil && entry.endsReconcile() && entry.About(kind, namespace, name) {
-			count++
+		if json.Unmarshal(line, &entry) != nil || !entry.About(kind, namespace, name) {
+			continue
+		}
+		id := entry.Text("reconcileID")
+		if entry.Text("msg") == "Reconciling" && !entry.time().Before(since) {
+			begun[id] = true
+		}
+		if begun[id] && entry.endsReconcile() {
+			return true
 		}
 	}
-	return count
+	return false
+}
+
+// time is when the entry was written, the zero time if it does not say.
+func (e Entry) time() time.Time {
+	written, _ := time.Parse(time.RFC3339Nano, e.Text("ts"))
+	return written
 }
 
 func (e Entry) endsReconcile() bool {

@@ -52,6 +52,7 @@ func (o *Operator) Run(args ...string) (*Process, error) {
 		"--metrics-bind-address=127.0.0.1:0",
 		"--health-probe-bind-address=127.0.0.1:0",
 		"--zap-log-level=5",
+		"--zap-time-encoding=rfc3339nano",
 	}, args...)...)
 	command.Env = slices.Concat(withoutOurs(os.Environ()), []string{"KUBECONFIG=" + o.kubeconfig}, o.Env)
 	command.SysProcAttr = childAttributes()

@@ -14,16 +14,16 @@ import (
 )
 
 // Reconcile makes the operator look at obj, one of its own kind, again, and returns
-// when it has. Only kind, namespace and name of obj count.
+// when a look that began since then has ended: one that was under way does not count.
+// Only kind, namespace and name of obj count.
 func (s *Suite) Reconcile(t *testing.T, process *operator.Process, obj client.Object) {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(obj, s.Human(t).Scheme())
 	require.NoError(t, err)
-	passes := func() int { return process.Reconciles(kind.Kind, obj.GetNamespace(), obj.GetName()) }
-	before := passes()
-	s.Merge(t, obj, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
+	asked := time.Now()
+	s.Merge(t, obj, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, asked.UnixNano()))
 	Eventually(t, func(context.Context) error {
-		return Expect(passes() > before, "no reconcile")
+		return Expect(process.HasReconciled(kind.Kind, obj.GetNamespace(), obj.GetName(), asked), "no reconcile")
 	})
 }
 
