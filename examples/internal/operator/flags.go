@@ -31,13 +31,17 @@ type Flags struct {
 	zap  zap.Options
 }
 
-// ParseFlags reads args and the environment of the operator called name. Asked for
-// --help it writes the help to stdout and returns flag.ErrHelp.
-func ParseFlags(name string, args []string, stdout io.Writer) (*Flags, error) {
+// ParseFlags reads args and the environment of the operator called name. own, if given,
+// adds flags that only this operator has. Asked for --help it writes the help to stdout and
+// returns flag.ErrHelp.
+func ParseFlags(name string, args []string, stdout io.Writer, own ...func(*flag.FlagSet)) (*Flags, error) {
 	flags := &Flags{name: name}
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.SetOutput(io.Discard) // errors are the caller's to print
 	flags.addTo(set)
+	for _, add := range own {
+		add(set)
+	}
 	config.RegisterFlags(set)
 
 	switch err := set.Parse(args); {

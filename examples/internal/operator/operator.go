@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -29,6 +30,8 @@ type Options struct {
 	Scheme *runtime.Scheme
 	// Lease is the name of the leader election's lease.
 	Lease string
+	// Lock, if not nil, is what leader election goes by instead of a lease, and always.
+	Lock resourcelock.Interface
 	// ByObject narrows what the cache holds of a kind.
 	ByObject map[client.Object]cache.ByObject
 	// Expected tells which of the API server's warnings are not logged. Nil is none.
@@ -86,6 +89,9 @@ func managerOptions(flags *Flags, options Options) ctrl.Options {
 			Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)},
 		},
 		Controller: controllerconfig.Controller{ReconciliationTimeout: reconcileTimeout},
+	}
+	if options.Lock != nil {
+		out.LeaderElection, out.LeaderElectionResourceLockInterface = true, options.Lock
 	}
 	if flags.WatchNamespace != "" {
 		out.Cache.DefaultNamespaces = map[string]cache.Config{flags.WatchNamespace: {}}

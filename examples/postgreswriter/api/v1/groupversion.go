@@ -1,0 +1,21 @@
+// Package v1 is the first version of the API group demo.yash.com.
+//
+// +kubebuilder:object:generate=true
+// +groupName=demo.yash.com
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "demo.yash.com", Version: "v1"}
+
+// AddToScheme makes the kinds of this package known to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &PostgresWriter{}, &PostgresWriterList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

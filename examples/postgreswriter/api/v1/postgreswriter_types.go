@@ -1,0 +1,89 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Finalizer keeps a PostgresWriter until its row is gone.
+const Finalizer = "finalizers.postgreswriters.demo.yash.com/cleanup-row"
+
+// ReadyCondition is True once the row is as the spec says.
+const ReadyCondition = "Ready"
+
+// PostgresWriterSpec is a row of a table.
+type PostgresWriterSpec struct {
+	// table holds the row. It has to be one of those that the operator's flag --tables
+	// lists. Once it is changed the row moves.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Table string `json:"table"`
+
+	// name is the row's column of that name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+
+	// age is the row's column of that name, in years.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=200
+	Age int32 `json:"age"`
+
+	// country is the row's column of that name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Country string `json:"country"`
+}
+
+// PostgresWriterStatus tells where the row is and how it stands. The operator never reads
+// it: it looks the row up in the database.
+type PostgresWriterStatus struct {
+	// observedGeneration is the generation of the spec that this status tells of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions holds Ready.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// id is the row's primary key.
+	// +optional
+	ID string `json:"id,omitempty"`
+
+	// table is where the row was when the operator saw it last.
+	// +optional
+	Table string `json:"table,omitempty"`
+}
+
+// PostgresWriter is a row in a table of a PostgreSQL database.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=postgreswriters
+// +kubebuilder:printcolumn:name="Table",type=string,JSONPath=`.spec.table`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type PostgresWriter struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the row as it should be.
+	// +required
+	Spec PostgresWriterSpec `json:"spec"`
+	// status tells where it is.
+	// +optional
+	Status PostgresWriterStatus `json:"status,omitempty"`
+}
+
+// PostgresWriterList is a list of PostgresWriters.
+//
+// +kubebuilder:object:root=true
+type PostgresWriterList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []PostgresWriter `json:"items"`
+}

@@ -1,0 +1,98 @@
+// Postgreswriter-operator writes the rows that PostgresWriters ask for into a PostgreSQL
+// database.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/controller"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"
+)
+
+// lease is the name of the leader election's lease; config/rbac names it too.
+const lease = "postgreswriter-operator.demo.yash.com"
+
+// connections are one for each worker, and some for the lock and the sweeper.
+const connections = controller.Workers + 3
+
+func main() {
+	operator.Exit(controller.Name, run(ctrl.SetupSignalHandler(), os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) error {
+	own := &flags{}
+	shared, err := operator.ParseFlags(controller.Name, args, os.Stdout, own.addTo)
+	if err != nil {
+		return err
+	}
+	if err := own.check(shared); err != nil {
+		return err
+	}
+	settings, err := database.FromEnvironment(os.Getenv)
+	if err != nil {
+		return err
+	}
+	pool, err := database.Open(ctx, settings, controller.Name, connections)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+
+	rows := database.Options{Tables: own.tables, Create: own.createTables}
+	scheme := runtime.NewScheme()
+	utilruntime.Must(v1.AddToScheme(scheme))
+	options := operator.Options{Scheme: scheme, Lease: lease}
+	if own.globalLock {
+		lock, err := newLock(pool, own.clusterName)
+		if err != nil {
+			return err
+		}
+		options.Lock, rows.Guard = lock, lock.Guard
+	}
+
+	mgr, err := operator.NewManager(shared, options)
+	if err != nil {
+		return err
+	}
+	mgr.GetLogger().Info("writing rows", "into", settings.String(), "tables", own.tables)
+	reconciler := controller.New(mgr, database.NewRows(pool, rows), controller.Options{
+		ClusterName:    own.clusterName,
+		CheckInterval:  own.checkInterval,
+		Sweep:          own.sweep || own.clusterName != "",
+		WatchNamespace: shared.WatchNamespace,
+	})
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	err = mgr.Start(ctx)
+	if err != nil && own.globalLock {
+		err = fmt.Errorf("%w: whoever has no global lock may not write, so this ends; start it again, and it waits for the lock. "+
+			"Either another operator took over or %s could not be reached", err, settings)
+	}
+	return err
+}
+
+// newLock has an identity that no other process has, and that tells people whose it is.
+func newLock(pool *pgxpool.Pool, cluster string) (*globallock.Lock, error) {
+	pod, err := os.Hostname()
+	if err != nil {
+		return nil, errors.New("cannot tell the name of this pod, which the global lock is to be held by")
+	}
+	identity := pod + "_" + string(uuid.NewUUID())
+	if cluster != "" {
+		identity = cluster + "/" + identity
+	}
+	return globallock.New(pool, identity), nil
+}

@@ -1,0 +1,115 @@
+// Package controller makes PostgresWriters so.
+package controller
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
+	"github.com/trueup-go/trueup/finalizer"
+)
+
+// Name is the operator's: the user agent, and what the database sees.
+const Name = "postgreswriter-operator"
+
+const (
+	// Workers is how many PostgresWriters are reconciled at once.
+	Workers = 4
+	// retryRefused is how often it is tried what somebody has to mend.
+	retryRefused = 5 * time.Minute
+)
+
+// Options are how the operator was started.
+type Options struct {
+	// ClusterName is part of the rows' keys, unless empty.
+	ClusterName string
+	// CheckInterval is how often a row that nothing happened to is looked at: the database
+	// tells nobody when it is edited by hand.
+	CheckInterval time.Duration
+	// Sweep removes rows whose PostgresWriters are gone, WatchNamespace's if that is given.
+	Sweep          bool
+	WatchNamespace string
+}
+
+// Reconciler writes the rows of PostgresWriters.
+type Reconciler struct {
+	client  client.Client
+	rows    *database.Rows
+	keys    keys
+	options Options
+}
+
+// New returns the reconciler of mgr.
+func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
+	return &Reconciler{client: mgr.GetClient(), rows: rows, keys: keys{cluster: options.ClusterName}, options: options}
+}
+
+// What Reconcile does, and nothing else. The finalizer is written by a patch.
+//
+// +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters/status,verbs=patch
+
+// Reconcile makes the row of writer, and tells how it stands. Once writer is being
+// deleted it removes the row instead.
+func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
+	going, err := finalizer.Handle(ctx, r.client, writer, finalizer.Step{
+		Name:    v1.Finalizer,
+		Cleanup: func(ctx context.Context) error { return r.remove(ctx, keyOf(writer)) },
+	})
+	if err != nil || going.Done {
+		return r.takeLeave(ctx, writer, going, err)
+	}
+
+	change, err := r.rows.Put(ctx, r.keys.of(keyOf(writer)), database.Row{
+		Table: writer.Spec.Table, Name: writer.Spec.Name, Age: writer.Spec.Age, Country: writer.Spec.Country,
+	})
+	if err != nil {
+		return r.fail(ctx, writer, err)
+	}
+	if change != database.Unchanged {
+		log.FromContext(ctx).Info("wrote row", "change", change, "table", writer.Spec.Table)
+	}
+
+	if err := r.written(ctx, writer); err != nil {
+		return operator.Retry(ctx, err)
+	}
+	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
+}
+
+// remove deletes the row of a PostgresWriter that is being deleted, or gone.
+func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) error {
+	removed, err := r.rows.Delete(ctx, r.keys.of(writer))
+	if removed {
+		log.FromContext(ctx).Info("deleted row")
+	}
+	return err
+}
+
+// takeLeave tells what keeps writer, for as long as there is somebody to tell. It is also
+// where a PostgresWriter ends up that cannot be given its finalizer.
+func (r *Reconciler) takeLeave(
+	ctx context.Context, writer *v1.PostgresWriter, going finalizer.Result, err error,
+) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:
+		return ensure.Retry(err) // a fresh copy is on its way, or none any more
+	case err == nil:
+		err = r.notReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
+		return operator.Retry(ctx, err)
+	}
+	return r.fail(ctx, writer, err)
+}
+
+func keyOf(writer *v1.PostgresWriter) types.NamespacedName {
+	return types.NamespacedName{Namespace: writer.Namespace, Name: writer.Name}
+}

@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
+	"github.com/trueup-go/trueup/status"
+)
+
+// The reasons of the Ready condition, beside those of package database.
+const (
+	reasonWritten     = "Written"
+	reasonTerminating = "Terminating"
+)
+
+// written reports where the row of writer is.
+func (r *Reconciler) written(ctx context.Context, writer *v1.PostgresWriter) error {
+	set := status.For(writer)
+	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
+		writer.Status.ID = r.keys.of(keyOf(writer))
+		writer.Status.Table = writer.Spec.Table
+		set.True(&writer.Status.Conditions, v1.ReadyCondition, reasonWritten, "the row is as the spec says")
+	})
+}
+
+// notReady reports why the row is not as the spec says. Where it is, if it is anywhere,
+// stays as it was reported last.
+func (r *Reconciler) notReady(ctx context.Context, writer *v1.PostgresWriter, reason, message string) error {
+	set := status.For(writer)
+	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
+		set.False(&writer.Status.Conditions, v1.ReadyCondition, reason, message)
+	})
+}
+
+func (r *Reconciler) report(ctx context.Context, writer *v1.PostgresWriter, change func(*v1.PostgresWriter)) error {
+	return status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) {
+		writer.Status.ObservedGeneration = writer.Generation
+		change(writer)
+	}, status.FieldOwner(Name))
+}
+
+// fail reports what keeps the row of writer from being as it should be, and says when to
+// try again: what somebody has to mend in the database, in minutes; all else as the rate
+// limiter has it.
+func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
+	var trouble *database.Error
+	if !errors.As(err, &trouble) {
+		return operator.Retry(ctx, errors.Join(err, r.notReady(ctx, writer, ensure.Reason(err), err.Error())))
+	}
+	reportErr := r.notReady(ctx, writer, trouble.Reason, trouble.Message)
+	if trouble.IsTemporary() || reportErr != nil {
+		return operator.Retry(ctx, errors.Join(err, reportErr))
+	}
+	log.FromContext(ctx).Info("not as it should be", "reason", trouble.Reason, "message", trouble.Message)
+	return reconcile.Result{RequeueAfter: retryRefused}, nil
+}

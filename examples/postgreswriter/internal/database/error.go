@@ -1,0 +1,110 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The reasons of an Error.
+const (
+	// TableNotAllowed: the operator's flag --tables does not list the table.
+	TableNotAllowed = "TableNotAllowed"
+	// TableMissing: the database has no such table.
+	TableMissing = "TableMissing"
+	// WrongColumns: the table cannot hold such a row.
+	WrongColumns = "WrongColumns"
+	// UniqueViolation: a row of somebody else's has a value that has to be unique.
+	UniqueViolation = "UniqueViolation"
+	// NotStored: the table makes something else of the row.
+	NotStored = "NotStored"
+	// Refused: the database refuses the statement for another reason.
+	Refused = "Refused"
+	// Unavailable: it is the database that is in trouble, or the way to it.
+	Unavailable = "DatabaseUnavailable"
+)
+
+// An Error is what keeps a row from being as it should be.
+type Error struct {
+	// Reason is one of the constants.
+	Reason string
+	// Message is for a condition: the same each time the same thing goes wrong, which the
+	// errors of connections, with their ports and addresses, are not.
+	Message string
+
+	cause error // nil if it is the operator that refuses
+}
+
+func (e *Error) Error() string {
+	if e.cause == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.cause.Error()
+}
+
+// Unwrap is what the database, or the way to it, answered.
+func (e *Error) Unwrap() error { return e.cause }
+
+// IsTemporary tells whether a later attempt may do better. Otherwise somebody has to change
+// the spec, the table, the operator's flags or its rights.
+func (e *Error) IsTemporary() bool { return e.Reason == Unavailable }
+
+func refuse(reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// judge makes an Error of what the database answers to a statement about the tables, if
+// that will be its answer the next time, too. Its text may quote the row, which is the spec,
+// but knows no password.
+func judge(err error, tables ...string) error {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) || isTemporary(answer.Code) {
+		return err
+	}
+	return refuse(reasonOf(answer.Code), "table %s: %s", strings.Join(tables, ", "), answer.Error())
+}
+
+// explain makes an Error of any error.
+func explain(err error) error {
+	var known *Error
+	var answer *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &answer):
+		return &Error{Reason: Unavailable, Message: "the database is not to be used now: " + answer.Message, cause: err}
+	}
+	return &Error{Reason: Unavailable, Message: "the database cannot be reached", cause: err}
+}
+
+// isTemporary tells by the code's class, the first two characters, of what a later attempt
+// may find otherwise: a connection, an account, a transaction that others interrupted, a
+// server that is full, going down or broken.
+//
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+func isTemporary(code string) bool {
+	const lockNotAvailable = "55P03"
+	switch code[:min(2, len(code))] {
+	case "08", "25", "28", "3D", "40", "53", "57", "58", "XX":
+		return true
+	}
+	return code == lockNotAvailable || code == ""
+}
+
+func reasonOf(code string) string {
+	switch code {
+	case "23505": // unique_violation
+		return UniqueViolation
+	case "42P01": // undefined_table
+		return TableMissing
+	case "42703", "42804", "42883", "42P10", "42846":
+		// undefined_column, datatype_mismatch, undefined_function (no such comparison),
+		// invalid_column_reference (no unique index to conflict with), cannot_coerce
+		return WrongColumns
+	}
+	return Refused
+}
