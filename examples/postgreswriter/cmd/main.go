@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/trueup-go/trueup/examples/internal/operator"
-	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/controller"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"

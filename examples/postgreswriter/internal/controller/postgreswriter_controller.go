@@ -14,7 +14,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/internal/operator"
-	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/finalizer"
 )
@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 		Cleanup: func(ctx context.Context) error { return r.remove(ctx, keyOf(writer)) },
 	})
 	if err != nil || going.Done {
-		return r.takeLeave(ctx, writer, going, err)
+		return r.takeLeave(ctx, writer, err)
 	}
 
 	change, err := r.rows.Put(ctx, r.keys.of(keyOf(writer)), database.Row{
@@ -97,17 +97,15 @@ func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) er
 
 // takeLeave tells what keeps writer, for as long as there is somebody to tell. It is also
 // where a PostgresWriter ends up that cannot be given its finalizer.
-func (r *Reconciler) takeLeave(
-	ctx context.Context, writer *v1.PostgresWriter, going finalizer.Result, err error,
-) (reconcile.Result, error) {
+func (r *Reconciler) takeLeave(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:
 		return ensure.Retry(err) // a fresh copy is on its way, or none any more
-	case err == nil:
-		err = r.notReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
-		return operator.Retry(ctx, err)
+	case err != nil:
+		return r.fail(ctx, writer, err)
 	}
-	return r.fail(ctx, writer, err)
+	err = r.notReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
+	return operator.Retry(ctx, err)
 }
 
 func keyOf(writer *v1.PostgresWriter) types.NamespacedName {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/internal/operator"
-	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/status"
 )

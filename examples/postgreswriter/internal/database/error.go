@@ -63,7 +63,7 @@ func judge(err error, tables ...string) error {
 	if !errors.As(err, &answer) || isTemporary(answer.Code) {
 		return err
 	}
-	return refuse(reasonOf(answer.Code), "table %s: %s", strings.Join(tables, ", "), answer.Error())
+	return refuse(reasonOf(answer.Code), "table %q: %s", strings.Join(tables, ", "), answer.Error())
 }
 
 // explain makes an Error of any error.

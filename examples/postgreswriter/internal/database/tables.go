@@ -46,15 +46,14 @@ func (t table) check() error {
 
 // selectByID is a query for the row with the key $1: a mark, and the three values.
 func (t table) selectByID(mark int) string {
-	sql := "select " + strconv.Itoa(mark)
+	selected := []string{strconv.Itoa(mark)}
 	for _, column := range columns[1:] {
-		if slices.Contains(t.columns, column) {
-			sql += ", " + column + "::text"
-		} else {
-			sql += ", null::text"
+		if !slices.Contains(t.columns, column) {
+			column = "null"
 		}
+		selected = append(selected, column+"::text")
 	}
-	return sql + " from " + identifier(t.name) + " where id = $1::text"
+	return "select " + strings.Join(selected, ", ") + " from " + identifier(t.name) + " where id = $1::text"
 }
 
 // existing are those of the names that are tables, or views, in the search path.
