@@ -1,0 +1,45 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+func TestErrors(t *testing.T) {
+	answer := func(code string) error {
+		return fmt.Errorf("query: %w", &pgconn.PgError{Severity: "ERROR", Code: code, Message: "no"})
+	}
+	for _, test := range []struct {
+		name string
+		err  error
+		want Error
+	}{
+		{name: "unique", err: answer("23505"), want: Error{Reason: UniqueViolation, Message: `table "t": ERROR: no (SQLSTATE 23505)`}},
+		{name: "table gone", err: answer("42P01"), want: Error{Reason: TableMissing, Message: `table "t": ERROR: no (SQLSTATE 42P01)`}},
+		{name: "column gone", err: answer("42703"), want: Error{Reason: WrongColumns, Message: `table "t": ERROR: no (SQLSTATE 42703)`}},
+		{name: "not null", err: answer("23502"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE 23502)`}},
+		{name: "no right", err: answer("42501"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE 42501)`}},
+		{name: "a trigger", err: answer("P0001"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE P0001)`}},
+		{name: "password", err: answer("28P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "shutdown", err: answer("57P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "deadlock", err: answer("40P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "a lock", err: answer("55P03"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "no code", err: answer(""), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "network", err: context.DeadlineExceeded, want: Error{Reason: Unavailable, Message: "the database cannot be reached"}},
+		{name: "ours", err: refuse(NotStored, "x"), want: Error{Reason: NotStored, Message: "x"}},
+	} {
+		var got *Error
+		require.ErrorAs(t, explain(judge(test.err, "t")), &got, test.name)
+		require.Equal(t, test.want.Reason, got.Reason, test.name)
+		require.Equal(t, test.want.Message, got.Message, test.name)
+		require.Equal(t, test.want.Reason == Unavailable, got.IsTemporary(), test.name)
+	}
+	require.NoError(t, explain(judge(nil, "t")))
+	require.ErrorIs(t, explain(context.Canceled), context.Canceled)
+	require.EqualError(t, explain(errors.New("dial")), "the database cannot be reached: dial")
+}
