@@ -114,7 +114,7 @@ cover: ## Measure what the library's own tests cover, into cover.out.
 	go tool cover -func=cover.out
 
 .PHONY: demo
-demo: ## Watch two operators at work, and count their requests; KEEP=1 leaves it running.
+demo: ## Watch three operators at work, and count their requests; KEEP=1 leaves it running.
 	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
@@ -122,7 +122,7 @@ soak: ## Try 10,000 children, and 500 owners beside a plain client, against targ
 	@cd test && go run ./soak $(ARGS)
 
 .PHONY: run
-run: ## Install OPERATOR (application, reversewordsapp) in the cluster of KUBECONFIG and run it from here, with ARGS.
+run: ## Install OPERATOR (application, reversewordsapp, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
 	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
 		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(or $(ARGS),$(RUN_ARGS))'

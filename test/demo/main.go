@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/demo/story"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/postgres"
 )
 
 // patience is how long the story waits for what takes a fraction of a second.
@@ -37,33 +39,62 @@ func main() {
 }
 
 func run(ctx context.Context, keep bool) (err error) {
+	var ends []func() error // the last to begin is the first to end
+	defer func() {
+		for _, end := range slices.Backward(ends) {
+			err = errors.Join(err, end())
+		}
+	}()
+
 	fmt.Println("Starting a Kubernetes control plane; the first time ever it has to be built.")
 	began := time.Now()
 	c, err := cluster.Start(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Stop()) }()
-	fmt.Printf("It is up after %.1f s. Building and installing two operators.\n", time.Since(began).Seconds())
+	ends = append(ends, c.Stop)
+	server, err := postgres.Start(ctx)
+	if err != nil {
+		return err
+	}
+	ends = append(ends, server.Close)
+	database, err := server.CreateDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	ends = append(ends, func() error { return database.Drop(context.WithoutCancel(ctx)) })
+	fmt.Printf("It is up after %.1f s, and a PostgreSQL. Building and installing three operators.\n", time.Since(began).Seconds())
 
-	if err := operator.Define(ctx, c, "application", "reversewordsapp"); err != nil {
+	if err := operator.Define(ctx, c, "application", "reversewordsapp", "postgreswriter"); err != nil {
 		return err
 	}
-	applications, err := prepare(ctx, c, "application")
+	prepare := func(name string, env []string, args ...string) (story.Stage, error) {
+		stage, err := prepare(ctx, c, name, env, args...)
+		if err == nil {
+			ends = append(ends, stage.Process.Stop)
+		}
+		return stage, err
+	}
+	applications, err := prepare("application", nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, applications.Process.Stop()) }()
-	words, err := prepare(ctx, c, "reversewordsapp")
+	words, err := prepare("reversewordsapp", nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, words.Process.Stop()) }()
+	writers, err := prepare("postgreswriter", database.Environment(), "--create-tables", "--check-interval=2s")
+	if err != nil {
+		return err
+	}
 
 	if err := story.Application(ctx, applications); err != nil {
 		return err
 	}
 	if err := story.ReverseWordsApp(ctx, words); err != nil {
+		return err
+	}
+	if err := story.PostgresWriter(ctx, writers, server, database); err != nil {
 		return err
 	}
 	if keep {
@@ -72,13 +103,15 @@ func run(ctx context.Context, keep bool) (err error) {
 	return nil
 }
 
-// prepare installs an operator and starts it.
-func prepare(ctx context.Context, c *cluster.Cluster, name string) (story.Stage, error) {
+// prepare installs an operator and starts it, with env beside the environment of its own
+// and args.
+func prepare(ctx context.Context, c *cluster.Cluster, name string, env []string, args ...string) (story.Stage, error) {
 	installed, err := operator.Install(ctx, c, name)
 	if err != nil {
 		return story.Stage{}, err
 	}
-	process, err := installed.Start(ctx)
+	installed.Env = env
+	process, err := installed.Start(ctx, args...)
 	return story.Stage{
 		Out: os.Stdout, Cluster: c, Operator: installed, Process: process, Namespace: "default", Patience: patience,
 	}, err
@@ -92,7 +125,7 @@ func stay(ctx context.Context, c *cluster.Cluster) error {
 	}
 	fmt.Printf("\nIt stays up until Ctrl-C. In another terminal:\n")
 	fmt.Printf("   export KUBECONFIG=%s\n", c.Kubeconfig())
-	fmt.Printf("   %s get applications,reversewordsapps,deployments,services,secrets,pods\n", kubectl)
+	fmt.Printf("   %s get applications,reversewordsapps,postgreswriters,deployments,services,secrets,pods\n", kubectl)
 	<-ctx.Done()
 	fmt.Println("\nStopping.")
 	return nil

@@ -24,7 +24,7 @@ func (s *story) now() moment {
 		story:   s,
 		pages:   s.diary.len(),
 		writes:  len(s.entries("wrote child")),
-		passes:  len(s.entries("Reconcile successful")),
+		passes:  s.passes(),
 		request: s.Cluster.Mark(),
 	}
 }
@@ -39,14 +39,22 @@ func (s *story) entries(message string) []operator.Entry {
 	})
 }
 
+// passes is how many reconciles of the hero have ended.
+func (s *story) passes() int {
+	if s.Process == nil {
+		return 0
+	}
+	return s.Process.Reconciles(s.kind, s.Namespace, s.name)
+}
+
 // seen is what happened to the objects since.
 func (m moment) seen() []page { return m.story.diary.since(m.pages) }
 
 // written is what the operator says it wrote since.
 func (m moment) written() []operator.Entry { return m.story.entries("wrote child")[m.writes:] }
 
-// reconciled is how many reconciles ended well since.
-func (m moment) reconciled() int { return len(m.story.entries("Reconcile successful")) - m.passes }
+// reconciled is how many reconciles ended since.
+func (m moment) reconciled() int { return m.story.passes() - m.passes }
 
 // requests are all that the operator made since, whatever they were.
 func (m moment) requests() ([]cluster.Request, error) {

@@ -12,7 +12,7 @@ const reconciles = 10
 
 // untouched is a chapter of every story.
 func (s *story) untouched(ctx context.Context) error {
-	s.title(fmt.Sprintf("Nobody touches the children, and the operator is made to reconcile %d more times.", reconciles))
+	s.title(fmt.Sprintf("Nobody touches the %s, and the operator is made to reconcile %d more times.", s.work, reconciles))
 	if err := s.touch(ctx, 0); err != nil { // whatever was still on its way
 		return err
 	}

@@ -31,7 +31,7 @@ type reverseWordsApp struct{ *story }
 // before it goes.
 func ReverseWordsApp(ctx context.Context, stage Stage) error {
 	s := reverseWordsApp{&story{Stage: stage, hero: hero{
-		kind: "ReverseWordsApp", name: words, deployment: wordsDeployment,
+		kind: "ReverseWordsApp", name: words, work: "children", deployment: wordsDeployment,
 		blank:      func() client.Object { return &v1alpha1.ReverseWordsApp{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.ReverseWordsApp).Status.Conditions },
 	}}}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	rowsv1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	wordsv1alpha1 "github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/e2e/operator"
@@ -44,6 +45,8 @@ type Stage struct {
 // A hero is the object that a story is about.
 type hero struct {
 	kind, name string
+	// work is what the operator makes for it.
+	work string
 	// deployment is the name of its Deployment.
 	deployment string
 	// blank is an object of its Go type, and conditions those of one.
@@ -87,7 +90,8 @@ func (s *story) open(ctx context.Context, watched []client.ObjectList) (err erro
 		return err
 	}
 	scheme := runtime.NewScheme()
-	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), wordsv1alpha1.AddToScheme(scheme))
+	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), rowsv1.AddToScheme(scheme),
+		wordsv1alpha1.AddToScheme(scheme))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/demo/story"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/postgres"
 )
 
 var shared *cluster.Cluster
@@ -26,14 +27,16 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &shared))
 }
 
-// define is for both, as the demo does it.
+// define is for all, as the demo does it.
 var define = sync.OnceValue(func() error {
-	return operator.Define(context.Background(), shared, "application", "reversewordsapp")
+	return operator.Define(context.Background(), shared, "application", "reversewordsapp", "postgreswriter")
 })
 
 var application = sync.OnceValues(func() (*operator.Operator, error) { return install("application") })
 
 var reverseWordsApp = sync.OnceValues(func() (*operator.Operator, error) { return install("reversewordsapp") })
+
+var postgresWriter = sync.OnceValues(func() (*operator.Operator, error) { return install("postgreswriter") })
 
 func install(name string) (*operator.Operator, error) {
 	if err := define(); err != nil {
@@ -71,6 +74,33 @@ func TestReverseWordsApp(t *testing.T) {
 		"requests  0, reads and dry runs included\n",
 		"False Terminating\n",
 		"1 delete deployments, 1 delete services,",
+	} {
+		require.Contains(t, out.String(), line)
+	}
+	require.True(t, strings.HasSuffix(out.String(), "Everything came true.\n"), "%s", &out)
+	require.Less(t, strings.Count(out.String(), "\n"), 50, "it is short")
+}
+
+func TestPostgresWriter(t *testing.T) {
+	server := postgres.New(t)
+	database := server.Database(t)
+	installed, err := postgresWriter()
+	require.NoError(t, err)
+	installed.Env = database.Environment()
+	_, process := start(t, postgresWriter, "--create-tables", "--check-interval=2s")
+	var out bytes.Buffer
+	stage := stage(t, &out, installed, process, time.Minute)
+	stage.Namespace = "default" // as the sample has it
+	require.NoError(t, story.PostgresWriter(t.Context(), stage, server, database), "%s", &out)
+	for _, line := range []string{
+		"row       default/sample-student: alex, 23, canada, ",
+		"requests  1 patch postgreswriters, 1 patch postgreswriters/status\n",
+		"row       back after ",
+		"requests  0, reads and dry runs included\n",
+		"database  0 statements that write, by its own statistics\n",
+		"Ready     False, DatabaseUnavailable: the database",
+		"row       default/sample-student: alex, 24, norway, ",
+		"row       none\n",
 	} {
 		require.Contains(t, out.String(), line)
 	}
@@ -117,11 +147,13 @@ func stage(t *testing.T, out io.Writer, installed *operator.Operator, process *o
 	}
 }
 
-func start(t *testing.T, installation func() (*operator.Operator, error)) (*operator.Operator, *operator.Process) {
+func start(
+	t *testing.T, installation func() (*operator.Operator, error), args ...string,
+) (*operator.Operator, *operator.Process) {
 	t.Helper()
 	installed, err := installation()
 	require.NoError(t, err)
-	process, err := installed.Start(t.Context())
+	process, err := installed.Start(t.Context(), args...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, process.Stop()) })
 	return installed, process

@@ -72,6 +72,18 @@ func (p *Process) Entries(messages ...string) []Entry {
 	return entries
 }
 
+// Reconciles counts the reconciles of an object that have ended, well or not.
+func (p *Process) Reconciles(kind, namespace, name string) int {
+	count := 0
+	for line := range bytes.Lines(p.log.bytes()) {
+		var entry Entry
+		if json.Unmarshal(line, &entry) == nil && entry.endsReconcile() && entry.About(kind, namespace, name) {
+			count++
+		}
+	}
+	return count
+}
+
 // HasReconciled reports whether a reconcile of the object that began since then has
 // ended, well or not.
 func (p *Process) HasReconciled(kind, namespace, name string, since time.Time) bool {

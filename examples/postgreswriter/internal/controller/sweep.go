@@ -6,8 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -15,9 +13,12 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 )
 
-// sweepInterval is how often rows are compared with PostgresWriters. What it finds has
-// hardly ever a cause.
-const sweepInterval = 10 * time.Minute
+// sweepInterval is how often rows are compared with PostgresWriters, to find what hardly
+// ever happens; sweepRetry how soon it is tried again when that failed.
+const (
+	sweepInterval = 10 * time.Minute
+	sweepRetry    = time.Minute
+)
 
 // leftovers has what is left of PostgresWriters that are gone removed. A finalizer sees to
 // that as a rule, but a PostgresWriter may go without: the API server loses a finalizer that
@@ -50,32 +51,38 @@ type sweeper struct {
 
 // Start is called by the manager, when it leads.
 func (s sweeper) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
+	for {
+		next := sweepInterval
 		if err := s.sweep(ctx); err != nil {
 			log.FromContext(ctx).Error(err, "cannot look for rows of PostgresWriters that are gone")
+			next = sweepRetry
 		}
-	}, sweepInterval)
-	return nil
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
+// sweep collects the keys first, as a list of rows that is read slowly holds a connection.
 func (s sweeper) sweep(ctx context.Context) error {
-	var orphans []types.NamespacedName
+	var writers []types.NamespacedName
 	err := s.rows.Keys(ctx, func(key string) {
 		writer, ours := s.keys.parse(key)
 		if ours && (s.options.WatchNamespace == "" || s.options.WatchNamespace == writer.Namespace) {
-			orphans = append(orphans, writer)
+			writers = append(writers, writer)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	for _, writer := range orphans {
-		err := s.client.Get(ctx, writer, &v1.PostgresWriter{})
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if err == nil {
+	for _, writer := range writers {
+		switch err := s.client.Get(ctx, writer, &v1.PostgresWriter{}); {
+		case err == nil:
 			continue
+		case !apierrors.IsNotFound(err):
+			return err
 		}
 		select {
 		case s.gone <- event.TypedGenericEvent[types.NamespacedName]{Object: writer}:
