@@ -138,3 +138,11 @@ kubectl: ## Print the path of a kubectl.
 .PHONY: cluster-down
 cluster-down: ## Stop it.
 	@cd test && go run ./cluster/cmd down
+
+.PHONY: postgres-up
+postgres-up: ## Start a local PostgreSQL and name it in the environment: eval "$(make postgres-up)"
+	@cd test && go run ./postgres/cmd up
+
+.PHONY: postgres-down
+postgres-down: ## Stop it; its data goes with it.
+	@cd test && go run ./postgres/cmd down

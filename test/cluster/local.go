@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
-	"github.com/trueup-go/trueup/test/cluster/internal/filelock"
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
+	"github.com/trueup-go/trueup/test/internal/filelock"
 )
 
 // Build builds every program of a cluster, and kubectl, as far as they are

@@ -92,16 +92,18 @@ func TestPostgresWriter(t *testing.T) {
 	stage := stage(t, &out, installed, process, time.Minute)
 	stage.Namespace = "default" // as the sample has it
 	require.NoError(t, story.PostgresWriter(t.Context(), stage, server, database), "%s", &out)
-	for _, line := range []string{
+	lines := []string{
 		"row       default/sample-student: alex, 23, canada, ",
 		"requests  1 patch postgreswriters, 1 patch postgreswriters/status\n",
 		"row       back after ",
 		"requests  0, reads and dry runs included\n",
 		"database  0 statements that write, by its own statistics\n",
-		"Ready     False, DatabaseUnavailable: the database",
-		"row       default/sample-student: alex, 24, norway, ",
 		"row       none\n",
-	} {
+	}
+	if os.Getenv("PSQL_HOST") == "" { // a server of somebody else's is not stopped
+		lines = append(lines, "Ready     False, DatabaseUnavailable: the database", "row       default/sample-student: alex, 24, norway, ")
+	}
+	for _, line := range lines {
 		require.Contains(t, out.String(), line)
 	}
 	require.True(t, strings.HasSuffix(out.String(), "Everything came true.\n"), "%s", &out)

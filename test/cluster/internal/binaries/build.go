@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/trueup-go/trueup/test/cluster/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/filelock"
 )
 
 // assetsVariable names the folder of ready-made programs, by the custom of

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trueup-go/trueup/test/cluster/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/filelock"
 )
 
 func TestLockIsHeldUntilItIsReleased(t *testing.T) {

@@ -1,0 +1,54 @@
+// Command cmd starts and stops the user's local PostgreSQL server.
+//
+//	eval "$(go -C test run ./postgres/cmd up)"  # starts it, and names it in the environment
+//	go -C test run ./postgres/cmd down          # stops it, and all that was in it is gone
+//
+// Nothing but lines for the shell goes to standard output.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/trueup-go/trueup/test/postgres"
+)
+
+const usage = "usage: postgres up | down"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) != 1 {
+		return errors.New(usage)
+	}
+	switch args[0] {
+	case "up":
+		return up(ctx)
+	case "down":
+		return postgres.Down(ctx)
+	}
+	return errors.New(usage)
+}
+
+// up prints values as they are: none of them means anything to a shell.
+func up(ctx context.Context) error {
+	variables, err := postgres.Up(ctx)
+	if err != nil {
+		return err
+	}
+	for _, variable := range variables {
+		fmt.Println("export " + variable)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// janitor is a small process that ends a server and removes its folder when it is told
+// to, or when the process that started it is gone.
+type janitor struct {
+	// tie is inherited by every process of the server: the janitor removes the folder
+	// when nobody holds it any more.
+	tie *os.File
+	// orders takes a line each: the id of the process that is to be ended, 0 if
+	// there is none, or leave. Its end tells that the owner is gone.
+	orders *os.File
+
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer
+	clean  func() error
+}
+
+// cleaning is what the janitor does. QUIT is an immediate shutdown, which takes
+// milliseconds and leaves no shared memory behind, as a kill would.
+const cleaning = `
+server=0
+while read -r order; do
+	[ "$order" != leave ] || exit 0
+	server=$order
+done
+if [ "$server" -gt 0 ]; then
+	kill -QUIT "$server"
+	kill -CONT "$server"
+fi
+read -r _ <&3
+exec rm -rf -- "$1"
+`
+
+// hireJanitor starts the janitor of a folder.
+func hireJanitor(dir string) (*janitor, error) {
+	tied, tie, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect the janitor: %w", err)
+	}
+	heard, orders, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot connect the janitor: %w", err), tied.Close(), tie.Close())
+	}
+	j := &janitor{tie: tie, orders: orders, stderr: &bytes.Buffer{}}
+	j.cmd = exec.Command("/bin/sh", "-c", cleaning, "janitor", dir) //nolint:noctx // it outlives every context
+	j.cmd.Stdin, j.cmd.Stderr, j.cmd.ExtraFiles = heard, j.stderr, []*os.File{tied}
+	// A session of its own: a terminal's Ctrl-C or hang-up ends the owner, and
+	// thereby the server, in this order.
+	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	j.clean = sync.OnceValue(j.end)
+	err = j.cmd.Start()
+	err = errors.Join(err, heard.Close(), tied.Close()) // the janitor has its own
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start the janitor: %w", err), tie.Close(), orders.Close())
+	}
+	return j, nil
+}
+
+// announcing has a process tell the janitor who it is before it becomes the server, so
+// that at no moment it could outlive the owner. The server itself must not hold the
+// orders open.
+const announcing = `echo $$ >&3 && exec "$@" 3>&-`
+
+// supervised is a command that runs the server under the janitor's eyes.
+func (j *janitor) supervised(program string, args ...string) *exec.Cmd {
+	args = append([]string{"-c", announcing, "server", program}, args...)
+	cmd := exec.Command("/bin/sh", args...) //nolint:noctx // the context is for the start alone
+	cmd.ExtraFiles = []*os.File{j.orders, j.tie}
+	return cmd
+}
+
+// ended tells the janitor that the server runs no more.
+func (j *janitor) ended() error {
+	return j.order("0")
+}
+
+// leave sends the janitor away: the server and its folder stay.
+func (j *janitor) leave() error {
+	if err := j.order("leave"); err != nil {
+		return err
+	}
+	return j.clean()
+}
+
+func (j *janitor) order(order string) error {
+	if _, err := fmt.Fprintln(j.orders, order); err != nil {
+		return fmt.Errorf("cannot reach the janitor: %w", err)
+	}
+	return nil
+}
+
+func (j *janitor) end() error {
+	err := errors.Join(j.orders.Close(), j.tie.Close())
+	if waitErr := j.cmd.Wait(); waitErr != nil {
+		err = errors.Join(err, fmt.Errorf("cannot rely on the janitor: %w: %s", waitErr, bytes.TrimSpace(j.stderr.Bytes())))
+	}
+	return err
+}

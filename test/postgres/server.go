@@ -1,0 +1,278 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/postgres/internal/programs"
+)
+
+const (
+	// startLimit is how long a server may take to start. It takes a second; the
+	// limit is for machines that do much else.
+	startLimit = time.Minute
+	// stopLimit is how long it may take to stop.
+	stopLimit = time.Minute
+)
+
+// Server is a PostgreSQL server. Its methods may be called from several goroutines.
+type Server struct {
+	// admin is the superuser's way to the database that others are made from, or
+	// what the environment names.
+	admin connection
+
+	mu sync.Mutex
+	// own is nil for a server that the environment names.
+	own   *instance
+	state state
+	close func() error
+}
+
+// state says what was last asked of a server of ours.
+type state int
+
+const (
+	stopped state = iota
+	running
+	frozen
+)
+
+// Start starts a fresh server, or takes the one that the environment names: see the
+// package's documentation. On return it answers.
+//
+// A server that ends before that is an error, which quotes the end of its log. Nothing
+// of it stays then.
+//
+// A fresh server lives until Close is called or this process ends; ctx is for the start
+// alone.
+func Start(ctx context.Context, opts ...Option) (*Server, error) {
+	o := newOptions(opts)
+	named, given, err := fromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	if given {
+		return use(ctx, named, o)
+	}
+	return startOwn(ctx, o)
+}
+
+// use takes a server that runs.
+func use(ctx context.Context, named connection, o options) (*Server, error) {
+	s := &Server{admin: named, close: func() error { return nil }}
+	if len(o.settings) > 0 {
+		return nil, s.notOurs("configure")
+	}
+	if err := named.with(ctx, func(conn *pgx.Conn) error { return conn.Ping(ctx) }); err != nil {
+		return nil, fmt.Errorf("cannot use the server that %s names: %w", hostVariable, err)
+	}
+	return s, nil
+}
+
+func startOwn(ctx context.Context, o options) (*Server, error) {
+	found, err := findPrograms(ctx, o.programs)
+	if err != nil {
+		return nil, err
+	}
+	own, err := newInstance(found, o.settings)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{own: own}
+	s.close = sync.OnceValue(s.end)
+	if err := s.boot(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// findPrograms installs them, if they are nowhere and that is possible.
+func findPrograms(ctx context.Context, folder string) (programs.Set, error) {
+	if folder != "" {
+		return programs.In(folder)
+	}
+	found, err := programs.Find(ctx)
+	if !errors.Is(err, programs.ErrMissing) || !programs.Installable() {
+		return found, err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return programs.Set{}, err
+	}
+	lock, err := filelock.Acquire(ctx, filepath.Join(cache, "postgres-install.lock"))
+	if err != nil {
+		return programs.Set{}, err
+	}
+	defer lock.Release()
+	if found, err := programs.Find(ctx); err == nil {
+		return found, nil // another process has installed them meanwhile
+	}
+	if err := programs.Install(ctx, os.Stderr); err != nil {
+		return programs.Set{}, err
+	}
+	return programs.Find(ctx)
+}
+
+func (s *Server) boot(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	defer cancel()
+	password, err := s.own.initialize(ctx)
+	if err != nil {
+		return err
+	}
+	s.admin = connection{
+		host: "127.0.0.1", port: s.own.port.number, sslMode: "disable",
+		database: maintenance, user: superuser, password: password,
+	}
+	return s.launch(ctx)
+}
+
+func (s *Server) launch(ctx context.Context) error {
+	if err := s.own.launch(ctx); err != nil {
+		return err
+	}
+	s.state = running
+	err := s.own.answers(ctx, s.admin)
+	if s.own.ended() {
+		s.state = stopped // as the error says
+	}
+	return err
+}
+
+// Environment names the server's own database in the variables PSQL_HOST, PSQL_PORT,
+// PSQL_DBNAME, PSQL_USER, PSQL_PASSWORD and PSQL_SSLMODE, as os/exec takes them. Tests
+// had better use a database of their own.
+func (s *Server) Environment() []string {
+	return s.admin.environment()
+}
+
+// Stop shuts the server down: it breaks off what its clients do, and ends in order. Its
+// data, and its port, are kept for Restart. A server that does not run is left alone.
+func (s *Server) Stop() error {
+	return s.change("stop", func() error { return s.stop(context.Background()) })
+}
+
+func (s *Server) stop(ctx context.Context) error {
+	if s.state == stopped {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stopLimit, fmt.Errorf("it runs after %s", stopLimit))
+	defer cancel()
+	if err := s.resume(); err != nil {
+		return err
+	}
+	if err := s.own.signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	if err := s.own.gone(ctx); err != nil {
+		return err
+	}
+	s.state = stopped
+	return nil
+}
+
+// Kill ends every process of the server by SIGKILL, as a crash would. What it
+// acknowledged is kept, and so is its port, for Restart; what it counted is lost (see
+// [Database.Written]). A server that does not run is left alone.
+func (s *Server) Kill() error {
+	return s.change("kill", func() error {
+		if s.state == stopped {
+			return nil
+		}
+		if err := s.own.kill(); err != nil {
+			return err
+		}
+		s.state = stopped
+		ctx, cancel := context.WithTimeoutCause(context.Background(), stopLimit, fmt.Errorf("it runs after %s", stopLimit))
+		defer cancel()
+		return s.own.gone(ctx)
+	})
+}
+
+// Restart starts the server after Stop or Kill, on the same port and data. On return it
+// answers. One that runs is stopped first.
+func (s *Server) Restart(ctx context.Context) error {
+	return s.change("restart", func() error {
+		if err := s.stop(ctx); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+		defer cancel()
+		return s.launch(ctx)
+	})
+}
+
+// Freeze halts every process of the server: it accepts connections and answers nothing,
+// until Resume, Stop or Kill.
+func (s *Server) Freeze() error {
+	return s.change("freeze", func() error {
+		if s.state != running {
+			return errors.New("cannot freeze a server that does not run")
+		}
+		s.state = frozen
+		return s.own.freeze()
+	})
+}
+
+// Resume lets a frozen server go on. One that is not frozen is left alone.
+func (s *Server) Resume() error {
+	return s.change("resume", s.resume)
+}
+
+func (s *Server) resume() error {
+	if s.state != frozen {
+		return nil
+	}
+	s.state = running
+	return s.own.resume()
+}
+
+// Close ends the server, and returns when its processes and its folder are gone. It may
+// be called more than once. That the server had ended by itself is an error, which
+// quotes the end of its log. A server that the environment names goes on.
+func (s *Server) Close() error {
+	return s.close()
+}
+
+func (s *Server) end() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.own.port.release()
+	var crash error
+	if s.state != stopped && s.own.ended() {
+		crash = s.own.crash()
+	}
+	resumeErr := s.resume() // else the janitor's would take seconds
+	s.state = stopped
+	return errors.Join(crash, resumeErr, s.own.janitor.clean())
+}
+
+// change does something to a server of ours.
+func (s *Server) change(verb string, do func() error) error {
+	if s.own == nil {
+		return s.notOurs(verb)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return do()
+}
+
+// runs reports whether the server can be asked.
+func (s *Server) runs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own == nil || s.state == running && !s.own.ended()
+}
+
+func (s *Server) notOurs(verb string) error {
+	return fmt.Errorf("cannot %s the server that %s names, which is not ours: %w", verb, hostVariable, errors.ErrUnsupported)
+}
