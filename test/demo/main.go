@@ -39,51 +39,20 @@ func main() {
 }
 
 func run(ctx context.Context, keep bool) (err error) {
-	var ends []func() error // the last to begin is the first to end
-	defer func() {
-		for _, end := range slices.Backward(ends) {
-			err = errors.Join(err, end())
-		}
-	}()
-
-	fmt.Println("Starting a Kubernetes control plane; the first time ever it has to be built.")
-	began := time.Now()
-	c, err := cluster.Start(ctx)
+	d := &demo{}
+	defer func() { err = errors.Join(err, d.end()) }()
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	applications, err := d.prepare(ctx, "application", nil)
 	if err != nil {
 		return err
 	}
-	ends = append(ends, c.Stop)
-	server, err := postgres.Start(ctx)
+	words, err := d.prepare(ctx, "reversewordsapp", nil)
 	if err != nil {
 		return err
 	}
-	ends = append(ends, server.Close)
-	database, err := server.CreateDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	ends = append(ends, func() error { return database.Drop(context.WithoutCancel(ctx)) })
-	fmt.Printf("It is up after %.1f s, and a PostgreSQL. Building and installing three operators.\n", time.Since(began).Seconds())
-
-	if err := operator.Define(ctx, c, "application", "reversewordsapp", "postgreswriter"); err != nil {
-		return err
-	}
-	prepare := func(name string, env []string, args ...string) (story.Stage, error) {
-		stage, err := prepare(ctx, c, name, env, args...)
-		if err == nil {
-			ends = append(ends, stage.Process.Stop)
-		}
-		return stage, err
-	}
-	applications, err := prepare("application", nil)
-	if err != nil {
-		return err
-	}
-	words, err := prepare("reversewordsapp", nil)
-	if err != nil {
-		return err
-	}
-	writers, err := prepare("postgreswriter", database.Environment(), "--create-tables", "--check-interval=2s")
+	writers, err := d.prepare(ctx, "postgreswriter", d.database.Environment(), "--create-tables", "--check-interval=2s")
 	if err != nil {
 		return err
 	}
@@ -94,27 +63,66 @@ func run(ctx context.Context, keep bool) (err error) {
 	if err := story.ReverseWordsApp(ctx, words); err != nil {
 		return err
 	}
-	if err := story.PostgresWriter(ctx, writers, server, database); err != nil {
+	if err := story.PostgresWriter(ctx, writers, d.server, d.database); err != nil {
 		return err
 	}
 	if keep {
-		return stay(ctx, c)
+		return stay(ctx, d.cluster)
 	}
 	return nil
 }
 
-// prepare installs an operator and starts it, with env beside the environment of its own
-// and args.
-func prepare(ctx context.Context, c *cluster.Cluster, name string, env []string, args ...string) (story.Stage, error) {
-	installed, err := operator.Install(ctx, c, name)
+// demo is what the stories need.
+type demo struct {
+	cluster  *cluster.Cluster
+	server   *postgres.Server
+	database *postgres.Database
+	ends     []func() error // the last to begin is the first to end
+}
+
+func (d *demo) begin(ctx context.Context) (err error) {
+	fmt.Println("Starting a Kubernetes control plane; the first time ever it has to be built.")
+	began := time.Now()
+	if d.cluster, err = cluster.Start(ctx); err != nil {
+		return err
+	}
+	d.ends = append(d.ends, d.cluster.Stop)
+	if d.server, err = postgres.Start(ctx); err != nil {
+		return err
+	}
+	d.ends = append(d.ends, d.server.Close)
+	if d.database, err = d.server.CreateDatabase(ctx); err != nil {
+		return err
+	}
+	d.ends = append(d.ends, func() error { return d.database.Drop(context.WithoutCancel(ctx)) })
+	fmt.Printf("It is up after %.1f s, and a PostgreSQL. Building and installing three operators.\n", time.Since(began).Seconds())
+	return operator.Define(ctx, d.cluster, "application", "reversewordsapp", "postgreswriter")
+}
+
+// prepare installs an operator and starts it, with env beside what is in every operator's
+// environment, and args.
+func (d *demo) prepare(ctx context.Context, name string, env []string, args ...string) (story.Stage, error) {
+	installed, err := operator.Install(ctx, d.cluster, name)
 	if err != nil {
 		return story.Stage{}, err
 	}
 	installed.Env = env
 	process, err := installed.Start(ctx, args...)
+	if err != nil {
+		return story.Stage{}, err
+	}
+	d.ends = append(d.ends, process.Stop)
 	return story.Stage{
-		Out: os.Stdout, Cluster: c, Operator: installed, Process: process, Namespace: "default", Patience: patience,
-	}, err
+		Out: os.Stdout, Cluster: d.cluster, Operator: installed, Process: process, Namespace: "default", Patience: patience,
+	}, nil
+}
+
+func (d *demo) end() error {
+	var err error
+	for _, end := range slices.Backward(d.ends) {
+		err = errors.Join(err, end())
+	}
+	return err
 }
 
 // stay says how to reach the cluster and waits for Ctrl-C.

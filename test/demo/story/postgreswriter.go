@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
@@ -103,7 +103,7 @@ func (s postgresWriter) atRest(ctx context.Context) error {
 
 func (s postgresWriter) outage(ctx context.Context) error {
 	s.title("The database is stopped, the PostgresWriter changed, and the database started again.")
-	switch err := s.server.Stop(); {
+	switch err := s.server.Stop(); { //nolint:contextcheck // a server that is to stop gets the time that takes
 	case errors.Is(err, errors.ErrUnsupported):
 		s.say("   (Not today: %v.)", err)
 		return nil
