@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,6 +69,45 @@ func (c *Cluster) auditLog() string {
 	return filepath.Join(c.Dir(), auditLogFile)
 }
 
+// mendAuditLog wipes out the line that an API server was writing when it was
+// killed, which the next one would write on. That request had no answer. The
+// file keeps its length, so that every Mark stays right.
+func (c *Cluster) mendAuditLog() error {
+	log, err := os.OpenFile(c.auditLog(), os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("cannot mend the audit log: %w", err)
+	}
+	if err := errors.Join(wipeTornLine(log), log.Close()); err != nil {
+		return fmt.Errorf("cannot mend the audit log: %w", err)
+	}
+	return nil
+}
+
+// wipeTornLine makes line ends of what comes after the last one.
+func wipeTornLine(log *os.File) error {
+	end, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	chunk := make([]byte, 1<<16)
+	for end > 0 {
+		begin := max(0, end-int64(len(chunk)))
+		chunk = chunk[:end-begin]
+		if _, err := log.ReadAt(chunk, begin); err != nil {
+			return err
+		}
+		torn := chunk[bytes.LastIndexByte(chunk, '\n')+1:]
+		if _, err := log.WriteAt(bytes.Repeat([]byte{'\n'}, len(torn)), end-int64(len(torn))); err != nil {
+			return err
+		}
+		if len(torn) < len(chunk) {
+			return nil
+		}
+		end = begin
+	}
+	return nil
+}
+
 // Filter says which requests count.
 type Filter func(Request) bool
 
@@ -93,7 +133,8 @@ func Writes(r Request) bool {
 // nothing to wait for. Each try counts, also one that the server turned away
 // and the client repeated by itself.
 //
-// The control plane's own requests are not recorded.
+// The control plane's own requests are not recorded. That the API server is
+// frozen, killed or restarted changes nothing, marks from before included.
 func (c *Cluster) Requests(since Mark, filters ...Filter) ([]Request, error) {
 	if since.err != nil {
 		return nil, fmt.Errorf("cannot read the audit log: %w", since.err)
@@ -143,6 +184,9 @@ func parseAudit(lines *bufio.Reader, filters []Filter) ([]Request, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if len(line) == 1 {
+			continue // what mendAuditLog leaves of a line
 		}
 		request, err := parseAuditLine(line)
 		if err != nil {

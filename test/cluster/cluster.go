@@ -31,6 +31,7 @@ type Cluster struct {
 	options    options
 	programs   binaries.Set
 	supervisor *supervisor.Supervisor
+	port       port
 	authority  *pki.Authority
 	server     string
 	config     *rest.Config
@@ -40,6 +41,8 @@ type Cluster struct {
 	crash   error
 	crashed chan struct{}
 	stop    func() error
+
+	faults faults
 }
 
 // Start builds the programs that are missing, saying so on standard error, and
@@ -62,15 +65,22 @@ func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	reserved, err := reservePort()
+	if err != nil {
+		return nil, err
+	}
 	launched, err := supervisor.Launch(programs.Supervisor, dir)
 	if err != nil {
+		reserved.release()
 		return nil, err
 	}
 	c := &Cluster{
 		options:    newOptions(opts),
 		programs:   programs,
 		supervisor: launched,
+		port:       reserved,
 		crashed:    make(chan struct{}),
+		faults:     faults{down: map[Component]bool{}},
 	}
 	c.stop = sync.OnceValue(c.end)
 	go c.watch()
@@ -81,7 +91,9 @@ func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			err = errors.Join(err, c.keepLogs())
 		}
-		return nil, errors.Join(err, launched.Stop())
+		err = errors.Join(err, launched.Stop())
+		reserved.release()
+		return nil, err
 	}
 	return c, nil
 }
@@ -89,16 +101,10 @@ func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 // boot brings everything up, in the order in which the components need each
 // other.
 func (c *Cluster) boot(ctx context.Context) error {
-	port, err := reservePort()
-	if err != nil {
+	if err := c.writeFiles(); err != nil {
 		return err
 	}
-	// From here on the API server holds the port.
-	defer port.release()
-	if err := c.writeFiles(port.number); err != nil {
-		return err
-	}
-	if err := c.run(c.etcd(), c.apiServer(port.number)); err != nil {
+	if err := c.run(Etcd, APIServer); err != nil {
 		return err
 	}
 	if err := c.until(ctx, "the API server", c.serverReady); err != nil {
@@ -107,7 +113,7 @@ func (c *Cluster) boot(ctx context.Context) error {
 	if err := c.createNodes(ctx); err != nil {
 		return err
 	}
-	if err := c.run(c.controllerManager(), c.scheduler(), c.kwok()); err != nil {
+	if err := c.run(ControllerManager, Scheduler, Kwok); err != nil {
 		return err
 	}
 	if err := c.until(ctx, "the nodes", c.nodesReady); err != nil {
@@ -116,10 +122,13 @@ func (c *Cluster) boot(ctx context.Context) error {
 	return c.until(ctx, "the namespace default", c.accountReady("default"))
 }
 
-func (c *Cluster) run(components ...supervisor.Process) error {
+func (c *Cluster) run(components ...Component) error {
 	for _, component := range components {
-		component.Args = append(component.Args, c.options.flags[component.Name]...)
-		if err := c.supervisor.Start(component); err != nil {
+		process, err := c.process(component)
+		if err != nil {
+			return err
+		}
+		if err := c.supervisor.Start(process); err != nil {
 			return err
 		}
 	}
@@ -144,15 +153,17 @@ func (c *Cluster) Dir() string {
 	return c.supervisor.Dir
 }
 
-// Stop ends the cluster and returns when its processes and its folder are
-// gone. It may be called more than once. A component that had ended before is
-// an error, which quotes the end of its log.
+// Stop ends the cluster, frozen components included, and returns when its
+// processes and its folder are gone. It may be called more than once. A
+// component that had ended before, otherwise than by [Cluster.Kill] or
+// [Cluster.Restart], is an error, which quotes the end of its log.
 func (c *Cluster) Stop() error {
 	return c.stop()
 }
 
 func (c *Cluster) end() error {
 	err := c.supervisor.Stop()
+	c.port.release()
 	<-c.crashed // by the supervisor's end, if by nothing else
 	if errors.Is(c.crash, errSupervisorEnded) {
 		return err // which says how

@@ -1,9 +1,22 @@
 package cluster
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
+)
+
+// Component is one of the programs that make a cluster, by its name.
+type Component string
+
+// The components. APIServer needs Etcd, the others need APIServer.
+const (
+	Etcd              Component = "etcd"
+	APIServer         Component = "kube-apiserver"
+	ControllerManager Component = "kube-controller-manager"
+	Scheduler         Component = "kube-scheduler"
+	Kwok              Component = "kwok"
 )
 
 // serviceRange is where Services get their addresses; its first is that of the
@@ -14,21 +27,46 @@ const serviceRange = "10.96.0.0/16"
 // to the cluster's folder, where both run: no port to be taken by others, no
 // limit on the length of the folder's path. The port in the name is not one,
 // but etcd asks for it; so is the advertised address, which nobody uses.
-const etcdSocket = "unix://etcd.sock:0"
+const (
+	etcdSocketFile = "etcd.sock:0"
+	etcdSocket     = "unix://" + etcdSocketFile
+)
 
-func (c *Cluster) etcd() supervisor.Process {
-	return supervisor.Process{Name: "etcd", Path: c.programs.Etcd, Args: []string{
+// process says how a component is run.
+func (c *Cluster) process(component Component) (supervisor.Process, error) {
+	process := supervisor.Process{Name: string(component)}
+	switch component {
+	case Etcd:
+		process.Path, process.Args = c.programs.Etcd, etcdFlags()
+	case APIServer:
+		process.Path, process.Args = c.programs.APIServer, apiServerFlags(c.port.number)
+	case ControllerManager:
+		process.Path, process.Args = c.programs.ControllerManager, controllerManagerFlags()
+	case Scheduler:
+		process.Path, process.Args = c.programs.Scheduler, clientFlags(schedulerKubeconfig)
+	case Kwok:
+		process.Path, process.Args = c.programs.Kwok, kwokFlags()
+		process.Env = []string{oneProcessor}
+	default:
+		return process, fmt.Errorf("there is no component %q", component)
+	}
+	process.Args = append(process.Args, c.options.flags[component]...)
+	return process, nil
+}
+
+func etcdFlags() []string {
+	return []string{
 		"--data-dir=etcd",
 		"--listen-client-urls=" + etcdSocket,
 		"--advertise-client-urls=http://127.0.0.1:2379",
 		"--listen-peer-urls=unix://peer.sock:0",
-		"--unsafe-no-fsync",
+		"--unsafe-no-fsync", // what is written outlives the process all the same
 		"--log-level=warn",
-	}}
+	}
 }
 
-func (c *Cluster) apiServer(port int) supervisor.Process {
-	return supervisor.Process{Name: "kube-apiserver", Path: c.programs.APIServer, Args: []string{
+func apiServerFlags(port int) []string {
+	return []string{
 		"--etcd-servers=" + etcdSocket,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
@@ -50,11 +88,11 @@ func (c *Cluster) apiServer(port int) supervisor.Process {
 		"--audit-log-mode=blocking",
 		"--audit-log-maxsize=0",            // never rotated: Requests reads by offset
 		"--shutdown-send-retry-after=true", // else a SIGTERM takes a minute
-	}}
+	}
 }
 
-func (c *Cluster) controllerManager() supervisor.Process {
-	args := append(c.clientFlags(controllerManagerKubeconfig),
+func controllerManagerFlags() []string {
+	return append(clientFlags(controllerManagerKubeconfig),
 		"--controllers=*",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file="+accountsPair.key(),
@@ -64,17 +102,12 @@ func (c *Cluster) controllerManager() supervisor.Process {
 		"--service-cluster-ip-range="+serviceRange,
 		"--node-monitor-grace-period=87600h", // nodes without kubelets have no heartbeat
 	)
-	return supervisor.Process{Name: "kube-controller-manager", Path: c.programs.ControllerManager, Args: args}
-}
-
-func (c *Cluster) scheduler() supervisor.Process {
-	return supervisor.Process{Name: "kube-scheduler", Path: c.programs.Scheduler, Args: c.clientFlags(schedulerKubeconfig)}
 }
 
 // clientFlags are what kube-controller-manager and kube-scheduler have in
 // common. They serve nothing; and the default rate limit would make the first
 // Deployment take seconds.
-func (c *Cluster) clientFlags(kubeconfig string) []string {
+func clientFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
@@ -87,8 +120,15 @@ func (c *Cluster) clientFlags(kubeconfig string) []string {
 	}
 }
 
-func (c *Cluster) kwok() supervisor.Process {
-	return supervisor.Process{Name: "kwok", Path: c.programs.Kwok, Args: []string{
+// oneProcessor keeps kwok alive. It prepares the stages of nodes and those of pods
+// when it sees the first of each, in two goroutines that write to the same maps. At
+// first there are no pods when the nodes come; when it is started again both come at
+// once, and the Go runtime ends a program that it sees writing to a map twice at a
+// time. With one processor it never does: no goroutine is preempted within a write.
+const oneProcessor = "GOMAXPROCS=1"
+
+func kwokFlags() []string {
+	return []string{
 		"--kubeconfig=" + kwokKubeconfig,
 		"--config=" + stagesFile,
 		"--manage-all-nodes=true",
@@ -96,5 +136,5 @@ func (c *Cluster) kwok() supervisor.Process {
 		"--node-ip=127.0.0.1",
 		"--node-port=0",       // with a port it would serve on all addresses
 		"--cidr=10.128.0.1/9", // the addresses of pods
-	}}
+	}
 }

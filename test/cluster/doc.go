@@ -37,6 +37,13 @@
 // ${XDG_CACHE_HOME:-~/.cache}/trueup and shared by all checkouts. If
 // KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there.
 //
+// # Faults
+//
+// [Cluster.Kill], [Cluster.Freeze], [Cluster.Resume] and [Cluster.Restart] do to
+// each component what a test wants to see survived, on a cluster that [Start]
+// started in this process. The one of [Up] has no Cluster to call them on: what
+// is killed there stays dead, [Down] works all the same.
+//
 // # What it leaves behind
 //
 // Nothing. Each cluster has a supervisor, a small process that kills all

@@ -50,13 +50,13 @@ const (
 
 // writeFiles writes all that the components read, and connects the
 // administrator.
-func (c *Cluster) writeFiles(port int) error {
+func (c *Cluster) writeFiles() error {
 	authority, err := pki.NewAuthority()
 	if err != nil {
 		return err
 	}
 	c.authority = authority
-	c.server = fmt.Sprintf("https://127.0.0.1:%d", port)
+	c.server = fmt.Sprintf("https://127.0.0.1:%d", c.port.number)
 	if err := c.writePairs(); err != nil {
 		return err
 	}

@@ -65,16 +65,16 @@ func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
 }
 
 func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
-	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"} {
-		t.Run(component, func(t *testing.T) {
+	for _, component := range components {
+		t.Run(string(component), func(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
 			_, err := cluster.Start(t.Context(), cluster.Flags(component, "--no-such-flag"))
-			require.ErrorContains(t, err, component+" ended: exit status")
+			require.ErrorContains(t, err, string(component)+" ended: exit status")
 			require.ErrorContains(t, err, "no-such-flag", "the end of its log")
 			kept := regexp.MustCompile(`logs are in (\S+)`).FindStringSubmatch(err.Error())
 			require.Len(t, kept, 2, "%v", err)
-			require.FileExists(t, filepath.Join(kept[1], component+".log"))
+			require.FileExists(t, filepath.Join(kept[1], string(component)+".log"))
 			require.NoError(t, os.RemoveAll(kept[1]))
 			requireEmpty(t, temp)
 		})
@@ -84,6 +84,8 @@ func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
 func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, c.Kill(cluster.Scheduler), "an end that is no error")
+	require.NoError(t, c.Restart(t.Context(), cluster.Scheduler))
 	require.NoError(t, syscall.Kill(processOf(t, c, "kwok"), syscall.SIGKILL))
 	require.Eventually(t, func() bool {
 		log, err := os.ReadFile(filepath.Join(c.Dir(), "logs", "supervisor.log"))
@@ -91,7 +93,17 @@ func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
 		return strings.Contains(string(log), "kwok: signal: killed\n")
 	}, limit, tick)
 	require.Len(t, processesIn(t, c.Dir()), 5)
+	require.ErrorContains(t, c.Restart(t.Context(), cluster.Kwok), "cannot restart kwok: kwok ended: signal: killed")
 	require.ErrorContains(t, c.Stop(), "kwok ended: signal: killed")
+	requireNothingLeft(t, c.Dir())
+}
+
+func TestComponentThatDiesWhenItIsRestartedIsAnError(t *testing.T) {
+	c, err := cluster.Start(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(c.Dir(), "kube-scheduler.kubeconfig")))
+	require.ErrorContains(t, c.Restart(t.Context(), cluster.Scheduler), "cannot restart kube-scheduler: kube-scheduler ended: exit status")
+	require.ErrorContains(t, c.Stop(), "kube-scheduler ended: exit status")
 	requireNothingLeft(t, c.Dir())
 }
 

@@ -6,11 +6,11 @@ type Option func(*options)
 type options struct {
 	nodes  int
 	stages []string
-	flags  map[string][]string
+	flags  map[Component][]string
 }
 
 func newOptions(opts []Option) options {
-	o := options{nodes: 2, flags: map[string][]string{}}
+	o := options{nodes: 2, flags: map[Component][]string{}}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -30,9 +30,8 @@ func Stages(yaml string) Option {
 	return func(o *options) { o.stages = append(o.stages, yaml) }
 }
 
-// Flags adds to the command line of a component: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler or kwok. A flag given here wins over
-// the same flag given by this package.
-func Flags(component string, flags ...string) Option {
+// Flags adds to the command line of a component. A flag given here wins over the
+// same flag given by this package.
+func Flags(component Component, flags ...string) Option {
 	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
 }

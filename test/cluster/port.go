@@ -10,7 +10,7 @@ import (
 // port is a TCP port of 127.0.0.1 that nobody else is given: it is bound, but
 // not listened at, by a socket that shares it with the one process that is told
 // to share it. Picking a free port and letting go of it, the usual way, leaves
-// it to whoever comes first.
+// it to whoever comes first; so would an API server that is dead for a while.
 type port struct {
 	number int
 	socket int

@@ -2,6 +2,8 @@ package cluster_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -112,11 +114,25 @@ func TestClustersSideBySide(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, second.Stop()) })
 
 	t.Run("first", func(t *testing.T) { requireDeploymentAvailable(t, first) })
+	requireApart(t, first, second, shared)
 	require.NoError(t, first.Stop())
 	require.Equal(t, 1, nodeCount(t, second), "it goes on when another has stopped")
 	require.Equal(t, 2, nodeCount(t, shared))
 	t.Run("stages", func(t *testing.T) { requireStageTakesPrecedence(t, second) })
 	t.Run("flags", func(t *testing.T) { require.Empty(t, createPod(t, second).Spec.Volumes) })
+}
+
+// requireApart makes an object in each cluster, which is in that one only.
+func requireApart(t *testing.T, clusters ...*cluster.Cluster) {
+	t.Helper()
+	for i, c := range clusters {
+		api := clients(t, c.Config()).CoreV1().ConfigMaps("default")
+		_, err := api.Create(t.Context(), configMap(fmt.Sprint("map-of-", i)), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	for i, c := range clusters {
+		require.Equal(t, []string{fmt.Sprint("map-of-", i)}, slices.Sorted(maps.Keys(uids(t, c, "default"))))
+	}
 }
 
 func nodeCount(t *testing.T, c *cluster.Cluster) int {

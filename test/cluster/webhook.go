@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// probeLabel marks the objects by which a webhook's being in force is seen.
-// Their value is the configuration's name.
+// probeLabel marks the objects by which is seen that a webhook is in force, or
+// that a component is at work. Its value is the name of the configuration or of
+// the component.
 const probeLabel = "trueup-go.github.io/webhook-probe"
 
 // webhookLimit is how long a webhook may take to be out of force. It takes a
@@ -33,8 +34,8 @@ const webhookLimit = 30 * time.Second
 // no side effects. When it cannot be reached, requests fail.
 //
 // name is that of the MutatingWebhookConfiguration, and must not be taken. The
-// handler is never asked about this package's own probes, dry runs of creating
-// a ConfigMap in the namespace default.
+// handler is never asked about this package's own probes: dry runs of creating
+// a ConfigMap in the namespace default, and what [Cluster.Restart] creates.
 func (c *Cluster) MutatingWebhook(
 	ctx context.Context,
 	name string,

@@ -14,17 +14,9 @@ import (
 
 func TestMutatingWebhookIsInForceUntilItIsStopped(t *testing.T) {
 	maps := clients(t, shared.Config()).CoreV1().ConfigMaps(shared.Namespace(t))
-	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-	}}
 	var asked atomic.Int64
-	handler := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
-		asked.Add(1)
-		return admission.Patched("marked", jsonpatch.NewOperation("add", "/data", map[string]string{"mutated": "yes"}))
-	})
 
-	stop, err := shared.MutatingWebhook(t.Context(), "marker", rules, handler)
+	stop, err := shared.MutatingWebhook(t.Context(), "marker", configMapCreates(), marker(func() { asked.Add(1) }))
 	require.NoError(t, err)
 	require.Zero(t, asked.Load(), "probes are not the handler's")
 	mutated, err := maps.Create(t.Context(), configMap("mutated"), metav1.CreateOptions{})
@@ -38,6 +30,21 @@ func TestMutatingWebhookIsInForceUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, plain.Data)
 	require.EqualValues(t, 1, asked.Load())
+}
+
+func configMapCreates() []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+	}}
+}
+
+// marker says so when it is asked, and marks ConfigMaps.
+func marker(asked func()) admission.Handler {
+	return admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		asked()
+		return admission.Patched("marked", jsonpatch.NewOperation("add", "/data", map[string]string{"mutated": "yes"}))
+	})
 }
 
 func TestMutatingWebhookOfATakenName(t *testing.T) {

@@ -3,9 +3,11 @@ package application_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -75,6 +77,42 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, "Universe", string(meanwhile.secret(t).Data["GREETING_MESSAGE"]))
 	require.Equal(t, int32(2), *meanwhile.deployment(t).Spec.Replicas)
 	require.NotEqual(t, service.UID, meanwhile.service(t).UID)
+}
+
+// TestFrozenAndKilled has an operator that says nothing for a while make up for it,
+// and one that dies leave it to the next.
+func TestFrozenAndKilled(t *testing.T) {
+	first := startWith(t, installed(t))
+	require.NoError(t, first.Resume(), "it need not be frozen")
+	s := newScene(t, first)
+	require.NoError(t, first.Freeze())
+	require.NoError(t, first.Freeze(), "it may be frozen")
+	mark := shared.Mark()
+	s.change(t, `{"title":"Universe"}`)
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := first.Probe(short, "/healthz")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Empty(t, s.allRequests(t, mark))
+	require.NoError(t, first.Resume())
+	s.settle(t)
+	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))
+
+	require.NoError(t, first.Freeze())
+	require.NoError(t, first.Kill(), "frozen as it is")
+	require.NoError(t, first.Kill(), "it is dead already")
+	require.Equal(t, "signal: killed", first.Exit())
+	require.NoError(t, first.Stop())
+	require.ErrorIs(t, first.Freeze(), os.ErrProcessDone)
+	require.ErrorIs(t, first.Resume(), os.ErrProcessDone)
+	s.change(t, `{"title":"Multiverse"}`)
+	s.operator = startWith(t, installed(t))
+	s.settle(t)
+	require.Equal(t, "Multiverse", string(s.secret(t).Data["GREETING_MESSAGE"]))
+
+	require.NoError(t, s.operator.Freeze())
+	require.NoError(t, s.operator.Stop())
+	require.Equal(t, "exit status 0", s.operator.Exit(), "it went on and ended as it should")
 }
 
 func TestLeaderElection(t *testing.T) {

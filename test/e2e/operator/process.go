@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -28,6 +29,8 @@ const (
 type Process struct {
 	log    log
 	signal func(os.Signal) error
+	pid    int
+	killed atomic.Bool   // by Kill
 	exited chan struct{} // closed when it has ended
 	err    error         // set before exited is closed
 }
@@ -74,7 +77,7 @@ func (o *Operator) Run(args ...string) (*Process, error) {
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("cannot start the operator: %w", err)
 	}
-	p.signal = command.Process.Signal
+	p.signal, p.pid = command.Process.Signal, command.Process.Pid
 	return p, nil
 }
 
@@ -122,10 +125,11 @@ func (p *Process) Probe(ctx context.Context, path string) (int, error) {
 	return 0, errors.New("it has not said where its health server listens")
 }
 
-// Stop asks the process to end, and waits until it has. To have ended otherwise
-// than with exit code 0 is an error.
+// Stop asks the process to end, and waits until it has; a frozen one goes on for
+// that. To have ended otherwise than with exit code 0 or by Kill is an error.
 func (p *Process) Stop() error {
 	_ = p.signal(syscall.SIGTERM) // it may have ended
+	_ = p.signal(syscall.SIGCONT)
 	select {
 	case <-p.exited:
 	case <-time.After(stopLimit):
@@ -133,10 +137,44 @@ func (p *Process) Stop() error {
 		<-p.exited
 		return fmt.Errorf("the operator did not end within %s of a SIGTERM; its log:\n%s", stopLimit, p.Log())
 	}
-	if p.err != nil {
-		return fmt.Errorf("the operator ended with %w; its log:\n%s", p.err, p.Log())
+	return p.outcome()
+}
+
+// Kill ends the process at once (SIGKILL), be it frozen or not, and waits until it
+// has ended. To have ended before, otherwise than with exit code 0, is an error.
+func (p *Process) Kill() error {
+	p.killed.Store(true)
+	_ = p.signal(syscall.SIGKILL) // it may have ended
+	<-p.exited
+	return p.outcome()
+}
+
+// Freeze stops the process (SIGSTOP) and returns when it does nothing any more. Its
+// connections stay open. It is an error if the process has ended, and none if it is
+// frozen.
+func (p *Process) Freeze() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("cannot freeze the operator: %w", err)
+	}
+	awaitStop(p.pid)
+	return nil
+}
+
+// Resume has a frozen process go on (SIGCONT) as if nothing had happened. It is an
+// error if the process has ended, and none if it is not frozen.
+func (p *Process) Resume() error {
+	if err := p.signal(syscall.SIGCONT); err != nil {
+		return fmt.Errorf("cannot resume the operator: %w", err)
 	}
 	return nil
+}
+
+// outcome is an error if the process ended badly.
+func (p *Process) outcome() error {
+	if p.err == nil || p.killed.Load() && p.Exit() == "signal: killed" {
+		return nil
+	}
+	return fmt.Errorf("the operator ended with %w; its log:\n%s", p.err, p.Log())
 }
 
 // Exited is closed when the process has ended.

@@ -21,12 +21,17 @@ type Supervisor struct {
 	commands io.WriteCloser
 	stderr   *bytes.Buffer
 	exits    chan Exit
+	answers  chan bool
 	detached chan struct{}
 	gone     chan struct{}
 	stop     func() error
 
-	sending sync.Mutex
+	sending    sync.Mutex
+	signalling sync.Mutex
 }
+
+// ErrNotRunning is the error of signals to processes that do not run.
+var ErrNotRunning = errors.New("not running")
 
 // Launch starts the supervisor program at path. The folder dir is created if
 // need be, and is removed when the supervisor ends; an empty dir stands for a
@@ -40,6 +45,7 @@ func Launch(path, dir string) (*Supervisor, error) {
 		cmd:      cmd,
 		stderr:   &bytes.Buffer{},
 		exits:    make(chan Exit),
+		answers:  make(chan bool),
 		detached: make(chan struct{}),
 		gone:     make(chan struct{}),
 	}
@@ -85,6 +91,9 @@ func (s *Supervisor) listen(events *json.Decoder) {
 		if e.Exit != nil {
 			s.exits <- *e.Exit
 		}
+		if e.Signalled != nil {
+			s.answers <- *e.Signalled
+		}
 	}
 }
 
@@ -107,6 +116,41 @@ func (s *Supervisor) send(c command) error {
 		return fmt.Errorf("cannot reach the supervisor: %w", err)
 	}
 	return nil
+}
+
+// Kill ends a process, stopped or not, and returns when it is gone. Its end is
+// not among Exits.
+func (s *Supervisor) Kill(name string) error {
+	return s.signal(name, syscall.SIGKILL)
+}
+
+// Freeze stops a process, and returns when all of its threads have stopped.
+// Where the system cannot tell (see child_other.go) that is a moment later.
+func (s *Supervisor) Freeze(name string) error {
+	return s.signal(name, syscall.SIGSTOP)
+}
+
+// Resume has a stopped process go on.
+func (s *Supervisor) Resume(name string) error {
+	return s.signal(name, syscall.SIGCONT)
+}
+
+// signal returns when the signal has had its effect.
+func (s *Supervisor) signal(name string, number syscall.Signal) error {
+	s.signalling.Lock()
+	defer s.signalling.Unlock()
+	if err := s.send(command{Signal: &signalTo{Name: name, Number: number}}); err != nil {
+		return err
+	}
+	select {
+	case running := <-s.answers:
+		if !running {
+			return ErrNotRunning
+		}
+		return nil
+	case <-s.gone:
+		return errors.New("cannot hear the supervisor: it is gone")
+	}
 }
 
 // Detach lets the supervisor live on when this process ends. From then on it

@@ -38,7 +38,7 @@ func Serve(dir string, in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	defer runtime.KeepAlive(pidFile) // the end of the process is what unlocks it
-	s := &server{exits: make(chan Exit), running: map[string]*exec.Cmd{}, out: json.NewEncoder(out)}
+	s := &server{exits: make(chan Exit), running: map[string]*child{}, out: json.NewEncoder(out)}
 	defer func() {
 		s.killAll()
 		err = errors.Join(err, os.RemoveAll(dir))
@@ -106,10 +106,17 @@ func receive(in io.Reader) <-chan command {
 
 type server struct {
 	exits   chan Exit
-	running map[string]*exec.Cmd
+	running map[string]*child
 	out     *json.Encoder
 	// log tells what the client is told, which may not listen any more.
 	log *os.File
+}
+
+// child is a process that runs.
+type child struct {
+	cmd *exec.Cmd
+	// killed is whether the client asked for its end.
+	killed bool
 }
 
 func (s *server) loop(commands <-chan command, signals <-chan os.Signal) {
@@ -127,10 +134,11 @@ func (s *server) loop(commands <-chan command, signals <-chan os.Signal) {
 				s.tell(event{Detached: true})
 			case c.Start != nil:
 				s.start(*c.Start)
+			case c.Signal != nil:
+				s.signal(*c.Signal)
 			}
 		case exit := <-s.exits:
-			delete(s.running, exit.Name)
-			s.report(exit)
+			s.ended(exit)
 		case <-signals:
 			return
 		}
@@ -140,6 +148,16 @@ func (s *server) loop(commands <-chan command, signals <-chan os.Signal) {
 // tell reports to the client.
 func (s *server) tell(e event) {
 	_ = s.out.Encode(e) //nolint:errchkjson // a client that is gone is noticed by the end of the input
+}
+
+func (s *server) ended(exit Exit) {
+	killed := s.running[exit.Name].killed
+	delete(s.running, exit.Name)
+	if killed {
+		s.tell(event{Signalled: new(true)})
+		return
+	}
+	s.report(exit)
 }
 
 // report tells of a process that has ended by itself: the client first, so that
@@ -155,7 +173,7 @@ func (s *server) start(p Process) {
 		s.report(Exit{Name: p.Name, State: err.Error()})
 		return
 	}
-	s.running[p.Name] = cmd
+	s.running[p.Name] = &child{cmd: cmd}
 	go func() {
 		_ = cmd.Wait() // what it says is in ProcessState
 		s.exits <- Exit{Name: p.Name, State: cmd.ProcessState.String()}
@@ -170,8 +188,8 @@ func openLog(name string) (*os.File, error) {
 	return log, nil
 }
 
-// run starts p in a process group of its own. Its environment holds nothing of
-// the caller's but the means to find programs and resolve time zones: etcd and
+// run starts p in a process group of its own. Its environment holds p's and nothing
+// of the caller's but the means to find programs and resolve time zones: etcd and
 // kwok read settings from the environment, and write below HOME.
 func run(p Process) (*exec.Cmd, error) {
 	log, err := openLog(p.Name)
@@ -184,7 +202,7 @@ func run(p Process) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("cannot name its folder: %w", err)
 	}
 	cmd := exec.Command(p.Path, p.Args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}, p.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
 	if err := cmd.Start(); err != nil {
@@ -195,9 +213,8 @@ func run(p Process) (*exec.Cmd, error) {
 
 // killAll returns when every process is gone.
 func (s *server) killAll() {
-	for _, cmd := range s.running {
-		// A process that is gone already has nothing left to kill.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	for _, process := range s.running {
+		process.signal(syscall.SIGKILL) // which ends a stopped one, too
 	}
 	for len(s.running) > 0 {
 		delete(s.running, (<-s.exits).Name)

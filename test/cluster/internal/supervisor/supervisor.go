@@ -24,7 +24,7 @@ const PIDFile = "supervisor.pid"
 
 // LogDir is the folder inside the supervisor's folder where each process's
 // output goes, to the file NAME.log. The supervisor's own, supervisor.log, says
-// which processes have ended by themselves.
+// which processes have ended without being asked to.
 const LogDir = "logs"
 
 // Process says what to run.
@@ -35,6 +35,8 @@ type Process struct {
 	Path string
 	// Args are its arguments, without the program's name.
 	Args []string
+	// Env is what its environment holds besides what all have, as NAME=value.
+	Env []string
 }
 
 // Exit says how a process ended.
@@ -47,8 +49,9 @@ type Exit struct {
 
 // command is what the client asks of the supervisor.
 type command struct {
-	Start  *Process `json:",omitempty"`
-	Detach bool     `json:",omitempty"`
+	Start  *Process  `json:",omitempty"`
+	Signal *signalTo `json:",omitempty"`
+	Detach bool      `json:",omitempty"`
 }
 
 // event is what the supervisor tells its client.
@@ -57,6 +60,8 @@ type event struct {
 	Dir string `json:",omitempty"`
 	// Exit comes whenever a process has ended by itself, or did not start.
 	Exit *Exit `json:",omitempty"`
+	// Signalled answers the command: whether there is such a process.
+	Signalled *bool `json:",omitempty"`
 	// Detached answers the command.
 	Detached bool `json:",omitempty"`
 }

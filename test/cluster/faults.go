@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
+)
+
+// faults is what has been done to components on purpose.
+type faults struct {
+	mu sync.Mutex
+	// down are those that are dead or frozen.
+	down map[Component]bool
+}
+
+// Kill ends a component at once (SIGKILL), be it frozen or not, and returns when
+// its process is gone. What the component has stored stays. It is an error if the
+// component does not run; its end is none for [Cluster.Stop].
+func (c *Cluster) Kill(component Component) error {
+	return c.inflict("kill", component, c.supervisor.Kill, true)
+}
+
+// Freeze stops a component (SIGSTOP) and returns when it does nothing any more.
+// Its connections stay open, and what it is asked waits. It is an error if the
+// component does not run, and none if it is frozen.
+func (c *Cluster) Freeze(component Component) error {
+	return c.inflict("freeze", component, c.supervisor.Freeze, true)
+}
+
+// Resume has a frozen component go on (SIGCONT) as if nothing had happened. It is
+// an error if the component does not run, and none if it is not frozen.
+func (c *Cluster) Resume(component Component) error {
+	return c.inflict("resume", component, c.supervisor.Resume, false)
+}
+
+func (c *Cluster) inflict(verb string, component Component, do func(name string) error, down bool) error {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	if err := do(string(component)); err != nil {
+		return fmt.Errorf("cannot %s %s: %w", verb, component, err)
+	}
+	c.faults.down[component] = down
+	return nil
+}
+
+// Restart starts a component with the flags, the port and the data that it had,
+// and kills it first if it runs. It returns when the component does its work:
+//
+//   - Etcd and APIServer answer that they are ready; after Etcd that is the API
+//     server, too, unless it is dead or frozen.
+//   - The others have dealt with an object that Restart creates for them and
+//     deletes: a namespace for ControllerManager, a pod in the namespace default
+//     for Scheduler and Kwok. (Without nodes Kwok has nothing to do.)
+//
+// So APIServer wants Etcd to run, and the others want APIServer.
+//
+// Clients notice by themselves that a server is back, but they look ever less
+// often: after 20 s without an API server the informers of the other components
+// can stay deaf for another minute, and after 75 s without Etcd the API server
+// for 40 s, unless these are restarted, too.
+//
+// A component that ended by itself is an error, and so is each restart after it.
+func (c *Cluster) Restart(ctx context.Context, component Component) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	defer cancel()
+	err := c.startAgain(component)
+	if err == nil {
+		err = c.atWork(ctx, component)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot restart %s: %w", component, err)
+	}
+	return nil
+}
+
+func (c *Cluster) startAgain(component Component) error {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	select {
+	case <-c.crashed:
+		return c.crash
+	default:
+	}
+	if err := c.supervisor.Kill(string(component)); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+		return err
+	}
+	if component == APIServer {
+		if err := c.mendAuditLog(); err != nil {
+			return err
+		}
+	}
+	if err := c.run(component); err != nil {
+		return err
+	}
+	c.faults.down[component] = false
+	return nil
+}
+
+func (c *Cluster) isDown(component Component) bool {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	return c.faults.down[component]
+}
