@@ -24,6 +24,8 @@ const (
 	Refused = "Refused"
 	// Unavailable: it is the database that is in trouble, or the way to it.
 	Unavailable = "DatabaseUnavailable"
+	// NotActive: another operator has the global lock.
+	NotActive = "NotActive"
 )
 
 // An Error is what keeps a row from being as it should be.
@@ -49,7 +51,12 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // IsTemporary tells whether a later attempt may do better. Otherwise somebody has to change
 // the spec, the table, the operator's flags or its rights.
-func (e *Error) IsTemporary() bool { return e.Reason == Unavailable }
+func (e *Error) IsTemporary() bool { return e.Reason == Unavailable || e.Reason == NotActive }
+
+// Inactive is what a Guard returns if this operator may not write. The cause tells who may.
+func Inactive(cause error) *Error {
+	return &Error{Reason: NotActive, Message: "this operator does not have the global lock", cause: cause}
+}
 
 func refuse(reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -87,20 +94,21 @@ func explain(err error) error {
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func isTemporary(code string) bool {
-	const lockNotAvailable = "55P03"
+	const (
+		lockNotAvailable = "55P03"
+		undefinedTable   = "42P01" // dropped since we looked which there are
+	)
 	switch code[:min(2, len(code))] {
 	case "08", "25", "28", "3D", "40", "53", "57", "58", "XX":
 		return true
 	}
-	return code == lockNotAvailable || code == ""
+	return code == lockNotAvailable || code == undefinedTable || code == ""
 }
 
 func reasonOf(code string) string {
 	switch code {
 	case "23505": // unique_violation
 		return UniqueViolation
-	case "42P01": // undefined_table
-		return TableMissing
 	case "42703", "42804", "42883", "42P10", "42846":
 		// undefined_column, datatype_mismatch, undefined_function (no such comparison),
 		// invalid_column_reference (no unique index to conflict with), cannot_coerce

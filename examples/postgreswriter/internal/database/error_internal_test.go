@@ -20,7 +20,7 @@ func TestErrors(t *testing.T) {
 		want Error
 	}{
 		{name: "unique", err: answer("23505"), want: Error{Reason: UniqueViolation, Message: `table "t": ERROR: no (SQLSTATE 23505)`}},
-		{name: "table gone", err: answer("42P01"), want: Error{Reason: TableMissing, Message: `table "t": ERROR: no (SQLSTATE 42P01)`}},
+		{name: "table dropped", err: answer("42P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
 		{name: "column gone", err: answer("42703"), want: Error{Reason: WrongColumns, Message: `table "t": ERROR: no (SQLSTATE 42703)`}},
 		{name: "not null", err: answer("23502"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE 23502)`}},
 		{name: "no right", err: answer("42501"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE 42501)`}},

@@ -30,12 +30,16 @@ func (v values) differsIn(row Row) string {
 
 // findings are where a key is.
 type findings struct {
-	tables map[string]table  // that exist, by name
-	rows   map[string]values // by the table's name
+	tables  map[string]table  // that exist, by name
+	rows    map[string]values // by the table's name
+	doubled map[string]bool   // tables with more than one row of the key
 }
 
 // changeTo is what has to be done to have the row, and no other.
 func (f findings) changeTo(row Row) Change {
+	if f.doubled[row.Table] {
+		return Updated // which such a table refuses
+	}
 	stored, there := f.rows[row.Table]
 	switch {
 	case len(f.elsewhere(row.Table)) > 0:
@@ -61,7 +65,7 @@ func (r *Rows) find(ctx context.Context, db querier, key string) (findings, erro
 	if err != nil {
 		return findings{}, err
 	}
-	found := findings{tables: tables, rows: map[string]values{}}
+	found := findings{tables: tables, rows: map[string]values{}, doubled: map[string]bool{}}
 	var names, parts []string
 	for name, t := range tables {
 		if t.holds() {
@@ -77,6 +81,8 @@ func (r *Rows) find(ctx context.Context, db querier, key string) (findings, erro
 		var mark int
 		var v values
 		_, err = pgx.ForEachRow(rows, []any{&mark, &v.Name, &v.Age, &v.Country}, func() error {
+			_, again := found.rows[names[mark]]
+			found.doubled[names[mark]] = again
 			found.rows[names[mark]] = v
 			return nil
 		})

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 )
 
 // Table holds the lock's row.
@@ -53,7 +55,7 @@ func (l *Lock) Guard(ctx context.Context, tx pgx.Tx) error {
 	err := tx.QueryRow(ctx, `select holder from `+Table+` where name = $1 for update`, name).Scan(&holder)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), err == nil && holder != l.identity:
-		return fmt.Errorf("this operator, %s, does not hold the global lock; %q does", l.identity, holder)
+		return database.Inactive(fmt.Errorf("it is %s, and %q has the lock", l.identity, holder))
 	case err != nil:
 		return fmt.Errorf("cannot check the global lock: %w", err)
 	}

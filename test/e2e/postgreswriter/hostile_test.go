@@ -1,0 +1,163 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+)
+
+// oddTables are names that need quotes, in SQL and out of it. A comma is what no name in
+// --tables may have.
+var oddTables = []string{
+	`odd "name'`, `students; DROP TABLE students`, `"`, `'); --`, `\`, `$1`, "tab\tand\nline", "Ünïcödé 🐘", "SELECT", " ",
+	strings.Repeat("🐘", 15) + "abc",
+}
+
+// hostile are texts that mean something to somebody on their way.
+func hostile() []string {
+	var controls strings.Builder
+	for r := rune(1); r < ' '; r++ {
+		controls.WriteRune(r)
+	}
+	for r := rune(0x7f); r < 0xa0; r++ {
+		controls.WriteRune(r)
+	}
+	return []string{
+		`O'Brien`, `students; DROP TABLE students`, `'); DROP TABLE students; --`, `' OR ''='`, `"`, `""`, `'`, `''`, `\`, `\\`, `\'`,
+		`\x00`, `\u0000`, `$1`, `$$`, `%s%d%n`, `{{.}}`, `${PSQL_PASSWORD}`, `null`, `NULL`, ` `, ` both sides `, "line\nbreak\r\n",
+		`-- comment`, `/* comment`, `E'\\x41'`, `;`, `🐘`, "e\u0301", "\u202e", "\ufeff", "\ufffd", "\u2028", controls.String(),
+		strings.Repeat("🐘", 255), strings.Repeat("'", 255), strings.Repeat(`\`, 255),
+	}
+}
+
+// TestHostileValues has PostgresWriters with whatever the API server lets through.
+func TestHostileValues(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, append(oddTables, "students", "unlisted")...)
+	d.insert(t, "students", "stranger", alex)
+	d.insert(t, "unlisted", "stranger", alex)
+	before := d.tables(t)
+	s := alone(t, d, "--tables="+strings.Join(append(oddTables, "students"), ","))
+
+	want := map[string]row{"stranger": alex}
+	for i, text := range hostile() {
+		one := s.called(nth("value", i))
+		one.create(t, func(spec *v1.PostgresWriterSpec) { spec.Name, spec.Country = text, text })
+		want[one.key()] = row{Name: text, Age: alex.Age, Country: text}
+	}
+	for i, table := range oddTables {
+		s.called(nth("table", i)).create(t, inTable(table))
+	}
+	for i, text := range append(hostile(), "unlisted", "postgreswriter_lease", "public.students", "Students", "pg_class", "students\x00") {
+		if utf8.RuneCountInString(text) > 63 || slices.Contains(oddTables, text) {
+			continue
+		}
+		refused := s.called(nth("refused", i))
+		refused.create(t, inTable(text))
+		require.Contains(t, refused.waitForReason(t, "TableNotAllowed").Message, "--tables")
+	}
+	for _, field := range []string{"name", "country"} {
+		refused := s.called("nul-" + field)
+		refused.create(t)
+		refused.waitUntilReady(t)
+		want[refused.key()] = alex
+		refused.change(t, `{"`+field+`":"a\u0000b"}`)
+		require.Contains(t, refused.waitForReason(t, "Refused").Message, "22021", "as the database says")
+	}
+
+	for i := range hostile() {
+		s.called(nth("value", i)).waitUntilReady(t)
+	}
+	for i, table := range oddTables {
+		one := s.called(nth("table", i))
+		one.waitUntilReady(t)
+		require.Equal(t, []string{one.key()}, d.keys(t, table))
+	}
+	require.Equal(t, want, d.rows(t, "students"))
+	require.Equal(t, map[string]row{"stranger": alex}, d.rows(t, "unlisted"))
+	require.Equal(t, before, d.tables(t))
+
+	s.deleteAll(t)
+	require.Equal(t, map[string]row{"stranger": alex}, d.rows(t, "students"), "and nothing of it stays")
+	for _, table := range oddTables {
+		require.Empty(t, d.keys(t, table), table)
+	}
+	require.Equal(t, before, d.tables(t))
+}
+
+// TestValidation has the API server refuse what no row can be.
+func TestValidation(t *testing.T) {
+	namespace := shared.Namespace(t)
+	for name, refused := range map[string]struct{ change, says string }{
+		"name of 256 characters":       {`{"name":"` + strings.Repeat("a", 256) + `"}`, "spec.name"},
+		"name of 10,000 characters":    {`{"name":"` + strings.Repeat("a", 10000) + `"}`, "spec.name"},
+		"country of 256 characters":    {`{"country":"` + strings.Repeat("🐘", 256) + `"}`, "spec.country"},
+		"country of 10,000 characters": {`{"country":"` + strings.Repeat("🐘", 10000) + `"}`, "spec.country"},
+		"table of 64 characters":       {`{"table":"` + strings.Repeat("a", 64) + `"}`, "spec.table"},
+		"empty name":                   {`{"name":""}`, "spec.name"},
+		"empty country":                {`{"country":""}`, "spec.country"},
+		"empty table":                  {`{"table":""}`, "spec.table"},
+		"age -1":                       {`{"age":-1}`, "spec.age"},
+		"age 201":                      {`{"age":201}`, "spec.age"},
+		"age that is no integer":       {`{"age":1.5}`, "spec.age"},
+		"age that is a text":           {`{"age":"23"}`, "spec.age"},
+		"age of 40 bits":               {`{"age":1099511627776}`, "spec.age"},
+		"no name":                      {`{"name":null}`, "spec.name"},
+		"no country":                   {`{"country":null}`, "spec.country"},
+		"no table":                     {`{"table":null}`, "spec.table"},
+		"no age":                       {`{"age":null}`, "spec.age"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := map[string]any{"table": "students", "name": alex.Name, "age": int64(alex.Age), "country": alex.Country}
+			var change map[string]any
+			require.NoError(t, json.Unmarshal([]byte(refused.change), &change))
+			for field, value := range change {
+				spec[field] = value
+				if value == nil {
+					delete(spec, field)
+				}
+			}
+			err := human(t).Create(t.Context(), untyped(namespace, map[string]any{"spec": spec}))
+			require.True(t, apierrors.IsInvalid(err), "%v", err)
+			require.ErrorContains(t, err, refused.says)
+		})
+	}
+	for name, content := range map[string]map[string]any{"no spec": {}, "empty spec": {"spec": map[string]any{}}} {
+		err := human(t).Create(t.Context(), untyped(namespace, content))
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
+	}
+}
+
+func untyped(namespace string, content map[string]any) *unstructured.Unstructured {
+	writer := &unstructured.Unstructured{Object: content}
+	writer.SetGroupVersionKind(v1.GroupVersion.WithKind("PostgresWriter"))
+	writer.SetNamespace(namespace)
+	writer.SetName("alex")
+	return writer
+}
+
+// deleteAll deletes all PostgresWriters of the namespace, and waits until they are gone.
+func (s scene) deleteAll(t *testing.T) {
+	t.Helper()
+	require.NoError(t, human(t).DeleteAllOf(t.Context(), s.named(), client.InNamespace(s.namespace)))
+	eventually(t, func(ctx context.Context) error {
+		var left v1.PostgresWriterList
+		if err := human(t).List(ctx, &left, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		return expect(len(left.Items) == 0, "%d are left", len(left.Items))
+	})
+}
+
+func nth(name string, i int) string { return fmt.Sprintf("%s-%d", name, i) }

@@ -1,0 +1,111 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestVanished has a PostgresWriter go without its finalizer while the operator runs: its
+// row goes all the same.
+func TestVanished(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	d.exec(t, "create function object() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$; "+
+		"create trigger t before delete on students for each row execute function object()")
+	s := alone(t, d)
+	s.create(t)
+	s.settle(t)
+	s.delete(t)
+	require.Contains(t, s.waitForReason(t, "Refused").Message, "P0001", "so that the operator is not the one to let it go")
+	d.exec(t, "drop trigger t on students")
+	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
+	s.setFinalizers(t, "null")
+	s.waitUntilGone(t)
+	s.waitForRow(t, "students", nil)
+}
+
+// TestSweep has PostgresWriters vanish while no operator runs. Their rows go once there is
+// one that may tell whose they are; those of others stay.
+func TestSweep(t *testing.T) {
+	others := []string{"stranger", "", "/", "a/", "/a", "a/b/c", "A/b", "a/B", "a b/c", " a/b", "ünï/cödé", "'; drop table students; --"}
+	for name, sweep := range map[string]struct {
+		args []string
+		// cluster is whose PostgresWriters they are, and also are the keys of others yet; NS
+		// stands for the namespace.
+		cluster string
+		also    []string
+	}{
+		"by the flag": {args: []string{"--sweep"}, also: []string{"green/NS/a", "elsewhere/a"}},
+		"by cluster names": {
+			args: []string{"--cluster-name=blue"}, cluster: "blue", also: []string{"green/NS/a", "NS/a", "bluer/NS/a", "blue/elsewhere/a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, server, "students", "teachers")
+			s := scene{database: d, namespace: shared.Namespace(t), name: "alex", cluster: sweep.cluster}
+			args := append([]string{"--tables=students,teachers", "--watch-namespace", s.namespace}, sweep.args...)
+			s.operator = start(t, d, args...)
+			s.create(t)
+			s.settle(t)
+			gone := s.called("gone")
+			gone.create(t)
+			gone.waitUntilReady(t)
+			require.NoError(t, s.operator.Stop())
+
+			gone.setFinalizers(t, "null")
+			gone.delete(t)
+			gone.waitUntilGone(t)
+			var stay []string
+			for _, key := range slices.Concat(others, sweep.also) {
+				key = strings.ReplaceAll(key, "NS", s.namespace)
+				stay = append(stay, key)
+				d.insert(t, "students", key, alex)
+				d.insert(t, "teachers", key, alex)
+			}
+			last := s.called("z.last") // is found after the others
+			d.insert(t, "students", last.key(), alex)
+			d.insert(t, "teachers", last.key(), alex)
+
+			process := start(t, d, args...)
+			gone.waitForRow(t, "students", nil)
+			last.waitForRow(t, "students", nil)
+			last.waitForRow(t, "teachers", nil)
+			eventually(t, func(context.Context) error {
+				deleted := len(process.Entries("deleted row"))
+				return expect(deleted == 2, "it has deleted rows of %d", deleted)
+			})
+			require.ElementsMatch(t, stay, d.keys(t, "teachers"))
+			require.ElementsMatch(t, append(stay, s.key()), d.keys(t, "students"))
+		})
+	}
+}
+
+// TestNoSweep has rows of PostgresWriters that are gone met by an operator that cannot know
+// whose they are.
+func TestNoSweep(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	gone := s.called("gone")
+	d.insert(t, "students", gone.key(), alex)
+	s.operator = start(t, d, "--watch-namespace", s.namespace, "--check-interval=1s")
+	gone.operator = s.operator
+	s.create(t)
+	s.settle(t)
+	looked := s.reconciles()
+	eventually(t, func(context.Context) error {
+		return expect(s.reconciles() >= looked+2, "looked %d times", s.reconciles()-looked)
+	})
+	require.ElementsMatch(t, []string{gone.key(), s.key()}, d.keys(t, "students"))
+
+	gone.create(t) // it takes the row for its own
+	gone.waitUntilReady(t)
+	gone.delete(t)
+	gone.waitUntilGone(t)
+	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
+}

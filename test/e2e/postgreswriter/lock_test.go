@@ -1,0 +1,103 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// TestGlobalLock has two operators share a database, of which one is active.
+func TestGlobalLock(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end func(*operator.Process) error
+		// isFree tells that the lock is to be had at once.
+		isFree bool
+	}{
+		"taken over from a dead one": {end: (*operator.Process).Kill},
+		"handed over":                {end: (*operator.Process).Stop, isFree: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, server, "students")
+			s := scene{database: d, namespace: shared.Namespace(t), name: "alex", cluster: "blue"}
+			args := []string{"--watch-namespace", s.namespace, "--global-lock", "--cluster-name=blue"}
+			first := launch(t, d.env(), args...)
+			waitForWorkers(t, first)
+			second := launch(t, d.env(), args...)
+			waitForAttempt(t, second)
+			s.operator = first
+			s.create(t)
+			s.settle(t)
+			earlier := holder(t, d)
+			pod, err := os.Hostname()
+			require.NoError(t, err)
+			require.True(t, strings.HasPrefix(earlier, "blue/"+pod+"_"), "%s names cluster and pod", earlier)
+			require.Equal(t, 1, s.changes("Inserted"))
+			require.False(t, works(second), "it waits")
+
+			require.NoError(t, test.end(first))
+			if test.isFree {
+				require.NotEqual(t, earlier, holder(t, d))
+			} else {
+				require.Equal(t, earlier, holder(t, d), "until its time is over")
+			}
+			s.change(t, `{"age":24}`)
+			s.operator = second
+			s.settle(t)
+			require.NotEqual(t, earlier, holder(t, d))
+			require.Equal(t, 1, s.changes("Updated"))
+		})
+	}
+	t.Run("lost to somebody else", func(t *testing.T) {
+		t.Parallel()
+		testLostLock(t)
+	})
+}
+
+// testLostLock has somebody else take the lock from under an operator, which writes
+// nothing from then on, though it does not know yet, and ends once it does.
+func testLostLock(t *testing.T) {
+	d := newDatabase(t, server, "students")
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--global-lock", "--check-interval=1s")
+	s.create(t)
+	s.waitUntilReady(t)
+	going := s.called("going")
+	going.create(t)
+	going.waitUntilReady(t)
+
+	d.exec(t, "update postgreswriter_lease set holder = 'stranger', version = version + 1, renewed = now()")
+	want, written := d.rows(t, "students"), d.written(t)
+	s.change(t, `{"age":24}`)
+	s.called("coming").create(t)
+	going.delete(t)
+	for _, one := range []scene{s, s.called("coming"), going} {
+		require.Equal(t, "this operator does not have the global lock", one.waitForReason(t, "NotActive").Message)
+	}
+	waitForExit(t, s.operator)
+	require.Equal(t, written.Rows, d.written(t).Rows, "it writes nothing")
+	require.Equal(t, want, d.rows(t, "students"))
+	require.Equal(t, "stranger", holder(t, d))
+	require.Contains(t, s.operator.Log(), "whoever has no global lock may not write, so this ends")
+	require.Contains(t, s.operator.Log(), "another operator took over")
+}
+
+// waitForAttempt waits until an operator has tried to get the lock, and has not got it.
+func waitForAttempt(t *testing.T, process *operator.Process) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		return expect(len(process.Entries("Failed to acquire lease")) > 0, "no attempt: %s", lastLines(process.Log()))
+	})
+}
+
+// holder is who has the global lock, nobody if it is free.
+func holder(t *testing.T, d *database) string {
+	t.Helper()
+	return query[string](t, d, "select holder from postgreswriter_lease")[0]
+}

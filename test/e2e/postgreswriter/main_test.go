@@ -1,0 +1,52 @@
+// Package postgreswriter_test has the PostgresWriter operator show what it promises, on a
+// real cluster and a real PostgreSQL server, as a process of its own with the rights of its
+// own ServiceAccount and of a database user of its own.
+package postgreswriter_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/suite"
+	"github.com/trueup-go/trueup/test/postgres"
+)
+
+var (
+	shared *cluster.Cluster
+	server *postgres.Server
+	tests  = suite.New("postgreswriter", &shared, v1.AddToScheme)
+)
+
+// What the tests are written with.
+var (
+	human      = tests.Human
+	kubectl    = tests.Kubectl
+	installed  = tests.Installed
+	eventually = suite.Eventually
+	expect     = suite.Expect
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	// Tests that are parallel wait most of the time: for leases, retries and checks.
+	err := flag.Set("test.parallel", "12")
+	if err == nil {
+		server, err = postgres.Start(context.Background())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := cluster.Main(m, &shared)
+	if err := server.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}

@@ -1,0 +1,292 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// refusal is a table that does not take the row as it is.
+type refusal struct {
+	table string
+	// prepare is SQL that makes the table so, and mend what has it take the row.
+	prepare, mend string
+	reason, says  string
+}
+
+func refusals(user string) map[string]refusal {
+	const withID = " (id text primary key, name text, age integer, country text); "
+	const trigger = "create function f_%[1]s() returns trigger language plpgsql as $$ begin %[2]s end $$; " +
+		"create trigger t before insert on %[1]s for each row execute function f_%[1]s()"
+	return map[string]refusal{
+		"a table that is not there": {
+			table: "missing", mend: "create table missing" + withID,
+			reason: "TableMissing", says: `the database has no table "missing"; the operator makes missing ones with --create-tables`,
+		},
+		"columns that are not there": {
+			table: "narrow", prepare: "create table narrow (id text primary key, name text)",
+			mend:   "alter table narrow add age integer, add country text",
+			reason: "WrongColumns", says: `table "narrow" lacks "age", "country"`,
+		},
+		"columns that were dropped": {
+			table: "dropped", prepare: "create table dropped" + withID + "alter table dropped drop id",
+			mend:   "alter table dropped add id text primary key",
+			reason: "WrongColumns", says: `table "dropped" lacks "id"`,
+		},
+		"an id that is a number": {
+			table: "numbered", prepare: "create table numbered (id bigint primary key, name text, age integer, country text)",
+			mend:   "alter table numbered alter id type text",
+			reason: "WrongColumns", says: `table "numbered" lacks "id"`,
+		},
+		"an id that is not unique": {
+			table: "vague", prepare: "create table vague (id text, name text, age integer, country text)",
+			mend:   "create unique index on vague (id)",
+			reason: "WrongColumns", says: "no unique or exclusion constraint",
+		},
+		"an age that is no number": {
+			table: "adults", prepare: "create table adults (id text primary key, name text, age boolean, country text)",
+			mend:   "alter table adults alter age type integer using null",
+			reason: "WrongColumns", says: `column "age" is of type boolean`,
+		},
+		"somebody else's row": {
+			table: "taken", prepare: "create table taken (id text primary key, name text unique, age integer, country text); " +
+				"insert into taken values ('stranger', 'alex', 1, 'cuba')",
+			mend:   "delete from taken where id = 'stranger'",
+			reason: "UniqueViolation", says: "taken_name_key",
+		},
+		"a column that is too short": {
+			table: "short", prepare: "create table short (id text primary key, name varchar(3), age integer, country text)",
+			mend:   "alter table short alter name type varchar(4)",
+			reason: "Refused", says: "value too long",
+		},
+		"a check": {
+			table: "checked", prepare: "create table checked (id text primary key, name text, age integer check (age < 18), country text)",
+			mend:   "alter table checked drop constraint checked_age_check",
+			reason: "Refused", says: "checked_age_check",
+		},
+		"a trigger that changes the row": {
+			table: "loud", prepare: "create table loud" + withID + fmt.Sprintf(trigger, "loud", "new.name = upper(new.name); return new;"),
+			mend:   "drop trigger t on loud",
+			reason: "NotStored", says: `table "loud" does not keep column "name" as it is given`,
+		},
+		"a trigger that swallows the row": {
+			table: "hungry", prepare: "create table hungry" + withID + fmt.Sprintf(trigger, "hungry", "return null;"),
+			mend:   "drop trigger t on hungry",
+			reason: "NotStored", says: `table "hungry" takes the row and does not keep it`,
+		},
+		"a trigger that objects": {
+			table: "cranky", prepare: "create table cranky" + withID + fmt.Sprintf(trigger, "cranky", "raise exception 'no';"),
+			mend:   "drop trigger t on cranky",
+			reason: "Refused", says: "P0001",
+		},
+		"no right to write": {
+			table: "sealed", prepare: "create table sealed" + withID + "revoke insert, update, delete on sealed from " + user,
+			mend:   "grant insert, update, delete on sealed to " + user,
+			reason: "Refused", says: "42501",
+		},
+		"a relation that is no table": {
+			table: "counter", prepare: "create sequence counter",
+			mend:   "drop sequence counter; create table counter" + withID,
+			reason: "WrongColumns", says: `table "counter" lacks`,
+		},
+	}
+}
+
+// TestRefusals has a table each that does not take the row. That is a condition, and
+// nothing more: neither a loop, nor anything in a table, nor a PostgresWriter that cannot
+// be deleted. Once it is mended all is well.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	cases := refusals(identifier(d.user))
+	tables := "students"
+	for _, refusal := range cases {
+		tables += "," + refusal.table
+		d.exec(t, refusal.prepare)
+	}
+	healthy := alone(t, d, "--tables="+tables, "--check-interval=1s")
+	healthy.create(t)
+	healthy.settle(t)
+	refused := func(name string) scene { return healthy.called(cases[name].table) }
+
+	for name := range cases {
+		refused(name).create(t, inTable(cases[name].table))
+	}
+	looked := map[string]int{}
+	for name, refusal := range cases {
+		t.Run(name, func(t *testing.T) {
+			ready := refused(name).waitForReason(t, refusal.reason)
+			require.Contains(t, ready.Message, refusal.says)
+			refused(name).reconcile(t)
+			looked[name] = refused(name).reconciles()
+		})
+	}
+	t.Run("no loop", func(t *testing.T) {
+		mark := shared.Mark()
+		for range 3 {
+			d.exec(t, "delete from students where id = $1", healthy.key())
+			healthy.waitForRow(t, "students", &alex)
+		}
+		require.Empty(t, tests.Requests(t, mark, healthy.namespace))
+		for name, before := range looked {
+			// An event of what had happened before may have come late.
+			require.LessOrEqual(t, refused(name).reconciles()-before, 1, name)
+		}
+	})
+	for name, refusal := range cases {
+		t.Run("mended: "+name, func(t *testing.T) {
+			s := healthy.called(refusal.table + "-2")
+			s.create(t, inTable(refusal.table))
+			s.waitForReason(t, refusal.reason)
+			s.delete(t)
+			s.waitUntilGone(t)
+
+			d.exec(t, refusal.mend)
+			s = refused(name)
+			s.reconcile(t)
+			s.waitUntilReady(t)
+			s.delete(t)
+			s.waitUntilGone(t)
+			require.NotContains(t, d.keys(t, refusal.table), s.key())
+		})
+	}
+}
+
+// TestTableNotAllowed has an operator meet PostgresWriters of tables that are not listed
+// only. It does not so much as connect.
+func TestTableNotAllowed(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students", "teachers")
+	s := alone(t, d, "--check-interval=1s")
+	for i, table := range []string{"teachers", "pg_user", "students; drop table students", "Students", `"students"`} {
+		one := s.called(nth("alex", i))
+		one.create(t, inTable(table))
+		require.Contains(t, one.waitForReason(t, "TableNotAllowed").Message, "its flag --tables lists students")
+		one.reconcile(t)
+	}
+	require.Zero(t, d.sessions(t), "no SQL reaches the server")
+	s.deleteAll(t)
+	require.NotZero(t, d.sessions(t), "a row from when the table was listed might be there")
+	require.Equal(t, []string{"students", "teachers"}, d.tables(t))
+}
+
+// TestFailedMove has a row that cannot go where it is to go: it stays where it is.
+func TestFailedMove(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	d.exec(t, "create table taken (id text primary key, name text unique, age integer, country text)")
+	d.insert(t, "taken", "stranger", alex)
+	s := alone(t, d, "--tables=students,taken,missing")
+	s.create(t)
+	s.settle(t)
+	for table, reason := range map[string]string{"taken": "UniqueViolation", "missing": "TableMissing", "unlisted": "TableNotAllowed"} {
+		s.change(t, `{"table":"`+table+`"}`)
+		s.waitForReason(t, reason)
+		require.Equal(t, alex, d.rows(t, "students")[s.key()])
+		require.Equal(t, "students", s.writer(t).Status.Table)
+	}
+	s.delete(t)
+	s.waitUntilGone(t)
+	require.Empty(t, d.keys(t, "students"), "it is found where it is")
+}
+
+// TestDroppedTable has tables dropped under the rows.
+func TestDroppedTable(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students", "teachers")
+	s := alone(t, d, "--tables=students,teachers", "--check-interval=1s")
+	s.create(t)
+	s.settle(t)
+	other := s.called("berta")
+	other.create(t, inTable("teachers"))
+	other.settle(t)
+
+	d.exec(t, "drop table students")
+	s.waitForReason(t, "TableMissing")
+	s.delete(t)
+	s.waitUntilGone(t)
+	require.NoError(t, other.isAsItShouldBe(t), "the other table is none the worse")
+}
+
+// TestCreateTables has an operator make the tables.
+func TestCreateTables(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server)
+	s := alone(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
+	var scenes []scene
+	for i := range 10 { // at the same time
+		one := s.called(nth("alex", i))
+		one.create(t, inTable([]string{"students", oddTables[0]}[i%2]))
+		scenes = append(scenes, one)
+	}
+	for _, one := range scenes {
+		one.waitUntilReady(t)
+	}
+	require.ElementsMatch(t, []string{"students", oddTables[0]}, d.tables(t))
+	require.Equal(t, []string{"age integer", "country text", "id text", "name text"}, query[string](t, d,
+		"select column_name || ' ' || data_type from information_schema.columns where table_name = 'students' order by 1"))
+	_, err := d.Pool.Exec(t.Context(), "insert into students (id) values ($1)", scenes[0].key())
+	require.ErrorContains(t, err, "students_pkey")
+
+	d.exec(t, "drop table students")
+	eventually(t, func(context.Context) error {
+		return expect(len(d.tables(t)) == 2, "%v", d.tables(t))
+	})
+	for _, one := range scenes {
+		one.waitUntilReady(t)
+	}
+	d.exec(t, "drop table students")
+	s.deleteAll(t)
+}
+
+// TestTablesOfOthers has tables that are not as the operator would have made them.
+func TestTablesOfOthers(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server)
+	tables := map[string]string{
+		"varchars": "create table varchars (id varchar(500) primary key, name varchar(255), age int, country varchar(255))",
+		"more":     "create table more (since timestamptz not null default now(), country text, age bigint, name text, id text unique not null)",
+		"spelled":  "create table spelled (id text primary key, name text, age text, country text)",
+		"numeric":  "create table \"numeric\" (id text primary key, name text, age numeric, country text)",
+		"parts": "create table parts (id text primary key, name text, age smallint, country text) partition by hash (id); " +
+			"create table parts_0 partition of parts for values with (modulus 2, remainder 0); " +
+			"create table parts_1 partition of parts for values with (modulus 2, remainder 1)",
+		"pupils": "create table people (id text primary key, name text, age integer, country text); " +
+			"create view pupils as select * from people where age < 30",
+	}
+	list := "unused"
+	for table, made := range tables {
+		list += "," + table
+		d.exec(t, made)
+	}
+	s := alone(t, d, "--tables="+list)
+	s.create(t, inTable("varchars"))
+	for table := range tables {
+		s.change(t, `{"table":"`+table+`","age":24}`)
+		s.settle(t)
+		s.change(t, `{"age":25}`)
+		s.settle(t)
+	}
+	s.delete(t)
+	s.waitUntilGone(t)
+	for table := range tables {
+		require.Empty(t, d.keys(t, table), table)
+	}
+}
+
+// TestTwice has the row be there more than once, each as the spec says.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server)
+	d.exec(t, "create table vague (id text, name text, age integer, country text)")
+	s := alone(t, d, "--tables=vague")
+	d.insert(t, "vague", s.key(), alex)
+	d.insert(t, "vague", s.key(), alex)
+	s.create(t, inTable("vague"))
+	require.Contains(t, s.waitForReason(t, "WrongColumns").Message, "no unique or exclusion constraint")
+	s.delete(t)
+	s.waitUntilGone(t)
+	require.Empty(t, d.keys(t, "vague"))
+}
