@@ -118,8 +118,8 @@ demo: ## Watch three operators at work, and count their requests; KEEP=1 leaves 
 	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
-soak: ## Try 10,000 children, and 500 owners beside a plain client, against targets; ARGS are its own.
-	@cd test && go run ./soak $(ARGS)
+soak: ## Try 10,000 children, 500 owners beside a plain client, and faults of SEED, against targets; ARGS are its own.
+	@cd test && go run ./soak $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 .PHONY: run
 run: ## Install OPERATOR (application, reversewordsapp, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.

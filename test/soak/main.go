@@ -1,5 +1,6 @@
-// Soak tries trueup at scale, on a Kubernetes of its own, prints what it measured as a
-// table, and ends with exit code 1 if a target is missed.
+// Soak tries trueup at scale, and one of the example operators while what it needs is
+// stopped, killed or frozen, on a Kubernetes of its own. It prints what it found as
+// tables, and ends with exit code 1 if a target is missed.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,10 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/soak/faults"
 	"github.com/trueup-go/trueup/test/soak/scale"
 )
 
-// size is how much is tried.
+// size is how much is tried at scale.
 type size struct {
 	children, owners, workers, rounds int
 	readYourWrites                    bool
@@ -32,10 +35,12 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 9, "how often everything is measured")
 	flag.BoolVar(&s.readYourWrites, "read-your-writes", true,
 		"have the operator's reads wait until its cache shows what it wrote, as the example operators do")
+	only := flag.String("only", "", "one `part`: scale or faults")
+	seed := flag.Uint64("seed", 0, "of what is random about the faults; 0 stands for a random `seed`")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // errors are returned
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, s)
+	err := run(ctx, *only, s, *seed)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "\nsoak:", err)
@@ -43,7 +48,36 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, s size) (err error) {
+// run does all parts, or the only one that is wanted. What one misses keeps no other from
+// being tried.
+func run(ctx context.Context, only string, s size, seed uint64) error {
+	switch only {
+	case "scale":
+		return runScale(ctx, s)
+	case "faults":
+		return runFaults(ctx, seed)
+	case "":
+		return errors.Join(runScale(ctx, s), runFaults(ctx, seed))
+	}
+	return fmt.Errorf("there is no part %q: give scale or faults", only)
+}
+
+func runFaults(ctx context.Context, seed uint64) error {
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	report, err := faults.Run(ctx, faults.Long(seed), os.Stdout)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s", report)
+	if err := report.Missed(); err != nil {
+		return fmt.Errorf("%w\nto repeat this: make soak SEED=%d ARGS='-only faults'", err, seed)
+	}
+	return nil
+}
+
+func runScale(ctx context.Context, s size) (err error) {
 	if s.children < 100 || s.children%100 != 0 || s.owners < 1 || s.workers < 1 || s.rounds < 1 {
 		return errors.New("children has to be a multiple of 100, and nothing may be less than 1")
 	}

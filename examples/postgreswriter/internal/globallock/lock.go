@@ -133,10 +133,16 @@ func (l *Lock) createTable(ctx context.Context) error {
 
 // Update takes the lock over, renews it or gives it up. That it is not as it was read or
 // written last is a Conflict.
+//
+// Only what this process holds is given up. An elector that was frozen, and believes that it
+// leads, reads the lock before it gives it up, and does not look whose it is by then.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
+	if record.HolderIdentity == "" {
+		return l.release(ctx, record)
+	}
 	tag, err := l.pool.Exec(ctx, `
 		update `+Table+` set version = version + 1, holder = $3, lease_seconds = $4, acquired = $5, renewed = $6, transitions = $7
 		where name = $1 and version = $2`,
@@ -149,6 +155,19 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		return apierrors.NewConflict(resource, name, errors.New("somebody else has written it"))
 	}
 	l.version++
+	return nil
+}
+
+// release is done as well when another holds the lock. It is no Conflict, which the elector
+// would take as a reason to try again at once.
+func (l *Lock) release(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	_, err := l.pool.Exec(ctx, `
+		update `+Table+` set version = version + 1, holder = '', lease_seconds = $3, acquired = $4, renewed = $5, transitions = $6
+		where name = $1 and holder = $2`,
+		name, l.identity, record.LeaseDurationSeconds, record.AcquireTime.Time, record.RenewTime.Time, record.LeaderTransitions)
+	if err != nil {
+		return fmt.Errorf("cannot give up the global lock: %w", err)
+	}
 	return nil
 }
 

@@ -1,0 +1,179 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+)
+
+// tables are those that rows move between.
+var tables = []string{"students", "teachers"}
+
+// A crowd is people who create, change, move and delete PostgresWriters, one after another,
+// in the same namespace of one cluster, or the same in several. What a server does not
+// acknowledge they do again.
+type crowd struct {
+	namespace string
+	clients   []client.Client
+	deeds     []deed
+
+	mu     sync.Mutex
+	done   int
+	wanted map[string]v1.PostgresWriterSpec // what they have made so far, by name
+}
+
+// A deed is done to one PostgresWriter.
+type deed struct {
+	verb verb
+	name string
+	spec v1.PostgresWriterSpec
+}
+
+type verb int
+
+const (
+	create verb = iota
+	change
+	remove
+)
+
+func newCrowd(random *rand.Rand, creations, deletions int, namespace string, clients ...client.Client) *crowd {
+	return &crowd{
+		namespace: namespace, clients: clients,
+		deeds: deeds(random, creations, deletions), wanted: map[string]v1.PostgresWriterSpec{},
+	}
+}
+
+// deeds are the lives of all PostgresWriters, mixed.
+func deeds(random *rand.Rand, creations, deletions int) []deed {
+	type moment struct {
+		at float64
+		deed
+	}
+	var all []moment
+	for i := range creations {
+		life := life(random, fmt.Sprintf("row-%d", i), i < deletions)
+		times := make([]float64, len(life))
+		for j := range times {
+			times[j] = random.Float64()
+		}
+		slices.Sort(times)
+		for j, deed := range life {
+			all = append(all, moment{times[j], deed})
+		}
+	}
+	slices.SortFunc(all, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	mixed := make([]deed, len(all))
+	for i, m := range all {
+		mixed[i] = m.deed
+	}
+	return mixed
+}
+
+// life is all that happens to one PostgresWriter, in order: every other one is changed,
+// some of them twice, and half of the changes are moves.
+func life(random *rand.Rand, name string, ends bool) []deed {
+	spec := v1.PostgresWriterSpec{
+		Table: pick(random, tables), Name: newName(random), Age: random.Int32N(201), Country: pick(random, countries),
+	}
+	life := []deed{{create, name, spec}}
+	for range pick(random, []int{0, 0, 1, 2}) {
+		if random.IntN(2) == 0 {
+			spec.Table = tables[1-slices.Index(tables, spec.Table)]
+		} else {
+			spec.Name, spec.Age = newName(random), random.Int32N(201)
+		}
+		life = append(life, deed{change, name, spec})
+	}
+	if ends {
+		life = append(life, deed{remove, name, spec})
+	}
+	return life
+}
+
+var (
+	names     = []string{"alex", "Đorđe", "O'Hara", `back\slash`, `"quoted"`, "山田"}
+	countries = []string{"canada", "Österreich", "Côte d'Ivoire", "日本"}
+)
+
+// newName is hardly ever the same twice.
+func newName(random *rand.Rand) string {
+	return fmt.Sprintf("%s %d", pick(random, names), random.IntN(1_000_000))
+}
+
+func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
+
+// advance does everything up to that share of all, spread over a time, and returns when
+// it is acknowledged. Whoever is late hurries.
+func (c *crowd) advance(ctx context.Context, share float64, over time.Duration) error {
+	begun, first, last := time.Now(), c.done, int(share*float64(len(c.deeds)))
+	for i := first; i < last; i++ {
+		due := begun.Add(over * time.Duration(i-first) / time.Duration(last-first))
+		if err := pass(ctx, time.Until(due)); err != nil {
+			return err
+		}
+		if err := c.do(ctx, c.deeds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do does a deed in each cluster.
+func (c *crowd) do(ctx context.Context, d deed) error {
+	for _, cl := range c.clients {
+		err := until(ctx, "the API server took it", func() error { return c.try(ctx, cl, d) })
+		if err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done++
+	if d.verb == remove {
+		delete(c.wanted, d.name)
+	} else {
+		c.wanted[d.name] = d.spec
+	}
+	return nil
+}
+
+// try may be one of several attempts, of which an earlier one may have done the deed
+// unacknowledged.
+func (c *crowd) try(ctx context.Context, cl client.Client, d deed) error {
+	writer := &v1.PostgresWriter{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: d.name}, Spec: d.spec}
+	switch d.verb {
+	case create:
+		if err := cl.Create(ctx, writer); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		return nil
+	case remove:
+		return client.IgnoreNotFound(cl.Delete(ctx, writer))
+	default:
+		patch, err := json.Marshal(map[string]any{"spec": d.spec})
+		if err != nil {
+			return err
+		}
+		return cl.Patch(ctx, writer, client.RawPatch("application/merge-patch+json", patch))
+	}
+}
+
+// made is what they have made so far, by name.
+func (c *crowd) made() map[string]v1.PostgresWriterSpec {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.wanted)
+}

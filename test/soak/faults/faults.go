@@ -1,0 +1,120 @@
+// Package faults tries the operator of PostgresWriters while what it needs is stopped,
+// killed or frozen under it: the database, the operator itself, the API server, the holder
+// of the global lock. People create, change, move and delete PostgresWriters all the time.
+// When that is over and everything has come to rest, the rows have to be what the
+// PostgresWriters say, to the byte: none lost, none twice, none left behind.
+//
+// All that is random follows from a seed, so that a run can be repeated; how the processes
+// meet each other in time cannot.
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// patience is how long anything may take, coming to rest included. Nothing is judged by
+// it: it turns what never comes into an error. An informer that lost its API server may
+// take a minute to look again, and a PostgresWriter that people touched again and again
+// while there was no database waits for its next attempt for up to five.
+const patience = 6 * time.Minute
+
+// A Plan is how much is tried.
+type Plan struct {
+	Seed uint64
+	// Creations and Deletions are what people do, in each trial and each cluster.
+	Creations, Deletions int
+	// Outage is how long the database is stopped.
+	Outage time.Duration
+	// Kills is how often the operator is killed, Restarts how often the API server.
+	Kills, Restarts int
+	// Takeovers is how often the holder of the global lock is killed, Freezes how often it
+	// is frozen in each of the two trials that do so.
+	Takeovers, Freezes int
+}
+
+// Short takes about a minute.
+func Short(seed uint64) Plan {
+	return Plan{
+		Seed: seed, Creations: 30, Deletions: 15,
+		Outage: 3 * time.Second, Kills: 4, Restarts: 1, Takeovers: 1, Freezes: 1,
+	}
+}
+
+// Long takes some minutes.
+func Long(seed uint64) Plan {
+	return Plan{
+		Seed: seed, Creations: 200, Deletions: 100,
+		Outage: 30 * time.Second, Kills: 20, Restarts: 5, Takeovers: 3, Freezes: 3,
+	}
+}
+
+// A trial is one kind of fault.
+type trial struct {
+	name string
+	run  func(*stage) error
+}
+
+// trials are run side by side: what is done to one reaches no other. Each has a database
+// and namespaces of its own. The database that is stopped is on a server of its own, and
+// the API server that is killed has a cluster of its own.
+func trials() []trial {
+	return []trial{
+		{"database stopped", stoppedDatabase},
+		{"operator killed", killedOperator},
+		{"API server killed", killedServer},
+		{"two clusters, one database", neighbours},
+		{"holder of the lock killed", killedHolder},
+		{"holder of the lock frozen", frozenAnyTime},
+		{"holder frozen in a transaction", frozenInTransaction},
+	}
+}
+
+// Run does all trials of the plan, and says on out how they go. An error is one of the
+// preparations; those of the trials are in the report.
+func Run(ctx context.Context, plan Plan, out io.Writer) (report Report, err error) {
+	fmt.Fprintf(out, "Starting three control planes and two databases. The seed is %d.\n", plan.Seed)
+	s, err := open(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+
+	report = Report{Plan: plan, Results: make([]Result, len(trials()))}
+	var group errgroup.Group
+	for i, t := range trials() {
+		group.Go(func() error {
+			report.Results[i] = s.try(ctx, plan, t)
+			fmt.Fprintf(out, "%s: %s\n", t.name, report.Results[i].Verdict())
+			return nil
+		})
+	}
+	return report, group.Wait()
+}
+
+// try runs one trial.
+func (s *site) try(ctx context.Context, plan Plan, t trial) Result {
+	begun := time.Now()
+	st := &stage{ctx: ctx, site: s, plan: plan, random: randomOf(plan.Seed, t.name)}
+	err := t.run(st)
+	st.result.Trial, st.result.Took = t.name, time.Since(begun)
+	st.result.Err = errors.Join(err, st.clear())
+	if st.result.Missed() != nil {
+		st.result.Err = errors.Join(st.result.Err, st.keepLogs())
+	}
+	return st.result
+}
+
+// randomOf is another for each trial, whatever other trials there are.
+func randomOf(seed uint64, name string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}

@@ -1,0 +1,149 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// frozenAnyTime freezes the holder of the lock at some moment while people work.
+func frozenAnyTime(s *stage) error { return s.freezeHolders(s.freezeAtRandom) }
+
+// frozenInTransaction freezes it at the worst moment.
+func frozenInTransaction(s *stage) error { return s.freezeHolders(s.freezeInTransaction) }
+
+// freezeHolders freezes the holder of the lock in the middle of its work, for longer than its
+// lease lasts, and lets it come back to more of it when another has taken over. It must
+// write nothing then, and end.
+func (s *stage) freezeHolders(freeze func(holder, waiting *party, share float64) error) error {
+	holder, waiting, err := s.rivals("left", "right")
+	if err != nil {
+		return err
+	}
+	phases := float64(2*s.plan.Freezes + 1)
+	for i := range s.plan.Freezes {
+		if err := freeze(holder, waiting, float64(2*i+1)/phases); err != nil {
+			return err
+		}
+		if err := s.outlive(holder, waiting, float64(2*i+2)/phases); err != nil {
+			return err
+		}
+		if err := holder.start(); err != nil {
+			return err
+		}
+		holder, waiting = waiting, holder
+	}
+	if err := s.bothAdvance(holder, waiting, 1); err != nil {
+		return err
+	}
+	return s.inTurn(holder, waiting)
+}
+
+func (s *stage) freezeAtRandom(holder, waiting *party, share float64) error {
+	return meanwhile(
+		func() error { return s.bothAdvance(holder, waiting, share) },
+		func() error { return errors.Join(pass(s.ctx, s.atMost(pace)), holder.process.Freeze()) },
+	)
+}
+
+// freezeInTransaction freezes the holder when a write is under way, and a renewal of the
+// lock waits for that. So that there are both for sure, a lock on the tables keeps them
+// waiting. Once that is gone, the database has done what it was told to write, and waits in
+// vain to be told to commit.
+func (s *stage) freezeInTransaction(holder, waiting *party, share float64) error {
+	tx, err := s.database.Pool.Begin(s.ctx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(s.ctx, "lock table "+strings.Join(tables, ", ")+" in share row exclusive mode")
+	if err != nil {
+		return errors.Join(err, tx.Rollback(s.ctx))
+	}
+	err = meanwhile(
+		func() error { return s.bothAdvance(holder, waiting, share) },
+		func() error {
+			err := until(s.ctx, "a write and a renewal wait", func() error {
+				return errors.Join(
+					s.hasSession(holder, "wait_event_type = 'Lock' and wait_event = 'relation'"),
+					s.hasSession(holder, "wait_event_type = 'Lock' and query ~ '^\\s*update postgreswriter_lease'"))
+			})
+			return errors.Join(err, holder.process.Freeze(), tx.Rollback(s.ctx))
+		},
+	)
+	if err != nil {
+		return err
+	}
+	return until(s.ctx, "a transaction is open", func() error { return s.hasSession(holder, "state = 'idle in transaction'") })
+}
+
+// hasSession is nil if the party has a session of that condition.
+func (s *stage) hasSession(p *party, condition string) error {
+	var one int
+	err := s.database.Pool.QueryRow(s.ctx, `select 1 from pg_stat_activity
+		where datname = current_database() and usename = $1 and `+condition+` limit 1`, p.role).Scan(&one)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("%s has no session with %s", p.role, condition)
+	}
+	return err
+}
+
+// outlive has the frozen one come back when the other has taken over, and there is work
+// left for it, and sees to it that it ends without having written anything.
+func (s *stage) outlive(frozen, other *party, share float64) error {
+	begun := time.Now()
+	since, err := s.pages()
+	if err != nil {
+		return err
+	}
+	if err := s.bothAdvance(frozen, other, share); err != nil {
+		return err
+	}
+	if err := s.takesOver(other, since); err != nil {
+		return err
+	}
+	taken := time.Since(begun)
+	if err := pass(s.ctx, s.atMost(pace)); err != nil {
+		return err
+	}
+	left, err := s.tally(frozen)
+	if err != nil {
+		return err
+	}
+	if left.differs() == nil {
+		return errors.New("nothing was left to do for the frozen operator, so that this shows nothing")
+	}
+	s.happened("frozen for %s, taken over after %s, came back to %d changes", time.Since(begun).Round(time.Second),
+		taken.Round(time.Second), left.Lost+left.LeftBehind)
+	process := frozen.process
+	if err := s.thaw(frozen); err != nil {
+		return err
+	}
+	s.happened("writes refused: %d", strings.Count(process.Log(), "does not hold the global lock"))
+	return nil
+}
+
+// thaw lets it come back, and returns when it has ended.
+func (s *stage) thaw(p *party) error {
+	since, err := s.pages()
+	if err != nil {
+		return err
+	}
+	process := p.process
+	if err := process.Resume(); err != nil {
+		return err
+	}
+	select {
+	case <-process.Exited():
+		p.process = nil
+	case <-time.After(patience):
+		return errors.New("the operator that lost the lock did not end")
+	}
+	if process.Exit() != "exit status 1" {
+		return fmt.Errorf("the operator that lost the lock ended with %s", process.Exit())
+	}
+	return s.trespasses(`select writer || ' after it came back: ' || op || ' ' || tab || ' ' || key from journal
+		where moment = 'at once' and n > $1 and writer = $2`, since, p.role)
+}

@@ -1,0 +1,102 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The journal is kept by triggers, so that it is complete: who writes which row, and
+// whose process holds the global lock then, in which of its terms, when the statement is
+// executed and again when its transaction commits.
+const journal = `
+	create table journal (
+		n bigserial primary key, moment text, writer text, tab text, op text, key text,
+		holder text, owner text, term integer);
+	create table holders (identity text primary key, owner text);
+	create table handovers (n bigserial primary key, writer text, before text, after text);
+
+	create function note() returns trigger language plpgsql security definer as $$
+	declare holding text; number integer;
+	begin
+		if to_regclass('postgreswriter_lease') is not null then
+			select holder, transitions into holding, number from postgreswriter_lease;
+		end if;
+		insert into journal (moment, writer, tab, op, key, holder, owner, term) values (
+			tg_argv[0], session_user, tg_table_name, tg_op, coalesce(new.id, old.id), holding,
+			(select owner from holders where identity = holding), number);
+		return null;
+	end $$;
+
+	create function note_lease() returns trigger language plpgsql security definer as $$
+	begin
+		if tg_op = 'INSERT' or new.holder <> old.holder then
+			insert into handovers (writer, before, after)
+				values (session_user, case tg_op when 'INSERT' then '' else old.holder end, new.holder);
+		end if;
+		insert into holders (identity, owner) values (new.holder, session_user) on conflict do nothing;
+		return null;
+	end $$;`
+
+// keepJournal begins it.
+func (s *stage) keepJournal() error {
+	if err := s.exec(journal); err != nil {
+		return err
+	}
+	for _, table := range tables {
+		err := errors.Join(
+			s.exec(`create trigger at_once after insert or update or delete on `+table+
+				` for each row execute function note('at once')`),
+			s.exec(`create constraint trigger at_commit after insert or update or delete on `+table+
+				` deferrable initially deferred for each row execute function note('at commit')`))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchLease begins to note who takes the global lock and who gives it up, when the first
+// holder has it.
+func (s *stage) watchLease(first *party) error {
+	return errors.Join(
+		s.exec(`insert into holders select holder, '`+first.role+`' from postgreswriter_lease`),
+		s.exec(`create trigger handover after insert or update on postgreswriter_lease for each row execute function note_lease()`))
+}
+
+// pages are what the journal holds so far, a number to compare with.
+func (s *stage) pages() (n int64, err error) {
+	err = s.database.Pool.QueryRow(s.ctx, `select coalesce(max(n), 0) from journal`).Scan(&n)
+	return n, err
+}
+
+// writesOf counts the row writes of a party since then.
+func (s *stage) writesOf(p *party, since int64) (n int, err error) {
+	err = s.database.Pool.QueryRow(s.ctx,
+		`select count(*) from journal where moment = 'at once' and writer = $1 and n > $2`, p.role, since).Scan(&n)
+	return n, err
+}
+
+// trespasses finds what nobody may do: the query yields one line of text for each.
+func (s *stage) trespasses(query string, args ...any) error {
+	found, err := collect(s.ctx, s.database.Pool, query, args...)
+	if err != nil {
+		return fmt.Errorf("cannot read the journal: %w", err)
+	}
+	s.result.Trespasses = append(s.result.Trespasses, found...)
+	return nil
+}
+
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func collect(ctx context.Context, db querier, query string, args ...any) ([]string, error) {
+	rows, err := db.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
