@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	clientgotesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -164,11 +165,12 @@ func (s *server) document() string {
 		`"generation":3,"resourceVersion":"` + strconv.Itoa(s.version) + `"},"spec":{"size":2}` + status + `}`
 }
 
+// answer is decoded as clients decode it: a member of another case is another member.
 func (s *server) answer(obj client.Object) error {
 	if s.gone {
 		return s.notFound()
 	}
-	return json.Unmarshal([]byte(s.document()), obj)
+	return utiljson.Unmarshal([]byte(s.document()), obj)
 }
 
 func (s *server) notFound() error {

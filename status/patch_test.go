@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -691,7 +692,7 @@ func FuzzPatch(f *testing.F) {
 func requireUnknownKept(t *testing.T, old map[string]any, after string) {
 	t.Helper()
 	var wanted ShopStatus
-	if json.Unmarshal([]byte(after), &wanted) != nil {
+	if utiljson.Unmarshal([]byte(after), &wanted) != nil {
 		return
 	}
 	stored := maps.Clone(old)
