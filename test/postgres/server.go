@@ -73,7 +73,7 @@ func use(ctx context.Context, named connection, o options) (*Server, error) {
 		return nil, s.notOurs("configure")
 	}
 	if err := named.with(ctx, func(conn *pgx.Conn) error { return conn.Ping(ctx) }); err != nil {
-		return nil, fmt.Errorf("cannot use the server that %s names: %w", hostVariable, err)
+		return nil, fmt.Errorf("cannot use the server that %s names: %w (unset it to have a fresh one)", hostVariable, err)
 	}
 	return s, nil
 }

@@ -45,8 +45,8 @@ func (f *flags) addTo(set *flag.FlagSet) {
 			return err
 		})
 	set.BoolVar(&f.globalLock, "global-lock", false,
-		"of all operators that share the database, and have this flag, have one be active: by a row in table "+
-			globallock.Table+", instead of --leader-elect")
+		"wait until no other operator that shares the database is active: by a row in table "+globallock.Table+
+			", instead of --leader-elect; an operator that loses it, or the database, ends")
 	set.DurationVar(&f.checkInterval, "check-interval", time.Minute,
 		"how often a row is compared with its PostgresWriter when nothing happened to that")
 	set.BoolVar(&f.sweep, "sweep", false,
@@ -89,7 +89,7 @@ func parseTables(value string) ([]string, error) {
 
 func parseClusterName(value string) (string, error) {
 	if problems := validation.IsDNS1123Label(value); value != "" && len(problems) > 0 {
-		return "", fmt.Errorf("no name of a cluster: %s", strings.Join(problems, "; "))
+		return "", fmt.Errorf("not the name of a cluster: %s", strings.Join(problems, "; "))
 	}
 	return value, nil
 }

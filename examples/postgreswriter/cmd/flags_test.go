@@ -43,7 +43,7 @@ func TestBadFlags(t *testing.T) {
 		{arg: "--tables=" + strings.Repeat("é", 32), says: "has 64 bytes"},
 		{arg: "--tables=a\x00b", says: "has a NUL"},
 		{arg: "--tables=postgreswriter_lease", says: "holds the global lock"},
-		{arg: "--cluster-name=a/b", says: "no name of a cluster"},
+		{arg: "--cluster-name=a/b", says: "not the name of a cluster"},
 		{arg: "--check-interval=10ms", says: "give a second at least"},
 		{arg: "--child-labels=a=b", says: "PostgresWriters have no children"},
 	} {

@@ -27,6 +27,9 @@ const lease = "postgreswriter-operator.demo.yash.com"
 // connections are one for each worker, and some for the lock and the sweeper.
 const connections = controller.Workers + 3
 
+// lockLost is what controller-runtime's manager ends with, which has no type.
+const lockLost = "leader election lost"
+
 func main() {
 	operator.Exit(controller.Name, run(ctrl.SetupSignalHandler(), os.Args[1:]))
 }
@@ -66,7 +69,10 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	mgr.GetLogger().Info("writing rows", "into", settings.String(), "tables", own.tables)
+	mgr.GetLogger().Info("will write rows", "into", settings.String(), "tables", own.tables)
+	if options.Lock != nil {
+		mgr.GetLogger().Info("only with the global lock", "identity", options.Lock.Identity())
+	}
 	reconciler := controller.New(mgr, database.NewRows(pool, rows), controller.Options{
 		ClusterName:    own.clusterName,
 		CheckInterval:  own.checkInterval,
@@ -77,7 +83,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	err = mgr.Start(ctx)
-	if err != nil && own.globalLock {
+	if own.globalLock && err != nil && err.Error() == lockLost {
 		err = fmt.Errorf("%w: whoever has no global lock may not write, so this ends; start it again, and it waits for the lock. "+
 			"Either another operator took over or %s could not be reached", err, settings)
 	}

@@ -88,7 +88,8 @@ func testLife(t *testing.T, d *database, process *operator.Process) {
 func testMoves(t *testing.T, d *database, process *operator.Process) {
 	s := newScene(t, d, process)
 	ctx, stop := context.WithCancel(t.Context())
-	seen, failed := map[string]int{}, make(chan error)
+	defer stop()
+	seen, failed := map[string]int{}, make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
 			where, err := whereabouts(t.Context(), d, s.key())

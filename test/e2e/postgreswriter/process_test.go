@@ -84,8 +84,7 @@ func TestWatchNamespace(t *testing.T) {
 	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
 }
 
-// TestClusterName has two operators write the rows of one PostgresWriter each, which only
-// the clusters' names tell apart.
+// TestClusterName has an operator meet rows that only the clusters' names tell from its own.
 func TestClusterName(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")

@@ -196,7 +196,7 @@ func TestFailedMove(t *testing.T) {
 func TestDroppedTable(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	s := alone(t, d, "--tables=students,teachers", "--check-interval=1s")
+	s := disturbed(t, d, "--tables=students,teachers", "--check-interval=1s") // dropped while it looks
 	s.create(t)
 	s.settle(t)
 	other := s.called("berta")
@@ -214,7 +214,7 @@ func TestDroppedTable(t *testing.T) {
 func TestCreateTables(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)
-	s := alone(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
+	s := disturbed(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
 	var scenes []scene
 	for i := range 10 { // at the same time
 		one := s.called(nth("alex", i))

@@ -3,14 +3,17 @@ package postgreswriter_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,6 +148,13 @@ func (s scene) delete(t *testing.T) {
 	require.NoError(t, human(t).Delete(t.Context(), s.named()))
 }
 
+// touch makes the operator look at the PostgresWriter again, if it is still there.
+func (s scene) touch(t *testing.T) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
+	require.NoError(t, client.IgnoreNotFound(human(t).Patch(t.Context(), s.named(), patch)))
+}
+
 // reconcile makes the operator look at the PostgresWriter again, and returns when it has.
 func (s scene) reconcile(t *testing.T) {
 	t.Helper()
@@ -258,5 +268,14 @@ func alone(t *testing.T, d *database, args ...string) scene {
 	t.Helper()
 	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
 	s.operator = start(t, d, append([]string{"--watch-namespace", s.namespace}, args...)...)
+	return s
+}
+
+// disturbed is a scene like alone, whose operator may have reason to complain.
+func disturbed(t *testing.T, d *database, args ...string) scene {
+	t.Helper()
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	s.operator = launch(t, d.env(), append([]string{"--watch-namespace", s.namespace}, args...)...)
+	waitForWorkers(t, s.operator)
 	return s
 }

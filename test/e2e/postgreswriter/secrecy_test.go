@@ -52,7 +52,7 @@ func TestSecrecy(t *testing.T) {
 			require.Contains(t, body, "controller_runtime_reconcile_total")
 			requireNoSecret(t, "a metric", body)
 			_ = s.operator.Stop()
-			require.Contains(t, s.operator.Log(), `"msg":"writing rows"`)
+			require.Contains(t, s.operator.Log(), `"msg":"will write rows"`)
 			requireNoSecret(t, "the log", s.operator.Log())
 		})
 	}

@@ -121,7 +121,7 @@ func (s *stage) outlive(frozen, other *party, share float64) error {
 	if err := s.thaw(frozen); err != nil {
 		return err
 	}
-	s.happened("writes refused: %d", strings.Count(process.Log(), "does not hold the global lock"))
+	s.happened("writes refused: %d", strings.Count(process.Log(), "does not have the global lock"))
 	return nil
 }
 

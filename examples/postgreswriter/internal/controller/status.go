@@ -54,9 +54,15 @@ func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err er
 	if !errors.As(err, &trouble) {
 		return operator.Retry(ctx, errors.Join(err, r.notReady(ctx, writer, ensure.Reason(err), err.Error())))
 	}
+	if trouble.Reason == database.NotActive {
+		return operator.Retry(ctx, err) // how the row stands is for another to say
+	}
 	reportErr := r.notReady(ctx, writer, trouble.Reason, trouble.Message)
-	if trouble.IsTemporary() || reportErr != nil {
+	switch {
+	case trouble.IsTemporary():
 		return operator.Retry(ctx, errors.Join(err, reportErr))
+	case reportErr != nil:
+		return operator.Retry(ctx, reportErr)
 	}
 	log.FromContext(ctx).Info("not as it should be", "reason", trouble.Reason, "message", trouble.Message)
 	return reconcile.Result{RequeueAfter: retryRefused}, nil

@@ -83,7 +83,7 @@ func explain(err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &answer):
-		return &Error{Reason: Unavailable, Message: "the database is not to be used now: " + answer.Message, cause: err}
+		return &Error{Reason: Unavailable, Message: "the database says: " + answer.Message, cause: err}
 	}
 	return &Error{Reason: Unavailable, Message: "the database cannot be reached", cause: err}
 }
@@ -94,15 +94,20 @@ func explain(err error) error {
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func isTemporary(code string) bool {
-	const (
-		lockNotAvailable = "55P03"
-		undefinedTable   = "42P01" // dropped since we looked which there are
-	)
+	const lockNotAvailable = "55P03"
 	switch code[:min(2, len(code))] {
 	case "08", "25", "28", "3D", "40", "53", "57", "58", "XX":
 		return true
 	}
 	return code == lockNotAvailable || code == undefinedTable || code == ""
+}
+
+// undefinedTable is of one that was dropped since we looked which there are.
+const undefinedTable = "42P01"
+
+func isUndefinedTable(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == undefinedTable
 }
 
 func reasonOf(code string) string {

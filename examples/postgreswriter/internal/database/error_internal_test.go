@@ -20,16 +20,16 @@ func TestErrors(t *testing.T) {
 		want Error
 	}{
 		{name: "unique", err: answer("23505"), want: Error{Reason: UniqueViolation, Message: `table "t": ERROR: no (SQLSTATE 23505)`}},
-		{name: "table dropped", err: answer("42P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "table dropped", err: answer("42P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
 		{name: "column gone", err: answer("42703"), want: Error{Reason: WrongColumns, Message: `table "t": ERROR: no (SQLSTATE 42703)`}},
 		{name: "not null", err: answer("23502"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE 23502)`}},
 		{name: "no right", err: answer("42501"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE 42501)`}},
 		{name: "a trigger", err: answer("P0001"), want: Error{Reason: Refused, Message: `table "t": ERROR: no (SQLSTATE P0001)`}},
-		{name: "password", err: answer("28P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
-		{name: "shutdown", err: answer("57P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
-		{name: "deadlock", err: answer("40P01"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
-		{name: "a lock", err: answer("55P03"), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
-		{name: "no code", err: answer(""), want: Error{Reason: Unavailable, Message: "the database is not to be used now: no"}},
+		{name: "password", err: answer("28P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
+		{name: "shutdown", err: answer("57P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
+		{name: "deadlock", err: answer("40P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
+		{name: "a lock", err: answer("55P03"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
+		{name: "no code", err: answer(""), want: Error{Reason: Unavailable, Message: "the database says: no"}},
 		{name: "network", err: context.DeadlineExceeded, want: Error{Reason: Unavailable, Message: "the database cannot be reached"}},
 		{name: "ours", err: refuse(NotStored, "x"), want: Error{Reason: NotStored, Message: "x"}},
 	} {

@@ -58,6 +58,16 @@ func (f findings) elsewhere(name string) []string {
 	return slices.DeleteFunc(all, func(other string) bool { return other == name })
 }
 
+// lookUp finds what is there now. A table that is dropped while it looks is not there when
+// it looks again.
+func (r *Rows) lookUp(ctx context.Context, key string) (findings, error) {
+	found, err := r.find(ctx, r.pool, key)
+	if isUndefinedTable(err) {
+		return r.find(ctx, r.pool, key)
+	}
+	return found, err
+}
+
 // find looks for the key in all tables: in which one it should be may have changed, and
 // nothing that remembers where it was can be trusted.
 func (r *Rows) find(ctx context.Context, db querier, key string) (findings, error) {
@@ -67,8 +77,8 @@ func (r *Rows) find(ctx context.Context, db querier, key string) (findings, erro
 	}
 	found := findings{tables: tables, rows: map[string]values{}, doubled: map[string]bool{}}
 	var names, parts []string
-	for name, t := range tables {
-		if t.holds() {
+	for _, name := range r.options.Tables {
+		if t := tables[name]; t.holds() {
 			parts = append(parts, t.selectByID(len(names)))
 			names = append(names, name)
 		}

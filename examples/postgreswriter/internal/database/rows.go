@@ -16,9 +16,14 @@ import (
 const operationTimeout = 15 * time.Second
 
 // begin has the server end a transaction whose client waits for a lock in vain, or is
-// frozen: what it holds is not held for longer than that. Set for the transaction alone,
-// it works through a pooler as well.
-const begin = "begin; set local lock_timeout = '5s'; set local idle_in_transaction_session_timeout = '10s'"
+// frozen: what it holds is not held for longer than that. It may hold the global lock, and
+// all workers may wait for a table that somebody has locked, one after another: a renewal of
+// the lock comes behind them, and has five seconds. Set for the transaction alone, this
+// works through a pooler as well.
+const begin = "begin; set local lock_timeout = '1s'; set local idle_in_transaction_session_timeout = '10s'"
+
+// listTimeout bounds the listing of all keys.
+const listTimeout = 5 * time.Minute
 
 // A Row is what a PostgresWriter wants in a table.
 type Row struct {
@@ -76,7 +81,7 @@ func Open(ctx context.Context, settings Settings, application string, connection
 
 // Put makes the row with the key exactly so, and sees to it that none of the other
 // tables has one with the key: it is moved, in one transaction. If all is so it writes
-// nothing. What cannot be so is a Refusal; any other error may be gone at the next attempt.
+// nothing. Every error is an *Error.
 func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	if !slices.Contains(r.options.Tables, row.Table) {
 		return "", refuse(TableNotAllowed, "table %q is not one that the operator may write to: its flag --tables lists %s",
@@ -86,7 +91,7 @@ func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	defer cancel()
 
 	// Most of the time nothing is to be done, and reading takes no transaction.
-	found, err := r.find(ctx, r.pool, key)
+	found, err := r.lookUp(ctx, key)
 	if err != nil {
 		return "", explain(err)
 	}
@@ -120,7 +125,7 @@ func (r *Rows) Delete(ctx context.Context, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
-	found, err := r.find(ctx, r.pool, key)
+	found, err := r.lookUp(ctx, key)
 	if err != nil {
 		return false, explain(err)
 	}
@@ -135,6 +140,9 @@ func (r *Rows) Delete(ctx context.Context, key string) (bool, error) {
 // Keys calls visit with the key of each row in the tables, ours or not. Every error is an
 // *Error.
 func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+
 	tables, err := existing(ctx, r.pool, r.options.Tables)
 	if err != nil {
 		return explain(err)
@@ -163,7 +171,13 @@ func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 				return err
 			}
 		}
-		return do(tx)
+		if err := do(tx); err != nil {
+			return err
+		}
+		// What is to be checked at the end is checked here, where an answer can be told from
+		// one to the commit itself.
+		_, err := tx.Exec(ctx, "set constraints all immediate")
+		return judge(err, r.options.Tables...)
 	})
 }
 

@@ -18,7 +18,7 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// A table is one that exists.
+// A table that exists.
 type table struct {
 	name string
 	// columns are those of ours that it has. An id that is no text cannot be a key of ours
@@ -38,7 +38,7 @@ func (t table) check() error {
 		}
 	}
 	if len(missing) > 0 {
-		return refuse(WrongColumns, "table %q lacks %s (id and name and country of a text type, id unique, and age a number)",
+		return refuse(WrongColumns, "table %q lacks %s; it needs id (text, unique), name and country (text), age (a number)",
 			t.name, strings.Join(missing, ", "))
 	}
 	return nil
