@@ -68,8 +68,8 @@ func (r Report) writeSizes(out io.Writer) {
 func (r Report) writeRace(out io.Writer) {
 	fmt.Fprintf(out, "\n%d children of %d owners converge\n", r.Race.Children, r.Race.Owners)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  ours\t%s\n  the plain client\t%s\n", best(r.Race.Ours), best(r.Race.Plain))
-	fmt.Fprintf(table, "  ratio, the best of %d each\t%.2f\tat least %.1f\n", len(r.Race.Ours), r.Race.Ratio(), minRatio)
+	fmt.Fprintf(table, "  ours, at best\t%s\n  the plain client, likewise\t%s\n", best(r.Race.Ours), best(r.Race.Plain))
+	fmt.Fprintf(table, "  ratio, median of %d rounds\t%.2f\tat least %.1f\n", len(r.Race.Ours), r.Race.Ratio(), minRatio)
 	_ = table.Flush() // what a person reads
 }
 

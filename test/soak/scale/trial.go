@@ -19,8 +19,7 @@ type Trial struct {
 	// Workers is how many Stacks the operator reconciles at a time, and how many
 	// requests the plain client makes.
 	Workers int
-	// Rounds is how often everything is measured. Of what a child costs the median counts,
-	// of the race the best of each.
+	// Rounds is how often everything is measured. The median counts.
 	Rounds int
 	// ReadYourWrites has the operator's reads wait until its cache shows what it wrote.
 	ReadYourWrites bool
