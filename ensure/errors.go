@@ -3,6 +3,7 @@ package ensure
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +32,9 @@ var (
 	// ErrImmutable: the API server would create desired, but does not let the existing
 	// object be changed to it. Error.Paths tells where they differ.
 	ErrImmutable = errors.New("immutable")
+	// ErrContested: somebody undoes what we write, again and again. Nothing is written to the
+	// child until Error.After is over; Error.Rival and Error.Paths tell who and what.
+	ErrContested = errors.New("contested")
 	// ErrAPI: any other failure of a request: a conflict, a missing right, a server
 	// out of reach. Error.Reason and errors.As with an apierrors.APIStatus tell which.
 	ErrAPI = errors.New("request failed")
@@ -53,6 +57,12 @@ type Error struct {
 	Reason string
 	// Paths are the fields at fault, as far as they are known.
 	Paths []string
+	// Rival is the field manager that undoes our writes, of an ErrContested; empty if
+	// nothing tells.
+	Rival string
+	// After is how long it is until something can be done, of an ErrContested; Retry waits
+	// that long.
+	After time.Duration
 
 	class  error
 	detail string
@@ -105,6 +115,7 @@ var reasons = map[error]string{
 	ErrHidden:           "Hidden",
 	ErrInvalid:          "Invalid",
 	ErrImmutable:        "Immutable",
+	ErrContested:        "Contested",
 }
 
 // refuse is an error of the caller's: nothing was sent.

@@ -12,8 +12,13 @@ type options struct {
 	controlled bool
 	owner      client.Object
 	adopt      bool
+	ifExists   bool
+	dryRun     bool
 
-	propagation metav1.DeletionPropagation
+	recreate    metav1.DeletionPropagation // empty: never
+	migrateFrom []string
+	release     []string
+	propagation metav1.DeletionPropagation // of Absent
 }
 
 // ControlledBy makes owner the controller of the child: the child is deleted with
@@ -31,6 +36,20 @@ func ControlledBy(owner client.Object) Option {
 // they are.
 func Adopt() Option {
 	return func(o *options) { o.adopt = true }
+}
+
+// IfExists updates the object if there is one and never creates it: for what somebody else
+// makes, such as the claims of a StatefulSet, mostly with Adopt. If there is none,
+// Operation is Gone and Live is nil. A cache that has no such object is believed.
+func IfExists() Option {
+	return func(o *options) { o.ifExists = true }
+}
+
+// DryRun asks the API server what would be done and has it store nothing. The Result tells
+// what would have been done; Live is the object as it would be. Where a write would take
+// several requests, a repair or a recreation, only the first of them can be tried.
+func DryRun() Option {
+	return func(o *options) { o.dryRun = true }
 }
 
 // Propagation says what becomes of the dependents of what Absent deletes: those that name

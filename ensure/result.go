@@ -30,7 +30,10 @@ const (
 	Unchanged Operation = "Unchanged"
 	Created   Operation = "Created"
 	Updated   Operation = "Updated"
-	// Deleting and Gone are Absent's.
+	// Recreated means that it was deleted and made again, as only Recreate allows.
+	Recreated Operation = "Recreated"
+	// Deleting and Gone are Absent's and those of pruning. Gone is also what IfExists says
+	// of a child that there is not.
 	Deleting Operation = "Deleting"
 	Gone     Operation = "Gone"
 )
@@ -48,6 +51,8 @@ const (
 	Drifted Cause = "Drifted"
 	// Adopted means that the child was not ours and Adopt was given.
 	Adopted Cause = "Adopted"
+	// Migrated means that it was written by a manager named with MigrateFrom before.
+	Migrated Cause = "Migrated"
 )
 
 // A Change is one path that a write changed, such as spec.replicas,
