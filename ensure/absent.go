@@ -29,16 +29,15 @@ import (
 //
 // Result.Live is the object as it was last seen, and nil when it is gone.
 func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
-	found, err := e.absent(ctx, obj, opts)
+	found, err := e.absent(ctx, obj, resolve(opts))
 	if err != nil {
 		return Result[T]{}, err
 	}
-	live, _ := found.live.(T) // made by kind.empty, which follows obj's type
-	return Result[T]{Live: live, Operation: found.operation}, nil
+	return resultOf[T](found), nil
 }
 
-func (e *Ensurer) absent(ctx context.Context, obj client.Object, opts []Option) (outcome, error) {
-	c, err := e.newUnwanted(obj, opts)
+func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (outcome, error) {
+	c, err := e.newUnwanted(obj, o)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -67,8 +66,8 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, opts []Option) 
 }
 
 // newUnwanted checks what the caller gave. Only who and where it is counts.
-func (e *Ensurer) newUnwanted(obj client.Object, opts []Option) (*child, error) {
-	c, err := e.identify(obj, opts)
+func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
+	c, err := e.identify(obj, o)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +76,8 @@ func (e *Ensurer) newUnwanted(obj client.Object, opts []Option) (*child, error) 
 		return nil, c.refuse("metadata.name", "is required")
 	case c.adopt:
 		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
+	case c.ifExists, c.recreate != "", c.migrateFrom != nil, c.release != nil, c.prune != nil, c.only != nil:
+		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {
 		return nil, err
@@ -114,7 +115,10 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		seen.UID = &uid
 	}
 	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(c.propagation)}
-	if c.unseen {
+	if c.dryRun {
+		opts = append(opts, client.DryRunAll)
+	}
+	if c.unseen || c.dryRun {
 		// A client that reads its own writes would wait until the cache shows that it is gone.
 		// One that does not show it never will.
 		opts = append(opts, client.DisableReadYourWritesConsistency)

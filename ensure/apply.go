@@ -25,6 +25,9 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	c.confirm(answer)
+	if deleted, ok := c.memory.replaced(c.id()); ok && !c.dryRun {
+		return outcome{live: answer, operation: Recreated, cause: deleted.cause, changes: deleted.changes}, nil
+	}
 	return outcome{live: answer, operation: Created, cause: Missing}, nil
 }
 
@@ -33,6 +36,9 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	answer, err := c.applyOrRepair(ctx, live)
+	if errors.Is(err, ErrImmutable) && c.mayRecreate(live) {
+		return c.replaceWhole(ctx, live, cause)
+	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -44,7 +50,7 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 	changed := len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged
 	c.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
-		return outcome{}, c.fail(ErrTerminating, "apply", "its deletion began meanwhile; it will be made again once it is gone")
+		return outcome{}, c.terminating("apply", "its deletion began meanwhile")
 	}
 	if !changed {
 		return outcome{live: answer, operation: Unchanged}, nil
@@ -75,6 +81,9 @@ func (c *child) patch(
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)
 	opts = append(opts, client.FieldOwner(c.fieldOwner))
+	if c.dryRun {
+		opts = append(opts, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	}
 	if _, ok := answer.(runtime.Unstructured); ok {
 		// controller-runtime 0.25 books patches of unstructured objects under the typed
 		// representation, where nobody waits for them.

@@ -19,7 +19,7 @@ import (
 func (c *child) changes(live, answer client.Object) []Change {
 	version := answer.GetResourceVersion()
 	known, remembered := c.known(answer)
-	if version == live.GetResourceVersion() || remembered && known.version == version {
+	if !c.dryRun && (version == live.GetResourceVersion() || remembered && known.version == version) {
 		return nil
 	}
 	var changes []Change

@@ -20,25 +20,27 @@ type child struct {
 	stamped    client.Object          // desired with its digest, once there is something to send
 	form       uint64                 // checksum of desired's canonical form
 	digest     string
-	last       record // what the server confirmed last, as known when live was read
-	unseen     bool   // the cache did not show it
+	last       record   // what the server confirmed last, as known when live was read
+	unseen     bool     // the cache did not show it
+	ours       bool     // what is live is ours to write, and not only adopted
+	taken      []string // fields for which a dry run found that desired cannot be created beside live
 }
 
 func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }
 
 // newChild checks what the caller gave and stamps a copy of desired.
-func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error) {
-	c, err := e.identify(desired, opts)
+func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
+	c, err := e.identify(desired, o)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.checkDesired(desired); err != nil {
 		return nil, err
 	}
-	switch {
-	case c.propagation != "":
-		return nil, c.refuse("", "ensure.Propagation is for ensure.Absent: Object deletes nothing")
-	case c.controlled && c.owner.GetDeletionTimestamp() != nil:
+	if err := c.checkOptions(); err != nil {
+		return nil, err
+	}
+	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
 		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
 	}
 	if err := c.place(desired); err != nil {
@@ -48,13 +50,10 @@ func (e *Ensurer) newChild(desired client.Object, opts []Option) (*child, error)
 }
 
 // identify finds out which object is meant.
-func (e *Ensurer) identify(obj client.Object, opts []Option) (*child, error) {
-	c := &child{Ensurer: e}
-	for _, set := range opts {
-		if set == nil {
-			return nil, c.refuse("", "an Option is nil")
-		}
-		set(&c.options)
+func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
+	c := &child{Ensurer: e, options: o}
+	if c.isNil {
+		return nil, c.refuse("", "an Option is nil")
 	}
 	if isNil(obj) {
 		return nil, c.refuse("", "desired is nil")
@@ -78,6 +77,19 @@ func (e *Ensurer) identify(obj client.Object, opts []Option) (*child, error) {
 		err = c.checkOwner()
 	}
 	return c, err
+}
+
+// checkOptions refuses those that mean nothing for an object that is wanted.
+func (c *child) checkOptions() error {
+	switch {
+	case c.propagation != "":
+		return c.refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
+	case c.prune != nil, c.only != nil:
+		return c.refuse("", "ensure.Prune and ensure.OnlyFor are for ensure.Set")
+	case c.recreate != "" && c.recreate != metav1.DeletePropagationBackground && c.recreate != metav1.DeletePropagationOrphan:
+		return c.refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", c.recreate))
+	}
+	return nil
 }
 
 // checkDesired refuses what an apply cannot carry or what a copy of a live object

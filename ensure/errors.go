@@ -46,7 +46,7 @@ var (
 // message is in the StatusError that Unwrap gives.
 type Error struct {
 	// Operation is what was tried: ensure (nothing was to be written yet), read, create,
-	// apply, repair or delete.
+	// apply, repair, list or delete.
 	Operation string
 	// Kind of the child; empty if its Go type is in no scheme.
 	Kind schema.GroupVersionKind
@@ -85,7 +85,12 @@ func (e *Error) object() string {
 	if kind == "" {
 		kind = "object"
 	}
-	if e.Key.Namespace == "" {
+	switch {
+	case e.Key.Name == "" && e.Key.Namespace == "":
+		return kind
+	case e.Key.Name == "":
+		return fmt.Sprintf("%s in namespace %q", kind, e.Key.Namespace)
+	case e.Key.Namespace == "":
 		return fmt.Sprintf("%s %q", kind, e.Key.Name)
 	}
 	return fmt.Sprintf("%s %q", kind, e.Key.String())

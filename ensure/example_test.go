@@ -258,7 +258,7 @@ func ExampleReason() {
 
 	// Output:
 	// Refused
-	// cannot ensure ConfigMap "default/": Refused: metadata.name is required
+	// cannot ensure ConfigMap in namespace "default": Refused: metadata.name is required
 }
 
 func ExampleError() {

@@ -18,6 +18,7 @@ type memory struct {
 	records *lru.Cache // childKey to record
 	unseen  *lru.Cache // childKey to sighting
 	absent  *lru.Cache // childKey, of what the server does not have
+	leaving *lru.Cache // childKey to replacement
 }
 
 type childKey struct {
@@ -44,7 +45,9 @@ type sighting struct {
 }
 
 func newMemory(entries int) *memory {
-	return &memory{records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries)}
+	return &memory{
+		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries), leaving: lru.New(entries),
+	}
 }
 
 func (m *memory) get(key childKey) (record, bool) {
@@ -104,6 +107,31 @@ func (m *memory) mayExist(key childKey) {
 	if m.absent.Len() > 0 {
 		m.absent.Remove(key)
 	}
+}
+
+// replacing notes that the child was deleted to be made again.
+func (m *memory) replacing(key childKey, r replacement) { m.leaving.Add(key, r) }
+
+// isThere takes back what replacing noted, if somebody else was first to make the child.
+func (m *memory) isThere(key childKey, uid types.UID) {
+	if m.leaving.Len() == 0 {
+		return
+	}
+	value, _ := m.leaving.Get(key)
+	if r, ok := value.(replacement); ok && r.deleted != uid {
+		m.leaving.Remove(key)
+	}
+}
+
+// replaced takes back what replacing noted, now that the child is made.
+func (m *memory) replaced(key childKey) (replacement, bool) {
+	if m.leaving.Len() == 0 {
+		return replacement{}, false
+	}
+	value, _ := m.leaving.Get(key)
+	m.leaving.Remove(key)
+	r, ok := value.(replacement)
+	return r, ok
 }
 
 // older compares resourceVersions as numbers, which they are by contract since

@@ -33,18 +33,15 @@ import (
 // Object is safe for concurrent use, for the same object too: a create never
 // overwrites, an apply never brings a deleted object back.
 func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
-	found, err := e.object(ctx, desired, opts)
+	c, err := e.newChild(desired, resolve(opts))
 	if err != nil {
 		return Result[T]{}, err
 	}
-	live, _ := found.live.(T) // made by kind.empty, which follows desired's type
-	return Result[T]{
-		Live:      live,
-		Operation: found.operation,
-		Cause:     found.cause,
-		Changes:   found.changes,
-		Stale:     found.stale,
-	}, nil
+	found, err := c.ensure(ctx)
+	if err != nil {
+		return Result[T]{}, err
+	}
+	return resultOf[T](found), nil
 }
 
 // outcome is a Result before it has a type.
@@ -56,12 +53,21 @@ type outcome struct {
 	stale     bool
 }
 
-func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Option) (outcome, error) {
-	c, err := e.newChild(desired, opts)
-	if err != nil {
-		return outcome{}, err
+// resultOf gives it one: T is the child's, which kind.empty follows.
+func resultOf[T client.Object](found outcome) Result[T] {
+	live, _ := found.live.(T)
+	return Result[T]{
+		Live:      live,
+		Operation: found.operation,
+		Cause:     found.cause,
+		Changes:   found.changes,
+		Stale:     found.stale,
 	}
-	defer c.release()
+}
+
+// ensure takes the child to what is desired. It is for one call.
+func (c *child) ensure(ctx context.Context) (outcome, error) {
+	defer c.giveBack()
 	live, err := c.read(ctx)
 	if err == nil && live == nil && c.isExpected() {
 		// The cache is a moment behind, or it was deleted already: a read tells.
@@ -86,20 +92,21 @@ func (e *Ensurer) object(ctx context.Context, desired client.Object, opts []Opti
 // settle takes the child from live, nil if there is none, to what is desired.
 func (c *child) settle(ctx context.Context, live client.Object) (outcome, error) {
 	if live == nil {
-		return c.create(ctx)
+		return c.make(ctx)
 	}
 	if live.GetResourceVersion() != c.last.version {
 		c.recall() // another reconcile may have learnt more while we read
 	}
 	c.noteShown(live)
+	c.memory.isThere(c.id(), live.GetUID())
 	if live.GetDeletionTimestamp() != nil {
-		return outcome{}, c.fail(ErrTerminating, "ensure", "it is being deleted and will be made again once it is gone")
+		return outcome{}, c.terminating("ensure", "it is being deleted")
 	}
-	ours, err := c.isOurs(ctx, live)
-	if err != nil {
+	var err error
+	if c.ours, err = c.isOurs(ctx, live); err != nil {
 		return outcome{}, err
 	}
-	if !ours && !c.mayAdopt(live) {
+	if !c.ours && !c.mayAdopt(live) {
 		return outcome{}, c.foreign(live)
 	}
 	if err := c.checkHidden(live); err != nil {
@@ -111,7 +118,23 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if c.inSync(live) {
 		return outcome{live: live, operation: Unchanged}, nil
 	}
-	return c.apply(ctx, live, c.causeToWrite(live, ours))
+	return c.apply(ctx, live, c.causeToWrite(live))
+}
+
+// make creates the child, unless only what exists is wanted.
+func (c *child) make(ctx context.Context) (outcome, error) {
+	if c.ifExists {
+		return outcome{operation: Gone}, nil
+	}
+	return c.create(ctx)
+}
+
+// terminating says what becomes of a child that is on its way out.
+func (c *child) terminating(operation, detail string) *Error {
+	if !c.ifExists {
+		detail += " and will be made again once it is gone"
+	}
+	return c.fail(ErrTerminating, operation, detail)
 }
 
 func hasMoved(err error) bool {

@@ -15,10 +15,36 @@ type options struct {
 	ifExists   bool
 	dryRun     bool
 
-	recreate    metav1.DeletionPropagation // empty: never
+	recreate    metav1.DeletionPropagation // what becomes of dependents then; empty: never
 	migrateFrom []string
 	release     []string
-	propagation metav1.DeletionPropagation // of Absent
+
+	propagation metav1.DeletionPropagation // of Absent, and of pruning
+	prune       []client.Object            // one of each kind
+	only        []narrowed
+	isNil       bool // one of the options
+}
+
+// narrowed are options for one child of a Set.
+type narrowed struct {
+	child client.Object
+	opts  []Option
+}
+
+func resolve(opts []Option) options {
+	var o options
+	o.add(opts)
+	return o
+}
+
+func (o *options) add(opts []Option) {
+	for _, set := range opts {
+		if set == nil {
+			o.isNil = true
+			continue
+		}
+		set(o)
+	}
 }
 
 // ControlledBy makes owner the controller of the child: the child is deleted with
@@ -52,8 +78,8 @@ func DryRun() Option {
 	return func(o *options) { o.dryRun = true }
 }
 
-// Propagation says what becomes of the dependents of what Absent deletes: those that name
-// it as their owner. By default they are deleted after it
+// Propagation says what becomes of the dependents of what Absent deletes, or Set prunes:
+// those that name it as their owner. By default they are deleted after it
 // (metav1.DeletePropagationBackground), for Jobs as well, whose own default is to leave
 // their pods behind. Foreground deletes them first, Orphan leaves them.
 func Propagation(policy metav1.DeletionPropagation) Option {

@@ -2,6 +2,7 @@ package ensure
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,11 @@ func (p *patience) current() context.Context {
 		return begun.ctx
 	}
 	return p.Context
+}
+
+// ranOut reports whether err came of the wait, and not of the caller's context.
+func (p *patience) ranOut(caller context.Context, err error) bool {
+	return err != nil && caller.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || p.Err() != nil)
 }
 
 // end releases what the wait took.

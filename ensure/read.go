@@ -2,7 +2,6 @@ package ensure
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +24,7 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	bounded := newPatience(ctx, readWait)
 	defer bounded.end()
 	live, err := c.get(bounded, c.client) //nolint:contextcheck // it is made from ctx
-	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || err != nil && bounded.Err() != nil) {
+	if bounded.ranOut(ctx, err) {
 		// Waiting for our own write, or for an informer's first list, which is worth it.
 		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
 	}

@@ -34,11 +34,12 @@ func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.O
 	if len(replacements) == 0 {
 		return nil, c.immutable(live, refusal)
 	}
-	if err := c.replace(ctx, live, replacements); err != nil {
-		if namesFieldsOnly(err) {
-			return nil, c.immutable(live, err)
-		}
-		return nil, err
+	patched, err := c.replace(ctx, live, replacements)
+	switch {
+	case err != nil && namesFieldsOnly(err):
+		return nil, c.immutable(live, err)
+	case err != nil || c.dryRun: // the rest builds on what is not there then
+		return patched, err
 	}
 	applied, err = c.send(ctx, "apply", live.GetUID(), "")
 	if err != nil && namesFieldsOnly(err) {
@@ -70,6 +71,7 @@ func (c *child) isFineAlone(ctx context.Context, refusal error) (bool, error) {
 	}
 	causes := answer.Causes(err)
 	named := answer.Fields(refusal)
+	c.taken = answer.Fields(err)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || slices.Contains(named, cause.Field)
 	}), nil
@@ -99,18 +101,18 @@ func (c *child) candidate() (client.Object, error) {
 //
 // It tests what it builds on, and not the resourceVersion, which moves all the time
 // while a rollout reports its progress.
-func (c *child) replace(ctx context.Context, live client.Object, replacements []canon.PatchOperation) error {
+func (c *child) replace(ctx context.Context, live client.Object, replacements []canon.PatchOperation) (client.Object, error) {
 	operations := replacements
 	if uid := live.GetUID(); uid != "" {
 		operations = append([]canon.PatchOperation{{Op: "test", Path: "/metadata/uid", Value: uid}}, operations...)
 	}
 	patched, err := c.patchJSON(ctx, operations)
-	if err != nil || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
+	if err != nil || c.dryRun || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
 		// Somebody writes under our field owner by other means than ensure. What they own is
 		// not ours to give up.
-		return err
+		return patched, err
 	}
-	return c.disown(ctx, patched)
+	return patched, c.disown(ctx, patched)
 }
 
 // disownAttempts bounds the tries beside others who write at the same time.
@@ -151,16 +153,13 @@ func (c *child) patchJSON(ctx context.Context, operations []canon.PatchOperation
 
 // immutable says that the server takes desired, but not for this object.
 func (c *child) immutable(live client.Object, refusal error) *Error {
-	var paths []string
-	for _, change := range canon.Unsatisfied(live, c.desired) {
-		paths = appendNew(paths, change.Path)
-	}
+	paths := pathsOf(c.unsatisfied(live))
 	if len(paths) == 0 {
 		// live is as desired: what a webhook makes of each update cannot be done.
 		paths = answer.Fields(refusal)
 	}
 	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
-		strings.Join(paths, ", ")+"; delete it to have it made anew", paths...)
+		strings.Join(paths, ", ")+"; delete it to have it made anew, or allow that with ensure.Recreate", paths...)
 	out.cause = refusal
 	return out
 }

@@ -76,9 +76,9 @@ func (c *child) checksum() error {
 	return nil
 }
 
-// release gives the copy of desired back. Nothing that outlives a pass knows it, and a
+// giveBack gives the copy of desired back. Nothing that outlives a pass knows it, and a
 // Deployment is more than a kilobyte to allocate and to collect.
-func (c *child) release() {
+func (c *child) giveBack() {
 	if c.plain {
 		reflect.ValueOf(c.desired).Elem().SetZero()
 		c.copies.Put(c.desired)

@@ -100,7 +100,7 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 // confirm remembers that the server is content with live.
 func (c *child) confirm(live client.Object) {
 	content, ok := fingerprint(live)
-	if !ok {
+	if !ok || c.dryRun { // nothing of it is there
 		return
 	}
 	c.memory.confirm(c.id(), record{
@@ -126,11 +126,11 @@ func fingerprint(live client.Object) (string, bool) {
 }
 
 // causeToWrite says why an object that is not in sync will be written.
-func (c *child) causeToWrite(live client.Object, ours bool) Cause {
+func (c *child) causeToWrite(live client.Object) Cause {
 	stored := c.store.Get(live)
 	known, remembered := c.known(live)
 	switch {
-	case !ours && stored == "" && !remembered:
+	case !c.ours && stored == "" && !remembered:
 		return Adopted
 	case stored != "" && stored != c.digest,
 		remembered && known.digest != c.digest:

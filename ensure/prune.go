@@ -1,0 +1,179 @@
+package ensure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Prune has Set delete the objects of these kinds that are no longer among the children:
+// those that the owner controls, by UID, and that carry the digest of this field owner.
+// Other people's, other operators' and other owners' are never among them. It is done
+// after all children are as they should be, in the reverse order of kinds, the newest
+// objects of a kind first, and stops at the first error.
+//
+// An object of each kind is enough, such as &corev1.ConfigMap{}; of unstructured ones
+// apiVersion and kind count. A kind stays in the list for as long as there may be old
+// objects of it. They are looked for in the cache, in the owner's namespace; with a client
+// that has no cache, that is a request for each kind and pass. The operator needs list,
+// watch and delete on them.
+//
+// The delete is of exactly the object and version that was looked at. Dependents go after
+// it, unless Propagation says otherwise.
+func Prune(kinds ...client.Object) Option {
+	return func(o *options) { o.prune = append(o.prune, kinds...) }
+}
+
+// newUnwantedKind is any object of a kind that the owner may control.
+func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error) {
+	o.prune, o.only = nil, nil
+	c, err := e.identify(like, o)
+	if err != nil {
+		return nil, err
+	}
+	if c.owner.GetDeletionTimestamp() != nil {
+		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+	}
+	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
+	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
+	c.desired = c.empty(like)
+	return c, c.stampOwner()
+}
+
+// removeRest deletes what is no longer wanted.
+func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
+	var removed []Result[client.Object]
+	for _, kind := range slices.Backward(s.unwanted) {
+		members, err := kind.members(ctx)
+		if err != nil {
+			return removed, err
+		}
+		for _, live := range members {
+			c := kind.named(live)
+			if s.has(c.member()) {
+				continue
+			}
+			found, err := c.removeMember(ctx, live)
+			if err != nil {
+				return removed, err
+			}
+			if found.operation != "" {
+				removed = append(removed, resultOf[client.Object](found))
+			}
+		}
+	}
+	return removed, nil
+}
+
+// named is the child that live is.
+func (c *child) named(live client.Object) *child {
+	named := *c
+	named.key = client.ObjectKeyFromObject(live)
+	return &named
+}
+
+// members are the objects of the kind that were made for the owner, the newest first.
+func (c *child) members(ctx context.Context) ([]client.Object, error) {
+	list, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var members []client.Object
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		if live, ok := item.(client.Object); ok && c.isMember(live) {
+			own, _ := live.DeepCopyObject().(client.Object) // the cache's is everybody's
+			if isDynamic(own) {
+				own.GetObjectKind().SetGroupVersionKind(c.gvk)
+			}
+			members = append(members, own)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, c.requestError("list", err)
+	}
+	slices.SortFunc(members, func(a, b client.Object) int {
+		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
+	})
+	return members, nil
+}
+
+// isMember reports whether live was made by this field owner for this owner. A digest
+// alone does not show it: Deployments hand their annotations on to their ReplicaSets.
+func (c *child) isMember(live client.Object) bool {
+	controller := metav1.GetControllerOfNoCopy(live)
+	return controller != nil && c.isWanted(controller) && c.store.Get(live) != "" && !isDisowned(live, c.fieldOwner)
+}
+
+// removeMember deletes live; an empty operation says that it is no member any more.
+func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return outcome{live: live, operation: Deleting}, nil
+	}
+	found, err := c.delete(ctx, live)
+	if err == nil || !hasMoved(err) {
+		return found, err
+	}
+	// It is not what the cache shows: the server knows.
+	c.unseen = true
+	live, err = c.readServer(ctx)
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case live == nil:
+		return outcome{operation: Gone}, nil
+	case !c.isMember(live):
+		return outcome{}, nil
+	case live.GetDeletionTimestamp() != nil:
+		return outcome{live: live, operation: Deleting}, nil
+	}
+	return c.delete(ctx, live)
+}
+
+// list returns what there is of the kind where the owner is. The items are the cache's own.
+func (c *child) list(ctx context.Context) (client.ObjectList, error) {
+	list, err := c.emptyList()
+	if err != nil {
+		return nil, err
+	}
+	opts := []client.ListOption{client.InNamespace(c.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
+	bounded := newPatience(ctx, readWait)
+	defer bounded.end()
+	err = c.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
+	if bounded.ranOut(ctx, err) {
+		err = c.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
+	}
+	if err != nil {
+		return nil, c.requestError("list", err)
+	}
+	return list, nil
+}
+
+// emptyList returns a new list to read into.
+func (c *child) emptyList() (client.ObjectList, error) {
+	gvk := c.gvk
+	gvk.Kind += "List"
+	switch c.desired.(type) {
+	case runtime.Unstructured:
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	case *metav1.PartialObjectMetadata:
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	}
+	obj, err := c.client.Scheme().New(gvk)
+	list, ok := obj.(client.ObjectList)
+	if err != nil || !ok {
+		return nil, c.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
+	}
+	return list, nil
+}

@@ -1,0 +1,163 @@
+package ensure
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Set makes the children of owner be as desired, one after another, as Object does with
+// ControlledBy(owner), and stops at the first error: what comes after it stays as it is.
+// That error is the *Error of the child that failed.
+//
+//	deployment, service := deploymentFor(site), serviceFor(site)
+//	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service},
+//		ensure.Prune(&corev1.ConfigMap{}))
+//	if err != nil {
+//		return ensure.Retry(err)
+//	}
+//	readiness := status.Of(ensure.ResultOf(children, deployment).Live)
+//
+// opts are for each of the children; OnlyFor gives some to one of them. With Prune, what
+// is no longer among the children is deleted once all are as they should be.
+//
+// A child that Object would refuse (ErrRefused) is found before anything is written, and
+// so are two of the same kind and name. The Results up to the error are returned with it.
+func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
+	results := Results{Children: make([]Result[client.Object], len(children)), desired: children}
+	s, err := e.newSet(owner, children, resolve(opts))
+	if err != nil {
+		return results, err
+	}
+	for i, c := range s.children {
+		found, err := c.ensure(ctx)
+		if err != nil {
+			return results, err
+		}
+		results.Children[i] = resultOf[client.Object](found)
+	}
+	results.Pruned, err = s.removeRest(ctx)
+	return results, err
+}
+
+// OnlyFor narrows options to one of the children given to Set, which is told by its
+// pointer:
+//
+//	ensure.OnlyFor(statefulSet, ensure.Recreate(metav1.DeletePropagationOrphan))
+func OnlyFor(child client.Object, opts ...Option) Option {
+	return func(o *options) { o.only = append(o.only, narrowed{child, opts}) }
+}
+
+// Results are what Set found or did.
+type Results struct {
+	// Children holds a Result for each child, in their order. Those of the child that failed
+	// and of the ones that come after it are zero: their Operation is empty.
+	Children []Result[client.Object]
+	// Pruned are the objects that were no longer wanted, in the order in which they were
+	// deleted: Operation is Deleting, or Gone for one that somebody else deleted first.
+	Pruned []Result[client.Object]
+
+	desired []client.Object
+}
+
+// ResultOf returns the Result of one of the children that were given to Set, which is told
+// by its pointer; the zero Result if it is none of them, or if Set did not get so far.
+func ResultOf[T client.Object](results Results, child T) Result[T] {
+	i := slices.IndexFunc(results.desired, func(desired client.Object) bool { return isSame(desired, child) })
+	if i < 0 {
+		return Result[T]{}
+	}
+	found := results.Children[i]
+	live, _ := found.Live.(T) // made by kind.empty, which follows the child's type
+	return Result[T]{
+		Live:      live,
+		Operation: found.Operation,
+		Cause:     found.Cause,
+		Changes:   found.Changes,
+		Stale:     found.Stale,
+	}
+}
+
+// A set is what Set has to do.
+type set struct {
+	children []*child // in order
+	unwanted []*child // one for each kind to be pruned, in order; they have no name
+}
+
+// memberKey tells children apart. The versions of a kind are views of the same objects.
+type memberKey struct {
+	kind schema.GroupKind
+	key  types.NamespacedName
+}
+
+func (c *child) member() memberKey { return memberKey{c.gvk.GroupKind(), c.key} }
+
+func (e *Ensurer) newSet(owner client.Object, children []client.Object, o options) (*set, error) {
+	if err := checkSetOptions(e, children, o); err != nil {
+		return nil, err
+	}
+	o.controlled, o.owner = true, owner
+	s := &set{}
+	for _, desired := range children {
+		c, err := e.newChild(desired, o.of(desired))
+		if err != nil {
+			return nil, err
+		}
+		if s.has(c.member()) {
+			return nil, c.refuse("", "is there twice among the children")
+		}
+		s.children = append(s.children, c)
+	}
+	for _, kind := range o.prune {
+		c, err := e.newUnwantedKind(kind, o)
+		if err != nil {
+			return nil, err
+		}
+		s.unwanted = append(s.unwanted, c)
+	}
+	return s, nil
+}
+
+func (s *set) has(member memberKey) bool {
+	return slices.ContainsFunc(s.children, func(c *child) bool { return c.member() == member })
+}
+
+// checkSetOptions refuses what only looks as if it meant something.
+func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
+	c := &child{Ensurer: e}
+	switch {
+	case o.controlled:
+		return c.refuse("", "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set")
+	case o.propagation != "" && o.prune == nil:
+		return c.refuse("", "ensure.Propagation has no meaning without ensure.Prune")
+	}
+	for _, part := range o.only {
+		if !slices.ContainsFunc(children, part.isFor) {
+			return c.refuse("", "ensure.OnlyFor names none of the children: give it the very pointer that ensure.Set is given")
+		}
+	}
+	return nil
+}
+
+// of are the options of one of the children.
+func (o *options) of(desired client.Object) options {
+	own := *o
+	own.prune, own.only, own.propagation = nil, nil, ""
+	for _, part := range o.only {
+		if part.isFor(desired) {
+			own.add(part.opts)
+		}
+	}
+	return own
+}
+
+func (n narrowed) isFor(child client.Object) bool { return isSame(n.child, child) }
+
+// isSame compares pointers; other values, which no child can be, are never the same.
+func isSame(a, b client.Object) bool {
+	return reflect.ValueOf(a).Kind() == reflect.Pointer && reflect.ValueOf(b).Kind() == reflect.Pointer && a == b
+}
