@@ -39,7 +39,16 @@
 // struct around the named fields is set to desired's, of a list with keys only the items
 // at fault, and the apply goes through: four requests more. If it is desired's, that is
 // ErrInvalid; if the server takes such an object but not such a change, ErrImmutable names
-// the paths.
+// the paths. With Recreate the child is then deleted and made again; nothing else ever
+// deletes one that is wanted.
+//
+// # Several children
+//
+// Set makes the children of one owner, in order, and with Prune deletes those that are no
+// longer among them. It stops at the first error.
+//
+//	deployment, service := deploymentFor(site), serviceFor(site)
+//	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service}, ensure.Prune(&corev1.ConfigMap{}))
 //
 // # What is no longer wanted
 //
@@ -51,8 +60,8 @@
 // Reads go through the client given to New, which should be a manager's: a cached
 // read costs no request. A manager caches unstructured objects only with
 // client.CacheOptions.Unstructured; else each pass costs a GET. The operator needs
-// get, list, watch, create and patch on its children's kinds, delete as well for Absent
-// and to put back an owner reference that blocks deletion, and update on the finalizers
+// get, list, watch, create and patch on its children's kinds, delete as well for Absent,
+// Prune and Recreate, and to put back an owner reference that blocks deletion, and update on the finalizers
 // subresource of their owner's kind where OwnerReferencesPermissionEnforcement is on.
 //
 // With CacheOptions.EnableReadYourWritesConsistency a pass right after a write sees

@@ -14,10 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -83,6 +85,10 @@ func newServer(objects ...client.Object) *apiServer {
 		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 			s.arrive(request{verb: "get"})
 			return s.peek(ctx, key, obj)
+		},
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			s.arrive(request{verb: "list"})
+			return s.peekAll(ctx, list, opts...)
 		},
 		Patch: func(ctx context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return s.patch(ctx, obj, patch, opts...)
@@ -150,6 +156,20 @@ func (s *apiServer) peek(ctx context.Context, key client.ObjectKey, obj client.O
 	return nil
 }
 
+// peekAll lists without counting as a request.
+func (s *apiServer) peekAll(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fake.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		obj, _ := item.(client.Object)
+		s.identify(obj)
+		return nil
+	})
+}
+
 func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	if err != nil {
@@ -171,6 +191,9 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 	defer s.mu.Unlock()
 	if err := s.answer(); err != nil {
 		return err
+	}
+	if len(r.options.DryRun) > 0 {
+		return s.pretend(ctx, obj, data)
 	}
 	if patch.Type() == types.ApplyPatchType {
 		return s.apply(ctx, obj, data, opts...)
@@ -237,6 +260,25 @@ func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, o
 	return s.commit(ctx, obj, func() error {
 		return s.fake.Patch(ctx, obj, client.RawPatch(types.ApplyPatchType, admitted), opts...)
 	})
+}
+
+// pretend answers an apply as a dry run does: with what would be there, which has no
+// resourceVersion.
+func (s *apiServer) pretend(ctx context.Context, obj client.Object, body []byte) error {
+	before := []byte("{}")
+	if live, ok := obj.DeepCopyObject().(client.Object); ok && s.fake.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil {
+		before, _ = json.Marshal(live)
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, body, obj)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(after, obj); err != nil {
+		return err
+	}
+	obj.SetUID(s.known[s.id(obj)].uid)
+	obj.SetResourceVersion("")
+	return nil
 }
 
 // commit does a write; the resourceVersion moves if it changed something.
@@ -346,6 +388,9 @@ func (s *apiServer) delete(ctx context.Context, obj client.Object, options clien
 	defer s.mu.Unlock()
 	if err := s.answer(); err != nil {
 		return err
+	}
+	if len(options.DryRun) > 0 {
+		return nil
 	}
 	id := s.id(obj)
 	resource := schema.GroupResource{Group: id.gvk.Group, Resource: id.gvk.Kind}

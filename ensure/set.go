@@ -100,10 +100,14 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 	if err := checkSetOptions(e, children, o); err != nil {
 		return nil, err
 	}
-	o.controlled, o.owner = true, owner
 	s := &set{}
 	for _, desired := range children {
-		c, err := e.newChild(desired, o.of(desired))
+		own := o.of(desired)
+		if own.controlled {
+			return nil, refuseOwner(e)
+		}
+		own.controlled, own.owner = true, owner
+		c, err := e.newChild(desired, own)
 		if err != nil {
 			return nil, err
 		}
@@ -112,6 +116,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 		}
 		s.children = append(s.children, c)
 	}
+	o.controlled, o.owner = true, owner
 	for _, kind := range o.prune {
 		c, err := e.newUnwantedKind(kind, o)
 		if err != nil {
@@ -131,7 +136,7 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 	c := &child{Ensurer: e}
 	switch {
 	case o.controlled:
-		return c.refuse("", "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set")
+		return refuseOwner(e)
 	case o.propagation != "" && o.prune == nil:
 		return c.refuse("", "ensure.Propagation has no meaning without ensure.Prune")
 	}
@@ -141,6 +146,10 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 		}
 	}
 	return nil
+}
+
+func refuseOwner(e *Ensurer) error {
+	return (&child{Ensurer: e}).refuse("", "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set")
 }
 
 // of are the options of one of the children.

@@ -1,0 +1,121 @@
+package ensure_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// anOwner is the operator's own object, as it was read.
+func anOwner() *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "1c8e"}}
+}
+
+// The children of one owner, in order. One that is no longer among them goes.
+func ExampleSet() {
+	ctx := context.Background()
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+
+	text, web := greeting(), webDeployment()
+	children, err := ensure.Set(ctx, e, anOwner(), []client.Object{text, web}, ensure.Prune(&corev1.ConfigMap{}))
+	fmt.Println(children.Children[0].Operation, children.Children[1].Operation, err)
+	fmt.Println("replicas:", *ensure.ResultOf(children, web).Live.Spec.Replicas)
+
+	children, err = ensure.Set(ctx, e, anOwner(), []client.Object{web}, ensure.Prune(&corev1.ConfigMap{}))
+	fmt.Println(ensure.ResultOf(children, web).Operation, err)
+	for _, pruned := range children.Pruned {
+		fmt.Println(pruned.Live.GetName(), pruned.Operation)
+	}
+
+	// Output:
+	// Created Created <nil>
+	// replicas: 2
+	// Unchanged <nil>
+	// greeting Deleting
+}
+
+// Options for one of the children.
+func ExampleOnlyFor() {
+	c := fake.NewFakeClient(greeting()) // somebody made it
+	e := ensure.New(c, c, "web-operator")
+
+	text, web := greeting(), webDeployment()
+	children, err := ensure.Set(context.Background(), e, anOwner(), []client.Object{text, web}, ensure.OnlyFor(text, ensure.Adopt()))
+	fmt.Println(ensure.ResultOf(children, text).Cause, ensure.ResultOf(children, web).Cause, err)
+	// Output: Adopted Missing <nil>
+}
+
+// Only the objects that this operator made for this owner are pruned.
+func ExamplePrune() {
+	ctx := context.Background()
+	theirs := greeting()
+	theirs.Name = "theirs"
+	c := fake.NewFakeClient(theirs)
+	e := ensure.New(c, c, "web-operator")
+	_, err := ensure.Set(ctx, e, anOwner(), []client.Object{greeting()})
+	fmt.Println(err)
+
+	children, err := ensure.Set(ctx, e, anOwner(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	fmt.Println(len(children.Pruned), children.Pruned[0].Live.GetName(), err)
+
+	// Output:
+	// <nil>
+	// 1 greeting <nil>
+}
+
+// Claims are made by their StatefulSet; the operator only grows them.
+func ExampleIfExists() {
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data-web-0"}}
+	result, err := ensure.Object(context.Background(), e, claim, ensure.IfExists(), ensure.Adopt())
+	fmt.Println(result.Operation, result.Live == nil, err)
+	// Output: Gone true <nil>
+}
+
+// Some fields cannot be changed once an object is there, such as the role that a RoleBinding
+// refers to.
+func ExampleRecreate() {
+	ctx := context.Background()
+	c := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{Patch: refusesOtherText})
+	e := ensure.New(c, c, "web-operator")
+	_, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(err)
+
+	desired := greeting()
+	desired.Data["text"] = "good morning"
+	_, err = ensure.Object(ctx, e, desired)
+	fmt.Println(err)
+
+	result, err := ensure.Object(ctx, e, desired, ensure.Recreate(metav1.DeletePropagationBackground))
+	fmt.Println(result.Operation, result.Cause, result.Changes, err)
+
+	// Output:
+	// <nil>
+	// cannot apply ConfigMap "default/greeting": Immutable: the server does not let an existing object be changed so: data[text]; delete it to have it made anew, or allow that with ensure.Recreate
+	// Recreated DesiredChanged [data[text]] <nil>
+}
+
+// refusesOtherText is what the API server does with an immutable ConfigMap.
+func refusesOtherText(
+	ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption,
+) error {
+	if patch.Type() == types.ApplyPatchType && c.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.ConfigMap{}) == nil {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, obj.GetName(),
+			field.ErrorList{field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")})
+	}
+	return c.Patch(ctx, obj, patch, opts...)
+}

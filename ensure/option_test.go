@@ -1,0 +1,142 @@
+package ensure_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+func TestIfExists(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	result := mustEnsure(t, e, configMap(), ensure.IfExists())
+	require.Equal(t, ensure.Gone, result.Operation)
+	require.Nil(t, result.Live)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+
+	created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Data["color"] = "red" }))
+	require.Equal(t, ensure.Updated, mustEnsure(t, e, configMap(), ensure.IfExists()).Operation)
+
+	s.edit(t, configMap(), `{"data":{"color":"green"}}`)
+	s.before = func(verb string) {
+		if verb == "apply" {
+			s.before = nil
+			s.remove(t, configMap())
+		}
+	}
+	result = mustEnsure(t, e, configMap(), ensure.IfExists())
+	require.Equal(t, ensure.Gone, result.Operation, "it goes between read and apply, and stays away")
+
+	s.leaving(t)
+	_, err := ensure.Object(t.Context(), e, configMap(), ensure.IfExists())
+	require.ErrorIs(t, err, ensure.ErrTerminating)
+	require.NotContains(t, err.Error(), "made again")
+}
+
+// leaving makes a ConfigMap that is on its way out.
+func (s *apiServer) leaving(t *testing.T) {
+	t.Helper()
+	created(t, s, configMap())
+	s.edit(t, configMap(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	s.remove(t, configMap())
+}
+
+// What a dry run makes of desired is tried on a real server in test/ensure; here it is
+// that nothing is stored and nothing remembered.
+func TestDryRun(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	pass := func(opts ...ensure.Option) (ensure.Result[*corev1.ConfigMap], []request) {
+		result := mustEnsure(t, e, configMap(), opts...)
+		requests := s.take()
+		return result, requests[1:] // less the read
+	}
+	isDry := func(r request) bool { return len(r.options.DryRun) == 1 && r.options.DisableReadYourWritesConsistency }
+
+	result, requests := pass(ensure.DryRun())
+	require.Equal(t, ensure.Created, result.Operation)
+	require.Equal(t, "blue", result.Live.Data["color"])
+	require.Len(t, requests, 1)
+	require.True(t, isDry(requests[0]))
+
+	result, requests = pass()
+	require.Equal(t, ensure.Created, result.Operation, "it was not")
+	require.False(t, isDry(requests[0]))
+
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	result, requests = pass(ensure.DryRun())
+	require.Equal(t, ensure.Updated, result.Operation)
+	require.Equal(t, ensure.Drifted, result.Cause)
+	require.Equal(t, []ensure.Change{{Path: "data[color]"}}, result.Changes)
+	require.True(t, isDry(requests[0]))
+	require.Equal(t, "red", live(t, s, configMap()).Data["color"])
+
+	result, _ = pass()
+	require.Equal(t, ensure.Updated, result.Operation)
+	result, requests = pass(ensure.DryRun())
+	require.Equal(t, ensure.Unchanged, result.Operation)
+	require.Empty(t, requests, "what is known needs no dry run")
+}
+
+func TestDryRunOfARecreation(t *testing.T) {
+	s := newServer()
+	before := created(t, s, service())
+	e := newEnsurer(s)
+	s.immutableNow()
+	result := mustEnsure(t, e, affine(), ensure.Recreate(metav1.DeletePropagationOrphan), ensure.DryRun())
+	require.Equal(t, ensure.Recreated, result.Operation)
+	require.Equal(t, before.UID, result.Live.UID)
+	deletes := removals(s.take())
+	require.Len(t, deletes, 1)
+	require.Equal(t, []string{metav1.DryRunAll}, deletes[0].DryRun)
+
+	s.remove(t, service())
+	require.Equal(t, ensure.Created, mustEnsure(t, e, affine()).Operation, "nothing was deleted to be made anew")
+}
+
+func TestDryRunOfADeletion(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap())
+	result, err := ensure.Absent(t.Context(), newEnsurer(s), named(), ensure.DryRun())
+	require.NoError(t, err)
+	require.Equal(t, ensure.Deleting, result.Operation)
+	require.NotNil(t, live(t, s, configMap()))
+}
+
+// An option that means nothing where it is given is a mistake.
+func TestOptionsOutOfPlace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opts []ensure.Option
+		says string
+	}{
+		"Propagation": {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, "ensure.Propagation is for"},
+		"Prune":       {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "are for ensure.Set"},
+		"OnlyFor":     {[]ensure.Option{ensure.OnlyFor(configMap())}, "are for ensure.Set"},
+		"Recreate":    {[]ensure.Option{ensure.Recreate(metav1.DeletePropagationForeground)}, `ensure.Recreate takes Background or Orphan, not "Foreground"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), tc.opts...)
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			require.ErrorContains(t, err, tc.says)
+			require.Empty(t, s.take())
+		})
+	}
+	for name, opt := range map[string]ensure.Option{
+		"IfExists": ensure.IfExists(), "Recreate": ensure.Recreate(metav1.DeletePropagationOrphan),
+		"Prune": ensure.Prune(&corev1.ConfigMap{}), "OnlyFor": ensure.OnlyFor(configMap()),
+	} {
+		t.Run(name+" for Absent", func(t *testing.T) {
+			s := newServer()
+			_, err := ensure.Absent(t.Context(), newEnsurer(s), client.Object(named()), opt)
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			require.Empty(t, s.take())
+		})
+	}
+}

@@ -1,0 +1,263 @@
+package ensure_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+func called(name string) *corev1.ConfigMap {
+	return with(configMap(), func(o *corev1.ConfigMap) { o.Name = name })
+}
+
+// prune is a pass of a Set that wants nothing any more but these.
+func prune(t *testing.T, e *ensure.Ensurer, wanted []client.Object, opts ...ensure.Option) []ensure.Result[client.Object] {
+	t.Helper()
+	results, err := ensure.Set(t.Context(), e, shop(), wanted, append(opts, ensure.Prune(&corev1.ConfigMap{}))...)
+	require.NoError(t, err)
+	return results.Pruned
+}
+
+func namesOf(results []ensure.Result[client.Object]) []string {
+	var names []string
+	for _, result := range results {
+		names = append(names, result.Live.GetName())
+	}
+	return names
+}
+
+func TestPruneDeletesExactlyWhatItMay(t *testing.T) {
+	digested := map[string]string{digestKey: "v1-00000000000000000000000000000000"}
+	controlled := []metav1.OwnerReference{shopRef()}
+	s := newServer(
+		with(called("theirs"), func(o *corev1.ConfigMap) { o.OwnerReferences = controlled }),
+		with(called("copied"), func(o *corev1.ConfigMap) {
+			o.OwnerReferences, o.Annotations = controlled, digested
+			o.ManagedFields = []metav1.ManagedFieldsEntry{{
+				Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:color":{}}}`),
+			}}
+		}),
+		with(called("nobody's"), func(o *corev1.ConfigMap) { o.Annotations = digested }),
+	)
+	previous := shop()
+	previous.UID = "uid-of-previous-shop"
+	elsewhere := with(shop(), func(o *Shop) { o.Namespace = "elsewhere" })
+	created(t, s, called("wanted"), ensure.ControlledBy(shop()))
+	created(t, s, called("old"), ensure.ControlledBy(shop()))
+	created(t, s, called("previous-owner's"), ensure.ControlledBy(previous))
+	created(t, s, called("uncontrolled"))
+	created(t, s, with(called("elsewhere"), func(o *corev1.ConfigMap) { o.Namespace = "elsewhere" }), ensure.ControlledBy(elsewhere))
+	_, err := ensure.Object(t.Context(), ensure.New(s, s, "other-operator"), called("another-operator's"), ensure.ControlledBy(shop()))
+	require.NoError(t, err)
+	old := live(t, s, called("old"))
+	s.take()
+
+	pruned := prune(t, ensure.New(s.cached(faithful), s, fieldOwner), []client.Object{called("wanted")})
+	require.Equal(t, []string{"old"}, namesOf(pruned))
+	require.Equal(t, ensure.Deleting, pruned[0].Operation)
+	deletes := removals(s.take())
+	require.Len(t, deletes, 1)
+	require.Equal(t, old.UID, *deletes[0].Preconditions.UID)
+	require.Equal(t, old.ResourceVersion, *deletes[0].Preconditions.ResourceVersion)
+	require.Equal(t, metav1.DeletePropagationBackground, *deletes[0].PropagationPolicy)
+	left := &corev1.ConfigMapList{}
+	require.NoError(t, s.peekAll(t.Context(), left))
+	require.Len(t, left.Items, 8)
+}
+
+func TestPruneInReverse(t *testing.T) {
+	s := newServer()
+	for _, name := range []string{"b", "c", "a"} {
+		created(t, s, called(name), ensure.ControlledBy(shop()))
+	}
+	created(t, s, service(), ensure.ControlledBy(shop()))
+	results, err := ensure.Set(t.Context(), ensure.New(aged(s, "c"), s, fieldOwner), shop(), nil,
+		ensure.Prune(&corev1.ConfigMap{}, &corev1.Service{}), ensure.Propagation(metav1.DeletePropagationForeground))
+	require.NoError(t, err)
+	require.Equal(t, []string{"web", "c", "b", "a"}, namesOf(results.Pruned), "of the same age by name")
+	for _, removal := range removals(s.take()) {
+		require.Equal(t, metav1.DeletePropagationForeground, *removal.PropagationPolicy)
+	}
+}
+
+// aged is a client that shows one object as the newest of them.
+func aged(s *apiServer, newest string) client.Client {
+	return listing(s, func(_ int, obj client.Object) {
+		if obj.GetName() == newest {
+			obj.SetCreationTimestamp(metav1.NewTime(time.Unix(2e9, 0)))
+		}
+	})
+}
+
+// listing is a client whose cached lists are changed; n counts them.
+func listing(s *apiServer, change func(n int, obj client.Object)) client.Client {
+	n := 0
+	return interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := s.peekAll(ctx, list, opts...); err != nil {
+				return err
+			}
+			n++
+			return meta.EachListItem(list, func(item runtime.Object) error {
+				obj, _ := item.(client.Object)
+				change(n, obj)
+				return nil
+			})
+		},
+	})
+}
+
+func TestPruneOfWhatIsGoing(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	s.edit(t, configMap(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	e := newEnsurer(s)
+	require.Equal(t, ensure.Deleting, prune(t, e, nil)[0].Operation)
+	require.Empty(t, cmp.Diff([]string{"list", "delete"}, s.verbs()))
+	require.Equal(t, ensure.Deleting, prune(t, e, nil)[0].Operation)
+	require.Empty(t, cmp.Diff([]string{"list"}, s.verbs()), "once is enough")
+	s.edit(t, configMap(), `{"metadata":{"finalizers":[]}}`)
+	require.Empty(t, prune(t, e, nil))
+}
+
+// What the cache shows may be over: the server is asked, and only what is a member still
+// is deleted.
+func TestPruneWithAStaleCache(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		meet   func(t *testing.T, s *apiServer)
+		want   ensure.Operation
+		gone   bool
+	}{
+		"gone": {"somebody was quicker", func(t *testing.T, s *apiServer) { t.Helper(); s.remove(t, configMap()) }, ensure.Gone, true},
+		"changed": {"it is a member still", func(t *testing.T, s *apiServer) {
+			t.Helper()
+			s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+		}, ensure.Deleting, true},
+		"let go": {"it has no controller any more", func(t *testing.T, s *apiServer) {
+			t.Helper()
+			s.edit(t, configMap(), `{"metadata":{"ownerReferences":null}}`)
+		}, "", false},
+		"going": {"it is on its way already", func(t *testing.T, s *apiServer) {
+			t.Helper()
+			s.edit(t, configMap(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+			s.remove(t, configMap())
+		}, ensure.Deleting, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap(), ensure.ControlledBy(shop()))
+			s.before = func(verb string) {
+				if verb == "delete" {
+					s.before = nil
+					tc.meet(t, s)
+				}
+			}
+			pruned := prune(t, ensure.New(s, s, fieldOwner), nil)
+			if tc.want == "" {
+				require.Empty(t, pruned, tc.reason)
+			} else {
+				require.Len(t, pruned, 1)
+				require.Equal(t, tc.want, pruned[0].Operation, tc.reason)
+			}
+			err := s.peek(t.Context(), client.ObjectKeyFromObject(configMap()), configMap())
+			require.Equal(t, tc.gone, err != nil, "%v", err)
+		})
+	}
+}
+
+func TestPruneStopsAtTheFirstError(t *testing.T) {
+	s := newServer()
+	for _, name := range []string{"a", "b", "c"} {
+		created(t, s, called(name), ensure.ControlledBy(shop()))
+	}
+	s.answers = []error{nil, status(403, metav1.StatusReasonForbidden)}
+	results, err := ensure.Set(t.Context(), newEnsurer(s), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.ErrorContains(t, err, `cannot delete ConfigMap "default/b": Forbidden`)
+	require.NotContains(t, err.Error(), secret)
+	require.Equal(t, []string{"c"}, namesOf(results.Pruned))
+	require.Empty(t, cmp.Diff([]string{"list", "delete", "delete"}, s.verbs()))
+}
+
+func TestPruneThatCannotList(t *testing.T) {
+	s := newServer()
+	broken := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New(secret)
+		},
+	})
+	_, err := ensure.Set(t.Context(), ensure.New(broken, s, fieldOwner), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.ErrorIs(t, err, ensure.ErrAPI)
+	require.ErrorContains(t, err, `cannot list ConfigMap in namespace "default": Unavailable`)
+	require.NotContains(t, err.Error(), secret)
+}
+
+// Lists that wait for our own writes are given up like reads are.
+func TestPruneDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	waiting := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			var options client.ListOptions
+			options.ApplyOptions(opts)
+			if !options.DisableReadYourWritesConsistency {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return s.peekAll(ctx, list, opts...)
+		},
+	})
+	require.Len(t, prune(t, ensure.New(waiting, s, fieldOwner), nil), 1)
+}
+
+func TestPruneOfKindsWithoutAGoType(t *testing.T) {
+	for name, kind := range map[string]client.Object{
+		"unstructured": &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
+		"metadata":     &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap(), ensure.ControlledBy(shop()))
+			created(t, s, called("wanted"), ensure.ControlledBy(shop()))
+			results, err := ensure.Set(t.Context(), newEnsurer(s), shop(), []client.Object{called("wanted")}, ensure.Prune(kind))
+			require.NoError(t, err)
+			require.Equal(t, []string{"settings"}, namesOf(results.Pruned))
+			require.Equal(t, "ConfigMap", results.Pruned[0].Live.GetObjectKind().GroupVersionKind().Kind)
+			require.IsType(t, kind, results.Pruned[0].Live)
+		})
+	}
+}
+
+func TestDryRunOfPruning(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	pruned := prune(t, newEnsurer(s), nil, ensure.DryRun())
+	require.Equal(t, ensure.Deleting, pruned[0].Operation)
+	require.NotNil(t, live(t, s, configMap()))
+}
+
+func TestPruneOnTheFakeClient(t *testing.T) {
+	c := bareFake()
+	e := ensure.New(c, c, fieldOwner)
+	owner := with(shop(), func(o *Shop) { o.UID = "" })
+	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(owner))
+	require.NoError(t, err)
+	results, err := ensure.Set(t.Context(), e, owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.NoError(t, err)
+	require.Len(t, results.Pruned, 1)
+}

@@ -1,0 +1,186 @@
+package ensure_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// fixed is a Service whose cluster IP and node port are chosen.
+func fixed() *corev1.Service {
+	return with(service(), func(svc *corev1.Service) {
+		svc.Spec.Type = corev1.ServiceTypeNodePort
+		svc.Spec.ClusterIP = "10.96.7.7"
+		svc.Spec.Ports[0].NodePort = 30777
+	})
+}
+
+func refused(fields ...string) error {
+	var causes []metav1.StatusCause
+	for _, field := range fields {
+		causes = append(causes, cause(metav1.CauseTypeForbidden, field))
+	}
+	return status(422, metav1.StatusReasonInvalid, causes...)
+}
+
+// What stands in the way of a new object tells whether the old one may be deleted.
+func TestRecreate(t *testing.T) {
+	affinity := func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }
+	otherIP := func(svc *corev1.Service) { svc.Spec.ClusterIP = "10.96.8.8" }
+	otherNodePort := func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 30888 }
+	otherPort := func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 }
+	for name, tc := range map[string]struct {
+		reason  string
+		change  func(*corev1.Service)
+		update  error
+		dryRun  error
+		class   error
+		deletes bool
+	}{
+		"the dry run passes":       {"nothing stands in the way", affinity, refused("spec"), nil, nil, true},
+		"its own cluster IP":       {"it is live that holds it", affinity, refused("spec"), refused("spec.clusterIPs[0]"), nil, true},
+		"its own node port":        {"it is live that holds it", affinity, refused("spec"), refused("spec.ports[0].nodePort"), nil, true},
+		"a name that has to match": {"the dry run makes one up", affinity, refused("spec"), refused("metadata.name"), nil, true},
+		"another's cluster IP": {
+			"a new one could not be made", otherIP, refused("spec"), refused("spec.clusterIPs[0]"),
+			ensure.ErrImmutable, false,
+		},
+		"another's node port": {
+			"a new one could not be made", otherNodePort, refused("spec"), refused("spec.ports[0].nodePort"),
+			ensure.ErrImmutable, false,
+		},
+		"a new item's node port": {
+			"it may be another's", otherPort, refused("spec"), refused("spec.ports[0].nodePort"),
+			ensure.ErrImmutable, false,
+		},
+		"another field":               {"a new one could not be made", affinity, refused("spec"), refused("spec.ports[0].port"), ensure.ErrImmutable, false},
+		"the same field":              {"it is invalid", affinity, refused("spec"), refused("spec"), ensure.ErrInvalid, false},
+		"a policy":                    {"nothing is known", affinity, refused("spec"), refused(""), ensure.ErrInvalid, false},
+		"a quota, or a right":         {"a new one could not be made", affinity, refused("spec"), status(403, metav1.StatusReasonForbidden), ensure.ErrInvalid, false},
+		"a policy against updates":    {"it may be meant", affinity, refused(""), nil, ensure.ErrInvalid, false},
+		"a right against updates":     {"it is not about the value", affinity, status(403, metav1.StatusReasonForbidden), nil, ensure.ErrAPI, false},
+		"a server that is down":       {"nothing is known", affinity, status(500, metav1.StatusReasonInternalError), nil, ensure.ErrAPI, false},
+		"the update is a conflict":    {"it is tried again", affinity, conflict(), nil, nil, false},
+		"metadata is what is refused": {"that is no content", affinity, refused("metadata.labels"), nil, ensure.ErrInvalid, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			before := created(t, s, fixed())
+			s.answers = []error{tc.update, tc.dryRun}
+			result, err := ensure.Object(t.Context(), newEnsurer(s), with(fixed(), tc.change), ensure.Recreate(metav1.DeletePropagationOrphan))
+			deletes := removals(s.take())
+			if !tc.deletes {
+				require.ErrorIs(t, err, tc.class, tc.reason)
+				require.Empty(t, deletes, tc.reason)
+				return
+			}
+			require.NoError(t, err, tc.reason)
+			require.Equal(t, ensure.Recreated, result.Operation)
+			require.Equal(t, ensure.DesiredChanged, result.Cause)
+			require.Equal(t, []ensure.Change{{Path: "spec.sessionAffinity"}}, result.Changes)
+			require.NotEqual(t, before.UID, result.Live.UID)
+			require.Len(t, deletes, 1)
+			require.Equal(t, before.UID, *deletes[0].Preconditions.UID)
+			require.Equal(t, before.ResourceVersion, *deletes[0].Preconditions.ResourceVersion)
+			require.Equal(t, metav1.DeletePropagationOrphan, *deletes[0].PropagationPolicy)
+		})
+	}
+}
+
+func removals(requests []request) []client.DeleteOptions {
+	var out []client.DeleteOptions
+	for _, r := range requests {
+		if r.verb == "delete" {
+			out = append(out, r.removal)
+		}
+	}
+	return out
+}
+
+// immutableNow has the server refuse the next update of spec for good.
+func (s *apiServer) immutableNow() { s.answers = []error{refused("spec"), nil} }
+
+func affine() *corev1.Service {
+	return with(service(), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
+}
+
+func TestRecreateWaitsUntilTheOldOneIsGone(t *testing.T) {
+	s := newServer()
+	before := created(t, s, service())
+	s.edit(t, service(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	e := newEnsurer(s)
+	recreate := ensure.Recreate(metav1.DeletePropagationBackground)
+	s.immutableNow()
+	_, err := ensure.Object(t.Context(), e, affine(), recreate)
+	require.ErrorIs(t, err, ensure.ErrTerminating)
+	require.Equal(t, before.UID, live(t, s, service()).UID)
+
+	s.edit(t, service(), `{"metadata":{"finalizers":[]}}`)
+	result := mustEnsure(t, e, affine(), recreate)
+	require.Equal(t, ensure.Recreated, result.Operation)
+	require.Equal(t, ensure.DesiredChanged, result.Cause)
+	require.Equal(t, []ensure.Change{{Path: "spec.sessionAffinity"}}, result.Changes)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, affine(), recreate).Operation)
+
+	s.remove(t, service())
+	require.Equal(t, ensure.Created, mustEnsure(t, e, affine(), recreate).Operation, "that one somebody else deleted")
+}
+
+func TestRecreateIsBeatenByAnotherInstance(t *testing.T) {
+	s := newServer()
+	created(t, s, service())
+	s.edit(t, service(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	e := newEnsurer(s)
+	s.immutableNow()
+	_, err := ensure.Object(t.Context(), e, affine(), ensure.Recreate(metav1.DeletePropagationBackground))
+	require.ErrorIs(t, err, ensure.ErrTerminating)
+
+	s.edit(t, service(), `{"metadata":{"finalizers":[]}}`)
+	created(t, s, affine())
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, affine()).Operation)
+	s.remove(t, service())
+	require.Equal(t, ensure.Created, mustEnsure(t, e, affine()).Operation, "not the one that was to be made anew")
+}
+
+func TestRecreateLeavesAloneWhatWasOnlyAdopted(t *testing.T) {
+	theirs := with(service(), func(svc *corev1.Service) { svc.UID = "uid-of-theirs" })
+	s := newServer(theirs)
+	s.immutableNow()
+	_, err := ensure.Object(t.Context(), newEnsurer(s), affine(), ensure.Adopt(), ensure.Recreate(metav1.DeletePropagationOrphan))
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	require.Empty(t, removals(s.take()))
+}
+
+func TestRecreateOfWhatIsAsDesired(t *testing.T) {
+	s := newServer()
+	created(t, s, service())
+	e := newEnsurer(s)
+	mustEnsure(t, e, service())
+	s.edit(t, service(), `{"spec":{"externalName":"theirs"}}`)
+	s.immutableNow()
+	_, err := ensure.Object(t.Context(), e, service(), ensure.Recreate(metav1.DeletePropagationOrphan))
+	require.ErrorIs(t, err, ensure.ErrImmutable, "a webhook's doing: a new one would be no better")
+	require.Empty(t, removals(s.take()))
+}
+
+func TestRecreateIsOfTheVersionThatWasLookedAt(t *testing.T) {
+	s := newServer()
+	created(t, s, service())
+	s.immutableNow()
+	s.before = func(verb string) {
+		if verb == "delete" {
+			s.before = nil
+			s.edit(t, service(), `{"metadata":{"labels":{"keep":"me"}}}`)
+		}
+	}
+	result := mustEnsure(t, newEnsurer(s), affine(), ensure.Recreate(metav1.DeletePropagationOrphan))
+	require.Equal(t, ensure.Updated, result.Operation, "it is looked at once more, and this time the server lets it be changed")
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "dry run", "delete", "get", "apply"}, s.verbs()))
+	require.Equal(t, "me", result.Live.Labels["keep"])
+}
