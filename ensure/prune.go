@@ -15,9 +15,10 @@ import (
 
 // Prune has Set delete the objects of these kinds that are no longer among the children:
 // those that the owner controls, by UID, and that carry the digest of this field owner.
-// Other people's, other operators' and other owners' are never among them. It is done
-// after all children are as they should be, in the reverse order of kinds, the newest
-// objects of a kind first, and stops at the first error.
+// Other people's, other operators' and other owners' are never among them. What the
+// operator makes for the same owner by other calls is: give Set all children of a kind
+// that it prunes. It is done after all children are as they should be, in the reverse
+// order of kinds, the newest objects of a kind first, and stops at the first error.
 //
 // An object of each kind is enough, such as &corev1.ConfigMap{}; of unstructured ones
 // apiVersion and kind count. A kind stays in the list for as long as there may be old

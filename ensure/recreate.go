@@ -69,9 +69,8 @@ func isHeldBy(field string, differing []string) bool {
 // creation meets it and a later pass makes the child.
 func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	changes := c.unsatisfied(live)
-	removal := *c
-	removal.propagation = c.recreate
-	if _, err := removal.delete(ctx, live); err != nil {
+	c.propagation = c.recreate
+	if _, err := c.delete(ctx, live); err != nil {
 		return outcome{}, err
 	}
 	if c.dryRun {
