@@ -76,7 +76,7 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 		return nil, c.refuse("metadata.name", "is required")
 	case c.adopt:
 		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
-	case c.ifExists, c.recreate != "", c.migrateFrom != nil, c.release != nil, c.prune != nil, c.only != nil:
+	case c.ifExists, c.recreate != "", c.handsOver(), c.prune != nil, c.only != nil:
 		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {
@@ -106,6 +106,7 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	if !ours {
 		return outcome{}, c.foreign(live)
 	}
+	c.endContest()
 	return c.delete(ctx, live)
 }
 
@@ -128,6 +129,9 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{operation: Gone}, nil
 	case err != nil:
 		return outcome{}, c.requestError("delete", err)
+	}
+	if !c.dryRun {
+		c.memory.removed(c.id())
 	}
 	return outcome{live: live, operation: Deleting}, nil
 }

@@ -25,10 +25,14 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	c.confirm(answer)
-	if deleted, ok := c.memory.replaced(c.id()); ok && !c.dryRun {
-		return outcome{live: answer, operation: Recreated, cause: deleted.cause, changes: deleted.changes}, nil
+	found := outcome{live: answer, operation: Created, cause: Missing}
+	if c.dryRun {
+		return found, nil
 	}
-	return outcome{live: answer, operation: Created, cause: Missing}, nil
+	if deleted, ok := c.memory.replaced(c.id()); ok {
+		found.operation, found.cause, found.changes = Recreated, deleted.cause, deleted.changes
+	}
+	return found, nil
 }
 
 // apply puts live right, as a rule in one request, which the server may find to be
@@ -36,8 +40,8 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	answer, err := c.applyOrRepair(ctx, live)
-	if errors.Is(err, ErrImmutable) && c.mayRecreate(live) {
-		return c.replaceWhole(ctx, live, cause)
+	if errors.Is(err, ErrImmutable) {
+		return c.replaceOrGiveUp(ctx, live, cause, err)
 	}
 	if err != nil {
 		return outcome{}, err

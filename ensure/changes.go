@@ -22,13 +22,29 @@ func (c *child) changes(live, answer client.Object) []Change {
 	if !c.dryRun && (version == live.GetResourceVersion() || remembered && known.version == version) {
 		return nil
 	}
+	found := canon.Diff(live, answer)
+	if len(found) == 0 {
+		return nil
+	}
+	theirs := c.foreignFields(live, answer)
 	var changes []Change
-	for _, change := range canon.Diff(live, answer) {
-		if !c.isOthers(change.Path, live, answer) {
+	for _, change := range found {
+		if !c.isOthers(change.Path, live, answer) && !theirs(change.Path) {
 			changes = append(changes, Change(change))
 		}
 	}
 	return changes
+}
+
+// foreignFields tells the paths that another manager wrote between our read and our apply:
+// they are its own, and neither were ours nor are. What nobody owns, such as a default that
+// goes with a value of ours, is a change like any other.
+func (c *child) foreignFields(live, answer client.Object) func(path string) bool {
+	before, after := fieldsOf(applied(live, c.fieldOwner)), fieldsOf(applied(answer, c.fieldOwner))
+	others := c.othersIn(answer)
+	return func(path string) bool {
+		return path != "" && !owns(before, path) && !owns(after, path) && newestOwner(others, []string{path}) != ""
+	}
 }
 
 // isOthers reports whether path is in an item of the metadata that another manager wrote

@@ -20,10 +20,11 @@ type child struct {
 	stamped    client.Object          // desired with its digest, once there is something to send
 	form       uint64                 // checksum of desired's canonical form
 	digest     string
-	last       record   // what the server confirmed last, as known when live was read
-	unseen     bool     // the cache did not show it
-	ours       bool     // what is live is ours to write, and not only adopted
-	taken      []string // fields for which a dry run found that desired cannot be created beside live
+	last       record // what the server confirmed last, as known when live was read
+	unseen     bool   // the cache did not show it
+	ours       bool   // what is live is ours to write, and not only adopted
+	alone      bool   // a dry run found that the server would create desired but for live
+	mayTry     bool   // in spite of a contest
 }
 
 func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }
@@ -46,7 +47,10 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	if err := c.place(desired); err != nil {
 		return nil, err
 	}
-	return c, c.stamp(desired)
+	if err := c.stamp(desired); err != nil {
+		return nil, err
+	}
+	return c, c.checkHandover()
 }
 
 // identify finds out which object is meant.

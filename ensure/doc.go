@@ -40,7 +40,8 @@
 // at fault, and the apply goes through: four requests more. If it is desired's, that is
 // ErrInvalid; if the server takes such an object but not such a change, ErrImmutable names
 // the paths. With Recreate the child is then deleted and made again; nothing else ever
-// deletes one that is wanted.
+// deletes one that is wanted. A refusal is not remembered: each pass asks again, with an
+// apply and a dry run.
 //
 // # Several children
 //
@@ -49,6 +50,27 @@
 //
 //	deployment, service := deploymentFor(site), serviceFor(site)
 //	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service}, ensure.Prune(&corev1.ConfigMap{}))
+//
+// # When others fight back
+//
+// Somebody may undo what we write, and a loop that puts it right at once would fight for
+// ever. Once the same was undone, or the child deleted, five times within two minutes, that
+// is ErrContested: it names the fields and, as far as it can be told, the field manager.
+// From then on nothing is written to the child, which may be as the rival wants it, but for
+// one try after 10 s, 20 s and so on up to 5 minutes. It is over when desired changes, or
+// when our last write has stood for twice as long as the wait before the next would be. Two
+// instances of one operator that want different things are a contest, too.
+//
+// What counts is only what a write of ours put back: neither stale caches, nor what a
+// webhook makes of desired, nor questions that the server finds to be nothing. The metric
+// trueup_ensure_contests_total counts contests by group and kind.
+//
+// # What others write, or wrote
+//
+// What an earlier version of the operator wrote by Update stays when desired drops it,
+// unless MigrateFrom takes it over: docs/migration.md. Release hands a field over to
+// somebody else, with its value. Adopt takes over what exists and is not ours; IfExists
+// changes only what somebody makes.
 //
 // # What is no longer wanted
 //
@@ -61,8 +83,9 @@
 // read costs no request. A manager caches unstructured objects only with
 // client.CacheOptions.Unstructured; else each pass costs a GET. The operator needs
 // get, list, watch, create and patch on its children's kinds, delete as well for Absent,
-// Prune and Recreate, and to put back an owner reference that blocks deletion, and update on the finalizers
-// subresource of their owner's kind where OwnerReferencesPermissionEnforcement is on.
+// Prune and Recreate and to put back an owner reference that blocks deletion, and update
+// on the finalizers subresource of their owner's kind where
+// OwnerReferencesPermissionEnforcement is on.
 //
 // With CacheOptions.EnableReadYourWritesConsistency a pass right after a write sees
 // that write, and costs nothing. Without it the cached copy may be older; it is then taken

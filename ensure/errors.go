@@ -7,8 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // The classes of errors, for errors.Is. Every error of this package is an *Error of
@@ -46,7 +44,7 @@ var (
 // message is in the StatusError that Unwrap gives.
 type Error struct {
 	// Operation is what was tried: ensure (nothing was to be written yet), read, create,
-	// apply, repair, list or delete.
+	// apply, repair, migrate, release, list or delete.
 	Operation string
 	// Kind of the child; empty if its Go type is in no scheme.
 	Kind schema.GroupVersionKind
@@ -102,43 +100,3 @@ func (e *Error) Is(target error) bool { return target == e.class }
 // Unwrap gives the error behind this one: a StatusError if the server answered; nil if
 // there is none.
 func (e *Error) Unwrap() error { return e.cause }
-
-// fail makes an error of class about the child.
-func (c *child) fail(class error, operation, detail string, paths ...string) *Error {
-	return &Error{
-		Operation: operation, Kind: c.gvk, Key: c.key,
-		Reason: reasons[class], Paths: paths, class: class, detail: detail,
-	}
-}
-
-// reasons are condition reasons by class; that of ErrAPI comes from the server.
-var reasons = map[error]string{
-	ErrRefused:          "Refused",
-	ErrOwnerTerminating: "OwnerTerminating",
-	ErrTerminating:      "Terminating",
-	ErrForeign:          "Foreign",
-	ErrHidden:           "Hidden",
-	ErrInvalid:          "Invalid",
-	ErrImmutable:        "Immutable",
-	ErrContested:        "Contested",
-}
-
-// refuse is an error of the caller's: nothing was sent.
-func (c *child) refuse(path, detail string) *Error {
-	if path == "" {
-		return c.fail(ErrRefused, "ensure", detail)
-	}
-	return c.fail(ErrRefused, "ensure", path+" "+detail, path)
-}
-
-// unknownKind tells what only code can mend from a server that could not be asked.
-func (c *child) unknownKind(what string, err error) *Error {
-	unknown, ok := errors.AsType[*noKindError](err)
-	if !ok {
-		return c.requestError("ensure", err)
-	}
-	refusal := c.refuse("", what+" has no kind: "+answer.Describe(unknown.error)+
-		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
-	refusal.cause = unknown.error
-	return refusal
-}

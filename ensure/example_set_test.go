@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,21 @@ func ExampleIfExists() {
 	// Output: Gone true <nil>
 }
 
+// What would be done is asked of the server, and nothing is stored.
+func ExampleDryRun() {
+	ctx := context.Background()
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+
+	result, err := ensure.Object(ctx, e, greeting(), ensure.DryRun())
+	fmt.Println(result.Operation, result.Cause, err)
+	fmt.Println(apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(greeting()), greeting())))
+
+	// Output:
+	// Created Missing <nil>
+	// true
+}
+
 // Some fields cannot be changed once an object is there, such as the role that a RoleBinding
 // refers to.
 func ExampleRecreate() {
@@ -98,14 +114,14 @@ func ExampleRecreate() {
 	desired := greeting()
 	desired.Data["text"] = "good morning"
 	_, err = ensure.Object(ctx, e, desired)
-	fmt.Println(err)
+	fmt.Println(errors.Is(err, ensure.ErrImmutable), ensure.Reason(err))
 
 	result, err := ensure.Object(ctx, e, desired, ensure.Recreate(metav1.DeletePropagationBackground))
 	fmt.Println(result.Operation, result.Cause, result.Changes, err)
 
 	// Output:
 	// <nil>
-	// cannot apply ConfigMap "default/greeting": Immutable: the server does not let an existing object be changed so: data[text]; delete it to have it made anew, or allow that with ensure.Recreate
+	// true Immutable
 	// Recreated DesiredChanged [data[text]] <nil>
 }
 

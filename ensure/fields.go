@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,8 @@ func isDisowned(obj client.Object, owner string) bool {
 // touchedSinceApply reports whether another manager wrote, status aside, when owner
 // last applied or later. Times have a resolution of one second, so the same second
 // counts, and so does an entry without a time (the scale subresource leaves some).
+// Who wrote metadata alone, such as the finalizer of a custom resource's own operator, does
+// not count: what is added there is theirs, and what is ours there is compared by itself.
 // A copy without any managed fields, from a cache that strips them, shows nothing.
 func touchedSinceApply(obj client.Object, owner string) bool {
 	entries := obj.GetManagedFields()
@@ -48,9 +51,21 @@ func touchedSinceApply(obj client.Object, owner string) bool {
 		if entry.Manager == owner || entry.Subresource == "status" {
 			continue
 		}
-		if entry.Time == nil || !entry.Time.Before(own.Time) {
+		if (entry.Time == nil || !entry.Time.Before(own.Time)) && !ownsMetadataOnly(entry) {
 			return true
 		}
 	}
 	return false
+}
+
+func ownsMetadataOnly(entry *metav1.ManagedFieldsEntry) bool {
+	if entry.FieldsV1 == nil {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+		return false
+	}
+	_, found := fields["f:metadata"]
+	return found && len(fields) == 1
 }

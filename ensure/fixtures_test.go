@@ -230,8 +230,8 @@ func created[T client.Object](t *testing.T, s *apiServer, desired T, opts ...ens
 }
 
 // bareFake is controller-runtime's fake client with nothing but a scheme.
-func bareFake(objects ...client.Object) client.WithWatch {
-	return fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).Build()
+func bareFake() client.WithWatch {
+	return fake.NewClientBuilder().WithScheme(newScheme()).Build()
 }
 
 // failingReads is a client whose reads are all answered with err.

@@ -19,6 +19,9 @@ type memory struct {
 	unseen  *lru.Cache // childKey to sighting
 	absent  *lru.Cache // childKey, of what the server does not have
 	leaving *lru.Cache // childKey to replacement
+	moved   *lru.Cache // childKey to look, of what MigrateFrom has nothing to do for
+
+	contests *contests
 }
 
 type childKey struct {
@@ -36,6 +39,7 @@ type record struct {
 	ours    string // fingerprint of what desired names in the metadata
 	at      time.Time
 	shown   bool // the cache has shown this object
+	removed bool // by us
 }
 
 // A sighting is when the server first showed a child that the cache does not.
@@ -46,7 +50,9 @@ type sighting struct {
 
 func newMemory(entries int) *memory {
 	return &memory{
-		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries), leaving: lru.New(entries),
+		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries),
+		leaving: lru.New(entries), moved: lru.New(entries),
+		contests: newContests(entries),
 	}
 }
 
@@ -93,9 +99,22 @@ func (m *memory) seen(key childKey) {
 	m.mayExist(key)
 }
 
+// removed notes that we deleted the object: that nobody else did.
+func (m *memory) removed(key childKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, known := m.get(key); known {
+		r.removed = true
+		m.records.Add(key, r)
+	}
+}
+
 // gone notes that the server has no such object. That holds until somebody makes one:
 // this Ensurer, or somebody else, which the cache will show.
-func (m *memory) gone(key childKey) { m.absent.Add(key, nil) }
+func (m *memory) gone(key childKey) {
+	m.absent.Add(key, nil)
+	m.leaving.Remove(key)
+}
 
 func (m *memory) isGone(key childKey) bool {
 	_, known := m.absent.Get(key)

@@ -69,7 +69,7 @@ func resultOf[T client.Object](found outcome) Result[T] {
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	defer c.giveBack()
 	live, err := c.read(ctx)
-	if err == nil && live == nil && c.isExpected() {
+	if err == nil && live == nil && c.isExpected() && !c.isHeld() {
 		// The cache is a moment behind, or it was deleted already: a read tells.
 		c.unseen = true
 		live, err = c.readServer(ctx)
@@ -113,28 +113,47 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, err
 	}
 	if c.isStale(live) {
-		return outcome{live: live, operation: Unchanged, stale: true}, nil
+		return c.standing(outcome{live: live, operation: Unchanged, stale: true})
 	}
-	if c.inSync(live) {
-		return outcome{live: live, operation: Unchanged}, nil
+	whole, err := c.withManagers(ctx, live)
+	if err != nil {
+		return outcome{}, err
 	}
-	return c.apply(ctx, live, c.causeToWrite(live))
+	if !c.isMigrating(whole) && c.inSync(live) {
+		return c.standing(outcome{live: live, operation: Unchanged})
+	}
+	return c.write(ctx, whole, c.causeToWrite(live))
 }
 
-// make creates the child, unless only what exists is wanted.
+// write takes live to what is desired, unless somebody undoes that again and again.
+func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	if err := c.held(); err != nil {
+		return outcome{}, err
+	}
+	live, err := c.witness(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	found, err := c.handOver(ctx, live, cause)
+	if err != nil {
+		return outcome{}, err
+	}
+	return c.written(live, found)
+}
+
+// make creates the child, unless only what exists is wanted, or somebody deletes it again and again.
 func (c *child) make(ctx context.Context) (outcome, error) {
 	if c.ifExists {
 		return outcome{operation: Gone}, nil
 	}
-	return c.create(ctx)
-}
-
-// terminating says what becomes of a child that is on its way out.
-func (c *child) terminating(operation, detail string) *Error {
-	if !c.ifExists {
-		detail += " and will be made again once it is gone"
+	if err := c.held(); err != nil {
+		return outcome{}, err
 	}
-	return c.fail(ErrTerminating, operation, detail)
+	found, err := c.create(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	return c.written(nil, found)
 }
 
 func hasMoved(err error) bool {

@@ -72,8 +72,9 @@ func IfExists() Option {
 }
 
 // DryRun asks the API server what would be done and has it store nothing. The Result tells
-// what would have been done; Live is the object as it would be. Where a write would take
-// several requests, a repair or a recreation, only the first of them can be tried.
+// what would have been done; Live is the object as it would be, of a recreation as it is.
+// Where a write would take several requests, as a repair, a recreation, MigrateFrom and Release do, only the first of
+// them can be tried.
 func DryRun() Option {
 	return func(o *options) { o.dryRun = true }
 }

@@ -115,10 +115,11 @@ func TestOptionsOutOfPlace(t *testing.T) {
 		opts []ensure.Option
 		says string
 	}{
-		"Propagation": {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, "ensure.Propagation is for"},
-		"Prune":       {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "are for ensure.Set"},
-		"OnlyFor":     {[]ensure.Option{ensure.OnlyFor(configMap())}, "are for ensure.Set"},
-		"Recreate":    {[]ensure.Option{ensure.Recreate(metav1.DeletePropagationForeground)}, `ensure.Recreate takes Background or Orphan, not "Foreground"`},
+		"Propagation":         {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, "ensure.Propagation is for"},
+		"Prune":               {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "are for ensure.Set"},
+		"OnlyFor":             {[]ensure.Option{ensure.OnlyFor(configMap())}, "are for ensure.Set"},
+		"Recreate of nothing": {[]ensure.Option{ensure.Recreate("")}, "ensure.Recreate takes Background or Orphan"},
+		"Recreate":            {[]ensure.Option{ensure.Recreate(metav1.DeletePropagationForeground)}, `ensure.Recreate takes Background or Orphan, not "Foreground"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()

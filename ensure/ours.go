@@ -20,13 +20,9 @@ func (c *child) isOurs(ctx context.Context, live client.Object) (bool, error) {
 	if len(live.GetManagedFields()) > 0 {
 		return applied(live, c.fieldOwner) != nil, nil
 	}
-	// The cache may have stripped the managed fields: the server has them.
-	complete, err := c.readServer(ctx)
+	complete, err := c.complete(ctx, live)
 	if err != nil {
 		return false, err
-	}
-	if complete == nil || complete.GetUID() != live.GetUID() {
-		return false, c.conflict("read", "the cache is behind", nil)
 	}
 	return applied(complete, c.fieldOwner) != nil, nil
 }

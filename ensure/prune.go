@@ -23,18 +23,26 @@ import (
 // An object of each kind is enough, such as &corev1.ConfigMap{}; of unstructured ones
 // apiVersion and kind count. A kind stays in the list for as long as there may be old
 // objects of it. They are looked for in the cache, in the owner's namespace; with a client
-// that has no cache, that is a request for each kind and pass. The operator needs list,
-// watch and delete on them.
+// that has no cache, that is a request for each kind and pass. The operator needs get, list,
+// watch and delete on them. With a cache that strips managed fields, each object to be
+// deleted is read from the server first.
 //
 // The delete is of exactly the object and version that was looked at. Dependents go after
-// it, unless Propagation says otherwise.
+// it, unless Propagation says otherwise. An object without a digest, which another program
+// made, or with that of another field owner or Store, is not known here: see Absent.
 func Prune(kinds ...client.Object) Option {
+	if len(kinds) == 0 {
+		kinds = []client.Object{nil} // is refused
+	}
 	return func(o *options) { o.prune = append(o.prune, kinds...) }
 }
 
 // newUnwantedKind is any object of a kind that the owner may control.
 func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error) {
 	o.prune, o.only = nil, nil
+	if isNil(like) {
+		return nil, (&child{Ensurer: e}).refuse("", "ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
+	}
 	c, err := e.identify(like, o)
 	if err != nil {
 		return nil, err
@@ -45,6 +53,9 @@ func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error)
 	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired = c.empty(like)
+	if _, err := c.emptyList(); err != nil { // before anything is written
+		return nil, err
+	}
 	return c, c.stampOwner()
 }
 
@@ -65,9 +76,13 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if err != nil {
 				return removed, err
 			}
-			if found.operation != "" {
-				removed = append(removed, resultOf[client.Object](found))
+			if found.operation == "" {
+				continue
 			}
+			if found.live == nil { // gone
+				found.live = live
+			}
+			removed = append(removed, resultOf[client.Object](found))
 		}
 	}
 	return removed, nil
@@ -118,13 +133,17 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{live: live, operation: Deleting}, nil
 	}
-	found, err := c.delete(ctx, live)
-	if err == nil || !hasMoved(err) {
-		return found, err
+	c.endContest()
+	if len(live.GetManagedFields()) > 0 {
+		found, err := c.delete(ctx, live)
+		if err == nil || !hasMoved(err) {
+			return found, err
+		}
+		c.unseen = true
 	}
-	// It is not what the cache shows: the server knows.
-	c.unseen = true
-	live, err = c.readServer(ctx)
+	// The cache shows it as it was, or without the managed fields, without which a copied
+	// digest looks like ours: the server knows.
+	live, err := c.readServer(ctx)
 	switch {
 	case err != nil:
 		return outcome{}, err

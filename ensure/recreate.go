@@ -1,9 +1,10 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,17 +16,25 @@ import (
 // Recreate allows what is ErrImmutable otherwise: the child is deleted and made again when
 // the API server refuses the change of an existing object and a dry run shows that it
 // would take desired as a new one. It is never done for another error: not for an invalid
-// value, a quota, a policy, a missing right. What was only adopted is never deleted.
+// value, a quota, a policy, a missing right. Together with Adopt or IfExists, which may be
+// about what somebody else made, nothing is deleted.
 //
 // dependents says what becomes of those that name the child as their owner:
-// metav1.DeletePropagationBackground deletes them after it;
-// metav1.DeletePropagationOrphan leaves them, and one whose controller looks for them by
-// labels takes them over, as a StatefulSet does its pods. That is ErrTerminating until the
-// old object has let go of them, and Recreated in the pass after.
+// metav1.DeletePropagationBackground deletes them after it; metav1.DeletePropagationOrphan
+// leaves them, for the new object to take over, as a StatefulSet does the pods that its
+// selector finds. Where the selector is what changes, and with a Job, whose selector is
+// new each time, nobody takes them over, and pods run on until somebody deletes them: use
+// Background there. Orphan is ErrTerminating until the old object has let go of its
+// dependents, and Recreated in the pass after.
 //
-// Everything that others have written into the child is lost with it: it is a new one.
+// A Service is not made anew for another cluster IP of desired's own: whether that is free,
+// a dry run does not tell.
+//
+// Everything that others have written into the child is lost with it: it is a new one. A
+// child that is not as desired only by what a webhook makes of each new one is left alone
+// until desired changes.
 func Recreate(dependents metav1.DeletionPropagation) Option {
-	return func(o *options) { o.recreate = dependents }
+	return func(o *options) { o.recreate = cmp.Or(dependents, "nothing") } // which is refused
 }
 
 // A replacement is on its way from the deletion of a child to its creation.
@@ -35,40 +44,48 @@ type replacement struct {
 	changes []Change
 }
 
-// mayRecreate reports whether live, which cannot be changed as desired, may be deleted: if
-// nothing would stand in the way of a new one but live itself.
-func (c *child) mayRecreate(live client.Object) bool {
-	if c.recreate == "" || !c.ours {
-		return false
+// replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,
+// if that is allowed and of use. Else the refusal stands.
+func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+	if c.recreate == "" || !c.ours || c.adopt || c.ifExists || !c.alone {
+		return outcome{}, refusal
 	}
-	differing := pathsOf(c.unsatisfied(live))
-	return len(differing) > 0 && !slices.ContainsFunc(c.taken, func(field string) bool { return !isHeldBy(field, differing) })
+	if cause != DesiredChanged {
+		changed, err := c.isChangedByOthers(ctx, live)
+		if err != nil {
+			return outcome{}, err
+		}
+		if !changed {
+			return outcome{}, refusal
+		}
+	}
+	return c.replaceWhole(ctx, live, cause, refusal)
 }
 
-// isHeldBy reports whether a new object was refused for a value that live, which differs
-// from desired only so, holds itself: a cluster IP, a node port, or a name that has to
-// match the content.
-func isHeldBy(field string, differing []string) bool {
-	anyPath := func(matches func(path string) bool) bool { return slices.ContainsFunc(differing, matches) }
-	switch {
-	case field == "metadata.name":
-		return true
-	case strings.HasPrefix(field, "spec.clusterIP"):
-		return !anyPath(func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") })
-	case strings.HasPrefix(field, "spec.ports[") && strings.HasSuffix(field, ".nodePort"):
-		return !anyPath(func(path string) bool {
-			return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && strings.HasSuffix(path, "]")
-		})
-	case field == "spec.healthCheckNodePort":
-		return !slices.Contains(differing, field)
+// isChangedByOthers reports whether live is not as desired in something that our applies do
+// not own any more. What they own a webhook made of desired, and would make of a new one.
+func (c *child) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
+	unsatisfied := pathsOf(c.unsatisfied(live))
+	if len(unsatisfied) == 0 {
+		return false, nil
 	}
-	return false
+	complete, err := c.complete(ctx, live)
+	if err != nil {
+		return false, err
+	}
+	own := fieldsOf(applied(complete, c.fieldOwner))
+	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !owns(own, path) }), nil
 }
 
 // replaceWhole deletes live and makes the child again. If live is not gone at once, the
 // creation meets it and a later pass makes the child.
-func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
 	changes := c.unsatisfied(live)
+	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
+		for _, path := range e.Paths {
+			changes = append(changes, Change{Path: path})
+		}
+	}
 	c.propagation = c.recreate
 	if _, err := c.delete(ctx, live); err != nil {
 		return outcome{}, err

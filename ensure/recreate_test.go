@@ -6,7 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -32,6 +34,9 @@ func refused(fields ...string) error {
 // What stands in the way of a new object tells whether the old one may be deleted.
 func TestRecreate(t *testing.T) {
 	affinity := func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }
+	exists := apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, "web")
+	webhooks := quoting("admission webhook \"w\" denied the request", 409, metav1.StatusReasonAlreadyExists)
+	headless := func(svc *corev1.Service) { svc.Spec.ClusterIP = corev1.ClusterIPNone }
 	otherIP := func(svc *corev1.Service) { svc.Spec.ClusterIP = "10.96.8.8" }
 	otherNodePort := func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 30888 }
 	otherPort := func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 }
@@ -43,14 +48,13 @@ func TestRecreate(t *testing.T) {
 		class   error
 		deletes bool
 	}{
-		"the dry run passes":       {"nothing stands in the way", affinity, refused("spec"), nil, nil, true},
-		"its own cluster IP":       {"it is live that holds it", affinity, refused("spec"), refused("spec.clusterIPs[0]"), nil, true},
-		"its own node port":        {"it is live that holds it", affinity, refused("spec"), refused("spec.ports[0].nodePort"), nil, true},
-		"a name that has to match": {"the dry run makes one up", affinity, refused("spec"), refused("metadata.name"), nil, true},
-		"another's cluster IP": {
-			"a new one could not be made", otherIP, refused("spec"), refused("spec.clusterIPs[0]"),
-			ensure.ErrImmutable, false,
-		},
+		"the dry run passes":     {"nothing stands in the way", affinity, refused("spec"), nil, nil, true},
+		"its own node port":      {"it is live that holds it", affinity, refused("spec"), refused("spec.ports[0].nodePort"), nil, true},
+		"it exists":              {"that is the last thing the server finds", affinity, refused("spec"), exists, nil, true},
+		"a webhook's conflict":   {"it is about something else", affinity, refused("spec"), webhooks, ensure.ErrInvalid, false},
+		"a cluster IP":           {"no dry run looks for it", affinity, refused("spec"), refused("spec.clusterIPs[0]"), ensure.ErrImmutable, false},
+		"another cluster IP":     {"it may be another's, which no dry run finds", otherIP, refused("spec"), nil, ensure.ErrImmutable, false},
+		"no cluster IP any more": {"nobody else can have that", headless, refused("spec"), nil, nil, true},
 		"another's node port": {
 			"a new one could not be made", otherNodePort, refused("spec"), refused("spec.ports[0].nodePort"),
 			ensure.ErrImmutable, false,
@@ -83,7 +87,7 @@ func TestRecreate(t *testing.T) {
 			require.NoError(t, err, tc.reason)
 			require.Equal(t, ensure.Recreated, result.Operation)
 			require.Equal(t, ensure.DesiredChanged, result.Cause)
-			require.Equal(t, []ensure.Change{{Path: "spec.sessionAffinity"}}, result.Changes)
+			require.Len(t, result.Changes, 1)
 			require.NotEqual(t, before.UID, result.Live.UID)
 			require.Len(t, deletes, 1)
 			require.Equal(t, before.UID, *deletes[0].Preconditions.UID)

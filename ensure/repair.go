@@ -26,7 +26,7 @@ func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.O
 	if refusal == nil || !namesFieldsOnly(refusal) {
 		return applied, refusal
 	}
-	fine, err := c.isFineAlone(ctx, refusal)
+	fine, err := c.isFineAlone(ctx, live, refusal)
 	if err != nil || !fine {
 		return nil, refusal
 	}
@@ -57,28 +57,44 @@ func namesFieldsOnly(err error) bool {
 	})
 }
 
-// isFineAlone asks the server by a dry run whether it would create desired under
-// another name. A refusal of other fields than the update's counts as yes: a fixed
-// nodePort is taken, by live itself; the name of a CRD must match its content.
-func (c *child) isFineAlone(ctx context.Context, refusal error) (bool, error) {
+// isFineAlone asks the server by a dry run whether it would create desired, once more for
+// each node port that live itself holds. A refusal of other fields than the update's counts
+// as yes.
+func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
 	candidate, err := c.candidate()
 	if err != nil {
 		return false, err
 	}
-	err = c.client.Create(ctx, candidate, client.DryRunAll, client.FieldOwner(c.fieldOwner), client.DisableReadYourWritesConsistency)
+	c.alone = false
+	differing := pathsOf(c.unsatisfied(live))
+	err = c.tryCreate(ctx, candidate)
+	for err != nil && c.leaveOut(candidate, answer.Fields(err), differing) {
+		err = c.tryCreate(ctx, candidate)
+	}
 	if err == nil {
+		c.alone = !c.wantsAnotherIP(candidate, differing)
 		return true, nil
 	}
 	causes := answer.Causes(err)
 	named := answer.Fields(refusal)
-	c.taken = answer.Fields(err)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || slices.Contains(named, cause.Field)
 	}), nil
 }
 
-// candidate is desired as the apply would send it, under a name that is free.
-func (c *child) candidate() (client.Object, error) {
+// tryCreate has the server create candidate without storing it. That the object exists is
+// the last thing it finds, after all that it checks of a new one, so that is no error.
+func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
+	err := c.client.Create(ctx, candidate.DeepCopy(),
+		client.DryRunAll, client.FieldOwner(c.fieldOwner), client.DisableReadYourWritesConsistency)
+	if answer.IsThere(err) {
+		return nil
+	}
+	return err
+}
+
+// candidate is desired as the apply would send it.
+func (c *child) candidate() (*unstructured.Unstructured, error) {
 	stamped, err := c.withDigest()
 	if err != nil {
 		return nil, err
@@ -88,12 +104,7 @@ func (c *child) candidate() (client.Object, error) {
 		return nil, err
 	}
 	candidate := &unstructured.Unstructured{}
-	if err := candidate.UnmarshalJSON(body); err != nil {
-		return nil, err
-	}
-	candidate.SetName("")
-	candidate.SetGenerateName("trueup-dry-run-")
-	return candidate, nil
+	return candidate, candidate.UnmarshalJSON(body)
 }
 
 // replace sets the named parts of live to desired's and gives up what that leaves in the
@@ -106,7 +117,7 @@ func (c *child) replace(ctx context.Context, live client.Object, replacements []
 	if uid := live.GetUID(); uid != "" {
 		operations = append([]canon.PatchOperation{{Op: "test", Path: "/metadata/uid", Value: uid}}, operations...)
 	}
-	patched, err := c.patchJSON(ctx, operations)
+	patched, err := c.patchJSON(ctx, "repair", operations)
 	if err != nil || c.dryRun || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
 		// Somebody writes under our field owner by other means than ensure. What they own is
 		// not ours to give up.
@@ -128,7 +139,7 @@ func (c *child) disown(ctx context.Context, live client.Object) error {
 			return nil
 		}
 		at := "/metadata/managedFields/" + strconv.Itoa(update)
-		_, err := c.patchJSON(ctx, []canon.PatchOperation{
+		_, err := c.patchJSON(ctx, "repair", []canon.PatchOperation{
 			{Op: "test", Path: at + "/manager", Value: c.fieldOwner},
 			{Op: "test", Path: at + "/fieldsV1", Value: live.GetManagedFields()[update].FieldsV1},
 			{Op: "remove", Path: at},
@@ -143,23 +154,23 @@ func (c *child) disown(ctx context.Context, live client.Object) error {
 	return nil // the fields stay owned twice, which does no harm until desired drops one
 }
 
-func (c *child) patchJSON(ctx context.Context, operations []canon.PatchOperation) (client.Object, error) {
+func (c *child) patchJSON(ctx context.Context, operation string, operations []canon.PatchOperation) (client.Object, error) {
 	patch, err := json.Marshal(operations)
 	if err != nil {
 		return nil, c.unfit(err)
 	}
-	return c.patch(ctx, "repair", types.JSONPatchType, patch)
+	return c.patch(ctx, operation, types.JSONPatchType, patch)
 }
 
 // immutable says that the server takes desired, but not for this object.
 func (c *child) immutable(live client.Object, refusal error) *Error {
-	paths := pathsOf(c.unsatisfied(live))
+	named, paths := answer.Fields(refusal), pathsOf(c.unsatisfied(live))
 	if len(paths) == 0 {
 		// live is as desired: what a webhook makes of each update cannot be done.
-		paths = answer.Fields(refusal)
+		paths = named
 	}
-	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so: "+
-		strings.Join(paths, ", ")+"; delete it to have it made anew, or allow that with ensure.Recreate", paths...)
+	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so, for "+strings.Join(named, ", ")+
+		"; desired differs in "+strings.Join(paths, ", ")+"; delete it to have it made anew, or allow that with ensure.Recreate", paths...)
 	out.cause = refusal
 	return out
 }

@@ -15,7 +15,7 @@ import (
 func (c *child) requestError(operation string, err error) *Error {
 	out := c.fail(ErrAPI, operation, "")
 	out.cause = err
-	out.moved = apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	out.moved = apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isHandover(operation) && answer.IsGone(err)
 	out.Paths = answer.Fields(err)
 	moved := c.whatMoved(operation, err)
 	switch {
@@ -29,8 +29,7 @@ func (c *child) requestError(operation string, err error) *Error {
 			out.Paths = undeclaredFields(err)
 		}
 	case apierrors.IsForbidden(err):
-		out.Reason, out.detail = apiReason(err), "a right is missing (it takes get, list, watch, create and patch, "+
-			"and with ControlledBy update on the finalizers of the owner's kind), "+
+		out.Reason, out.detail = apiReason(err), "a right is missing ("+rightsTo(operation)+"), "+
 			"a quota is used up, or a policy objects; the server's message is in the unwrapped error"
 	case apierrors.IsNotFound(err) && isAboutNamespace(err):
 		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
@@ -38,6 +37,17 @@ func (c *child) requestError(operation string, err error) *Error {
 		out.Reason, out.detail = apiReason(err), answer.Describe(err)
 	}
 	return out
+}
+
+// rightsTo names those that an operation takes.
+func rightsTo(operation string) string {
+	switch operation {
+	case "delete":
+		return "delete on its kind"
+	case "list":
+		return "list on its kind, and watch for a cache"
+	}
+	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
 }
 
 // conflict says that the object is no longer what was read. Nothing is wrong with
@@ -65,8 +75,11 @@ func (c *child) whatMoved(operation string, err error) string {
 		return "its deletion began meanwhile"
 	case operation == "apply" && c.controlled && slices.Contains(paths, "metadata.ownerReferences"):
 		return "it got another controller meanwhile"
-	case operation == "repair" && answer.IsFailedTest(err):
+	case isTested(operation) && answer.IsFailedTest(err):
 		return "it was changed meanwhile"
 	}
 	return ""
 }
+
+// isTested reports whether operation is a JSON patch that tests what it builds on.
+func isTested(operation string) bool { return operation == "repair" || isHandover(operation) }

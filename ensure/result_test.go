@@ -101,3 +101,20 @@ func TestDriftShowsWhatWasUndone(t *testing.T) {
 	require.Empty(t, cmp.Diff([]ensure.Change{{Path: "spec.replicas", Old: "5", New: "2"}}, result.Changes))
 	require.Equal(t, int32(2), *result.Live.Spec.Replicas)
 }
+
+// What another manager writes between our read and our apply is its own, not a change of ours.
+func TestChangesLeaveOutWhatOthersWriteMeanwhile(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	mustEnsure(t, e, deployment())
+	s.before = func(verb string) {
+		if verb == "apply" {
+			s.before = nil
+			s.edit(t, deployment(), `{"spec":{"replicas":7}}`)
+		}
+	}
+	desired := with(deployment(), func(o *appsv1.Deployment) { o.Spec.Paused = true })
+	result := mustEnsure(t, e, desired)
+	require.Empty(t, cmp.Diff([]ensure.Change{{Path: digestPath}, {Path: "spec.paused", New: "true"}}, result.Changes))
+	require.Equal(t, int32(7), *result.Live.Spec.Replicas)
+}

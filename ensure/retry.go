@@ -19,11 +19,11 @@ const (
 
 // Retry is what a Reconcile returns for err, one of this package or of a status
 // write: a conflict is tried again after 100 ms, a child or owner on its way out after
-// 5 s, and what only a person can mend (a refusal, ErrInvalid, ErrImmutable,
-// ErrForeign, ErrHidden) after 2 minutes, all without an error that the controller
-// would log and back off from: put err into a condition, or log it. A cancelled context, as at shutdown, is nothing to
-// report either. Any other error is handed on to the controller's rate limiter, and
-// nil is nothing to retry.
+// 5 s, a contested child after its Error.After, and what only a person can mend (a refusal,
+// ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) after 2 minutes, all without an error
+// that the controller would log and back off from: put err into a condition, or log it. A
+// cancelled context, as at shutdown, is nothing to report either. Any other error is handed
+// on to the controller's rate limiter, and nil is nothing to retry.
 //
 //	if err != nil {
 //		return ensure.Retry(err)
@@ -42,11 +42,21 @@ func Retry(err error) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryConflict}, nil
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
 		return reconcile.Result{RequeueAfter: retryTerminating}, nil
+	case errors.Is(err, ErrContested):
+		return reconcile.Result{RequeueAfter: untilOver(err)}, nil
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable),
 		errors.Is(err, ErrForeign), errors.Is(err, ErrHidden):
 		return reconcile.Result{RequeueAfter: retryPerson}, nil
 	}
 	return reconcile.Result{}, err
+}
+
+// untilOver is what a contest says, and never at once.
+func untilOver(err error) time.Duration {
+	if contested, ok := errors.AsType[*Error](err); ok {
+		return max(contested.After, leastWait)
+	}
+	return leastWait
 }
 
 func retryAll(err error, parts []error) (reconcile.Result, error) {

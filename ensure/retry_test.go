@@ -45,6 +45,11 @@ func TestRetryAndReason(t *testing.T) {
 	namespaceGoing := status(403, "Forbidden", cause("NamespaceTerminating", ""))
 	invalid := status(422, metav1.StatusReasonInvalid)
 	stranger := newServer(found(func(*corev1.ConfigMap) {}))
+	a := newArena(t, faithful)
+	a.begin(configMap(), a.paint)
+	contested := a.said
+	a.wait(time.Second)
+	_, later := a.pass(configMap())
 	owned := errorOf(t, newServer(), configMap(), ensure.ControlledBy(goingOwner))
 	cases := map[string]struct {
 		why    string
@@ -58,6 +63,9 @@ func TestRetryAndReason(t *testing.T) {
 		"refused":        {"the code has to change", errorOf(t, newServer(), &corev1.ConfigMap{}), personDelay, "Refused"},
 		"invalid":        {"somebody has to change the input", answered(t, invalid), personDelay, "Invalid"},
 		"foreign":        {"somebody has to decide", errorOf(t, stranger, configMap()), personDelay, "Foreign"},
+		"contested":      {"the next try", contested, 10 * time.Second, "Contested"},
+		"still so":       {"when it may be over", later, 19 * time.Second, "Contested"},
+		"nothing known":  {"the mere class", ensure.ErrContested, time.Second, "Unavailable"},
 		"forbidden":      {"the rate limiter's", answered(t, status(403, metav1.StatusReasonForbidden)), 0, "Forbidden"},
 		"no connection":  {"the rate limiter's", answered(t, errors.New("no route")), 0, "Unavailable"},
 		"another's":      {"not an error of ensure", errors.New("something else"), 0, "Unavailable"},
@@ -105,7 +113,13 @@ func TestRetryOfJoinedErrors(t *testing.T) {
 		_, err := ensure.Retry(joined)
 		require.Equal(t, joined, err)
 	}
-	result, err := ensure.Retry(fmt.Errorf("both: %w", errors.Join(refused, conflict())))
+	a := newArena(t, faithful)
+	a.begin(configMap(), a.paint)
+	contested := a.said
+	result, err := ensure.Retry(errors.Join(refused, contested))
+	require.NoError(t, err)
+	require.Equal(t, contested.After, result.RequeueAfter)
+	result, err = ensure.Retry(fmt.Errorf("both: %w", errors.Join(refused, conflict())))
 	require.NoError(t, err)
 	require.Equal(t, conflictDelay, result.RequeueAfter)
 }

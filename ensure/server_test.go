@@ -278,6 +278,7 @@ func (s *apiServer) pretend(ctx context.Context, obj client.Object, body []byte)
 	}
 	obj.SetUID(s.known[s.id(obj)].uid)
 	obj.SetResourceVersion("")
+	obj.SetManagedFields(nil) // would be computed as for a write
 	return nil
 }
 

@@ -27,6 +27,10 @@ import (
 //
 // A child that Object would refuse (ErrRefused) is found before anything is written, and
 // so are two of the same kind and name. The Results up to the error are returned with it.
+//
+// For as long as a child is ErrContested, ErrImmutable or ErrForeign, those after it are
+// not looked at, and nothing is pruned. Put one that others fight over last, or ensure it
+// by itself and join the errors.
 func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
 	results := Results{Children: make([]Result[client.Object], len(children)), desired: children}
 	s, err := e.newSet(owner, children, resolve(opts))
@@ -58,7 +62,9 @@ type Results struct {
 	// and of the ones that come after it are zero: their Operation is empty.
 	Children []Result[client.Object]
 	// Pruned are the objects that were no longer wanted, in the order in which they were
-	// deleted: Operation is Deleting, or Gone for one that somebody else deleted first.
+	// deleted: Operation is Deleting until one is gone, or Gone for one that somebody else
+	// deleted first. Live is the object as it was last seen; without a deletionTimestamp the
+	// delete was sent just now.
 	Pruned []Result[client.Object]
 
 	desired []client.Object
@@ -103,8 +109,11 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 	s := &set{}
 	for _, desired := range children {
 		own := o.of(desired)
-		if own.controlled {
+		switch {
+		case own.controlled:
 			return nil, refuseOwner(e)
+		case own.prune != nil, own.propagation != "":
+			return nil, (&child{Ensurer: e}).refuse("", "ensure.Prune and ensure.Propagation are for the whole Set, not for ensure.OnlyFor")
 		}
 		own.controlled, own.owner = true, owner
 		c, err := e.newChild(desired, own)

@@ -130,11 +130,12 @@ func (c *child) causeToWrite(live client.Object) Cause {
 	stored := c.store.Get(live)
 	known, remembered := c.known(live)
 	switch {
-	case !c.ours && stored == "" && !remembered:
-		return Adopted
-	case stored != "" && stored != c.digest,
-		remembered && known.digest != c.digest:
+	case remembered && known.digest == c.digest:
+		return Drifted // also if the stored digest was changed: not by us
+	case remembered, stored != "" && stored != c.digest:
 		return DesiredChanged
+	case !c.ours && stored == "":
+		return Adopted
 	}
 	return Drifted
 }

@@ -73,6 +73,11 @@ func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && len(Causes(err)) == 0 && !isWebhook(err)
 }
 
+// IsThere reports whether an object of that name exists already. A webhook may answer so, too.
+func IsThere(err error) bool {
+	return apierrors.IsAlreadyExists(err) && !isWebhook(err)
+}
+
 // IsFailedTest reports whether a test of a JSON patch failed: the object is not what was
 // read. Such an answer is a 422 without causes. That of a webhook may be one, too.
 func IsFailedTest(err error) bool {

@@ -128,6 +128,24 @@ func TestIsGone(t *testing.T) {
 	}
 }
 
+func TestIsThere(t *testing.T) {
+	exists := metav1.StatusReasonAlreadyExists
+	for name, tc := range map[string]struct {
+		why  string
+		err  error
+		want bool
+	}{
+		"the object":     {"as every server says it", apierrors.NewAlreadyExists(schema.GroupResource{}, "site"), true},
+		"wrapped":        {"clients may wrap it", refusal(409, exists), true},
+		"a webhook's":    {"something else exists", quoting(`admission webhook "strict" denied the request: `+secret, 409, exists), false},
+		"another answer": {"it was changed", refusal(409, metav1.StatusReasonConflict), false},
+		"no answer":      {"nobody was reached", errors.New(secret), false},
+		"no failure":     {"nothing to tell", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, answer.IsThere(tc.err), tc.why) })
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	unregistered := runtime.NewNotRegisteredErrForType("scheme.go", nil)

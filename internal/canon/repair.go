@@ -38,7 +38,7 @@ func Replacements(live, desired Object, fields []string) []PatchOperation {
 	held := map[string]*holder{}
 	for _, field := range fields {
 		h := &holder{}
-		h.walk(node{shape: top, live: liveTree, desired: desiredTree}, steps(field))
+		h.walk(node{shape: top, live: liveTree, desired: desiredTree}, Steps(field))
 		if h.pointer == "" {
 			return nil
 		}
@@ -230,9 +230,9 @@ func mergedOrder(live, desired []string) []string {
 	return out
 }
 
-// steps splits spec.template.spec.containers[0].ports[1].name, and keys in brackets
+// Steps splits a path, such as spec.template.spec.containers[0].ports[1].name, and keys in brackets
 // with dots in them.
-func steps(field string) []string {
+func Steps(field string) []string {
 	var out []string
 	for field != "" {
 		end := strings.IndexAny(field, ".[")

@@ -1,0 +1,66 @@
+package ensure_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// The operator was written with controllerutil.CreateOrUpdate and set a key that its new
+// version no longer wants.
+func ExampleMigrateFrom() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "app", UID: "1", ResourceVersion: "1"}}
+
+	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "greeting"}}
+	_, err := controllerutil.CreateOrUpdate(ctx, client.WithFieldOwner(c, "manager"), old, func() error {
+		old.Data = map[string]string{"text": "hello", "tone": "friendly"}
+		return controllerutil.SetControllerReference(owner, old, c.Scheme())
+	})
+	fmt.Println(old.Data, err)
+
+	e := ensure.New(c, c, "greeting-operator")
+	result, err := ensure.Object(ctx, e, greeting(), ensure.ControlledBy(owner), ensure.MigrateFrom("manager"))
+	fmt.Println(result.Operation, result.Cause, err)
+	fmt.Println(result.Live.Data)
+
+	result, err = ensure.Object(ctx, e, greeting(), ensure.ControlledBy(owner), ensure.MigrateFrom("manager"))
+	fmt.Println(result.Operation, err)
+
+	// Output:
+	// map[text:hello tone:friendly] <nil>
+	// Updated Migrated <nil>
+	// map[text:hello]
+	// Unchanged <nil>
+}
+
+// The number of pods is to be an autoscaler's from now on.
+func ExampleRelease() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	e := ensure.New(c, c, "web-operator")
+
+	result, err := ensure.Object(ctx, e, webDeployment())
+	fmt.Println(result.Operation, *result.Live.Spec.Replicas, err)
+
+	autoscaled := webDeployment()
+	autoscaled.Spec.Replicas = nil
+	result, err = ensure.Object(ctx, e, autoscaled, ensure.Release("spec.replicas"))
+	fmt.Println(result.Operation, *result.Live.Spec.Replicas, err)
+
+	_, err = ensure.Object(ctx, e, webDeployment(), ensure.Release("spec.replicas"))
+	fmt.Println(err)
+
+	// Output:
+	// Created 2 <nil>
+	// Updated 2 <nil>
+	// cannot ensure Deployment "default/web": Refused: spec.replicas is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)
+}

@@ -1,0 +1,88 @@
+package ensure
+
+import (
+	"strconv"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// owns reports whether fields have the place that a Change names, something inside it, or,
+// whole, something that it is inside of, such as a selector.
+//
+// A place in a list that the Go type knows no merge key of is named by its index, while
+// fields name it by its key, if the server knows one. Then any item will do.
+func owns(fields *fieldpath.Set, path string) bool {
+	return ownsSteps(fields, canon.Steps(path))
+}
+
+func ownsSteps(fields *fieldpath.Set, steps []string) bool {
+	if len(steps) == 0 {
+		return !fields.Empty()
+	}
+	for element := range fields.Members.All() {
+		if isStep(element, steps[0]) && (len(steps) == 1 || isWhole(fields, element)) {
+			return true
+		}
+	}
+	owned := false
+	fields.Children.Iterate(func(element fieldpath.PathElement) {
+		if isStep(element, steps[0]) {
+			inside, _ := fields.Children.Get(element)
+			owned = owned || ownsSteps(inside, steps[1:])
+		}
+	})
+	return owned
+}
+
+// isWhole reports whether a member is owned with all that is in it.
+func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
+	_, inParts := fields.Children.Get(member)
+	return !inParts
+}
+
+func isStep(element fieldpath.PathElement, step string) bool {
+	switch {
+	case element.FieldName != nil:
+		return *element.FieldName == step
+	case element.Index != nil:
+		return strconv.Itoa(*element.Index) == step
+	case isIndex(step):
+		return true
+	case element.Key != nil:
+		return isKey(*element.Key, canon.ParseKeys(step))
+	case element.Value != nil:
+		return text(*element.Value) == step
+	}
+	return false
+}
+
+func isIndex(step string) bool {
+	_, err := strconv.ParseUint(step, 10, 31)
+	return err == nil
+}
+
+// isKey reports whether an item has these merge keys. One that is not named is empty.
+func isKey(key value.FieldList, wanted map[string]string) bool {
+	found := 0
+	for _, field := range key {
+		value, named := wanted[field.Name]
+		if value != text(field.Value) {
+			return false
+		}
+		if named {
+			found++
+		}
+	}
+	return found == len(wanted)
+}
+
+// text is a scalar as paths have it.
+func text(v value.Value) string {
+	if v.IsString() {
+		return v.AsString()
+	}
+	return value.ToString(v)
+}

@@ -1,0 +1,72 @@
+package ensure
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestOwns(t *testing.T) {
+	fields := fieldsOf(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
+		"f:metadata": {
+			"f:annotations": {".": {}, "f:example.org/note": {}},
+			"f:finalizers": {"v:\"example.org/hold\"": {}}
+		},
+		"f:data": {"f:color.json": {}},
+		"f:spec": {
+			"f:replicas": {},
+			"f:selector": {},
+			"f:strategy": {"f:type": {}},
+			"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}},
+			"f:containers": {
+				"k:{\"name\":\"web\"}": {".": {}, "f:image": {}, "f:name": {}}
+			},
+			"f:args": {"i:1": {}}
+		}
+	}`)})
+	cases := map[string]struct {
+		reason string
+		want   bool
+	}{
+		"spec.replicas":                          {"a field", true},
+		"spec.paused":                            {"another's", false},
+		"spec":                                   {"something in it", true},
+		"spec.strategy":                          {"something in it", true},
+		"spec.strategy.rollingUpdate":            {"beside what is owned in it", false},
+		"spec.selector[app]":                     {"in what is owned whole", true},
+		"spec.ports[port=80,protocol=TCP]":       {"an item with two keys", true},
+		"spec.ports[port=80,protocol=TCP].port":  {"in an item with two keys", true},
+		"spec.ports[port=80,protocol=UDP].port":  {"another item", false},
+		"spec.containers[name=web].image":        {"in an item", true},
+		"spec.containers[name=web].command":      {"beside what is owned in an item", false},
+		"spec.containers[name=sidecar].image":    {"another item", false},
+		"spec.containers[0].image":               {"an index where the server knows a key", true},
+		"spec.containers[0].command":             {"an index, beside what is owned", false},
+		"spec.args[1]":                           {"an index", true},
+		"spec.args[0]":                           {"another index", false},
+		"data[color.json]":                       {"a key with a dot", true},
+		"data[color]":                            {"another key", false},
+		"metadata.annotations[example.org/note]": {"a key with a slash", true},
+		"metadata.annotations[example.org/nota]": {"another key, in a map that is there", false},
+		"metadata.finalizers[example.org/hold]":  {"a member of a set", true},
+		"metadata.finalizers[example.org/other]": {"another member", false},
+		"":                                       {"the object", true},
+	}
+	for path, tc := range cases {
+		t.Run(path, func(t *testing.T) { require.Equal(t, tc.want, owns(fields, path), tc.reason) })
+	}
+}
+
+func TestNothingIsOwnedByNoEntry(t *testing.T) {
+	for name, entry := range map[string]*metav1.ManagedFieldsEntry{
+		"none":       nil,
+		"no fields":  {},
+		"unreadable": {FieldsV1: metav1.NewFieldsV1(`{"f:spec`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.False(t, owns(fieldsOf(entry), "spec"))
+			require.False(t, owns(fieldsOf(entry), ""))
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package ensure
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// What the patches that change nothing but managed fields are called in errors.
+const (
+	migrating = "migrate" // old managers' fields become ours, and what is released nobody's
+	releasing = "release" // only the latter
+)
+
+func isHandover(operation string) bool { return operation == migrating || operation == releasing }
+
+func (o *options) handsOver() bool { return len(o.migrateFrom)+len(o.release) > 0 }
+
+func (c *child) checkHandover() error {
+	if !c.handsOver() {
+		return nil
+	}
+	if slices.Contains(c.migrateFrom, "") {
+		return c.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	}
+	return c.checkReleased()
+}
+
+// handOver applies desired to live, whose managed fields are put right before.
+func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	if !c.handsOver() {
+		return c.apply(ctx, live, cause)
+	}
+	if len(c.release) > 0 {
+		var err error
+		if live, err = c.current(ctx, live); err != nil {
+			return outcome{}, err
+		}
+	}
+	operation, patch, err := c.handover(live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if operation == migrating {
+		cause = Migrated
+	}
+	if len(patch) > 0 {
+		live, err = c.patchJSON(ctx, operation, patch)
+		if err != nil || c.dryRun { // the apply builds on what is not there then
+			return outcome{live: live, operation: Updated, cause: cause}, err
+		}
+	}
+	found, err := c.apply(ctx, live, cause)
+	if err != nil {
+		return outcome{}, err
+	}
+	c.noteMigrated(found.live)
+	if operation == migrating {
+		found.operation, found.cause = Updated, Migrated
+	}
+	return found, nil
+}
+
+// handover is the patch that gives us what the old managers own of live, and nobody what
+// is released. It is empty if there is neither.
+func (c *child) handover(live client.Object) (operation string, patch []canon.PatchOperation, err error) {
+	p, old := newEntryPatch(live), c.oldEntries(live)
+	own := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := c.ownEntry(p.entries, own, old)
+	before := fieldsOf(&entry)
+	after, err := c.withoutReleased(before.Union(p.takeOut(old, c.isLeft)))
+	if err != nil {
+		return "", nil, err
+	}
+	setFields(&entry, after)
+	switch {
+	case own < 0 && !after.Empty():
+		p.add(entry)
+	case own >= 0 && len(old)+before.Difference(after).Size() > 0:
+		p.replace(own, entry)
+	}
+	if len(old) > 0 {
+		return migrating, p.operations(), nil
+	}
+	return releasing, p.operations(), nil
+}
+
+// ownEntry is that of our applies, or a new one. It is of the API version that the old
+// managers wrote; of ours, if they wrote several.
+func (c *child) ownEntry(entries []metav1.ManagedFieldsEntry, own int, old []int) metav1.ManagedFieldsEntry {
+	if own >= 0 {
+		return entries[own]
+	}
+	entry := metav1.ManagedFieldsEntry{
+		Manager: c.fieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: c.apiVersion, FieldsType: "FieldsV1",
+	}
+	var versions []string
+	for _, at := range old { // the newest comes last
+		entry.Time = entries[at].Time
+		versions = appendNew(versions, entries[at].APIVersion)
+	}
+	if len(versions) == 1 {
+		entry.APIVersion = versions[0]
+	}
+	return entry
+}

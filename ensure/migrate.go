@@ -1,0 +1,144 @@
+package ensure
+
+import (
+	"context"
+	"crypto/sha256"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// MigrateFrom takes over what an earlier version of the operator wrote by Update or Patch,
+// as controllerutil.CreateOrUpdate does. The server books that under the name of the
+// program, beside what we apply, and so keeps it there when desired drops it later. Names
+// are those in metadata.managedFields of the child, of entries whose operation is Update:
+//
+//	kubectl get deployment web -o yaml --show-managed-fields
+//
+// Whenever the child has such an entry it is made ours in two writes, which touch nothing
+// but metadata as long as desired is what was there: Updated, Migrated. What those
+// managers owned and desired does not specify is removed, that is the purpose; see Release
+// for what is to stay. From then on nothing is written or asked.
+//
+// Name no manager that another program may have as well. The name is the program's file
+// name unless it sets another, and that is "manager" for every operator that kubebuilder
+// laid out: of two of those, each would take over and remove what the other wrote to the
+// same object. Other managers' entries, those of server-side applies, and those of
+// subresources such as status and scale are left alone.
+//
+// It makes no object ours that is not (see Adopt). If the old operator is run again, and
+// then the new one, the child is taken over once more; the option may stay for good. With
+// a cache that strips managed fields, each child is read from the server once, and again
+// when somebody changed it.
+func MigrateFrom(managers ...string) Option {
+	if len(managers) == 0 {
+		managers = []string{""} // is refused
+	}
+	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
+}
+
+// isMigrating reports whether live is to be taken over from an old manager.
+func (c *child) isMigrating(live client.Object) bool { return len(c.oldEntries(live)) > 0 }
+
+// oldEntries are the indexes of the entries to take over.
+func (c *child) oldEntries(live client.Object) []int {
+	if len(c.migrateFrom) == 0 {
+		return nil
+	}
+	var old []int
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" ||
+			!slices.Contains(c.migrateFrom, entry.Manager) {
+			continue
+		}
+		if _, taken := split(fieldsOf(entry), c.isLeft); !taken.Empty() {
+			old = append(old, i)
+		}
+	}
+	return old
+}
+
+// takeOut takes what entries own out of them, all but what is left to them, and the entries
+// away that this leaves empty.
+func (p *entryPatch) takeOut(entries []int, isLeft func(fieldpath.Path) bool) *fieldpath.Set {
+	taken := fieldpath.NewSet()
+	for _, at := range entries {
+		left, theirs := split(fieldsOf(&p.entries[at]), isLeft)
+		taken = taken.Union(theirs)
+		if left.Empty() {
+			p.remove(at)
+			continue
+		}
+		kept := p.entries[at]
+		setFields(&kept, left)
+		p.replace(at, kept)
+	}
+	return taken
+}
+
+// isLeft reports whether path is not to be taken over, as what we own and do not apply is
+// removed: the status, and the owners of an object that was adopted as nobody's child.
+func (c *child) isLeft(path fieldpath.Path) bool {
+	return isAt(path, []string{"status"}) || c.adopt && c.controller == nil && isAt(path, []string{"metadata", "ownerReferences"})
+}
+
+// withManagers returns live with its managed fields, if MigrateFrom has to know them and
+// does not remember that there is nothing for it in them.
+func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
+	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.memory.isMigrated(c.id(), lookOf(live)) {
+		return live, nil
+	}
+	complete, err := c.complete(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if !c.isMigrating(complete) {
+		c.memory.migrated(c.id(), lookOf(live))
+	}
+	return complete, nil
+}
+
+// noteMigrated remembers that live, just applied, has nothing left to take over.
+func (c *child) noteMigrated(live client.Object) {
+	if len(c.migrateFrom) > 0 && !c.dryRun && !c.isMigrating(live) {
+		c.memory.migrated(c.id(), lookOf(live))
+	}
+}
+
+// A look changes when somebody changes the object in a way that an old operator may have:
+// its content, or which labels, annotations, finalizers and owners it has. Their values do
+// not count, as some are heartbeats.
+type look struct {
+	uid types.UID
+	sum [sha256.Size]byte
+}
+
+func lookOf(live client.Object) look {
+	var found notes
+	content, _ := fingerprint(live) // what cannot be read looks the same always, and is never in sync
+	found.add(content)
+	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
+	found.add("")
+	found.add(slices.Sorted(maps.Keys(live.GetAnnotations()))...)
+	found.add("")
+	found.add(live.GetFinalizers()...)
+	found.add("")
+	for _, owner := range live.GetOwnerReferences() {
+		found.add(string(owner.UID), owner.Name)
+	}
+	return look{uid: live.GetUID(), sum: sha256.Sum256(found)}
+}
+
+// migrated notes that an object that looks so has no entry of an old manager.
+func (m *memory) migrated(key childKey, l look) { m.moved.Add(key, l) }
+
+func (m *memory) isMigrated(key childKey, l look) bool {
+	known, ok := m.moved.Get(key)
+	return ok && known == l
+}

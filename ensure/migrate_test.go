@@ -1,0 +1,272 @@
+package ensure_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+const (
+	oldManager = "manager"
+	entryPatch = "patch application/json-patch+json"
+)
+
+// createOld makes obj as the old operator does.
+func (s *apiServer) createOld(t *testing.T, obj client.Object) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, _ := obj.DeepCopyObject().(client.Object)
+	require.NoError(t, s.commit(t.Context(), out, func() error { return s.fake.Create(t.Context(), out, client.FieldOwner(oldManager)) }))
+}
+
+// update changes an object as another program does.
+func (s *apiServer) update(t *testing.T, manager string, obj client.Object, set func(live client.Object)) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, _ := obj.DeepCopyObject().(client.Object)
+	require.NoError(t, s.fake.Get(t.Context(), client.ObjectKeyFromObject(obj), out))
+	set(out)
+	require.NoError(t, s.commit(t.Context(), out, func() error { return s.fake.Update(t.Context(), out, client.FieldOwner(manager)) }))
+}
+
+// addKey has manager add a key that desired does not have.
+func (s *apiServer) addKey(t *testing.T, manager, key string) {
+	t.Helper()
+	s.update(t, manager, configMap(), func(live client.Object) {
+		live.(*corev1.ConfigMap).Data[key] = "x" //nolint:forcetypeassert // configMap is one
+	})
+}
+
+// legacyConfigMap is configMap as an old operator wrote it, and a key that desired does not have.
+func legacyConfigMap() *corev1.ConfigMap {
+	return with(configMap(), func(o *corev1.ConfigMap) {
+		o.OwnerReferences, o.Data["dropped"] = []metav1.OwnerReference{shopRef()}, "x"
+	})
+}
+
+func migrated(t *testing.T, e *ensure.Ensurer) ensure.Result[*corev1.ConfigMap] {
+	t.Helper()
+	return mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+}
+
+// managers are who has entries, as "name operation".
+func managers(obj client.Object) []string {
+	var found []string
+	for _, entry := range obj.GetManagedFields() {
+		found = append(found, entry.Manager+" "+string(entry.Operation)+entry.Subresource)
+	}
+	return found
+}
+
+func TestMigrateFromTakesOver(t *testing.T) {
+	s := newServer()
+	s.createOld(t, legacyConfigMap())
+	s.addKey(t, "neighbour", "theirs")
+	e := newEnsurer(s)
+	result := migrated(t, e)
+	require.Equal(t, ensure.Updated, result.Operation)
+	require.Equal(t, ensure.Migrated, result.Cause)
+	require.Empty(t, cmp.Diff([]string{"data[dropped]", digestPath}, paths(result.Changes)))
+	require.Empty(t, cmp.Diff(map[string]string{"color": "blue", "shape": "round", "theirs": "x"}, result.Live.Data))
+	require.ElementsMatch(t, []string{fieldOwner + " Apply", "neighbour Update"}, managers(result.Live))
+	requests := s.take()
+	require.Len(t, requests, 3)
+	require.Equal(t, entryPatch, requests[1].verb)
+	require.Equal(t, fieldOwner, requests[1].options.FieldManager)
+	require.Equal(t, "apply", requests[2].verb)
+
+	require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+}
+
+func TestWithoutMigrateFromWhatIsDroppedStays(t *testing.T) {
+	for name, opts := range map[string][]ensure.Option{"no option": nil, "another name": {ensure.MigrateFrom("managers", "Manager")}} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			result := mustEnsure(t, newEnsurer(s), configMap(), append(opts, ensure.ControlledBy(shop()))...)
+			require.Equal(t, "x", result.Live.Data["dropped"])
+			require.NotEqual(t, ensure.Migrated, result.Cause)
+			require.Empty(t, cmp.Diff([]string{"get", "apply"}, s.verbs()))
+		})
+	}
+}
+
+// The old operator was run again for a while.
+func TestMigrateFromTakesOverOnceMore(t *testing.T) {
+	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			e := ensure.New(s.cached(show), s, fieldOwner)
+			for range 3 {
+				require.Equal(t, ensure.Migrated, migrated(t, e).Cause)
+				require.Equal(t, []string{entryPatch, "apply"}, writes(s.verbs()))
+				require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
+				require.Empty(t, s.verbs())
+				require.NotContains(t, live(t, s, configMap()).Data, "dropped")
+				s.addKey(t, oldManager, "dropped")
+			}
+		})
+	}
+}
+
+func writes(verbs []string) []string {
+	var found []string
+	for _, verb := range verbs {
+		if verb != "get" {
+			found = append(found, verb)
+		}
+	}
+	return found
+}
+
+// A cache that strips managed fields hides what there is to take over.
+func TestMigrateFromAsksOnceForStrippedFields(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	e := ensure.New(s.cached(withoutManagedFields), s, fieldOwner)
+	steps := []struct {
+		reason string
+		change func()
+		want   []string
+	}{
+		{"nothing is known", func() {}, []string{"get"}},
+		{"now it is", func() {}, []string{}},
+		{"a value among the annotations is a heartbeat", func() { s.edit(t, configMap(), `{"metadata":{"annotations":{"beat":"1"}}}`) }, []string{"get"}},
+		{"likewise", func() { s.edit(t, configMap(), `{"metadata":{"annotations":{"beat":"2"}}}`) }, []string{}},
+		{"content is not, and the server is asked about it", func() { s.edit(t, configMap(), `{"data":{"theirs":"x"}}`) }, []string{"get", "apply"}},
+		{"now it is known", func() {}, []string{}},
+	}
+	for _, step := range steps {
+		step.change()
+		require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
+		require.Empty(t, cmp.Diff(step.want, s.verbs()), step.reason)
+	}
+	s.remove(t, configMap())
+	migrated(t, e)
+	s.take()
+	migrated(t, e)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "it is another object")
+}
+
+func TestMigrateFromTakesNothingElse(t *testing.T) {
+	entry := func(change func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
+		e := metav1.ManagedFieldsEntry{
+			Manager: oldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:theirs":{}}}`),
+		}
+		change(&e)
+		return e
+	}
+	cases := map[string]struct {
+		reason string
+		entry  metav1.ManagedFieldsEntry
+	}{
+		"applied": {
+			"it is removed with its own apply",
+			entry(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationApply }),
+		},
+		"a subresource":   {"status and scale are not ours", entry(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" })},
+		"another manager": {"it is not named", entry(func(e *metav1.ManagedFieldsEntry) { e.Manager = "neighbour" })},
+		"status in the main resource": {
+			"an apply without it would remove it",
+			entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:ready":{}}}`) }),
+		},
+		"unreadable": {
+			"nobody knows what it owns",
+			entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:data":`) }),
+		},
+		"empty": {"there is nothing to take", entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil })},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap(), ensure.ControlledBy(shop()))
+			shown := s.cached(func(live client.Object) client.Object {
+				live.SetManagedFields(append(live.GetManagedFields(), tc.entry))
+				return live
+			})
+			require.Equal(t, ensure.Unchanged, migrated(t, ensure.New(shown, s, fieldOwner)).Operation, tc.reason)
+			require.NotContains(t, s.verbs(), entryPatch, tc.reason)
+		})
+	}
+}
+
+func TestMigrateFromMakesNothingOurs(t *testing.T) {
+	s := newServer()
+	s.createOld(t, configMap())
+	e := newEnsurer(s)
+	_, err := ensure.Object(t.Context(), e, configMap(), ensure.MigrateFrom(oldManager))
+	require.ErrorIs(t, err, ensure.ErrForeign)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+
+	adopted := mustEnsure(t, e, configMap(), ensure.MigrateFrom(oldManager), ensure.Adopt())
+	require.Equal(t, ensure.Migrated, adopted.Cause)
+	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
+}
+
+func TestMigrationThatMissesItsObject(t *testing.T) {
+	failedTest := status(422, metav1.StatusReasonInvalid)
+	gone := status(404, metav1.StatusReasonNotFound)
+	for name, answer := range map[string]error{"a test failed": failedTest, "409": conflict(), "404": gone} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			s.answers = []error{answer}
+			require.Equal(t, ensure.Migrated, migrated(t, newEnsurer(s)).Cause)
+			require.Empty(t, cmp.Diff([]string{"get", entryPatch, "get", entryPatch, "apply"}, s.verbs()))
+		})
+	}
+	t.Run("twice", func(t *testing.T) {
+		s := newServer()
+		s.createOld(t, legacyConfigMap())
+		s.answers = []error{failedTest, failedTest}
+		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+		require.Equal(t, "Conflict", ensure.Reason(err))
+		require.ErrorContains(t, err, `cannot migrate ConfigMap "default/settings"`)
+	})
+	t.Run("not allowed", func(t *testing.T) {
+		s := newServer()
+		s.createOld(t, legacyConfigMap())
+		s.answers = []error{status(403, metav1.StatusReasonForbidden)}
+		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+		require.Equal(t, "Forbidden", ensure.Reason(err))
+		require.Empty(t, cmp.Diff([]string{"get", entryPatch}, s.verbs()))
+	})
+}
+
+// A cache without read-your-writes shows the old entries a moment longer.
+func TestAStaleCopyIsNotMigratedAgain(t *testing.T) {
+	s := newServer()
+	s.createOld(t, legacyConfigMap())
+	stale := live(t, s, configMap())
+	e := ensure.New(s.cached(frozen(stale)), s, fieldOwner)
+	require.Equal(t, ensure.Migrated, migrated(t, e).Cause)
+	s.take()
+	require.True(t, migrated(t, e).Stale)
+	require.Empty(t, s.verbs())
+}
+
+func TestHandoverIsForObjectOnly(t *testing.T) {
+	s := newServer()
+	for name, opt := range map[string]ensure.Option{"MigrateFrom": ensure.MigrateFrom(oldManager), "Release": ensure.Release("data")} {
+		_, err := ensure.Absent(t.Context(), newEnsurer(s), configMap(), opt)
+		require.ErrorIs(t, err, ensure.ErrRefused, name)
+		require.ErrorContains(t, err, "ensure.Absent takes")
+	}
+	for name, opt := range map[string]ensure.Option{"no name": ensure.MigrateFrom(), "an empty name": ensure.MigrateFrom("a", "")} {
+		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), opt)
+		require.ErrorIs(t, err, ensure.ErrRefused, name)
+		require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
+	}
+	require.Empty(t, s.verbs())
+}

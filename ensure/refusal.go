@@ -1,0 +1,55 @@
+package ensure
+
+import (
+	"errors"
+
+	"github.com/trueup-go/trueup/internal/answer"
+)
+
+// fail makes an error of class about the child.
+func (c *child) fail(class error, operation, detail string, paths ...string) *Error {
+	return &Error{
+		Operation: operation, Kind: c.gvk, Key: c.key,
+		Reason: reasons[class], Paths: paths, class: class, detail: detail,
+	}
+}
+
+// reasons are condition reasons by class; that of ErrAPI comes from the server.
+var reasons = map[error]string{
+	ErrRefused:          "Refused",
+	ErrOwnerTerminating: "OwnerTerminating",
+	ErrTerminating:      "Terminating",
+	ErrForeign:          "Foreign",
+	ErrHidden:           "Hidden",
+	ErrInvalid:          "Invalid",
+	ErrImmutable:        "Immutable",
+	ErrContested:        "Contested",
+}
+
+// refuse is an error of the caller's: nothing was sent.
+func (c *child) refuse(path, detail string) *Error {
+	if path == "" {
+		return c.fail(ErrRefused, "ensure", detail)
+	}
+	return c.fail(ErrRefused, "ensure", path+" "+detail, path)
+}
+
+// unknownKind tells what only code can mend from a server that could not be asked.
+func (c *child) unknownKind(what string, err error) *Error {
+	unknown, ok := errors.AsType[*noKindError](err)
+	if !ok {
+		return c.requestError("ensure", err)
+	}
+	refusal := c.refuse("", what+" has no kind: "+answer.Describe(unknown.error)+
+		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
+	refusal.cause = unknown.error
+	return refusal
+}
+
+// terminating says what becomes of a child that is on its way out.
+func (c *child) terminating(operation, detail string) *Error {
+	if !c.ifExists {
+		detail += " and will be made again once it is gone"
+	}
+	return c.fail(ErrTerminating, operation, detail)
+}

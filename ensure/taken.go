@@ -1,0 +1,60 @@
+package ensure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// What only one Service may have, cluster IPs and node ports, can keep another from being
+// created, and live itself may be the one that has it. Seen on kube-apiserver 1.36: a dry
+// run finds that a node port is taken, one at a time and before all other faults; and it
+// never looks whether a cluster IP is.
+
+func (c *child) isService() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
+
+// leaveOut takes out of candidate the node ports that the server found to be taken, fields,
+// if they are live's, which differs from desired in other paths; false if that is not all
+// that was found.
+func (c *child) leaveOut(candidate *unstructured.Unstructured, fields, differing []string) bool {
+	if !c.isService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
+		return false
+	}
+	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
+}
+
+// mayBeNodePort reports whether path is that of a node port, or of a port with all it has.
+func mayBeNodePort(path string) bool {
+	return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && !strings.Contains(path, "].")
+}
+
+// dropNodePort removes one; false if field is none.
+func dropNodePort(candidate *unstructured.Unstructured, field string) bool {
+	var i int
+	if _, err := fmt.Sscanf(field, "spec.ports[%d].nodePort", &i); err != nil {
+		return false
+	}
+	spec, _ := candidate.Object["spec"].(map[string]any)
+	ports, _ := spec["ports"].([]any)
+	if i >= len(ports) {
+		return false
+	}
+	port, _ := ports[i].(map[string]any)
+	_, there := port["nodePort"]
+	delete(port, "nodePort")
+	return there
+}
+
+// wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
+func (c *child) wantsAnotherIP(candidate *unstructured.Unstructured, differing []string) bool {
+	if !c.isService() || !slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }) {
+		return false
+	}
+	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
+	ips, _, _ := unstructured.NestedStringSlice(candidate.Object, "spec", "clusterIPs")
+	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
+}

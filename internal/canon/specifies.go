@@ -1,0 +1,140 @@
+package canon
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// pathForm is what Change.Path looks like: names with dots between them, keys in brackets.
+var pathForm = regexp.MustCompile(`^[A-Za-z_]\w*(\.[^.\[\]]+|\[[^\[\]]+\])*$`)
+
+// ParsePath splits a path that people wrote as Change.Path has it, such as
+// spec.ports[port=80,protocol=TCP] or metadata.labels[example.org/tier].
+func ParsePath(path string) ([]string, error) {
+	if !pathForm.MatchString(path) {
+		return nil, errors.New("is no path such as spec.replicas, metadata.annotations[example.com/x] " +
+			"or spec.template.spec.containers[name=web].image")
+	}
+	return Steps(path), nil
+}
+
+// Specifies tells how many of a path's steps obj specifies: all of them if it has
+// something there. A path that obj's Go type cannot have is an error; of what has no Go
+// type, or holds anything, no path is.
+func Specifies(obj Object, path []string) (int, error) {
+	c, err := read(obj)
+	if err != nil {
+		return 0, err
+	}
+	at, root, err := tree(c, parts{metadata: true, digests: true})
+	if err != nil {
+		return 0, err
+	}
+	depth := 0
+	for i, value := 0, any(root); i < len(path); i++ {
+		if at, value, err = at.enter(value, path[i]); err != nil {
+			return 0, err
+		}
+		if value != nil {
+			depth = i + 1
+		}
+	}
+	return depth, nil
+}
+
+// enter goes one step down from value, which is at s and nil if there is none.
+func (s shape) enter(value any, step string) (shape, any, error) {
+	if list, ok := resolve(s.plan).(*listPlan); ok {
+		item, err := list.merge.find(value, step)
+		return shape{plan: list.elem}, item, err
+	}
+	if _, ok := value.([]any); ok { // of unknown shape
+		item, err := (&mergeRule{}).find(value, step)
+		return shape{}, item, err
+	}
+	isMetadata := s.root && step == "metadata"
+	if object, ok := resolve(s.plan).(*structPlan); ok && !isMetadata && !object.has(step) {
+		return shape{}, nil, fmt.Errorf("leads nowhere: there is no %s", step)
+	}
+	members, _ := value.(map[string]any)
+	next, _ := s.member("", step)
+	return next, members[step], nil
+}
+
+func (p *structPlan) has(name string) bool {
+	for i := range p.fields {
+		if p.fields[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the item that step names by its keys, or by itself in a set; nil if there is
+// none. What is matched by its place in the list has no name of its own.
+func (r *mergeRule) find(list any, step string) (any, error) {
+	keys := ParseKeys(step)
+	if r.kind == keyed && !r.names(keys) {
+		return nil, fmt.Errorf("has no key: [%s] should be [%s]", step, r.form())
+	}
+	if _, err := strconv.Atoi(step); err == nil && r.kind == atomic {
+		return nil, fmt.Errorf("names an item by its index, [%s]: name it by its key, such as [name=web]; "+
+			"without one it is part of its list", step)
+	}
+	items, _ := list.([]any)
+	for _, item := range items {
+		members, isObject := item.(map[string]any)
+		if isObject && r.matches(keys, members) || !isObject && text(item) == step {
+			return item, nil
+		}
+	}
+	return nil, nil
+}
+
+// ParseKeys reads what an item is named by: port=80,protocol=TCP. It is empty for what
+// names no keys.
+func ParseKeys(step string) map[string]string {
+	keys := map[string]string{}
+	for part := range strings.SplitSeq(step, ",") {
+		if name, value, ok := strings.Cut(part, "="); ok {
+			keys[name] = value
+		}
+	}
+	return keys
+}
+
+// names reports whether keys are those of the rule.
+func (r *mergeRule) names(keys map[string]string) bool {
+	for i := range r.keys {
+		if _, ok := keys[r.keys[i].name]; !ok {
+			return false
+		}
+	}
+	return len(keys) == len(r.keys)
+}
+
+func (r *mergeRule) form() string {
+	var parts []string
+	for i := range r.keys {
+		parts = append(parts, r.keys[i].name+"=…")
+	}
+	return strings.Join(parts, ",")
+}
+
+func (r *mergeRule) matches(keys map[string]string, members map[string]any) bool {
+	for name, value := range keys {
+		found := text(members[name])
+		for i := range r.keys {
+			if r.keys[i].name == name {
+				found = r.keys[i].text(found)
+			}
+		}
+		if found != value {
+			return false
+		}
+	}
+	return len(keys) > 0
+}
