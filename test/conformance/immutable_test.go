@@ -24,7 +24,10 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-const refusesImmutable = "immutable fields are told and left alone"
+const (
+	refusesImmutable = "immutable fields are told and left alone"
+	recreates        = "where it is allowed, a child is made anew for an immutable field's sake"
+)
 
 // An immutable is a field that no update can change.
 type immutable struct {
@@ -39,7 +42,8 @@ type immutable struct {
 const immutableRequests = 3
 
 // TestImmutable: what no update can change is an error that tells where, leaves the
-// object as it was, and does not stand in the way of a change that can be made.
+// object as it was, and does not stand in the way of a change that can be made. Where
+// Recreate allows it, the object is made anew.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
@@ -55,7 +59,9 @@ func TestImmutable(t *testing.T) {
 					if tc.rename == nil { // the dry runs of others could not be told from our own
 						t.Parallel()
 					}
-					newBench(t, a, tc.subject).refuses(tc)
+					b := newBench(t, a, tc.subject)
+					b.refuses(tc)
+					b.isMadeAnew(tc)
 				})
 			}
 		})
@@ -98,6 +104,44 @@ func (b *bench) refuses(tc immutable) {
 	b.shows(refusesImmutable)
 }
 
+// isMadeAnew: at once, or in a later pass if finalizers or a grace period hold the old one.
+func (b *bench) isMadeAnew(tc immutable) {
+	b.t.Helper()
+	before := b.live()
+	possible := b.desired
+	b.desired = func() client.Object {
+		obj := possible()
+		tc.change(obj)
+		return obj
+	}
+	var res ensure.Result[client.Object]
+	b.await("the old object to be gone", func() bool {
+		var err error
+		res, err = ensure.Object(b.ctx, b.ensurer, b.desired(),
+			ensure.ControlledBy(b.owner), ensure.Recreate(metav1.DeletePropagationBackground))
+		if err != nil {
+			require.ErrorIs(b.t, err, ensure.ErrTerminating)
+		}
+		return err == nil
+	})
+	b.requireOperation(res, ensure.Recreated, ensure.DesiredChanged, "a change that needs a new object")
+	require.Subset(b.t, pathsOf(res.Changes), tc.paths)
+	require.NotEqual(b.t, before.GetUID(), res.Live.GetUID())
+	require.Equal(b.t, b.live().GetUID(), res.Live.GetUID())
+	b.requireFiveFreePasses("after it was made anew")
+	b.restart()
+	b.requireFiveFreePasses("after it was made anew, by another process")
+	b.shows(recreates)
+}
+
+func pathsOf(changes []ensure.Change) []string {
+	var paths []string
+	for _, change := range changes {
+		paths = append(paths, change.Path)
+	}
+	return paths
+}
+
 func immutables() []immutable {
 	all := append(immutableWorkloads(), immutableConfiguration()...)
 	return append(all, immutableStorage()...)
@@ -111,6 +155,9 @@ func immutableWorkloads() []immutable {
 	image := []string{"spec.template.spec.containers[name=main].image"}
 	return []immutable{
 		{"selector", idle(deployment()), then(func(d *appsv1.Deployment) { tier(d.Spec.Selector, &d.Spec.Template) }), selected},
+		{"a selector key less", idle(tiered(deployment())), then(func(d *appsv1.Deployment) {
+			delete(d.Spec.Selector.MatchLabels, "tier")
+		}), []string{"spec.selector"}},
 		{"selector", idle(daemonSet()), then(func(d *appsv1.DaemonSet) { tier(d.Spec.Selector, &d.Spec.Template) }), selected},
 		{"selector", idle(statefulSet()), then(func(s *appsv1.StatefulSet) { tier(s.Spec.Selector, &s.Spec.Template) }), selected},
 		{"selector", idle(replicaSet()), then(func(r *appsv1.ReplicaSet) {
@@ -235,6 +282,17 @@ func immutableStorage() []immutable {
 		},
 		{"data", controllerRevision(), then(func(c *appsv1.ControllerRevision) { c.Data.Raw = []byte(`{"kind":"other"}`) }), []string{"data.kind"}},
 	}
+}
+
+// tiered selects by a label more.
+func tiered(s subject) subject {
+	desired := s.desired
+	s.desired = func() client.Object {
+		d := desired().(*appsv1.Deployment)
+		d.Spec.Selector.MatchLabels["tier"], d.Spec.Template.Labels["tier"] = "web", "web"
+		return d
+	}
+	return s
 }
 
 // attributesClass and controllerRevision are immutable as a whole.

@@ -94,6 +94,7 @@ var chapters = []struct {
 		{"rude", livesWithRude},
 		{"late", livesWithLate},
 		{"immutable", refusesImmutable},
+		{"anew", recreates},
 	}},
 	{"Owners and races", "Likewise. Before a write means: between the read of a pass and its write.", []column{
 		{"raced", neverBack},
