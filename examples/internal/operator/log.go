@@ -10,18 +10,30 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// LogWrite logs what ensure did to a child, if it did something: what, why and to
-// which paths. Values other than numbers and booleans are not in a Result. The zero
-// Result, that of an error, did nothing.
-func LogWrite[T client.Object](ctx context.Context, result ensure.Result[T]) {
-	if result.Operation == ensure.Unchanged || result.Operation == "" {
-		return
+// LogWrites logs what ensure.Set did, where it did something: what, why and to which
+// paths. Values other than numbers and booleans are not in a Result. Of children that it
+// did not reach, and of what it pruned in an earlier pass, there is nothing to tell.
+func LogWrites(ctx context.Context, results ensure.Results) {
+	for _, child := range results.Children {
+		switch child.Operation {
+		case ensure.Created, ensure.Updated, ensure.Recreated:
+			logWrite(ctx, "wrote child", child)
+		default:
+		}
 	}
+	for _, rest := range results.Pruned {
+		if rest.Operation == ensure.Deleting && rest.Live.GetDeletionTimestamp() == nil {
+			logWrite(ctx, "pruned child", rest)
+		}
+	}
+}
+
+func logWrite(ctx context.Context, what string, result ensure.Result[client.Object]) {
 	changes := make([]string, len(result.Changes))
 	for i, change := range result.Changes {
 		changes[i] = change.String()
 	}
-	log.FromContext(ctx).Info("wrote child",
+	log.FromContext(ctx).Info(what,
 		"kind", Kind(result.Live),
 		"child", result.Live.GetName(),
 		"operation", result.Operation,

@@ -106,10 +106,11 @@ func testPending(t *testing.T, process *operator.Process) {
 	s.waitForPods(t, func() []string { return s.podNames(t) })
 	s.reconcile(t)
 
-	// Nothing but the pod tells this: neither its ReplicaSet nor the Deployment changes.
+	// Nothing but the pod tells this: neither its ReplicaSet nor the Deployment changes. It
+	// is of an init container, as kwok would put the others' back at once.
 	pod := get(t, s, s.podNames(t)[1], &corev1.Pod{})
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "reversewords", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+		Name: "init", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
 	}}
 	require.NoError(t, human(t).Status().Update(t.Context(), pod))
 	require.Contains(t, s.waitForReason(t, "CreateContainerConfigError").Message, pod.Name)

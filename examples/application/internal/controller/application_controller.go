@@ -97,28 +97,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 	}
 
 	greeting := greetingFor(app)
-	secret, err := ensure.Object(ctx, r.ensure, greeting, ensure.ControlledBy(app))
-	if err != nil {
-		return r.fail(ctx, app, err)
-	}
-	operator.LogWrite(ctx, secret)
-
 	greetingDigest, err := hash.Of(greeting.Data)
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}
-	deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(app, greetingDigest), ensure.ControlledBy(app))
+	deployment := deploymentFor(app, greetingDigest)
+
+	made, err := ensure.Set(ctx, r.ensure, app, []client.Object{greeting, deployment, serviceFor(app)})
+	operator.LogWrites(ctx, made)
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}
-	operator.LogWrite(ctx, deployment)
-
-	service, err := ensure.Object(ctx, r.ensure, serviceFor(app), ensure.ControlledBy(app))
-	if err != nil {
-		return r.fail(ctx, app, err)
-	}
-	operator.LogWrite(ctx, service)
-
-	err = r.report(ctx, app, readyWith(deployment), secret.Live, deployment.Live, service.Live)
+	err = r.report(ctx, app, readyWith(ensure.ResultOf(made, deployment)), made.Children...)
 	return operator.Retry(ctx, err)
 }

@@ -42,10 +42,12 @@ func notReady(reason, message string) verdict {
 	}
 }
 
-// report writes into the status of app how it stands. children are the live objects
-// when all are in place; a pass that failed half-way has not seen them all and names
-// none, which leaves the list as it is.
-func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, ready verdict, children ...client.Object) error {
+// report writes into the status of app how it stands. children are there when all are in
+// place; a pass that failed half-way has not seen them all and names none, which leaves
+// the list as it is.
+func (r *Reconciler) report(
+	ctx context.Context, app *v1alpha1.Application, ready verdict, children ...ensure.Result[client.Object],
+) error {
 	set := status.For(app)
 	return status.Patch(ctx, r.client, app, func(app *v1alpha1.Application) {
 		ready(set, &app.Status.Conditions)
@@ -70,10 +72,11 @@ func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, err 
 	return reconcile.Result{RequeueAfter: retryRejected}, nil
 }
 
-func named(children []client.Object) []v1alpha1.Child {
+func named(children []ensure.Result[client.Object]) []v1alpha1.Child {
 	names := make([]v1alpha1.Child, len(children))
 	for i, child := range children {
-		names[i] = v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()}
+		live := child.Live
+		names[i] = v1alpha1.Child{Kind: operator.Kind(live), Name: live.GetName(), UID: live.GetUID()}
 	}
 	return names
 }

@@ -31,10 +31,11 @@ func notReady(reason, message string) verdict {
 }
 
 // judgeDeployment judges the Deployment as it is after our write, never as it was
-// before. One that is not ready has a reason that says most: what keeps one of its pods,
-// else what keeps the Deployment, else that it is under way.
+// before, and by err only if that kept it from being made. One that is not ready has a
+// reason that says most: what keeps one of its pods, else what keeps the Deployment, else
+// that it is under way. One that is being deleted is an err.
 func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, pods []corev1.Pod) verdict {
-	if err != nil {
+	if deployment.Operation == "" {
 		return notReady(ensure.Reason(err), err.Error())
 	}
 	if deployment.Stale {
@@ -51,18 +52,16 @@ func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, po
 			return notReady(reason, fmt.Sprintf("pod %q: %s", pods[i].Name, status.Of(&pods[i]).Message))
 		}
 	}
-	if readiness.State == status.Terminating {
-		return notReady(reasonTerminating, message)
-	}
 	if reason := stuck(live); reason != "" {
 		return notReady(reason, message)
 	}
 	return notReady(reasonProgressing, message)
 }
 
-// judgeService judges the Service: a load balancer has to have a cluster IP.
+// judgeService judges the Service: a load balancer has to have a cluster IP. One that was
+// not made waits for what err tells of, be it the Service's own or the Deployment's.
 func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
-	if err != nil {
+	if service.Operation == "" {
 		return notReady(ensure.Reason(err), err.Error())
 	}
 	if service.Stale {
@@ -70,14 +69,10 @@ func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
 	}
 	readiness := status.Of(service.Live)
 	message := fmt.Sprintf("Service %q: %s", service.Live.Name, readiness.Message)
-	switch readiness.State {
-	case status.Ready:
+	if readiness.State == status.Ready {
 		return verdict{ready: true, reason: reasonAvailable, message: message}
-	case status.Terminating:
-		return notReady(reasonTerminating, message)
-	default:
-		return notReady(reasonProgressing, message)
 	}
+	return notReady(reasonProgressing, message)
 }
 
 // trouble is the reason why a pod does not become ready, unless it is only on its way.

@@ -24,6 +24,7 @@ func TestJudgeDeployment(t *testing.T) {
 		status appsv1.DeploymentStatus
 		pods   []corev1.Pod
 		stale  bool
+		unmade bool
 		err    error
 		ready  bool
 		reason string
@@ -31,7 +32,8 @@ func TestJudgeDeployment(t *testing.T) {
 		{name: "all available", status: available, ready: true, reason: "Available"},
 		{name: "a copy from before our write", status: available, stale: true, reason: "Progressing"},
 		{name: "not observed", reason: "Progressing"},
-		{name: "could not be made", err: errors.New("out of reach"), reason: "Unavailable"},
+		{name: "could not be made", unmade: true, err: errors.New("out of reach"), reason: "Unavailable"},
+		{name: "the Service could not be made", status: available, err: errors.New("out of reach"), ready: true, reason: "Available"},
 		{name: "old pods serve, a new one is on its way", status: rolling, pods: pods(waiting("new", "ContainerCreating")), reason: "Progressing"},
 		{name: "old pods serve, a new one has no image", status: rolling, pods: pods(waiting("new", "ImagePullBackOff")), reason: "ImagePullBackOff"},
 		{
@@ -59,12 +61,16 @@ func TestJudgeDeployment(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			live := &appsv1.Deployment{
-				ObjectMeta: metav1.ObjectMeta{Name: "dp-shop", Generation: 2},
-				Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2))},
-				Status:     test.status,
+			found := ensure.Result[*appsv1.Deployment]{}
+			if !test.unmade {
+				found.Operation, found.Stale = ensure.Unchanged, test.stale
+				found.Live = &appsv1.Deployment{
+					ObjectMeta: metav1.ObjectMeta{Name: "dp-shop", Generation: 2},
+					Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2))},
+					Status:     test.status,
+				}
 			}
-			got := judgeDeployment(ensure.Result[*appsv1.Deployment]{Live: live, Stale: test.stale}, test.err, test.pods)
+			got := judgeDeployment(found, test.err, test.pods)
 			require.Equal(t, test.ready, got.ready)
 			require.Equal(t, test.reason, got.reason)
 			require.NotEmpty(t, got.message)
@@ -76,8 +82,6 @@ func TestJudgeService(t *testing.T) {
 	service := func(kind corev1.ServiceType, clusterIP string) *corev1.Service {
 		return &corev1.Service{Spec: corev1.ServiceSpec{Type: kind, ClusterIP: clusterIP}}
 	}
-	going := service(corev1.ServiceTypeClusterIP, "10.96.0.2")
-	going.DeletionTimestamp = new(metav1.Now())
 	for _, test := range []struct {
 		name   string
 		live   *corev1.Service
@@ -89,11 +93,14 @@ func TestJudgeService(t *testing.T) {
 		{name: "a load balancer with a cluster IP", live: service(corev1.ServiceTypeLoadBalancer, "10.96.0.1"), ready: true, reason: "Available"},
 		{name: "a load balancer without", live: service(corev1.ServiceTypeLoadBalancer, ""), reason: "Progressing"},
 		{name: "a copy from before our write", live: service(corev1.ServiceTypeClusterIP, "10.96.0.1"), stale: true, reason: "Progressing"},
-		{name: "going", live: going, reason: "Terminating"},
 		{name: "could not be made", err: errors.New("out of reach"), reason: "Unavailable"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := judgeService(ensure.Result[*corev1.Service]{Live: test.live, Stale: test.stale}, test.err)
+			found := ensure.Result[*corev1.Service]{Live: test.live, Stale: test.stale}
+			if test.live != nil {
+				found.Operation = ensure.Unchanged
+			}
+			got := judgeService(found, test.err)
 			require.Equal(t, test.ready, got.ready)
 			require.Equal(t, test.reason, got.reason)
 			require.NotEmpty(t, got.message)

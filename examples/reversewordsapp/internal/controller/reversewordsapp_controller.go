@@ -80,18 +80,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 		return r.reject(ctx, app, err)
 	}
 
-	deployment, deploymentErr := ensure.Object(ctx, r.ensure, deploymentFor(app), ensure.ControlledBy(app))
-	operator.LogWrite(ctx, deployment)
+	deployment, service := deploymentFor(app), serviceFor(app)
+	made, err := ensure.Set(ctx, r.ensure, app, []client.Object{deployment, service})
+	operator.LogWrites(ctx, made)
+	return r.tell(ctx, app, ensure.ResultOf(made, deployment), ensure.ResultOf(made, service), err)
+}
 
-	service, serviceErr := ensure.Object(ctx, r.ensure, serviceFor(app), ensure.ControlledBy(app))
-	operator.LogWrite(ctx, service)
-
-	there, err := r.takeStock(ctx, app, deployment.Live, service.Live)
-	if err == nil {
-		err = r.report(ctx, app, there,
-			judgeDeployment(deployment, deploymentErr, there.pods), judgeService(service, serviceErr))
+// tell reports how both stand, and says when to try again if err kept one from being made.
+func (r *Reconciler) tell(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp,
+	deployment ensure.Result[*appsv1.Deployment], service ensure.Result[*corev1.Service], err error,
+) (reconcile.Result, error) {
+	there, stockErr := r.takeStock(ctx, app, deployment.Live, service.Live)
+	if stockErr == nil {
+		stockErr = r.report(ctx, app, there, judgeDeployment(deployment, err, there.pods), judgeService(service, err))
 	}
-	return operator.Retry(ctx, errors.Join(deploymentErr, serviceErr, err))
+	return operator.Retry(ctx, errors.Join(err, stockErr))
 }
 
 // cleanUp deletes both children, and waits until they are gone: the Deployment once its

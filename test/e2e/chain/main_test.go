@@ -1,0 +1,66 @@
+// Package chain_test has two operators work in a chain, on a real cluster: the custom
+// resource of the one is a child of the other's. The site operator, which is this
+// package's own, runs in this process; the ReverseWordsApp operator is the example, a
+// process of its own with the rights of its own ServiceAccount.
+package chain_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/e2e/suite"
+)
+
+var (
+	shared *cluster.Cluster
+	tests  = suite.New("reversewordsapp", &shared, func(scheme *runtime.Scheme) error {
+		addSites(scheme)
+		return errors.Join(v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+	})
+)
+
+// What the tests are written with.
+var (
+	human      = tests.Human
+	eventually = suite.Eventually
+	expect     = suite.Expect
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, &shared))
+}
+
+// define installs both custom kinds, before the first object with an owner is made: see
+// operator.Define.
+var define = sync.OnceValue(func() error {
+	ctx := context.Background()
+	c, err := tests.Client()
+	if err != nil {
+		return err
+	}
+	if err := cluster.Define(ctx, c, siteDefinition()); err != nil {
+		return err
+	}
+	return operator.Define(ctx, shared, "reversewordsapp")
+})
+
+// startApps runs the ReverseWordsApp operator until the test ends. It does not wait for a
+// lease, which one that is killed leaves behind.
+func startApps(t *testing.T) *operator.Process {
+	t.Helper()
+	require.NoError(t, define())
+	return tests.StartWith(t, tests.Installed(t))
+}
