@@ -36,6 +36,6 @@
 //
 // deploymentFor returns a Deployment that holds what the operator cares about and
 // nothing else. A result that is Stale tells of a copy older than our own write, which
-// says nothing about readiness. The README has the whole reconciler. This package itself
-// exports nothing.
+// says nothing about readiness. Several children are one ensure.Set. The README has the
+// whole reconciler. This package itself exports nothing.
 package trueup
