@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // A trial is something to be done, first dry.
@@ -247,6 +248,6 @@ func TestIfExistsGrowsClaims(t *testing.T) {
 		found, err := grow()
 		require.NoError(t, err)
 		require.Equal(t, ensure.Unchanged, found.Operation)
-		return len(requests(t, mark, w.agent)) == 0
+		return len(program.Requests(t, shared, mark, w.agent)) == 0
 	})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // workshops are operators with each sort of client.
@@ -33,9 +34,9 @@ var workshops = map[string]func(*testing.T) *workshop{
 func newStrippedWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	agent := "operator of " + t.Name()
-	scheme, err := newScheme()
+	scheme, err := program.Scheme()
 	require.NoError(t, err)
-	running := cluster.Cached(t, configOf(agent), runtimecluster.Options{
+	running := cluster.Cached(t, program.Config(shared, agent), runtimecluster.Options{
 		Scheme: scheme,
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
@@ -288,7 +289,7 @@ func TestPruneAfterRestart(t *testing.T) {
 	w := newCachedWorkshop(t)
 	w.mustSet(w.configs("kept", "dropped"))
 	agent := w.agent + ", again"
-	again := newCached(t, agent)
+	again := program.Cached(t, shared, agent)
 	w.agent, w.client, w.reader = agent, again.GetClient(), again.GetAPIReader()
 	w.restart()
 	mark := shared.Mark()
@@ -315,7 +316,7 @@ func TestPruneOrder(t *testing.T) {
 	results := w.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}, &corev1.Secret{}))
 	require.Empty(t, cmp.Diff([]string{"Deleting a", "Deleting z", "Deleting a", "Deleting z"}, pruned(results)))
 	var order []string
-	for _, r := range requests(t, mark, w.agent) {
+	for _, r := range program.Requests(t, shared, mark, w.agent) {
 		order = append(order, strings.TrimSpace(r.String()+" "+r.Name))
 	}
 	require.Empty(t, cmp.Diff([]string{"delete secrets a", "delete secrets z", "delete configmaps a", "delete configmaps z"}, order))

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // A spared object is not what is desired, and stays as it is though Recreate is given.
@@ -341,11 +342,11 @@ func TestRecreateSparesDefinition(t *testing.T) {
 	created, err := ensure.Object(w.ctx, w.ensurer, live)
 	require.NoError(t, err)
 	for _, change := range []func(*unstructured.Unstructured){
-		func(u *unstructured.Unstructured) { put(u, "others", "spec", "names", "plural") },
-		func(u *unstructured.Unstructured) { put(u, "others.example.com", "spec", "group") },
+		func(u *unstructured.Unstructured) { put(t, u, "others", "spec", "names", "plural") },
+		func(u *unstructured.Unstructured) { put(t, u, "others.example.com", "spec", "group") },
 		func(u *unstructured.Unstructured) {
-			put(u, "others", "spec", "names", "plural")
-			put(u, "Cluster", "spec", "scope")
+			put(t, u, "others", "spec", "names", "plural")
+			put(t, u, "Cluster", "spec", "scope")
 		},
 	} {
 		desired := definition(live.GetName())
@@ -359,10 +360,9 @@ func TestRecreateSparesDefinition(t *testing.T) {
 	}
 }
 
-func put(u *unstructured.Unstructured, value any, path ...string) {
-	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
-		panic(err)
-	}
+func put(t *testing.T, u *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	require.NoError(t, unstructured.SetNestedField(u.Object, value, path...))
 }
 
 // definition is of a custom kind without a schema.
@@ -462,11 +462,11 @@ func TestRecreateServiceKeepingItsValues(t *testing.T) {
 var policiesInstalled = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	scheme, err := newScheme()
+	scheme, err := program.Scheme()
 	if err != nil {
 		return err
 	}
-	c, err := client.New(configOf("person"), client.Options{Scheme: scheme})
+	c, err := client.New(program.Config(shared, "person"), client.Options{Scheme: scheme})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // workshopOwner is the field owner of the operators in workshops.
@@ -41,7 +42,7 @@ type workshop struct {
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	agent := "operator of " + t.Name()
-	c := newClient(t, agent)
+	c := program.Client(t, shared, agent)
 	return workshopWith(t, agent, c, c)
 }
 
@@ -49,7 +50,7 @@ func newWorkshop(t *testing.T) *workshop {
 func newCachedWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	agent := "operator of " + t.Name()
-	running := newCached(t, agent)
+	running := program.Cached(t, shared, agent)
 	return workshopWith(t, agent, running.GetClient(), running.GetAPIReader())
 }
 
@@ -59,7 +60,7 @@ func workshopWith(t *testing.T, agent string, c client.Client, reader client.Rea
 	t.Cleanup(cancel)
 	w := &workshop{
 		t: t, ctx: ctx, agent: agent, client: c, reader: reader,
-		human: newClient(t, "person"), namespace: shared.Namespace(t),
+		human: program.Client(t, shared, "person"), namespace: shared.Namespace(t),
 	}
 	w.owner = w.newOwner("owner")
 	w.restart()
@@ -110,7 +111,7 @@ func (w *workshop) eventually(desired client.Object, opts ...ensure.Option) ensu
 // counts are the requests of the operator since mark.
 func (w *workshop) counts(mark cluster.Mark) map[string]int {
 	w.t.Helper()
-	return cluster.Counts(requests(w.t, mark, w.agent))
+	return cluster.Counts(program.Requests(w.t, shared, mark, w.agent))
 }
 
 // find reads the object that obj names into a copy; nil if there is none.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 const (
@@ -144,7 +145,7 @@ func fightWithoutEnd(
 	t.Helper()
 	name := "forgetful-operator-" + namespace
 	o := startOperator(t, name, desired(namespace))
-	c := newClient(t, name)
+	c := program.Client(t, shared, name)
 	o.forget(func() *ensure.Ensurer { return ensure.New(c, c, fieldOwner) })
 	since, begun := shared.Mark(), time.Now()
 	r := startRival(t, rivalName, list, namespace, undo)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // requirePeace: the operator was never told of a contest and ends up content.
@@ -36,7 +37,7 @@ func requirePeace(t *testing.T, o *operator) {
 func TestNoContestWithARollout(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "rollout-operator-"+namespace, web(namespace, new(int32(3))))
-	c := newClient(t, "reader")
+	c := program.Client(t, shared, "reader")
 	since := shared.Mark()
 	for i := range 10 {
 		image := fmt.Sprintf("example.com/web:%d", i+2)
@@ -66,7 +67,7 @@ func TestNoContestWithAnAutoscaler(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "scaled-operator-"+namespace, web(namespace, nil))
 	o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
-	c := newClient(t, "autoscaler")
+	c := program.Client(t, shared, "autoscaler")
 	since := shared.Mark()
 	for i := range 30 {
 		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: int32(1 + i%4)}}
@@ -90,7 +91,7 @@ func TestNoContestWithAWebhook(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, stop()) })
 	o := startOperator(t, "admitted-operator-"+namespace, settings(namespace))
 	o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
-	c := newClient(t, "stranger")
+	c := program.Client(t, shared, "stranger")
 	since := shared.Mark()
 	for i := range 10 {
 		require.NoError(t, merge(t.Context(), c, settings(namespace), `{"data":{"theirs":"`+strconv.Itoa(i)+`"}}`))
@@ -154,14 +155,14 @@ func (l *laggard) get(ctx context.Context, c client.WithWatch, key client.Object
 // long after it was put right; and desired changes all the time.
 func TestNoContestWithALaggingCache(t *testing.T) {
 	namespace := shared.Namespace(t)
-	scheme, err := newScheme()
+	scheme, err := program.Scheme()
 	require.NoError(t, err)
 	name := "lagging-operator-" + namespace
-	c, err := client.NewWithWatch(configOf(name), client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(program.Config(shared, name), client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	behind := &laggard{}
 	e := ensure.New(interceptor.NewClient(c, interceptor.Funcs{Get: behind.get}), c, fieldOwner)
-	stranger := newClient(t, "stranger")
+	stranger := program.Client(t, shared, "stranger")
 	since := shared.Mark()
 	for round := range 6 {
 		desired := settings(namespace)

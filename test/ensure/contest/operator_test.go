@@ -21,6 +21,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // An operator is a real one, with a manager and a controller of its own, that watches its
@@ -43,9 +44,9 @@ type operator struct {
 // startOperator starts an instance that calls itself name.
 func startOperator(t *testing.T, name string, desired client.Object) *operator {
 	t.Helper()
-	scheme, err := newScheme()
+	scheme, err := program.Scheme()
 	require.NoError(t, err)
-	mgr, err := ctrl.NewManager(configOf(name), ctrl.Options{
+	mgr, err := ctrl.NewManager(program.Config(shared, name), ctrl.Options{
 		Scheme:     scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{desired.GetNamespace(): {}}},
@@ -194,7 +195,7 @@ func (o *operator) String() string {
 // requests counts what the operator asked of the server.
 func (o *operator) requests(since cluster.Mark) int {
 	o.t.Helper()
-	return len(requests(o.t, since, o.name))
+	return len(program.Requests(o.t, shared, since, o.name))
 }
 
 // writes counts those that may have changed something.

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // A rival is another program that watches a child and undoes what it does not like, as fast
@@ -24,9 +26,9 @@ func startRival(
 	undo func(ctx context.Context, c client.Client, live client.Object) (bool, error),
 ) *rival {
 	t.Helper()
-	scheme, err := newScheme()
+	scheme, err := program.Scheme()
 	require.NoError(t, err)
-	c, err := client.NewWithWatch(configOf(name), client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(program.Config(shared, name), client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	events, err := c.Watch(ctx, list, client.InNamespace(namespace))

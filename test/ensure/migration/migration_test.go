@@ -24,6 +24,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 const (
@@ -42,19 +43,19 @@ type access struct {
 var accesses = []access{
 	{"a cache that reads its own writes", func(t *testing.T, name string) (client.Client, client.Reader) {
 		t.Helper()
-		c := newCached(t, name)
+		c := program.Cached(t, shared, name)
 		return c.GetClient(), c.GetAPIReader()
 	}},
 	{"no cache", func(t *testing.T, name string) (client.Client, client.Reader) {
 		t.Helper()
-		c := newClient(t, name)
+		c := program.Client(t, shared, name)
 		return c, c
 	}},
 	{"a cache without managed fields", func(t *testing.T, name string) (client.Client, client.Reader) {
 		t.Helper()
-		scheme, err := newScheme()
+		scheme, err := program.Scheme()
 		require.NoError(t, err)
-		c := cluster.Cached(t, configOf(name), runtimecluster.Options{
+		c := cluster.Cached(t, program.Config(shared, name), runtimecluster.Options{
 			Scheme: scheme,
 			Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 			Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
@@ -113,7 +114,7 @@ type move struct {
 func newMove(t *testing.T, way access, name string) *move {
 	t.Helper()
 	m := &move{t: t, namespace: shared.Namespace(t), name: name, children: legacies()}
-	m.old, m.plain = newClient(t, oldName), newClient(t, "test")
+	m.old, m.plain = program.Client(t, shared, oldName), program.Client(t, shared, "test")
 	m.client, m.reader = way.open(t, name)
 	m.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "owner"}}
 	require.NoError(t, m.plain.Create(t.Context(), m.owner))
@@ -133,7 +134,7 @@ func (m *move) desired(child legacy, a as) client.Object {
 // oldOperator is a pass of the old operator and one that finds nothing to do.
 func (m *move) oldOperator(a as) {
 	m.t.Helper()
-	scheme, err := newScheme()
+	scheme, err := program.Scheme()
 	require.NoError(m.t, err)
 	for _, child := range m.children {
 		for pass := range 2 {
@@ -188,7 +189,7 @@ func (m *move) moveOver(a as) []row {
 		require.Equal(m.t, ensure.Updated, result.Operation, m.children[i].kind)
 		require.Equal(m.t, ensure.Migrated, result.Cause, m.children[i].kind)
 	}
-	moved := requests(m.t, begin, m.name)
+	moved := program.Requests(m.t, shared, begin, m.name)
 	for _, child := range m.children {
 		m.awaitCached(child)
 	}
@@ -200,7 +201,7 @@ func (m *move) moveOver(a as) []row {
 			require.Equal(m.t, ensure.Unchanged, result.Operation, m.children[i].kind)
 		}
 	}
-	later := slices.DeleteFunc(requests(m.t, begin, m.name), func(r cluster.Request) bool {
+	later := slices.DeleteFunc(program.Requests(m.t, shared, begin, m.name), func(r cluster.Request) bool {
 		return r.Verb == "get" && m.client == m.reader // each read is a request
 	})
 	var rows []row

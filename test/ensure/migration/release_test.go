@@ -16,6 +16,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 const releaser = "release-operator"
@@ -79,7 +80,7 @@ func awaitStatus(t *testing.T, c client.Client, d *appsv1.Deployment, n int32) {
 func TestReleaseOfReplicas(t *testing.T) {
 	for _, way := range accesses {
 		t.Run(way.name, func(t *testing.T) {
-			namespace, plain := shared.Namespace(t), newClient(t, "test")
+			namespace, plain := shared.Namespace(t), program.Client(t, shared, "test")
 			c, reader := way.open(t, releaser)
 			e := ensure.New(c, reader, releaser)
 			mustEnsure(t, e, withReplicas(idle(namespace), 5))
@@ -111,7 +112,7 @@ func TestReleaseOfReplicas(t *testing.T) {
 func writesOf(t *testing.T, since cluster.Mark, name string) []cluster.Request {
 	t.Helper()
 	var found []cluster.Request
-	for _, r := range requests(t, since, name) {
+	for _, r := range program.Requests(t, shared, since, name) {
 		if cluster.Writes(r) {
 			found = append(found, r)
 		}
@@ -121,7 +122,7 @@ func writesOf(t *testing.T, since cluster.Mark, name string) []cluster.Request {
 
 // TestReleaseIsNeeded shows what leaving a field out does by itself.
 func TestReleaseIsNeeded(t *testing.T) {
-	namespace, c := shared.Namespace(t), newClient(t, releaser)
+	namespace, c := shared.Namespace(t), program.Client(t, shared, releaser)
 	e := ensure.New(c, c, releaser)
 	mustEnsure(t, e, withReplicas(idle(namespace), 5))
 	mustEnsure(t, e, idle(namespace))
@@ -133,7 +134,7 @@ func TestReleaseIsNeeded(t *testing.T) {
 func TestReleaseWithMigration(t *testing.T) {
 	for _, way := range accesses {
 		t.Run(way.name, func(t *testing.T) {
-			namespace, old := shared.Namespace(t), newClient(t, oldName)
+			namespace, old := shared.Namespace(t), program.Client(t, shared, oldName)
 			c, reader := way.open(t, releaser)
 			obj := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 			_, err := controllerutil.CreateOrUpdate(t.Context(), old, obj, func() error {
@@ -162,7 +163,7 @@ func TestReleaseWithMigration(t *testing.T) {
 
 // TestReleaseToAnAutoscaler has the controller itself take over.
 func TestReleaseToAnAutoscaler(t *testing.T) {
-	namespace, c := shared.Namespace(t), newClient(t, releaser)
+	namespace, c := shared.Namespace(t), program.Client(t, shared, releaser)
 	e := ensure.New(c, c, releaser)
 	mustEnsure(t, e, withReplicas(idle(namespace), 5))
 	mustEnsure(t, e, idle(namespace), ensure.Release("spec.replicas"))
@@ -235,17 +236,17 @@ func TestReleaseOfPaths(t *testing.T) {
 		for name, write := range map[string]func(t *testing.T, d *appsv1.Deployment){
 			"applied by us": func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
-				c := newClient(t, releaser)
+				c := program.Client(t, shared, releaser)
 				mustEnsure(t, ensure.New(c, c, releaser), d)
 			},
 			"of an old manager": func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
-				require.NoError(t, newClient(t, oldName).Create(t.Context(), d))
+				require.NoError(t, program.Client(t, shared, oldName).Create(t.Context(), d))
 			},
 		} {
 			t.Run(path+" "+name, func(t *testing.T) {
 				for _, released := range []bool{true, false} {
-					namespace, c := shared.Namespace(t), newClient(t, releaser)
+					namespace, c := shared.Namespace(t), program.Client(t, shared, releaser)
 					d := idle(namespace)
 					tc.set(d)
 					write(t, d)
@@ -267,7 +268,7 @@ func TestReleaseOfPaths(t *testing.T) {
 // TestReleaseOfPartOfWhatGoes: a value cannot stay where nothing is left around it.
 func TestReleaseOfPartOfWhatGoes(t *testing.T) {
 	const port = "spec.template.spec.containers[name=web].ports[containerPort=80,protocol=TCP]"
-	namespace, c := shared.Namespace(t), newClient(t, releaser)
+	namespace, c := shared.Namespace(t), program.Client(t, shared, releaser)
 	e := ensure.New(c, c, releaser)
 	d := idle(namespace)
 	d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, Name: "http"}}

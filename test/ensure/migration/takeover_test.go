@@ -22,6 +22,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 const taker = "taker-operator"
@@ -82,9 +83,9 @@ func TestMigrationIsByName(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
-			setData(t, newClient(t, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
-			setData(t, newClient(t, tc.other), namespace, map[string]string{"theirs": "x"})
-			c := newClient(t, taker)
+			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
+			setData(t, program.Client(t, shared, tc.other), namespace, map[string]string{"theirs": "x"})
+			c := program.Client(t, shared, taker)
 			e := ensure.New(c, c, taker)
 			for range 2 {
 				mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}), append(tc.from, ensure.Adopt())...)
@@ -122,7 +123,7 @@ func TestMigrationAmongOthers(t *testing.T) {
 			"what it wrote just now is taken over, too",
 			func(t *testing.T, namespace string) {
 				t.Helper()
-				setData(t, newClient(t, oldName), namespace, map[string]string{"late": "x"})
+				setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"late": "x"})
 			},
 			map[string]int{"get configmaps": 2, "patch configmaps": 3},
 			map[string]string{"color": "blue"},
@@ -131,7 +132,7 @@ func TestMigrationAmongOthers(t *testing.T) {
 			"its entry comes after and is left alone",
 			func(t *testing.T, namespace string) {
 				t.Helper()
-				setData(t, newClient(t, "neighbour"), namespace, map[string]string{"theirs": "x"})
+				setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
 			},
 			map[string]int{"get configmaps": 1, "patch configmaps": 2},
 			map[string]string{"color": "blue", "theirs": "x"},
@@ -140,7 +141,7 @@ func TestMigrationAmongOthers(t *testing.T) {
 			"it is made again",
 			func(t *testing.T, namespace string) {
 				t.Helper()
-				require.NoError(t, newClient(t, "neighbour").Delete(t.Context(), settings(namespace, nil)))
+				require.NoError(t, program.Client(t, shared, "neighbour").Delete(t.Context(), settings(namespace, nil)))
 			},
 			map[string]int{"get configmaps": 2, "patch configmaps": 2},
 			map[string]string{"color": "blue"},
@@ -149,15 +150,15 @@ func TestMigrationAmongOthers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
-			old := newClient(t, "an-old-manager") // sorts before the others
+			old := program.Client(t, shared, "an-old-manager") // sorts before the others
 			setData(t, old, namespace, map[string]string{"color": "blue", "dropped": "x"})
-			setData(t, newClient(t, oldName), namespace, map[string]string{"dropped-too": "x"})
-			c := &interfering{Client: newClient(t, taker), before: func() { tc.write(t, namespace) }}
+			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"dropped-too": "x"})
+			c := &interfering{Client: program.Client(t, shared, taker), before: func() { tc.write(t, namespace) }}
 			e := ensure.New(c, c, taker)
 			begin := shared.Mark()
 			mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}),
 				ensure.Adopt(), ensure.MigrateFrom("an-old-manager", oldName))
-			require.Empty(t, cmp.Diff(tc.verbs, cluster.Counts(requests(t, begin, taker))), tc.reason)
+			require.Empty(t, cmp.Diff(tc.verbs, cluster.Counts(program.Requests(t, shared, begin, taker))), tc.reason)
 			require.Empty(t, cmp.Diff(tc.want, dataOf(t, c, namespace)), tc.reason)
 		})
 	}
@@ -165,7 +166,7 @@ func TestMigrationAmongOthers(t *testing.T) {
 
 // TestMigrationDuringARollout: status reports between the read and the patch do not matter.
 func TestMigrationDuringARollout(t *testing.T) {
-	namespace, old := shared.Namespace(t), newClient(t, oldName)
+	namespace, old := shared.Namespace(t), program.Client(t, shared, oldName)
 	require.NoError(t, old.Create(t.Context(), withReplicas(idle(namespace), 1)))
 	awaitStatus(t, old, idle(namespace), 1)
 	report := func() {
@@ -180,17 +181,17 @@ func TestMigrationDuringARollout(t *testing.T) {
 	require.NoError(t, old.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 	require.Eventually(t, func() bool { return time.Since(live.CreationTimestamp.Time) > time.Second }, limit, tick)
 	report()
-	c := &interfering{Client: newClient(t, taker), before: report}
+	c := &interfering{Client: program.Client(t, shared, taker), before: report}
 	begin := shared.Mark()
 	mustEnsure(t, ensure.New(c, c, taker), withReplicas(idle(namespace), 1), ensure.Adopt(), ensure.MigrateFrom(oldName))
 	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 1, "patch deployments": 2},
-		cluster.Counts(requests(t, begin, taker))))
+		cluster.Counts(program.Requests(t, shared, begin, taker))))
 }
 
 // TestMigrationAcrossVersions: the old operator wrote one version of the API first and
 // another later. It has an entry for each, and both are taken over.
 func TestMigrationAcrossVersions(t *testing.T) {
-	namespace, old, c := shared.Namespace(t), newClient(t, oldName), newClient(t, taker)
+	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	first := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "web", Annotations: map[string]string{"dropped": "x"},
 	}}
@@ -218,9 +219,9 @@ func TestMigrationAcrossVersions(t *testing.T) {
 // TestMigrationOfAnObjectWithoutManagedFields: the server books everything that is there under
 // one name, and nothing tells whose it was.
 func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
-	namespace, c := shared.Namespace(t), newClient(t, taker)
-	setData(t, newClient(t, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
-	setData(t, newClient(t, "neighbour"), namespace, map[string]string{"theirs": "x"})
+	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
+	setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
+	setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
 	reset := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
 	require.NoError(t, c.Patch(t.Context(), settings(namespace, nil), reset))
 
@@ -236,7 +237,7 @@ func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
 // TestMigrationLeavesTheStatus: a kind without a status subresource has its status in the
 // main resource. It is the controller's, though that may have the old operator's name.
 func TestMigrationLeavesTheStatus(t *testing.T) {
-	namespace, old, c := shared.Namespace(t), newClient(t, oldName), newClient(t, taker)
+	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	gauge := func(members map[string]any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: members}
 		u.SetAPIVersion("metering.example.com/v1")

@@ -1,0 +1,63 @@
+// Package program is what the programs of the tests of package ensure are known by on the
+// API server: a user agent each, which is also the manager of what they write by Update.
+package program
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/trueup-go/trueup/test/cluster"
+)
+
+// Scheme has the built-in kinds.
+var Scheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, clientgoscheme.AddToScheme(scheme)
+})
+
+// Config is how the program that calls itself name reaches the server.
+func Config(c *cluster.Cluster, name string) *rest.Config {
+	config := c.Config()
+	config.UserAgent = name
+	return config
+}
+
+// Client is one without a cache.
+func Client(t *testing.T, c *cluster.Cluster, name string) client.Client {
+	t.Helper()
+	scheme, err := Scheme()
+	require.NoError(t, err)
+	out, err := client.New(Config(c, name), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return out
+}
+
+// Cached is what a manager gives the operator that calls itself name. It reads its own
+// writes.
+func Cached(t *testing.T, c *cluster.Cluster, name string) runtimecluster.Cluster {
+	t.Helper()
+	scheme, err := Scheme()
+	require.NoError(t, err)
+	return cluster.Cached(t, Config(c, name), runtimecluster.Options{
+		Scheme: scheme,
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+	})
+}
+
+// Requests are what the program that calls itself name asked of the server, lists and
+// watches of its cache aside.
+func Requests(t *testing.T, c *cluster.Cluster, since cluster.Mark, name string) []cluster.Request {
+	t.Helper()
+	found, err := c.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool {
+		return r.Resource != "" && r.Verb != "list" && r.Verb != "watch"
+	})
+	require.NoError(t, err)
+	return found
+}
