@@ -1,9 +1,7 @@
 package ensure
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,36 +24,47 @@ func (c *child) changes(live, answer client.Object) []Change {
 	if len(found) == 0 {
 		return nil
 	}
-	theirs := c.foreignFields(live, answer)
+	isOthers := c.othersMeanwhile(live, answer)
 	var changes []Change
 	for _, change := range found {
-		if !c.isOthers(change.Path, live, answer) && !theirs(change.Path) {
+		if !isOthers(change.Path) {
 			changes = append(changes, Change(change))
 		}
 	}
 	return changes
 }
 
-// foreignFields tells the paths that another manager wrote between our read and our apply:
-// they are its own, and neither were ours nor are. What nobody owns, such as a default that
-// goes with a value of ours, is a change like any other.
-func (c *child) foreignFields(live, answer client.Object) func(path string) bool {
+// othersMeanwhile tells the paths that another manager wrote between our read and our apply.
+// Of the metadata, ours are the items that desired has, and those that it had and that this
+// apply removed. Elsewhere, others' are those that they own, and that neither were ours nor
+// are: what nobody owns, such as a default that goes with a value of ours, is a change like
+// any other.
+func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bool {
 	before, after := fieldsOf(applied(live, c.fieldOwner)), fieldsOf(applied(answer, c.fieldOwner))
 	others := c.othersIn(answer)
 	return func(path string) bool {
+		if i, ok := itemAt(path); ok {
+			return !i.in(c.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !owns(before, path))
+		}
 		return path != "" && !owns(before, path) && !owns(after, path) && newestOwner(others, []string{path}) != ""
 	}
 }
 
-// isOthers reports whether path is in an item of the metadata that another manager wrote
-// between our read and our apply. Ours are those that desired has, and those that it had
-// and that this apply removed.
-func (c *child) isOthers(path string, live, answer client.Object) bool {
-	i, ok := itemAt(path)
-	if !ok || i.in(c.stamped) {
-		return false
+// unsatisfied lists where live is not as desired.
+func (c *child) unsatisfied(live client.Object) []Change {
+	var changes []Change
+	for _, change := range canon.Unsatisfied(live, c.desired) {
+		changes = append(changes, Change(change))
 	}
-	return i.in(answer) || len(live.GetManagedFields()) > 0 && !i.ownedBy(applied(live, c.fieldOwner))
+	return changes
+}
+
+func pathsOf(changes []Change) []string {
+	var paths []string
+	for _, change := range changes {
+		paths = appendNew(paths, change.Path)
+	}
+	return paths
 }
 
 // An item is a label, an annotation, a finalizer or an owner: what several managers have
@@ -92,33 +101,4 @@ func (i item) in(obj client.Object) bool {
 		})
 	}
 	return there
-}
-
-// ownedBy reports whether a manager's entry owns the item. An unreadable entry owns
-// nothing.
-func (i item) ownedBy(entry *metav1.ManagedFieldsEntry) bool {
-	if entry == nil || entry.FieldsV1 == nil {
-		return false
-	}
-	var fields struct {
-		Metadata map[string]map[string]json.RawMessage `json:"f:metadata"`
-	}
-	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-		return false
-	}
-	member := fields.Metadata["f:"+i.member]
-	_, owned := member[i.field()]
-	return owned || i.key == "" && len(member) > 0
-}
-
-// field is the item's name in fieldsV1: by key in a map, by value in a set, by its merge
-// key in a list.
-func (i item) field() string {
-	switch i.member {
-	case "finalizers":
-		return "v:" + strconv.Quote(i.key)
-	case "ownerReferences":
-		return `k:{"uid":` + strconv.Quote(i.key) + "}"
-	}
-	return "f:" + i.key
 }

@@ -1,13 +1,44 @@
 package ensure
 
 import (
+	"bytes"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/trueup-go/trueup/internal/canon"
 )
+
+// fieldsOf are those that an entry owns. An unreadable entry owns nothing.
+func fieldsOf(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields := fieldpath.NewSet()
+	if entry == nil || entry.FieldsV1 == nil {
+		return fields
+	}
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return fieldpath.NewSet()
+	}
+	return fields
+}
+
+// setFields makes an entry own fields.
+func setFields(entry *metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
+	text, _ := fields.ToJSON() // writes to memory what was read from JSON
+	entry.FieldsV1 = metav1.NewFieldsV1(string(text))
+}
+
+// split returns the fields for which inside holds, and the rest.
+func split(fields *fieldpath.Set, inside func(fieldpath.Path) bool) (within, rest *fieldpath.Set) {
+	within = fieldpath.NewSet()
+	fields.Iterate(func(path fieldpath.Path) {
+		if inside(path) {
+			within.Insert(path.Copy())
+		}
+	})
+	return within, fields.Difference(within)
+}
 
 // owns reports whether fields have the place that a Change names, something inside it, or,
 // whole, something that it is inside of, such as a selector.
@@ -41,6 +72,19 @@ func ownsSteps(fields *fieldpath.Set, steps []string) bool {
 func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 	_, inParts := fields.Children.Get(member)
 	return !inParts
+}
+
+// isAt reports whether path leads to where the steps do, or below.
+func isAt(path fieldpath.Path, steps []string) bool {
+	if len(path) < len(steps) {
+		return false
+	}
+	for i, step := range steps {
+		if !isStep(path[i], step) {
+			return false
+		}
+	}
+	return true
 }
 
 func isStep(element fieldpath.PathElement, step string) bool {

@@ -41,7 +41,7 @@ func Prune(kinds ...client.Object) Option {
 func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error) {
 	o.prune, o.only = nil, nil
 	if isNil(like) {
-		return nil, (&child{Ensurer: e}).refuse("", "ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
+		return nil, e.refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
 	}
 	c, err := e.identify(like, o)
 	if err != nil {

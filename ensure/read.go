@@ -39,6 +39,36 @@ func (c *child) readServer(ctx context.Context) (client.Object, error) {
 	return c.get(ctx, c.reader)
 }
 
+// complete returns live with its managed fields: from the server, if the cache may have
+// stripped them.
+func (c *child) complete(ctx context.Context, live client.Object) (client.Object, error) {
+	if len(live.GetManagedFields()) > 0 {
+		return live, nil
+	}
+	return c.reread(ctx, live)
+}
+
+// current is as complete, and no copy from before our own last answer: what became ours with
+// that would not be given up, and the apply would remove it.
+func (c *child) current(ctx context.Context, live client.Object) (client.Object, error) {
+	if c.isOutdated(live) {
+		return c.reread(ctx, live)
+	}
+	return c.complete(ctx, live)
+}
+
+// reread returns live as the server has it.
+func (c *child) reread(ctx context.Context, live client.Object) (client.Object, error) {
+	complete, err := c.readServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if complete == nil || complete.GetUID() != live.GetUID() {
+		return nil, c.conflict("read", "the cache is behind", nil)
+	}
+	return complete, nil
+}
+
 func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
 	live := c.empty(c.desired)
 	switch err := from.Get(ctx, c.key, live, opts...); {

@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trueup-go/trueup/internal/canon"
 )
 
 // Recreate allows what is ErrImmutable otherwise: the child is deleted and made again when
@@ -95,21 +93,4 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 	}
 	c.memory.replacing(c.id(), replacement{deleted: live.GetUID(), cause: cause, changes: changes})
 	return c.create(ctx)
-}
-
-// unsatisfied lists where live is not as desired.
-func (c *child) unsatisfied(live client.Object) []Change {
-	var changes []Change
-	for _, change := range canon.Unsatisfied(live, c.desired) {
-		changes = append(changes, Change(change))
-	}
-	return changes
-}
-
-func pathsOf(changes []Change) []string {
-	var paths []string
-	for _, change := range changes {
-		paths = appendNew(paths, change.Path)
-	}
-	return paths
 }

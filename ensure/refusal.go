@@ -34,6 +34,9 @@ func (c *child) refuse(path, detail string) *Error {
 	return c.fail(ErrRefused, "ensure", path+" "+detail, path)
 }
 
+// refuseCall is a refusal that is about no child in particular.
+func (e *Ensurer) refuseCall(detail string) *Error { return (&child{Ensurer: e}).refuse("", detail) }
+
 // unknownKind tells what only code can mend from a server that could not be asked.
 func (c *child) unknownKind(what string, err error) *Error {
 	unknown, ok := errors.AsType[*noKindError](err)

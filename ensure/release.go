@@ -121,16 +121,3 @@ func beginning(path string, steps int) string {
 	}
 	return path
 }
-
-// isAt reports whether path leads to where the steps do, or below.
-func isAt(path fieldpath.Path, steps []string) bool {
-	if len(path) < len(steps) {
-		return false
-	}
-	for i, step := range steps {
-		if !isStep(path[i], step) {
-			return false
-		}
-	}
-	return true
-}

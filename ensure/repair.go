@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -113,11 +112,7 @@ func (c *child) candidate() (*unstructured.Unstructured, error) {
 // It tests what it builds on, and not the resourceVersion, which moves all the time
 // while a rollout reports its progress.
 func (c *child) replace(ctx context.Context, live client.Object, replacements []canon.PatchOperation) (client.Object, error) {
-	operations := replacements
-	if uid := live.GetUID(); uid != "" {
-		operations = append([]canon.PatchOperation{{Op: "test", Path: "/metadata/uid", Value: uid}}, operations...)
-	}
-	patched, err := c.patchJSON(ctx, "repair", operations)
+	patched, err := c.patchJSON(ctx, "repair", append(testOfUID(live), replacements...))
 	if err != nil || c.dryRun || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
 		// Somebody writes under our field owner by other means than ensure. What they own is
 		// not ours to give up.
@@ -138,12 +133,9 @@ func (c *child) disown(ctx context.Context, live client.Object) error {
 		if update < 0 {
 			return nil
 		}
-		at := "/metadata/managedFields/" + strconv.Itoa(update)
-		_, err := c.patchJSON(ctx, "repair", []canon.PatchOperation{
-			{Op: "test", Path: at + "/manager", Value: c.fieldOwner},
-			{Op: "test", Path: at + "/fieldsV1", Value: live.GetManagedFields()[update].FieldsV1},
-			{Op: "remove", Path: at},
-		})
+		p := newEntryPatch(live)
+		p.remove(update)
+		_, err := c.patchJSON(ctx, "repair", p.operations())
 		if !hasMoved(err) {
 			return err
 		}

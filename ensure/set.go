@@ -32,7 +32,9 @@ import (
 // not looked at, and nothing is pruned. Put one that others fight over last, or ensure it
 // by itself and join the errors.
 func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
-	results := Results{Children: make([]Result[client.Object], len(children)), desired: children}
+	results := Results{
+		Children: make([]Result[client.Object], len(children)), desired: children, found: make([]outcome, len(children)),
+	}
 	s, err := e.newSet(owner, children, resolve(opts))
 	if err != nil {
 		return results, err
@@ -42,7 +44,7 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 		if err != nil {
 			return results, err
 		}
-		results.Children[i] = resultOf[client.Object](found)
+		results.Children[i], results.found[i] = resultOf[client.Object](found), found
 	}
 	results.Pruned, err = s.removeRest(ctx)
 	return results, err
@@ -68,6 +70,7 @@ type Results struct {
 	Pruned []Result[client.Object]
 
 	desired []client.Object
+	found   []outcome // of Children
 }
 
 // ResultOf returns the Result of one of the children that were given to Set, which is told
@@ -77,15 +80,7 @@ func ResultOf[T client.Object](results Results, child T) Result[T] {
 	if i < 0 {
 		return Result[T]{}
 	}
-	found := results.Children[i]
-	live, _ := found.Live.(T) // made by kind.empty, which follows the child's type
-	return Result[T]{
-		Live:      live,
-		Operation: found.Operation,
-		Cause:     found.Cause,
-		Changes:   found.Changes,
-		Stale:     found.Stale,
-	}
+	return resultOf[T](results.found[i])
 }
 
 // A set is what Set has to do.
@@ -111,9 +106,9 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 		own := o.of(desired)
 		switch {
 		case own.controlled:
-			return nil, refuseOwner(e)
+			return nil, e.refuseCall(ownerTwice)
 		case own.prune != nil, own.propagation != "":
-			return nil, (&child{Ensurer: e}).refuse("", "ensure.Prune and ensure.Propagation are for the whole Set, not for ensure.OnlyFor")
+			return nil, e.refuseCall("ensure.Prune and ensure.Propagation are for the whole Set, not for ensure.OnlyFor")
 		}
 		own.controlled, own.owner = true, owner
 		c, err := e.newChild(desired, own)
@@ -142,24 +137,21 @@ func (s *set) has(member memberKey) bool {
 
 // checkSetOptions refuses what only looks as if it meant something.
 func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
-	c := &child{Ensurer: e}
 	switch {
 	case o.controlled:
-		return refuseOwner(e)
+		return e.refuseCall(ownerTwice)
 	case o.propagation != "" && o.prune == nil:
-		return c.refuse("", "ensure.Propagation has no meaning without ensure.Prune")
+		return e.refuseCall("ensure.Propagation has no meaning without ensure.Prune")
 	}
 	for _, part := range o.only {
 		if !slices.ContainsFunc(children, part.isFor) {
-			return c.refuse("", "ensure.OnlyFor names none of the children: give it the very pointer that ensure.Set is given")
+			return e.refuseCall("ensure.OnlyFor names none of the children: give it the very pointer that ensure.Set is given")
 		}
 	}
 	return nil
 }
 
-func refuseOwner(e *Ensurer) error {
-	return (&child{Ensurer: e}).refuse("", "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set")
-}
+const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set"
 
 // of are the options of one of the children.
 func (o *options) of(desired client.Object) options {
