@@ -15,11 +15,7 @@ import (
 // did not reach, and of what it pruned in an earlier pass, there is nothing to tell.
 func LogWrites(ctx context.Context, results ensure.Results) {
 	for _, child := range results.Children {
-		switch child.Operation {
-		case ensure.Created, ensure.Updated, ensure.Recreated:
-			logWrite(ctx, "wrote child", child)
-		default:
-		}
+		LogWrite(ctx, child)
 	}
 	for _, rest := range results.Pruned {
 		if rest.Operation == ensure.Deleting && rest.Live.GetDeletionTimestamp() == nil {
@@ -28,7 +24,16 @@ func LogWrites(ctx context.Context, results ensure.Results) {
 	}
 }
 
-func logWrite(ctx context.Context, what string, result ensure.Result[client.Object]) {
+// LogWrite logs what ensure.Object did, in the same way.
+func LogWrite[T client.Object](ctx context.Context, result ensure.Result[T]) {
+	switch result.Operation {
+	case ensure.Created, ensure.Updated, ensure.Recreated:
+		logWrite(ctx, "wrote child", result)
+	default:
+	}
+}
+
+func logWrite[T client.Object](ctx context.Context, what string, result ensure.Result[T]) {
 	changes := make([]string, len(result.Changes))
 	for i, change := range result.Changes {
 		changes[i] = change.String()

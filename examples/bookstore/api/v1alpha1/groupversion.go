@@ -1,0 +1,21 @@
+// Package v1alpha1 is the first version of the API group blog.velotio.com.
+//
+// +kubebuilder:object:generate=true
+// +groupName=blog.velotio.com
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "blog.velotio.com", Version: "v1alpha1"}
+
+// AddToScheme makes the kinds of this package known to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &BookStore{}, &BookStoreList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

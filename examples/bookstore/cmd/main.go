@@ -1,0 +1,56 @@
+// Bookstore-operator runs the book stores that BookStores ask for.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/bookstore/internal/controller"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+)
+
+// lease is the name of the leader election's lease; config/rbac names it too.
+const lease = "bookstore-operator.blog.velotio.com"
+
+func main() {
+	operator.Exit(controller.Name, run(os.Args[1:]))
+}
+
+func run(args []string) error {
+	restartAfter := time.Minute
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, func(set *flag.FlagSet) {
+		set.DurationVar(&restartAfter, "restart-after", restartAfter,
+			"how long a file system may wait to be resized before its pod is restarted, where spec.bookDB.restartForResize is true")
+	})
+	if err != nil {
+		return err
+	}
+	if restartAfter < time.Second {
+		return fmt.Errorf("--restart-after is %s: give a second at least", restartAfter)
+	}
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+
+	mgr, err := operator.NewManager(flags, operator.Options{Scheme: scheme, Lease: lease, ByObject: controller.Cached()})
+	if err != nil {
+		return err
+	}
+	reconciler, err := controller.New(mgr, controller.Options{ChildLabels: flags.ChildLabels, RestartAfter: restartAfter})
+	if err != nil {
+		return err
+	}
+	ctx := ctrl.SetupSignalHandler()
+	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}

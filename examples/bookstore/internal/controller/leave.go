@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/finalizer"
+)
+
+// cleanUp removes what no garbage collector would take along: with `retain: false` the
+// claims, which a set need not own, those of earlier replicas for one; and the pods of a
+// set that is gone, if the BookStore is deleted while the set is being re-created around
+// them. The children follow when the BookStore is gone.
+func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) error {
+	db, err := r.look(ctx, store)
+	if err != nil {
+		return err
+	}
+	if db.set != nil && db.set.DeletionTimestamp != nil {
+		return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q is still there", db.set.Name))
+	}
+	for i := range db.pods {
+		if db.set == nil && metav1.GetControllerOfNoCopy(&db.pods[i]) == nil {
+			if err := r.deletePod(ctx, &db.pods[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if retains(store) {
+		return nil
+	}
+	for _, volume := range db.volumes {
+		if err := r.deleteClaim(ctx, volume.claim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeLeave tells what keeps store, for as long as there is somebody to tell. It is also
+// where a BookStore ends up that cannot be given its finalizer.
+func (r *Reconciler) takeLeave(
+	ctx context.Context, store *v1alpha1.BookStore, going finalizer.Result, err error,
+) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsConflict(err), err == nil && going.Reason == "":
+		return ensure.Retry(err) // a fresh copy is on its way, or none any more
+	case err != nil:
+		return retry(ctx, 0, err, r.notReady(ctx, store, ensure.Reason(err), err.Error()))
+	}
+	return retry(ctx, going.After, r.notReady(ctx, store, reasonTerminating, going.Reason))
+}

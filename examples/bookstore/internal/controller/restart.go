@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/status"
+)
+
+// restart deletes a pod of the database, for its set to make it again, where a file system
+// has waited long enough for that and store allows it. It returns how long it is until
+// there is something to restart; zero stands for nothing that is known of.
+//
+// One pod at a time goes, while all others are ready; one that was started after its volume
+// had grown not at all, as a restart did not help; and none whose claim is being deleted,
+// as its data would go with it.
+func (r *Reconciler) restart(
+	ctx context.Context, store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet],
+) (time.Duration, error) {
+	if !store.Spec.BookDB.RestartForResize || set.Live == nil || set.Stale || status.Of(set.Live).State != status.Ready {
+		return 0, nil
+	}
+	var soonest time.Duration
+	for _, volume := range db.volumes {
+		since := volume.since()
+		if since.IsZero() || volume.isGoing() || volume.pod == nil || volume.pod.CreationTimestamp.After(since.Time) {
+			continue
+		}
+		wait := time.Until(since.Add(r.restartAfter))
+		if wait <= 0 {
+			return 0, r.deletePod(ctx, volume.pod)
+		}
+		if soonest == 0 || wait < soonest {
+			soonest = wait
+		}
+	}
+	return soonest, nil
+}
+
+// deletePod deletes this pod, and not one that has taken its name.
+func (r *Reconciler) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	log.FromContext(ctx).Info("deleting pod", "pod", pod.Name)
+	err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	return client.IgnoreNotFound(err)
+}
+
+// deleteClaim deletes this claim, and not one that has taken its name.
+func (r *Reconciler) deleteClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if claim.DeletionTimestamp != nil {
+		return nil
+	}
+	log.FromContext(ctx).Info("deleting claim", "claim", claim.Name)
+	err := r.client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/status"
+)
+
+// Reasons of Ready and its parts, beside those of ensure.Reason and the states of children.
+const (
+	reasonInvalidName = "InvalidName"
+	reasonInvalidSize = "InvalidSize"
+	reasonTerminating = "Terminating"
+)
+
+// A verdict is how a part of a BookStore stands, in the words of a condition.
+type verdict struct {
+	ready           bool
+	reason, message string
+}
+
+func notReady(reason, message string) verdict {
+	return verdict{reason: reason, message: message}
+}
+
+func (v verdict) write(set status.Setter, conditions *[]metav1.Condition, conditionType string) {
+	if v.ready {
+		set.True(conditions, conditionType, v.reason, v.message)
+	} else {
+		set.False(conditions, conditionType, v.reason, v.message)
+	}
+}
+
+// judge tells of the first of the children that is not ready, as it is after our write, and
+// by err if that kept it from being made.
+func judge(made ensure.Results, err error, children []client.Object) verdict {
+	for _, child := range children {
+		result := ensure.ResultOf(made, child)
+		if result.Operation == "" {
+			return notReady(ensure.Reason(err), err.Error())
+		}
+		name := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
+		if result.Stale {
+			return notReady(string(status.InProgress), name+": what was written is not seen yet")
+		}
+		if readiness := status.Of(result.Live); readiness.State != status.Ready {
+			return notReady(string(readiness.State), name+": "+readiness.Message)
+		}
+	}
+	return verdict{ready: true, reason: string(status.Ready), message: "all is ready"}
+}
+
+// report writes into the status of store how it stands, with one request, or none if the
+// status says so already. A pass that failed half-way has not seen all children and leaves
+// their list as it is.
+func (r *Reconciler) report(
+	ctx context.Context, store *v1alpha1.BookStore, db *database, made ensure.Results, volumes, database, app verdict,
+) error {
+	set := status.For(store)
+	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
+		conditions := &store.Status.Conditions
+		database.write(set, conditions, v1alpha1.DatabaseReadyCondition)
+		app.write(set, conditions, v1alpha1.AppReadyCondition)
+		set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
+		volumes.write(set, conditions, v1alpha1.VolumeResizedCondition)
+		store.Status.ObservedGeneration = store.Generation
+		store.Status.Volumes = volumesOf(db)
+		if names := named(made.Children); names != nil {
+			store.Status.Children = names
+		}
+	}, status.FieldOwner(Name))
+}
+
+// reject reports what is wrong with store itself. Trying again soon would not help.
+func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, invalid *refusal) (reconcile.Result, error) {
+	return retry(ctx, 0, invalid, r.notReady(ctx, store, invalid.reason, invalid.message))
+}
+
+// notReady reports of a store that nothing is made for.
+func (r *Reconciler) notReady(ctx context.Context, store *v1alpha1.BookStore, reason, message string) error {
+	set := status.For(store)
+	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
+		set.False(&store.Status.Conditions, v1alpha1.ReadyCondition, reason, message)
+		store.Status.ObservedGeneration = store.Generation
+	}, status.FieldOwner(Name))
+}
+
+// named is nil if one of the children is not known.
+func named(children []ensure.Result[client.Object]) []v1alpha1.Child {
+	names := make([]v1alpha1.Child, len(children))
+	for i, child := range children {
+		live := child.Live
+		if live == nil {
+			return nil
+		}
+		names[i] = v1alpha1.Child{Kind: operator.Kind(live), Name: live.GetName(), UID: live.GetUID()}
+	}
+	return names
+}
+
+func volumesOf(db *database) []v1alpha1.Volume {
+	volumes := make([]v1alpha1.Volume, len(db.volumes))
+	for i, volume := range db.volumes {
+		volumes[i] = v1alpha1.Volume{Name: volume.claim.Name, UID: volume.claim.UID}
+		if capacity, known := volume.claim.Status.Capacity[corev1.ResourceStorage]; known {
+			volumes[i].Capacity = &capacity
+		}
+	}
+	return volumes
+}
