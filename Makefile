@@ -87,6 +87,10 @@ readiness: ## Judge children beside kstatus on a real API server, and write docs
 predicates: ## Watch what wakes a reconciler on a real API server, and write docs/predicates.md.
 	cd test && go test -count=1 -run '^TestEvents$$' ./predicates -update
 
+.PHONY: articles
+articles: ## Type what the operators' articles have against a real API server, and write docs/articles.md.
+	cd test && go test -count=1 -run '^TestArticles$$' ./articles -update
+
 .PHONY: compat
 compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.
 	@cd test/compat && go run .
@@ -118,18 +122,18 @@ demo: ## Watch three operators at work, and count their requests; KEEP=1 leaves 
 	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
-soak: ## Try 10,000 children, 500 owners beside a plain client, and faults of SEED, against targets; ARGS are its own.
+soak: ## Try 10,000 children, 500 owners beside a plain client, faults, and all operators together; SEED repeats, ARGS are its own.
 	@cd test && go run ./soak $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 .PHONY: run
-run: ## Install OPERATOR (application, reversewordsapp, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
+run: ## Install OPERATOR (application, reversewordsapp, postgreswriter, bookstore) in the cluster of KUBECONFIG and run it here, with ARGS.
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
 	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
 		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(or $(ARGS),$(RUN_ARGS))'
 
 .PHONY: cluster-up
-cluster-up: ## Start a local cluster and print the path of its kubeconfig.
-	@cd test && go run ./cluster/cmd up
+cluster-up: ## Start a local cluster and print the path of its kubeconfig; STORAGE=1 gives it volumes.
+	@cd test && go run ./cluster/cmd up $(if $(filter 1,$(STORAGE)),-storage)
 
 .PHONY: kubectl
 kubectl: ## Print the path of a kubectl.

@@ -26,6 +26,12 @@ func (c *Cluster) atWork(ctx context.Context, component Component) error {
 		return c.controllersAtWork(ctx)
 	case Kwok:
 		return c.nodesAtWork(ctx)
+	case StorageDriver:
+		return c.driverAtWork(ctx)
+	case Provisioner:
+		return c.provisionerAtWork(ctx)
+	case Resizer:
+		return c.resizerAtWork(ctx)
 	default:
 		return c.podTouched(ctx, component, "")
 	}

@@ -28,14 +28,15 @@ const startLimit = 3 * time.Minute
 // Cluster is a running control plane. Its methods may be called from several
 // goroutines.
 type Cluster struct {
-	options    options
-	programs   binaries.Set
-	supervisor *supervisor.Supervisor
-	port       port
-	authority  *pki.Authority
-	server     string
-	config     *rest.Config
-	clients    kubernetes.Interface
+	options         options
+	programs        binaries.Set
+	storagePrograms binaries.StorageSet // empty without storage
+	supervisor      *supervisor.Supervisor
+	port            port
+	authority       *pki.Authority
+	server          string
+	config          *rest.Config
+	clients         kubernetes.Interface
 
 	// crash is set before crashed is closed.
 	crash   error
@@ -61,9 +62,16 @@ func Start(ctx context.Context, opts ...Option) (*Cluster, error) {
 
 // start is Start with the cluster's folder; empty stands for a temporary one.
 func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
+	chosen := newOptions(opts)
 	programs, err := binaries.All(ctx, os.Stderr)
 	if err != nil {
 		return nil, err
+	}
+	var storagePrograms binaries.StorageSet
+	if chosen.storage {
+		if storagePrograms, err = binaries.Storage(ctx, os.Stderr); err != nil {
+			return nil, err
+		}
 	}
 	reserved, err := reservePort()
 	if err != nil {
@@ -75,12 +83,13 @@ func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{
-		options:    newOptions(opts),
-		programs:   programs,
-		supervisor: launched,
-		port:       reserved,
-		crashed:    make(chan struct{}),
-		faults:     faults{down: map[Component]bool{}},
+		options:         chosen,
+		programs:        programs,
+		storagePrograms: storagePrograms,
+		supervisor:      launched,
+		port:            reserved,
+		crashed:         make(chan struct{}),
+		faults:          faults{down: map[Component]bool{}},
 	}
 	c.stop = sync.OnceValue(c.end)
 	go c.watch()
@@ -114,6 +123,9 @@ func (c *Cluster) boot(ctx context.Context) error {
 		return err
 	}
 	if err := c.run(ControllerManager, Scheduler, Kwok); err != nil {
+		return err
+	}
+	if err := c.startStorage(ctx); err != nil {
 		return err
 	}
 	if err := c.until(ctx, "the nodes", c.nodesReady); err != nil {

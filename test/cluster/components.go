@@ -19,6 +19,14 @@ const (
 	Kwok              Component = "kwok"
 )
 
+// The components of storage, which are there if [WithStorage] asks for them.
+// StorageDriver plays the nodes' part, too, and the others need it.
+const (
+	StorageDriver Component = "csi-driver"
+	Provisioner   Component = "csi-provisioner"
+	Resizer       Component = "csi-resizer"
+)
+
 // serviceRange is where Services get their addresses; its first is that of the
 // Service kubernetes.
 const serviceRange = "10.96.0.0/16"
@@ -47,7 +55,14 @@ func (c *Cluster) process(component Component) (supervisor.Process, error) {
 	case Kwok:
 		process.Path, process.Args = c.programs.Kwok, kwokFlags()
 		process.Env = []string{oneProcessor}
-	default:
+	case StorageDriver:
+		process.Path, process.Args = c.storagePrograms.Driver, []string{storageKubeconfig}
+	case Provisioner:
+		process.Path, process.Args = c.storagePrograms.Provisioner, append(c.sidecarFlags(provisionerKubeconfig), provisionerFlags()...)
+	case Resizer:
+		process.Path, process.Args = c.storagePrograms.Resizer, append(c.sidecarFlags(resizerKubeconfig), resizerFlags()...)
+	}
+	if process.Path == "" {
 		return process, fmt.Errorf("there is no component %q", component)
 	}
 	process.Args = append(process.Args, c.options.flags[component]...)

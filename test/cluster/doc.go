@@ -28,7 +28,8 @@
 // succeed, and deleted ones go without a grace period; they run nothing. The tag
 // of a pod's image can keep it from becoming ready: pending leaves it at
 // ContainerCreating, missing at ImagePullBackOff, crashing at CrashLoopBackOff. For
-// anything else see [Stages]. There is no storage provisioner and no load balancer.
+// anything else see [Stages]. There is no load balancer, and no storage unless
+// [WithStorage] asks for it.
 //
 // # The programs
 //

@@ -19,8 +19,21 @@ type faults struct {
 // Kill ends a component at once (SIGKILL), be it frozen or not, and returns when
 // its process is gone. What the component has stored stays. It is an error if the
 // component does not run; its end is none for [Cluster.Stop].
+//
+// StorageDriver takes Provisioner and Resizer along, which end by themselves when
+// they lose it.
 func (c *Cluster) Kill(component Component) error {
-	return c.inflict("kill", component, c.supervisor.Kill, true)
+	return c.inflict("kill", component, c.killAll, true)
+}
+
+// killAll ends a component, and before it those that cannot be without it.
+func (c *Cluster) killAll(name string) error {
+	for _, dependent := range dependents(Component(name)) {
+		if err := c.supervisor.Kill(string(dependent)); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+			return err
+		}
+	}
+	return c.supervisor.Kill(name)
 }
 
 // Freeze stops a component (SIGSTOP) and returns when it does nothing any more.
@@ -53,9 +66,13 @@ func (c *Cluster) inflict(verb string, component Component, do func(name string)
 //     server, too, unless it is dead or frozen.
 //   - The others have dealt with an object that Restart creates for them and
 //     deletes: a namespace for ControllerManager, a pod in the namespace default
-//     for Scheduler and Kwok. (Without nodes Kwok has nothing to do.)
+//     for Scheduler and Kwok (without nodes Kwok has nothing to do), a claim there
+//     for Provisioner, a claim and its volume for Resizer.
+//   - StorageDriver listens, and Provisioner and Resizer, which are restarted, too,
+//     do their work.
 //
-// So APIServer wants Etcd to run, and the others want APIServer.
+// So APIServer wants Etcd to run, the others want APIServer, and Provisioner and
+// Resizer want StorageDriver.
 //
 // Clients notice by themselves that a server is back, but they look ever less
 // often: after 20 s without an API server the informers of the other components
@@ -84,7 +101,7 @@ func (c *Cluster) startAgain(component Component) error {
 		return c.crash
 	default:
 	}
-	if err := c.supervisor.Kill(string(component)); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+	if err := c.killAll(string(component)); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
 		return err
 	}
 	if component == APIServer {

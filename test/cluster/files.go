@@ -21,6 +21,9 @@ const (
 	controllerManagerKubeconfig = "kube-controller-manager.kubeconfig"
 	schedulerKubeconfig         = "kube-scheduler.kubeconfig"
 	kwokKubeconfig              = "kwok.kubeconfig"
+	storageKubeconfig           = "csi-driver.kubeconfig"
+	provisionerKubeconfig       = "csi-provisioner.kubeconfig"
+	resizerKubeconfig           = "csi-resizer.kubeconfig"
 	stagesFile                  = "stages.yaml"
 	auditPolicyFile             = "audit-policy.yaml"
 	auditLogFile                = "audit.log"
@@ -42,6 +45,9 @@ func (n pairName) key() string         { return string(n) + ".key" }
 const (
 	adminUser             = "trueup:admin"
 	kwokUser              = "trueup:kwok"
+	storageUser           = "trueup:csi-driver"
+	provisionerUser       = "trueup:csi-provisioner"
+	resizerUser           = "trueup:csi-resizer"
 	controllerManagerUser = "system:kube-controller-manager"
 	schedulerUser         = "system:kube-scheduler"
 
@@ -108,6 +114,9 @@ func (c *Cluster) writeKubeconfigs() error {
 		{controllerManagerKubeconfig, controllerManagerUser, nil},
 		{schedulerKubeconfig, schedulerUser, nil},
 		{kwokKubeconfig, kwokUser, []string{adminGroup}},
+		{storageKubeconfig, storageUser, []string{adminGroup}},
+		{provisionerKubeconfig, provisionerUser, []string{adminGroup}},
+		{resizerKubeconfig, resizerUser, []string{adminGroup}},
 	} {
 		config, err := c.clientConfig(client.user, client.groups...)
 		if err != nil {

@@ -15,10 +15,13 @@ import (
 	"github.com/trueup-go/trueup/test/internal/filelock"
 )
 
-// Build builds every program of a cluster, and kubectl, as far as they are
-// missing, and says so on standard error.
+// Build builds every program of a cluster, those of its storage, and kubectl, as
+// far as they are missing, and says so on standard error.
 func Build(ctx context.Context) error {
 	if _, err := binaries.All(ctx, os.Stderr); err != nil {
+		return err
+	}
+	if _, err := binaries.Storage(ctx, os.Stderr); err != nil {
 		return err
 	}
 	_, err := Kubectl(ctx)

@@ -4,9 +4,10 @@ package cluster
 type Option func(*options)
 
 type options struct {
-	nodes  int
-	stages []string
-	flags  map[Component][]string
+	nodes   int
+	stages  []string
+	flags   map[Component][]string
+	storage bool
 }
 
 func newOptions(opts []Option) options {
@@ -34,4 +35,14 @@ func Stages(yaml string) Option {
 // same flag given by this package.
 func Flags(component Component, flags ...string) Option {
 	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
+}
+
+// WithStorage adds storage: volumes that are made for claims and can grow, but
+// store nothing. It runs StorageDriver, Provisioner and Resizer, whose programs
+// are built when they are first asked for, and makes two storage classes:
+// expandable, the default, and fixed, whose claims cannot grow. The last two may
+// still be about to begin when the cluster is started. See package storage for how
+// volumes behave, and for failures.
+func WithStorage() Option {
+	return func(o *options) { o.storage = true }
 }

@@ -1,9 +1,10 @@
 // Command cmd starts and stops the user's local cluster.
 //
-//	go -C test run ./cluster/cmd build    # builds its programs, which takes minutes the first time
-//	go -C test run ./cluster/cmd up       # starts it and prints the path of its kubeconfig
-//	go -C test run ./cluster/cmd down     # stops it
-//	go -C test run ./cluster/cmd kubectl  # prints the path of the kubectl that goes with it
+//	go -C test run ./cluster/cmd build        # builds its programs, which takes minutes the first time
+//	go -C test run ./cluster/cmd up           # starts it and prints the path of its kubeconfig
+//	go -C test run ./cluster/cmd up -storage  # the same, with storage
+//	go -C test run ./cluster/cmd down         # stops it
+//	go -C test run ./cluster/cmd kubectl      # prints the path of the kubectl that goes with it
 //
 // Nothing but those paths goes to standard output.
 package main
@@ -14,12 +15,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-const usage = "usage: cluster build | up | down | kubectl"
+const usage = "usage: cluster build | up [-storage] | down | kubectl"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -31,14 +33,13 @@ func main() {
 func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(args) != 1 {
-		return errors.New(usage)
-	}
-	switch args[0] {
+	switch strings.Join(args, " ") {
 	case "build":
 		return cluster.Build(ctx)
 	case "up":
 		return printed(cluster.Up(ctx))
+	case "up -storage":
+		return printed(cluster.Up(ctx, cluster.WithStorage()))
 	case "kubectl":
 		return printed(cluster.Kubectl(ctx))
 	case "down":

@@ -49,6 +49,27 @@ func All(ctx context.Context, progress io.Writer) (Set, error) {
 	return set, b.err
 }
 
+// StorageSet holds the paths of what a cluster with storage needs besides.
+type StorageSet struct {
+	Driver      string
+	Provisioner string
+	Resizer     string
+}
+
+// Storage is [All] for what storage needs.
+func Storage(ctx context.Context, progress io.Writer) (StorageSet, error) {
+	b, err := newBuilder(progress)
+	if err != nil {
+		return StorageSet{}, err
+	}
+	set := StorageSet{
+		Driver:      b.program(ctx, storageDriver),
+		Provisioner: b.program(ctx, provisioner),
+		Resizer:     b.program(ctx, resizer),
+	}
+	return set, b.err
+}
+
 // Kubectl builds kubectl if need be and returns its path. The one in the
 // folder that KUBEBUILDER_ASSETS names is preferred.
 func Kubectl(ctx context.Context, progress io.Writer) (string, error) {

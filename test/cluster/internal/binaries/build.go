@@ -144,7 +144,8 @@ func (b *builder) fail(err error) string {
 }
 
 // build compiles p to the file path. The module's own files decide what goes
-// in: no workspace, no C compiler, no state of the working copy.
+// in: no workspace, no C compiler unless the tests use it, no state of the
+// working copy.
 func (b *builder) build(ctx context.Context, p program, path string, lock *os.File) error {
 	flags := p.module.flags
 	if p.module.version != "" {
@@ -154,7 +155,11 @@ func (b *builder) build(ctx context.Context, p program, path string, lock *os.Fi
 		}
 		flags = p.module.linkerFlags(version)
 	}
-	_, err := b.goCommand(ctx, lock, p.module, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", path, p.pkg)
+	args := []string{"build", "-buildvcs=false", "-ldflags", flags, "-o", path}
+	if !p.module.tested {
+		args = append(args, "-trimpath")
+	}
+	_, err := b.goCommand(ctx, lock, p.module, append(args, p.pkg)...)
 	return err
 }
 
@@ -184,7 +189,10 @@ func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error)
 func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.root, m.dir)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if !m.tested {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	}
 	cmd.ExtraFiles = []*os.File{lock}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

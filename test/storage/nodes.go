@@ -1,0 +1,132 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// again is the time between two looks at a claim that waits for its node: for the settings, or for
+// a pod.
+const again = 100 * time.Millisecond
+
+// claimsIndex finds pods by the claims that they mount.
+const claimsIndex = "claims"
+
+// Nodes does the nodes' part of every expansion, as the settings of the cluster in this folder have
+// it, until ctx ends. The storage driver of a cluster runs it; a test that wants to do the part by
+// itself sets the nodes to [Off].
+//
+// It does what the kubelet of Kubernetes 1.36 does (pkg/volume/util/operationexecutor,
+// node_expander.go, and pkg/volume/util/resize_util.go): it acts on claims whose status is
+// NodeResizePending or NodeResizeInProgress and that a running pod mounts; it writes the status by
+// two strategic merge patches that carry the resource version; the capacity becomes what was
+// allocated, which stays; the conditions Resizing, FileSystemResizePending, ControllerResizeError
+// and NodeResizeError go together. Offline it writes NodeResizeInProgress alone, as the kubelet does
+// for a driver that answers FailedPrecondition for a volume in use, and the rest once the volume is
+// mounted anew.
+//
+// It differs in this:
+//   - It acts within a fraction of a second, where a kubelet takes up to a minute or two, for it
+//     looks at a running pod's volumes when it synchronizes the pod.
+//   - It acts while the pod runs, where a kubelet that mounts a volume expands it before it starts
+//     the pod: a restarted pod can be seen running before its claim has grown.
+//   - Nothing fails on a node: never NodeResizeInfeasible nor the condition NodeResizeError.
+//   - There are no events (FileSystemResizeSuccessful), and a user system:masters instead of a
+//     node's writes.
+//   - A claim that a pod mounts read-only is expanded as well, and a generic ephemeral volume's is
+//     not.
+func Nodes(ctx context.Context, config *rest.Config, dir string) error {
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Metrics: server.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot play the nodes: %w", err)
+	}
+	live, err := client.New(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("cannot play the nodes: %w", err)
+	}
+	if err := manager.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, claimsIndex, claimsOf); err != nil {
+		return fmt.Errorf("cannot play the nodes: %w", err)
+	}
+	n := &nodes{cache: manager.GetCache(), live: live, dir: dir}
+	if err := ctrl.NewControllerManagedBy(manager).Named("nodes").For(&corev1.PersistentVolumeClaim{}).Complete(n); err != nil {
+		return fmt.Errorf("cannot play the nodes: %w", err)
+	}
+	return manager.Start(ctx)
+}
+
+type nodes struct {
+	cache client.Reader
+	live  client.Client
+	dir   string
+}
+
+// Reconcile does what is due to one claim.
+func (n *nodes) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := n.cache.Get(ctx, request.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !Pending(claim) {
+		return reconcile.Result{}, nil
+	}
+	settings, err := Read(n.dir)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	pods, err := n.mounting(ctx, claim)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if settings.Nodes == Off || len(pods) == 0 {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	if settings.Nodes == Offline && inUseSince(claim, pods) {
+		return reconcile.Result{RequeueAfter: again}, n.start(ctx, claim)
+	}
+	return reconcile.Result{}, FinishResize(ctx, n.live, request.NamespacedName)
+}
+
+func (n *nodes) start(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimNodeResizeInProgress {
+		return nil
+	}
+	return StartResize(ctx, n.live, client.ObjectKeyFromObject(claim))
+}
+
+// mounting lists the running pods that mount the claim.
+func (n *nodes) mounting(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := n.cache.List(ctx, &pods, client.InNamespace(claim.Namespace), client.MatchingFields{claimsIndex: claim.Name})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the pods that mount claim %s: %w", client.ObjectKeyFromObject(claim), err)
+	}
+	var running []corev1.Pod
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == corev1.PodRunning {
+			running = append(running, pod)
+		}
+	}
+	return running, nil
+}
+
+func claimsOf(pod client.Object) []string {
+	var claims []string
+	for _, volume := range pod.(*corev1.Pod).Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil {
+			claims = append(claims, volume.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	return claims
+}
