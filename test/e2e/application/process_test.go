@@ -23,7 +23,7 @@ func TestInstalled(t *testing.T) {
 	o := installed(t)
 	eventually(t, func(ctx context.Context) error {
 		var manager appsv1.Deployment
-		key := client.ObjectKey{Namespace: o.Namespace, Name: "application-operator-controller-manager"}
+		key := client.ObjectKey{Namespace: o.Namespace, Name: "operator-application-controller-manager"}
 		if err := human(t).Get(ctx, key, &manager); err != nil {
 			return err
 		}

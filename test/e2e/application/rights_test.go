@@ -38,10 +38,10 @@ func TestRights(t *testing.T) {
 	}
 
 	role := &rbacv1.ClusterRole{}
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "application-operator-manager-role"}, role))
+	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "operator-application-manager-role"}, role))
 	leading := &rbacv1.Role{}
 	require.NoError(t, human(t).Get(t.Context(),
-		client.ObjectKey{Namespace: o.Namespace, Name: "application-operator-leader-election-role"}, leading))
+		client.ObjectKey{Namespace: o.Namespace, Name: "operator-application-leader-election-role"}, leading))
 	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
 	unseen := map[string]suite.Right{}
 	for _, right := range []suite.Right{

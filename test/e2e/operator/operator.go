@@ -34,9 +34,22 @@ type Operator struct {
 }
 
 // Install builds the operator called name, applies its config/default to the
-// cluster, and gives it a token of its ServiceAccount. It keeps program and
-// kubeconfig in the cluster's folder, so that they go when the cluster does.
+// cluster, and gives it a token of its ServiceAccount.
 func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
+	o, err := Build(ctx, c, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.deploy(ctx, c); err != nil {
+		return nil, err
+	}
+	return o, o.As(ctx, c, o.Namespace, o.ServiceAccount)
+}
+
+// Build builds the operator called name, for a cluster that somebody else installs it
+// in. It keeps program and kubeconfig in the cluster's folder, so that they go when the
+// cluster does. Before it can run, As has to say with what rights.
+func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	module, err := moduleDir(ctx)
 	if err != nil {
 		return nil, err
@@ -47,17 +60,18 @@ func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, e
 		program:    filepath.Join(c.Dir(), name+"-operator"),
 		kubeconfig: filepath.Join(c.Dir(), name+"-operator.kubeconfig"),
 	}
-	if _, err := output(ctx, module, "go", "build", "-buildvcs=false", "-o", o.program, "./"+name+"/cmd"); err != nil {
-		return nil, err
-	}
-	if err := o.deploy(ctx, c); err != nil {
-		return nil, err
-	}
-	config, err := c.ServiceAccount(ctx, o.Namespace, o.ServiceAccount)
+	_, err = output(ctx, module, "go", "build", "-buildvcs=false", "-o", o.program, "./"+name+"/cmd")
+	return o, err
+}
+
+// As gives the operator a token of this ServiceAccount, to run with its rights.
+func (o *Operator) As(ctx context.Context, c *cluster.Cluster, namespace, serviceAccount string) error {
+	o.Namespace, o.ServiceAccount = namespace, serviceAccount
+	config, err := c.ServiceAccount(ctx, namespace, serviceAccount)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return o, cluster.WriteKubeconfig(o.kubeconfig, config)
+	return cluster.WriteKubeconfig(o.kubeconfig, config)
 }
 
 // deploy applies config/default, which also says what its ServiceAccount is called.

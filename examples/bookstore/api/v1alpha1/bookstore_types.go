@@ -152,7 +152,13 @@ type BookDB struct {
 	// dbSize is how large the volume of each database is. It may grow, if the
 	// StorageClass allows for that. It may not become less than what volumes have; what
 	// was asked for and never came may be taken back.
+	// ---
+	// The pattern is narrower than a Quantity's own, which lets pass what cannot be read
+	// (1e1.5) or takes for ever to (1e999999999999), and so would keep the operator from
+	// reading any BookStore.
 	// +kubebuilder:default="2Gi"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	// +optional
 	DBSize resource.Quantity `json:"dbSize,omitzero"`
 

@@ -24,13 +24,13 @@ const (
 // server fills in the rest, and ensure leaves it alone.
 
 func databaseServiceFor(store *v1alpha1.BookStore) *corev1.Service {
-	selector := databaseSelector(store)
+	port, selector := store.Spec.BookDB.Port, databaseSelector(store)
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: namesFor(store.Name).database, Labels: selector},
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
 			Selector:  selector,
-			Ports:     []corev1.ServicePort{{Name: "mongodb", Port: store.Spec.BookDB.Port}},
+			Ports:     []corev1.ServicePort{{Name: "mongodb", Port: port, TargetPort: intstr.FromInt32(port)}},
 		},
 	}
 }

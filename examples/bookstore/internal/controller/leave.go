@@ -49,10 +49,12 @@ func (r *Reconciler) takeLeave(
 	ctx context.Context, store *v1alpha1.BookStore, going finalizer.Result, err error,
 ) (reconcile.Result, error) {
 	switch {
-	case apierrors.IsConflict(err), err == nil && going.Reason == "":
+	case apierrors.IsConflict(err), err == nil && len(store.Finalizers) == 0:
 		return ensure.Retry(err) // a fresh copy is on its way, or none any more
 	case err != nil:
 		return retry(ctx, 0, err, r.notReady(ctx, store, ensure.Reason(err), err.Error()))
+	case going.Reason == "":
+		going.Reason = "all is cleaned up; somebody else's finalizer is left"
 	}
 	return retry(ctx, going.After, r.notReady(ctx, store, reasonTerminating, going.Reason))
 }

@@ -1,0 +1,116 @@
+package controller //nolint:testpackage // how volumes stand is the package's own affair
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+)
+
+// with has the claim in the conditions that are named.
+func (v volume) with(conditions ...corev1.PersistentVolumeClaimConditionType) volume {
+	for _, condition := range conditions {
+		v.claim.Status.Conditions = append(v.claim.Status.Conditions,
+			corev1.PersistentVolumeClaimCondition{Type: condition, Status: corev1.ConditionTrue})
+	}
+	return v
+}
+
+func (v volume) at(progress corev1.ClaimResourceStatus) volume {
+	v.claim.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: progress}
+	return v
+}
+
+func (v volume) deleted() volume {
+	v.claim.DeletionTimestamp = new(metav1.Now())
+	return v
+}
+
+func (v volume) unbound() volume {
+	v.claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	return v
+}
+
+func (v volume) mountedBy(pod string) volume {
+	v.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod}}
+	return v
+}
+
+func (v volume) of(ordinal int32) volume {
+	v.ordinal = ordinal
+	return v
+}
+
+func TestJudgeVolumes(t *testing.T) {
+	done, growing := sized("3Gi", "3Gi"), func() volume { return sized("3Gi", "2Gi") }
+	const (
+		pendingFileSystem = corev1.PersistentVolumeClaimFileSystemResizePending
+		controllerError   = corev1.PersistentVolumeClaimControllerResizeError
+		nodeError         = corev1.PersistentVolumeClaimNodeResizeError
+	)
+	for _, test := range []struct {
+		name     string
+		volumes  []volume
+		replicas int32
+		err      error
+		reason   string
+		says     string
+	}{
+		{name: "no database", reason: v1alpha1.ReasonDone},
+		{name: "as asked for", volumes: []volume{done}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "more than asked for", volumes: []volume{sized("3Gi", "4Gi")}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "no claim yet", volumes: []volume{done}, replicas: 3, reason: v1alpha1.ReasonProvisioning, says: "2 of 3 claims"},
+		{name: "no volume yet", volumes: []volume{growing().unbound()}, replicas: 1, reason: v1alpha1.ReasonProvisioning, says: "has no volume yet"},
+		{name: "growing", volumes: []volume{growing()}, replicas: 1, reason: v1alpha1.ReasonResizing, says: "has 2Gi and grows to 3Gi"},
+		{
+			name: "file system, pod is there", volumes: []volume{growing().with(pendingFileSystem).mountedBy("shop-mongodb-0")}, replicas: 1,
+			reason: v1alpha1.ReasonFileSystemResizePending, says: `restart pod "shop-mongodb-0" to finish`,
+		},
+		{
+			name: "file system, no pod", volumes: []volume{growing().with(pendingFileSystem)}, replicas: 1,
+			reason: v1alpha1.ReasonFileSystemResizePending, says: "when its pod starts",
+		},
+		{
+			name: "an old complaint beside the file system's", volumes: []volume{growing().with(controllerError, pendingFileSystem)}, replicas: 1,
+			reason: v1alpha1.ReasonFileSystemResizePending,
+		},
+		{name: "an old complaint, long done", volumes: []volume{sized("3Gi", "3Gi").with(controllerError)}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "the resizer fails", volumes: []volume{growing().with(controllerError)}, replicas: 1, reason: v1alpha1.ReasonResizeFailed, says: "tried again"},
+		{name: "the kubelet fails", volumes: []volume{growing().with(nodeError)}, replicas: 1, reason: v1alpha1.ReasonResizeFailed, says: "tried again"},
+		{
+			name: "the resizer cannot", volumes: []volume{growing().at(corev1.PersistentVolumeClaimControllerResizeInfeasible)}, replicas: 1,
+			reason: v1alpha1.ReasonResizeFailed, says: "ask for less, and for more than 2Gi",
+		},
+		{
+			name: "the kubelet cannot", volumes: []volume{growing().at(corev1.PersistentVolumeClaimNodeResizeInfeasible)}, replicas: 1,
+			reason: v1alpha1.ReasonResizeFailed, says: "ask for less, and for more than 2Gi",
+		},
+		{
+			name: "deleted, and its pod is there", volumes: []volume{sized("3Gi", "3Gi").deleted().mountedBy("shop-mongodb-0")}, replicas: 1,
+			reason: v1alpha1.ReasonClaimTerminating, says: `its data goes when pod "shop-mongodb-0" does`,
+		},
+		{
+			name: "what is most in the way is told of", replicas: 3, reason: v1alpha1.ReasonFileSystemResizePending,
+			volumes: []volume{growing().unbound(), growing().of(1), growing().with(pendingFileSystem).of(2)},
+		},
+		{name: "an earlier replica's does not count", volumes: []volume{done, growing().of(1)}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "but for one that still runs", volumes: []volume{done, growing().of(1).mountedBy("p")}, replicas: 1, reason: v1alpha1.ReasonResizing},
+		{name: "nor in place of one that is missing", volumes: []volume{done.of(5)}, replicas: 1, reason: v1alpha1.ReasonProvisioning},
+		{
+			name: "a refusal", volumes: []volume{done}, replicas: 1, err: refuse(v1alpha1.ReasonShrinkingRefused, "no"),
+			reason: v1alpha1.ReasonShrinkingRefused, says: "no",
+		},
+		{name: "a request that failed", volumes: []volume{done}, replicas: 1, err: errors.New("down"), reason: "Unavailable", says: "down"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			is := judgeVolumes(&database{volumes: test.volumes}, test.replicas, test.err)
+			require.Equal(t, test.reason, is.reason)
+			require.Equal(t, test.reason == v1alpha1.ReasonDone, is.ready)
+			require.Contains(t, is.message, test.says)
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package bookstore_test
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// finger is between an operator and the API server, and kills the operator when the server
+// has done what it was told: the answer arrives nowhere.
+type finger struct {
+	proxy  *httputil.ReverseProxy
+	pulled chan struct{} // closed when the operator is dead
+
+	mu       sync.Mutex
+	left     int
+	operator *operator.Process
+	request  string
+}
+
+// startMortal runs the operator behind a finger.
+func startMortal(t *testing.T, o operator.Operator) (*operator.Process, *finger) {
+	t.Helper()
+	config, err := shared.ServiceAccount(t.Context(), o.Namespace, o.ServiceAccount)
+	require.NoError(t, err)
+	server, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: config.TLSClientConfig})
+	require.NoError(t, err)
+	f := &finger{proxy: httputil.NewSingleHostReverseProxy(server), pulled: make(chan struct{})}
+	f.proxy.Transport, f.proxy.FlushInterval = transport, -1 // watches are streams
+	front := httptest.NewTLSServer(f)                        // else client-go keeps its token to itself
+	t.Cleanup(front.Close)
+
+	config.Host, config.TLSClientConfig = front.URL, rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, cluster.WriteKubeconfig(kubeconfig, config))
+	o.Env = append(o.Env, "KUBECONFIG="+kubeconfig)
+	return startWith(t, o), f
+}
+
+// killAfter arms the finger: the operator is to die of its so many-th write from now on.
+func (f *finger) killAfter(writes int, process *operator.Process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.operator = writes, process
+}
+
+// last is the last write that came by.
+func (f *finger) last() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.request
+}
+
+// ServeHTTP passes a request on.
+func (f *finger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || r.URL.Query().Get("dryRun") != "" || !f.isLast(r) {
+		f.proxy.ServeHTTP(w, r)
+		return
+	}
+	f.proxy.ServeHTTP(httptest.NewRecorder(), r)
+	_ = f.operator.Kill() // how it ended tells Stop
+	close(f.pulled)
+}
+
+func (f *finger) isLast(r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left <= 0 {
+		return false
+	}
+	f.request = r.Method + " " + r.URL.Path
+	f.left--
+	return f.left == 0
+}

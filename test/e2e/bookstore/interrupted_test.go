@@ -1,0 +1,97 @@
+package bookstore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestKilledAtEveryWrite kills the operator (SIGKILL) right after the first write of a
+// growth, of the next growth after the second, and so on until one ends before: each time
+// the operator that is started next brings it to the same end.
+func TestKilledAtEveryWrite(t *testing.T) {
+	o := installed(t)
+	first := startWith(t, o)
+	s := newScene(t, first, retaining(false))
+	require.NoError(t, first.Stop())
+	before := s.uids(t)
+
+	for writes, killed := 1, true; killed; writes++ {
+		mortal, finger := startMortal(t, o)
+		finger.killAfter(writes, mortal)
+		want := fmt.Sprintf("%dGi", 2+writes)
+		s.grow(t, want)
+		s.operator = mortal
+		killed = s.isKilled(t, finger)
+		if killed {
+			s.operator = startWith(t, o)
+		}
+		s.settle(t)
+
+		text := fmt.Sprintf("killed after %d writes, the last of them %s", writes, finger.last())
+		require.Empty(t, cmp.Diff(before, s.uids(t)), text)
+		set := s.set(t)
+		require.Equal(t, want, template(set), text)
+		for ordinal := range 2 {
+			require.Equal(t, want, has(s.claim(t, ordinal)), text)
+			require.True(t, metav1.IsControlledBy(s.pod(t, ordinal), set), text)
+		}
+		s.eventuallyOwned(t, set, false)
+		require.NoError(t, s.operator.Stop(), text)
+		require.Less(t, writes, 40, "a growth does not take so many")
+		if !killed {
+			require.Greater(t, writes, 5, "a growth takes more: %s", text)
+		}
+	}
+}
+
+// isKilled waits until the operator is killed, or has nothing left to do.
+func (s scene) isKilled(t *testing.T, finger *finger) bool {
+	t.Helper()
+	killed := false
+	eventually(t, func(ctx context.Context) error {
+		select {
+		case <-finger.pulled:
+			killed = true
+			return nil
+		default:
+			return s.isAtRest(ctx)
+		}
+	})
+	return killed
+}
+
+// TestDeletedInTheMidst deletes a BookStore when its set is gone and not yet made again: its
+// pods, which nobody owns, go all the same, and its claims as it says.
+func TestDeletedInTheMidst(t *testing.T) {
+	for name, retain := range map[string]bool{"claims are retained": true, "claims go": false} {
+		t.Run(name, func(t *testing.T) {
+			process := startWith(t, installed(t))
+			s := newScene(t, process, retaining(retain))
+			require.NoError(t, process.Stop())
+			set := s.set(t)
+			require.NoError(t, human(t).Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+			s.waitUntilGone(t, set.Name, &appsv1.StatefulSet{})
+			require.Empty(t, s.pod(t, 0).OwnerReferences)
+			s.delete(t)
+
+			startWith(t, installed(t))
+			s.waitUntilGone(t, s.name, s.named())
+			for ordinal := range 2 {
+				s.waitUntilGone(t, s.podName(ordinal), &corev1.Pod{})
+				if retain {
+					require.Nil(t, s.claim(t, ordinal).DeletionTimestamp)
+				} else {
+					s.waitUntilGone(t, s.claimName(ordinal), &corev1.PersistentVolumeClaim{})
+				}
+			}
+		})
+	}
+}

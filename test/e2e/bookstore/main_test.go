@@ -1,0 +1,30 @@
+// Package bookstore_test has the BookStore operator show what it promises, on a real
+// cluster with storage, as a process of its own with the rights of its own ServiceAccount.
+package bookstore_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/e2e/suite"
+)
+
+var (
+	shared *cluster.Cluster
+	tests  = suite.New("bookstore", &shared, v1alpha1.AddToScheme)
+)
+
+// What the tests are written with.
+var (
+	human      = tests.Human
+	kubectl    = tests.Kubectl
+	installed  = tests.Installed
+	start      = tests.Start
+	startWith  = tests.StartWith
+	eventually = suite.Eventually
+	expect     = suite.Expect
+)
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared, cluster.WithStorage())) }

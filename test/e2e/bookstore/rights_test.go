@@ -1,0 +1,130 @@
+package bookstore_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/e2e/suite"
+	"github.com/trueup-go/trueup/test/storage"
+)
+
+// TestRights shows that the operator's roles hold nothing that it does not need. Most
+// verbs are seen in its requests. Those that other verbs need beside them (creating by
+// patch, putting an owner back) are taken away one by one: it has to hurt.
+func TestRights(t *testing.T) {
+	o := installed(t)
+	require.NoError(t, client.IgnoreNotFound(human(t).Delete(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: lease},
+	})), "so that it has to be created")
+	mark := shared.Mark()
+	lists := o
+	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
+	s := useAllRights(t, lists)
+
+	role := &rbacv1.ClusterRole{}
+	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "bookstore-operator-manager-role"}, role))
+	leading := &rbacv1.Role{}
+	require.NoError(t, human(t).Get(t.Context(),
+		client.ObjectKey{Namespace: o.Namespace, Name: "bookstore-operator-leader-election-role"}, leading))
+	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
+	require.NotContains(t, given.UnsortedList(), "*")
+	unseen := map[string]suite.Right{}
+	for _, right := range []suite.Right{
+		{Verb: "create", Group: "apps", Resource: "deployments"},
+		{Verb: "delete", Group: "apps", Resource: "deployments"},
+		{Verb: "create", Group: "apps", Resource: "statefulsets"},
+		{Verb: "create", Resource: "services"},
+		{Verb: "delete", Resource: "services"},
+		{Verb: "update", Group: "blog.velotio.com", Resource: "bookstores/finalizers"},
+	} {
+		unseen[right.String()] = right
+	}
+	eventually(t, func(context.Context) error {
+		unused := given.Difference(tests.UsedRights(t, mark)).Difference(sets.KeySet(unseen))
+		return expect(unused.Len() == 0, "never used: %v", sets.List(unused))
+	})
+	for name, right := range unseen {
+		t.Run("without "+name, func(t *testing.T) { testWithout(t, s, role, right) })
+	}
+}
+
+// useAllRights has the operator do all that it ever does, and returns a scene at rest.
+func useAllRights(t *testing.T, lists operator.Operator) scene {
+	t.Helper()
+	require.NoError(t, startWith(t, lists, "--leader-elect", "--leader-election-namespace", lists.Namespace).Stop())
+	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
+	process := startWith(t, lists, "--restart-after=1s", "--leader-elect", "--leader-election-namespace", lists.Namespace)
+	gone := newScene(t, process, noRetain, func(store *v1alpha1.BookStore) { store.Spec.BookDB.RestartForResize = true })
+	for _, child := range gone.children(t) {
+		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+		eventually(t, func(context.Context) error {
+			require.NoError(t, human(t).Get(t.Context(), client.ObjectKeyFromObject(child), child))
+			return expect(child.GetLabels()["app.kubernetes.io/managed-by"] != "", "%T: no label", child)
+		})
+	}
+	gone.settle(t)
+	refuseOnce(t, lists.User())
+	gone.grow(t, "3Gi")
+	gone.waitForDone(t)
+	gone.delete(t)
+	gone.waitUntilGone(t, gone.name, gone.named())
+	return newScene(t, process)
+}
+
+// refuseOnce has the user's next write to a claim be a conflict, as if somebody else had
+// been faster. What the cache shows is not enough then.
+func refuseOnce(t *testing.T, user string) {
+	t.Helper()
+	var refused atomic.Bool
+	stop, err := shared.MutatingWebhook(t.Context(), "conflict", []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"persistentvolumeclaims"},
+		},
+	}}, admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
+		if request.UserInfo.Username == user && !refused.Swap(true) {
+			return admission.Errored(http.StatusConflict, errors.New("somebody was faster"))
+		}
+		return admission.Allowed("")
+	}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stop()) })
+}
+
+// testWithout takes a right away, sees that it hurts, and gives it back.
+func testWithout(t *testing.T, s scene, role *rbacv1.ClusterRole, right suite.Right) {
+	giveBack := tests.Without(t, role, right, s.namespace)
+	child := map[string]client.Object{
+		"deployments":           &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-app"}},
+		"statefulsets":          &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "shop-mongodb"}},
+		"services":              &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-app"}},
+		"bookstores/finalizers": &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-app"}},
+	}[right.Resource]
+	child.SetNamespace(s.namespace)
+	if right.Verb == "delete" {
+		s.patch(t, child, `{"metadata":{"ownerReferences":null}}`)
+	} else {
+		require.NoError(t, human(t).Delete(t.Context(), child))
+	}
+	s.waitForReason(t, v1alpha1.ReadyCondition, "Forbidden")
+	giveBack()
+	s.reconcile(t)
+	s.settle(t)
+}
