@@ -1,0 +1,3 @@
+package articles_test
+
+func application() play { return play{name: "application"} }

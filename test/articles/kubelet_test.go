@@ -1,0 +1,65 @@
+package articles_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// startOperator is the kubelet that the cluster has not: it runs the operator as its
+// Deployment says, with its arguments and variables and the rights of its ServiceAccount.
+func startOperator(t *testing.T, r *reader) {
+	t.Helper()
+	deployment := r.manager(t)
+	pod := deployment.Spec.Template.Spec
+	require.NoError(t, r.operator.As(t.Context(), r.cluster, deployment.Namespace, pod.ServiceAccountName))
+	manager := pod.Containers[0]
+	for i := range manager.Env {
+		value, err := r.value(t.Context(), deployment.Namespace, &manager.Env[i])
+		require.NoError(t, err)
+		r.operator.Env = append(r.operator.Env, manager.Env[i].Name+"="+value)
+	}
+	// Outside of a pod it cannot know where it is.
+	process, err := r.operator.Start(t.Context(), append(manager.Args, "--leader-election-namespace", deployment.Namespace)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, process.Kill()) })
+	r.process = process
+}
+
+// endOperator ends the operator as the kubelet does when its pod is deleted.
+func endOperator(t *testing.T, r *reader) {
+	t.Helper()
+	require.NoError(t, r.process.Kill())
+}
+
+// manager is the Deployment that the reader has applied.
+func (r *reader) manager(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	list, err := r.clients.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{LabelSelector: "control-plane=controller-manager"})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	return &list.Items[0]
+}
+
+// value is what a variable holds in a pod of this namespace.
+func (r *reader) value(ctx context.Context, namespace string, variable *corev1.EnvVar) (string, error) {
+	switch from := variable.ValueFrom; {
+	case from == nil:
+		return variable.Value, nil
+	case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
+		return namespace, nil
+	case from.SecretKeyRef != nil:
+		secret, err := r.clients.CoreV1().Secrets(namespace).Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		return string(secret.Data[from.SecretKeyRef.Key]), nil
+	default:
+		return "", fmt.Errorf("cannot tell the value of variable %s", variable.Name)
+	}
+}

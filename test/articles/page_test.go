@@ -1,0 +1,104 @@
+package articles_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+const introduction = `# The articles, replayed
+
+Written by ` + "`make articles`" + `, which types every line below at a shell, one article after another, each on a fresh cluster with
+the operator that re-builds the article's; do not edit. The test that writes it fails when a line does not show what is said here.
+
+The manifests and lines are the articles' own, word for word. Where an article tells something in words only, or its stored copy
+does not go that far, the line is ours, which the page says in a comment above it. Below the lines is what they show, as regular
+expressions. Nothing runs in the pods of that cluster, so the operator is a process: with the arguments, the variables and the
+rights that its Deployment has.
+`
+
+var pagePath = filepath.Join("..", "..", "docs", "articles.md")
+
+// page writes the page or compares with it.
+func page(t *testing.T, articles []article) {
+	t.Helper()
+	text := introduction
+	for i := range articles {
+		text += "\n" + articles[i].chapter()
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(pagePath, []byte(text), 0o644))
+		return
+	}
+	written, err := os.ReadFile(pagePath)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(written), text), "the page is stale: run make articles")
+}
+
+func (a *article) chapter() string {
+	var b strings.Builder
+	b.WriteString("## " + a.Title + "\n\n")
+	for _, s := range a.Sources {
+		fmt.Fprintf(&b, "- <%s>: %s\n", s.Address, s.Has)
+	}
+	var lines string // that print nothing, and go with the next that does
+	for i := range a.Steps {
+		s := &a.Steps[i]
+		if s.Happens != "" {
+			b.WriteString("\n*Then " + s.Happens + ".*\n")
+			continue
+		}
+		if s.Ours {
+			lines += "# ours\n"
+		}
+		lines += terminated(s.Do + s.See)
+		if len(s.Shows) > 0 {
+			b.WriteString("\n" + code(lines) + "\n" + s.outcome())
+			lines = ""
+		}
+	}
+	return b.String() + a.leftOut()
+}
+
+// outcome is what the page says about the line above it.
+func (s *step) outcome() string {
+	text := "Shows"
+	if s.Fails != "" {
+		text = "**Refused**, because " + s.Fails + "; shows"
+	}
+	return text + " `" + strings.Join(s.Shows, "`, `") + "`\n"
+}
+
+// leftOut are the lines that were not typed, by reason.
+func (a *article) leftOut() string {
+	var text string
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		var lines string
+		for i := range a.Steps {
+			if a.Steps[i].Why == why {
+				lines += terminated(strings.Join(a.Steps[i].Leave, "\n"))
+			}
+		}
+		if lines != "" {
+			text += "\nNot typed, because " + reasons[why] + ":\n\n" + code(lines)
+		}
+	}
+	return text
+}
+
+func code(lines string) string { return "```sh\n" + lines + "```\n" }
+
+// terminated ends text with a newline, if there is any.
+func terminated(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.TrimRight(text, "\n") + "\n"
+}
