@@ -1,6 +1,7 @@
-// Soak tries trueup at scale, and one of the example operators while what it needs is
-// stopped, killed or frozen, on a Kubernetes of its own. It prints what it found as
-// tables, and ends with exit code 1 if a target is missed.
+// Soak tries trueup at scale, one of the example operators while what it needs is stopped,
+// killed or frozen, and all of them together while people meddle with what they make, each
+// on a Kubernetes of its own. It prints what it found as tables, and ends with exit code 1
+// if a target is missed.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/soak/faults"
 	"github.com/trueup-go/trueup/test/soak/scale"
+	"github.com/trueup-go/trueup/test/soak/together"
 )
 
 // size is how much is tried at scale.
@@ -35,8 +37,8 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 9, "how often everything is measured")
 	flag.BoolVar(&s.readYourWrites, "read-your-writes", true,
 		"have the operator's reads wait until its cache shows what it wrote, as the example operators do")
-	only := flag.String("only", "", "one `part`: scale or faults")
-	seed := flag.Uint64("seed", 0, "of what is random about the faults; 0 stands for a random `seed`")
+	only := flag.String("only", "", "one `part`: scale, faults or together")
+	seed := flag.Uint64("seed", 0, "of what is random about faults and people; 0 stands for a random `seed`")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // errors are returned
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -51,21 +53,23 @@ func main() {
 // run does all parts, or the only one that is wanted. What one misses keeps no other from
 // being tried.
 func run(ctx context.Context, only string, s size, seed uint64) error {
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
 	switch only {
 	case "scale":
 		return runScale(ctx, s)
 	case "faults":
 		return runFaults(ctx, seed)
+	case "together":
+		return runTogether(ctx, seed)
 	case "":
-		return errors.Join(runScale(ctx, s), runFaults(ctx, seed))
+		return errors.Join(runScale(ctx, s), runFaults(ctx, seed), runTogether(ctx, seed))
 	}
-	return fmt.Errorf("there is no part %q: give scale or faults", only)
+	return fmt.Errorf("there is no part %q: give scale, faults or together", only)
 }
 
 func runFaults(ctx context.Context, seed uint64) error {
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
 	report, err := faults.Run(ctx, faults.Long(seed), os.Stdout)
 	if err != nil {
 		return err
@@ -73,6 +77,18 @@ func runFaults(ctx context.Context, seed uint64) error {
 	fmt.Printf("\n%s", report)
 	if err := report.Missed(); err != nil {
 		return fmt.Errorf("%w\nto repeat this: make soak SEED=%d ARGS='-only faults'", err, seed)
+	}
+	return nil
+}
+
+func runTogether(ctx context.Context, seed uint64) error {
+	report, err := together.Run(ctx, together.Long(seed), os.Stdout)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s", report)
+	if err := report.Missed(); err != nil {
+		return fmt.Errorf("%w\nto repeat this: make soak SEED=%d ARGS='-only together'", err, seed)
 	}
 	return nil
 }

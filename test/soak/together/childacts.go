@@ -1,0 +1,226 @@
+package together
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// held is how long somebody's finalizer holds what is deleted.
+const held = time.Second
+
+// guard is that finalizer.
+const guard = "example.org/guard"
+
+// actsOnChild are those to the child of that index, by what can be done to its kind.
+func actsOnChild(kind string, index int) []act {
+	acts := []act{
+		{name: "mark", do: markChild(index)},
+		{name: "take the owner from", undoes: "metadata", isOrphaning: true, do: patchChild(index, withoutOwner)},
+		{name: "take the labels from", undoes: "metadata", do: patchChild(index, withoutLabels)},
+		{name: "take the digest from", undoes: "metadata", do: patchChild(index, withoutDigest)},
+		{name: "replace", undoes: "metadata", isOrphaning: true, do: replaceChild(index)},
+		{name: "delete", undoes: "deletion", do: deleteChild(index, metav1.DeletePropagationBackground)},
+		{name: "delete, guarded,", undoes: "deletion", do: deleteGuarded(index)},
+	}
+	switch kind {
+	case "Secret":
+		acts = append(acts, act{name: "edit the data of", undoes: "data", do: patchChild(index, otherData)})
+	case "Service":
+		acts = append(acts,
+			act{name: "edit the port of", undoes: "port", do: editPort(index)},
+			act{name: "add to the selector of", undoes: "selector", do: patchChild(index, otherSelector)})
+	case "Deployment", "StatefulSet":
+		acts = append(acts,
+			act{name: "scale", undoes: "replicas", do: scale(index)},
+			act{name: "edit the image of", undoes: "image", do: patchChild(index, otherImage)},
+			act{name: "delete a pod of", do: deletePod(index)},
+			act{name: "delete, pods first,", undoes: "deletion", do: deleteChild(index, metav1.DeletePropagationForeground)},
+			act{
+				name: "delete, and not the pods,", undoes: "deletion", isOrphaning: true,
+				do: deleteChild(index, metav1.DeletePropagationOrphan),
+			})
+	}
+	return acts
+}
+
+func markChild(index int) doing {
+	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+		return h.markChild(ctx, o, index, value(random))
+	}
+}
+
+// patchChild sends what a person would.
+func patchChild(
+	index int, patch func(want manifest, digest string, random *rand.Rand) (types.PatchType, manifest),
+) doing {
+	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+		child, want := o.child(index)
+		kind, body := patch(want, o.kind.digest, random)
+		return h.patch(ctx, typed(child), kind, body)
+	}
+}
+
+// typed is for strategic merge patches, which a client sends of typed objects only.
+func typed(r ref) client.Object {
+	var obj client.Object = r.object()
+	switch r.kind {
+	case "Deployment":
+		obj = &appsv1.Deployment{}
+	case "StatefulSet":
+		obj = &appsv1.StatefulSet{}
+	}
+	obj.SetNamespace(r.namespace)
+	obj.SetName(r.name)
+	return obj
+}
+
+func withoutOwner(manifest, string, *rand.Rand) (types.PatchType, manifest) {
+	return types.MergePatchType, manifest{"metadata": manifest{"ownerReferences": nil}}
+}
+
+func withoutLabels(want manifest, _ string, _ *rand.Rand) (types.PatchType, manifest) {
+	labels := manifest{}
+	for key := range want["metadata"].(manifest)["labels"].(manifest) {
+		labels[key] = nil
+	}
+	return types.MergePatchType, manifest{"metadata": manifest{"labels": labels}}
+}
+
+func withoutDigest(_ manifest, digest string, _ *rand.Rand) (types.PatchType, manifest) {
+	none := manifest{digest: nil}
+	return types.MergePatchType, manifest{"metadata": manifest{"labels": none, "annotations": none}}
+}
+
+func otherData(want manifest, _ string, random *rand.Rand) (types.PatchType, manifest) {
+	data := manifest{}
+	for key := range want["data"].(manifest) {
+		data[key] = pick[any](random, nil, "aGVsbG8=")
+	}
+	return types.MergePatchType, manifest{"data": data}
+}
+
+func otherSelector(manifest, string, *rand.Rand) (types.PatchType, manifest) {
+	return types.MergePatchType, manifest{"spec": manifest{"selector": manifest{"example.org/other": "yes"}}}
+}
+
+func otherImage(want manifest, _ string, random *rand.Rand) (types.PatchType, manifest) {
+	image := fmt.Sprintf("example.org/other:%d", random.IntN(10))
+	return types.StrategicMergePatchType, manifest{"spec": manifest{"template": manifest{"spec": manifest{
+		"containers": []any{manifest{"name": containerOf(want), "image": image}},
+	}}}}
+}
+
+// editPort replaces all ports by another, somebody's own as well.
+func editPort(index int) doing {
+	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+		child, want := o.child(index)
+		h.stage.marks.erase(child, "spec", "ports")
+		port := manifest{"port": 10000 + random.IntN(1000)}
+		if name := portOf(want)["name"]; name != nil {
+			port["name"] = name
+		}
+		return h.patch(ctx, child.object(), types.MergePatchType, manifest{"spec": manifest{"ports": []any{port}}})
+	}
+}
+
+// replaceChild is kubectl replace of a manifest that says nothing of labels, annotations
+// and owners, and leaves no trace of who wrote what.
+func replaceChild(index int) doing {
+	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+		child, _ := o.child(index)
+		h.stage.marks.erase(child, "metadata")
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			obj := child.object()
+			if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+				return err
+			}
+			obj.SetLabels(nil)
+			obj.SetAnnotations(nil)
+			obj.SetOwnerReferences(nil)
+			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{}}) // a list of one empty entry takes all away
+			return h.client.Update(ctx, obj)
+		})
+	}
+}
+
+func scale(index int) doing {
+	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+		child, _ := o.child(index)
+		body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: random.Int32N(6)}}
+		return h.client.SubResource("scale").Update(ctx, typed(child), client.WithSubResourceBody(body))
+	}
+}
+
+// deletePod deletes one of the pods, be it whose it may.
+func deletePod(index int) doing {
+	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+		_, want := o.child(index)
+		selector := want["spec"].(manifest)["selector"].(manifest)["matchLabels"].(manifest)
+		labels := client.MatchingLabels{}
+		for key, value := range selector {
+			labels[key] = value.(string)
+		}
+		var pods corev1.PodList
+		if err := h.client.List(ctx, &pods, client.InNamespace(o.key.Namespace), labels); err != nil {
+			return err
+		}
+		if len(pods.Items) == 0 {
+			return errTooLate
+		}
+		return h.client.Delete(ctx, &pods.Items[random.IntN(len(pods.Items))], client.GracePeriodSeconds(0))
+	}
+}
+
+func deleteChild(index int, how metav1.DeletionPropagation) doing {
+	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+		child, _ := o.child(index)
+		return h.client.Delete(ctx, child.object(), client.PropagationPolicy(how))
+	}
+}
+
+// deleteGuarded deletes what somebody's finalizer holds for a while.
+func deleteGuarded(index int) doing {
+	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+		child, _ := o.child(index)
+		obj := child.object()
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		if obj.GetDeletionTimestamp() != nil {
+			return errTooLate
+		}
+		guarded := obj.DeepCopy()
+		controllerutil.AddFinalizer(guarded, guard)
+		if err := h.client.Patch(ctx, guarded, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+		uid := guarded.GetUID()
+		h.later(ctx, held, func() error { return h.unguard(ctx, child, uid) })
+		return h.client.Delete(ctx, guarded, client.Preconditions{UID: &uid})
+	}
+}
+
+// unguard takes the guard off the object with that UID.
+func (h *hand) unguard(ctx context.Context, of ref, uid types.UID) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		obj := of.object()
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetUID() != uid {
+			return err
+		}
+		guarded := obj.DeepCopy()
+		controllerutil.RemoveFinalizer(obj, guard)
+		return h.client.Patch(ctx, obj, client.MergeFromWithOptions(guarded, client.MergeFromWithOptimisticLock{}))
+	})
+	return client.IgnoreNotFound(err)
+}

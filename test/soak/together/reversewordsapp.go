@@ -1,0 +1,74 @@
+package together
+
+import (
+	"math/rand/v2"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+)
+
+// noSuchVersion is a tag whose image the pods of our clusters cannot get.
+const noSuchVersion = "missing"
+
+func reverseWordsApp() *kind {
+	return &kind{
+		operator:    "reversewordsapp",
+		prefix:      "words",
+		addToScheme: v1alpha1.AddToScheme,
+		newOwner:    func() client.Object { return &v1alpha1.ReverseWordsApp{} },
+		edit:        editReverseWordsApp,
+		finalizer:   v1alpha1.Finalizer,
+		children:    childrenOfReverseWordsApp,
+		digest:      "spec-hash.trueup-go.github.io/reverse-words-operator",
+		ready: func(owner client.Object) (metav1.ConditionStatus, string) {
+			if owner.(*v1alpha1.ReverseWordsApp).Spec.AppVersion == noSuchVersion {
+				return metav1.ConditionFalse, "ImagePullBackOff"
+			}
+			return metav1.ConditionTrue, "Available"
+		},
+	}
+}
+
+func editReverseWordsApp(random *rand.Rand, owner client.Object) {
+	spec := &owner.(*v1alpha1.ReverseWordsApp).Spec
+	spec.Replicas = random.Int32N(4)
+	spec.AppVersion = pick(random, "latest", "0.0.1", "0.0.2", "0.0.3", noSuchVersion)
+	spec.ServiceType = pick(random, serviceTypes...)
+}
+
+func childrenOfReverseWordsApp(owner client.Object) []manifest {
+	app := owner.(*v1alpha1.ReverseWordsApp)
+	return []manifest{
+		parse(`
+kind: Deployment
+metadata:
+  name: dp-%[1]s
+  labels: {app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata:
+      labels: {app: %[1]s}
+    spec:
+      containers:
+      - name: reversewords
+        image: "quay.io/mavazque/reversewords:%[3]s"
+        ports: [{name: reversewords, containerPort: 8080}]
+        livenessProbe: {httpGet: {path: /health, port: 8080}, initialDelaySeconds: 5, timeoutSeconds: 2, periodSeconds: 15}
+        readinessProbe: {httpGet: {path: /health, port: 8080}, initialDelaySeconds: 5, timeoutSeconds: 2, periodSeconds: 15}
+`, app.Name, max(app.Spec.Replicas, 1), app.Spec.AppVersion),
+		parse(`
+kind: Service
+metadata:
+  name: service-%[1]s
+  labels: {app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
+spec:
+  type: %[2]s
+  selector: {app: %[1]s}
+  ports: [{name: http, port: 8080}]
+`, app.Name, app.Spec.ServiceType),
+	}
+}

@@ -1,0 +1,146 @@
+// Package together tries all example operators at once, in one control plane and beside
+// one database, each as a process with its own ServiceAccount's rights, while people's
+// hands edit and delete what the operators make, edit, delete and make again what they make
+// it for, and leave marks of their own on all of it. When the hands rest everything has to
+// become as it is asked for, with the marks still there, and the operators have to fall
+// silent.
+//
+// What the hands do follows from a seed, so that a run can be repeated; how it meets the
+// work of the operators in time cannot.
+package together
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// bound is how long it may take, once the hands rest, until everything is as it should
+	// be. What is retried waits for seconds as a rule; and rows are looked at every few.
+	bound = time.Minute
+	// patience is how long anything else may take. Nothing is judged by it: it turns what
+	// never comes into an error.
+	patience = 5 * time.Minute
+)
+
+// A Plan is how much is tried.
+type Plan struct {
+	Seed uint64
+	// Objects is how many there are of each operator's kind.
+	Objects int
+	// Hands are at work at the same time, for as long as the Storm lasts, and each does
+	// something after every Pause.
+	Hands        int
+	Storm, Pause time.Duration
+	// Quiet is for how long no operator may send a request in the end.
+	Quiet time.Duration
+}
+
+// Short takes less than a minute.
+func Short(seed uint64) Plan {
+	return Plan{Seed: seed, Objects: 10, Hands: 4, Storm: 10 * time.Second, Pause: 250 * time.Millisecond, Quiet: 5 * time.Second}
+}
+
+// Long takes some minutes.
+func Long(seed uint64) Plan {
+	return Plan{Seed: seed, Objects: 100, Hands: 8, Storm: 2 * time.Minute, Pause: 400 * time.Millisecond, Quiet: 20 * time.Second}
+}
+
+// Run does what is planned, and says on out how it goes. An error is that it could not be
+// done; what fell short is in the report.
+func Run(ctx context.Context, plan Plan, out io.Writer) (report Report, err error) {
+	fmt.Fprintf(out, "Starting a control plane, a database and %d operators. The seed is %d.\n", len(kinds()), plan.Seed)
+	s, err := open(ctx, plan)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+
+	fmt.Fprintf(out, "Making %d objects of each kind, and marking them and their children.\n", plan.Objects)
+	if err := s.furnish(ctx); err != nil {
+		return Report{}, errors.Join(err, s.keepLogs(out))
+	}
+	fmt.Fprintf(out, "%d hands are at work for %s.\n", plan.Hands, plan.Storm)
+	report, err = s.judged(ctx)
+	if err != nil || report.Missed() != nil {
+		err = errors.Join(err, s.keepLogs(out))
+	}
+	return report, err
+}
+
+// furnish makes all objects, and waits until they are as they should be, first without
+// marks and then with.
+func (s *stage) furnish(ctx context.Context) error {
+	if err := s.each(ctx, (*hand).makeAll); err != nil {
+		return err
+	}
+	if _, err := s.settle(ctx, patience); err != nil {
+		return fmt.Errorf("what was made is not as it should be: %w", err)
+	}
+	if err := s.each(ctx, (*hand).markAll); err != nil {
+		return err
+	}
+	if _, err := s.settle(ctx, patience); err != nil {
+		return fmt.Errorf("what was marked is not as it should be: %w", err)
+	}
+	return nil
+}
+
+// judged lets the hands loose and tells what came of it.
+func (s *stage) judged(ctx context.Context) (Report, error) {
+	began := s.now()
+	if err := s.each(ctx, (*hand).work); err != nil {
+		return Report{}, err
+	}
+	report := Report{Plan: s.plan, Results: make([]Result, len(s.kinds))}
+	for i := range s.kinds {
+		if err := s.tellOfStorm(&report.Results[i], i, began); err != nil {
+			return Report{}, err
+		}
+	}
+	settled, unrest := s.settle(ctx, bound)
+	if settled == nil {
+		return Report{}, unrest
+	}
+	report.Unrest = unrest
+	quiet := s.now()
+	if err := pass(ctx, s.plan.Quiet); err != nil {
+		return Report{}, err
+	}
+	w, err := s.look(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	report.Marks, _ = s.marks.tally(w)
+	for i := range s.kinds {
+		report.Results[i].Converged = settled[i]
+		if err := s.tellOfQuiet(&report.Results[i], i, began, quiet); err != nil {
+			return Report{}, err
+		}
+	}
+	return report, nil
+}
+
+// each has all hands do it at the same time.
+func (s *stage) each(ctx context.Context, do func(*hand, context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, h := range s.hands {
+		group.Go(func() error { return do(h, ctx) })
+	}
+	return group.Wait()
+}
+
+// pass lets time pass: what hands do comes at such a moment.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
