@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/storage"
 )
 
 // Build builds every program of a cluster, those of its storage, and kubectl, as
@@ -48,7 +50,7 @@ func Up(ctx context.Context, opts ...Option) (string, error) {
 		return "", err
 	}
 	if up {
-		return filepath.Join(dir, kubeconfigFile), nil
+		return filepath.Join(dir, kubeconfigFile), sameStorage(dir, newOptions(opts))
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return "", fmt.Errorf("cannot remove what is left of an earlier cluster: %w", err)
@@ -62,6 +64,18 @@ func Up(ctx context.Context, opts ...Option) (string, error) {
 	}
 	c.port.release() // nobody restarts its API server
 	return c.Kubeconfig(), nil
+}
+
+// sameStorage is an error if storage is asked for and the cluster in dir has none.
+func sameStorage(dir string, wanted options) error {
+	if !wanted.storage {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(dir, storage.SocketFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("the local cluster is up and has no storage: end it with `make cluster-down` first")
+	}
+	return err
 }
 
 // Down ends the user's local cluster, and returns when its processes and its

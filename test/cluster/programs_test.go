@@ -49,6 +49,8 @@ func TestLocalCluster(t *testing.T) {
 	kubeconfig, err := cluster.Up(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, kubeconfig+"\n", string(output), "the cluster that is up already")
+	_, err = cluster.Up(t.Context(), cluster.WithStorage())
+	require.ErrorContains(t, err, "the local cluster is up and has no storage")
 
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	require.NoError(t, err)

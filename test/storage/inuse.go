@@ -1,25 +1,34 @@
 package storage
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// inUseSince reports whether one of the pods has mounted the claim since before it became
-// FileSystemResizePending. It asks nothing but the objects, so that it matters not who looks, or
-// since when.
-func inUseSince(claim *corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
+// users are the pods that mounted a claim when it was first seen to wait for its nodes. Times are
+// in seconds, and cannot tell a pod of that second from one that was created anew in it.
+type users map[types.UID]bool
+
+func usersOf(pods []corev1.Pod) users {
+	found := users{}
+	for _, pod := range pods {
+		found[pod.UID] = true
+	}
+	return found
+}
+
+// include reports whether one of the pods has mounted the claim since before it became
+// FileSystemResizePending.
+func (u users) include(claim *corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	pending := pendingSince(claim)
-	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+	for _, pod := range pods {
 		created := pod.CreationTimestamp
-		if created.Equal(&pending) {
-			return !writtenAfter(&pod, claim)
+		if created.Before(&pending) || created.Equal(&pending) && u[pod.UID] {
+			return true
 		}
-		return created.Before(&pending)
-	})
+	}
+	return false
 }
 
 // pendingSince is the zero time, which is before all pods, for a claim that lost the condition.
@@ -30,12 +39,4 @@ func pendingSince(claim *corev1.PersistentVolumeClaim) metav1.Time {
 		}
 	}
 	return metav1.Time{}
-}
-
-// writtenAfter settles what times, which are in seconds, cannot: a pod that was created anew was
-// written to after the claim became pending, and an old one before. All objects of a cluster count
-// the writes to one etcd.
-func writtenAfter(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
-	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, claim.ResourceVersion)
-	return err == nil && order > 0
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -59,7 +60,7 @@ func Nodes(ctx context.Context, config *rest.Config, dir string) error {
 	if err := manager.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, claimsIndex, claimsOf); err != nil {
 		return fmt.Errorf("cannot play the nodes: %w", err)
 	}
-	n := &nodes{cache: manager.GetCache(), live: live, dir: dir}
+	n := &nodes{cache: manager.GetCache(), live: live, dir: dir, users: map[types.UID]users{}}
 	if err := ctrl.NewControllerManagedBy(manager).Named("nodes").For(&corev1.PersistentVolumeClaim{}).Complete(n); err != nil {
 		return fmt.Errorf("cannot play the nodes: %w", err)
 	}
@@ -70,6 +71,7 @@ type nodes struct {
 	cache client.Reader
 	live  client.Client
 	dir   string
+	users map[types.UID]users // of the claims that wait; for one reconcile at a time
 }
 
 // Reconcile does what is due to one claim.
@@ -79,6 +81,7 @@ func (n *nodes) Reconcile(ctx context.Context, request reconcile.Request) (recon
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !Pending(claim) {
+		delete(n.users, claim.UID)
 		return reconcile.Result{}, nil
 	}
 	settings, err := Read(n.dir)
@@ -89,10 +92,13 @@ func (n *nodes) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if n.users[claim.UID] == nil {
+		n.users[claim.UID] = usersOf(pods)
+	}
 	if settings.Nodes == Off || len(pods) == 0 {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
-	if settings.Nodes == Offline && inUseSince(claim, pods) {
+	if settings.Nodes == Offline && n.users[claim.UID].include(claim, pods) {
 		return reconcile.Result{RequeueAfter: again}, n.start(ctx, claim)
 	}
 	return reconcile.Result{}, FinishResize(ctx, n.live, request.NamespacedName)
