@@ -20,7 +20,7 @@ import (
 // finger is between an operator and the API server, and kills the operator when the server
 // has done what it was told: the answer arrives nowhere.
 type finger struct {
-	proxy  *httputil.ReverseProxy
+	server http.Handler
 	pulled chan struct{} // closed when the operator is dead
 
 	mu       sync.Mutex
@@ -32,16 +32,28 @@ type finger struct {
 // startMortal runs the operator behind a finger.
 func startMortal(t *testing.T, o operator.Operator) (*operator.Process, *finger) {
 	t.Helper()
+	f := &finger{pulled: make(chan struct{})}
+	behindFinger := behind(t, o, func(server http.Handler) http.Handler {
+		f.server = server
+		return f
+	})
+	return startWith(t, behindFinger), f
+}
+
+// behind is the operator with something between itself and the API server, which wrap makes
+// of what passes requests on.
+func behind(t *testing.T, o operator.Operator, wrap func(http.Handler) http.Handler) operator.Operator {
+	t.Helper()
 	config, err := shared.ServiceAccount(t.Context(), o.Namespace, o.ServiceAccount)
 	require.NoError(t, err)
 	server, err := url.Parse(config.Host)
 	require.NoError(t, err)
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: config.TLSClientConfig})
+	proxy := httputil.NewSingleHostReverseProxy(server)
+	proxy.FlushInterval = -1 // watches are streams
+	proxy.Transport, err = rest.TransportFor(&rest.Config{TLSClientConfig: config.TLSClientConfig})
 	require.NoError(t, err)
-	f := &finger{proxy: httputil.NewSingleHostReverseProxy(server), pulled: make(chan struct{})}
-	f.proxy.Transport, f.proxy.FlushInterval = transport, -1 // watches are streams
-	front := httptest.NewTLSServer(f)                        // else client-go keeps its token to itself
-	t.Cleanup(front.Close)
+	front := httptest.NewTLSServer(wrap(proxy)) // without TLS client-go keeps its token to itself
+	t.Cleanup(front.CloseClientConnections)
 
 	config.Host, config.TLSClientConfig = front.URL, rest.TLSClientConfig{
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
@@ -49,7 +61,7 @@ func startMortal(t *testing.T, o operator.Operator) (*operator.Process, *finger)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, cluster.WriteKubeconfig(kubeconfig, config))
 	o.Env = append(o.Env, "KUBECONFIG="+kubeconfig)
-	return startWith(t, o), f
+	return o
 }
 
 // killAfter arms the finger: the operator is to die of its so many-th write from now on.
@@ -57,6 +69,13 @@ func (f *finger) killAfter(writes int, process *operator.Process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left, f.operator = writes, process
+}
+
+// isDue reports whether the write of which the operator is to die has come.
+func (f *finger) isDue() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.left == 0
 }
 
 // last is the last write that came by.
@@ -69,10 +88,10 @@ func (f *finger) last() string {
 // ServeHTTP passes a request on.
 func (f *finger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.URL.Query().Get("dryRun") != "" || !f.isLast(r) {
-		f.proxy.ServeHTTP(w, r)
+		f.server.ServeHTTP(w, r)
 		return
 	}
-	f.proxy.ServeHTTP(httptest.NewRecorder(), r)
+	f.server.ServeHTTP(httptest.NewRecorder(), r)
 	_ = f.operator.Kill() // how it ended tells Stop
 	close(f.pulled)
 }

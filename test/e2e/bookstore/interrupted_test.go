@@ -62,7 +62,11 @@ func (s scene) isKilled(t *testing.T, finger *finger) bool {
 			killed = true
 			return nil
 		default:
-			return s.isAtRest(ctx)
+			err := s.isAtRest(ctx)
+			if err == nil && finger.isDue() {
+				return expect(false, "the write that brought all to rest was its last")
+			}
+			return err
 		}
 	})
 	return killed

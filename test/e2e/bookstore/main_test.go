@@ -18,13 +18,14 @@ var (
 
 // What the tests are written with.
 var (
-	human      = tests.Human
-	kubectl    = tests.Kubectl
-	installed  = tests.Installed
-	start      = tests.Start
-	startWith  = tests.StartWith
-	eventually = suite.Eventually
-	expect     = suite.Expect
+	human        = tests.Human
+	kubectl      = tests.Kubectl
+	installed    = tests.Installed
+	start        = tests.Start
+	startWith    = tests.StartWith
+	startFailing = tests.StartFailing
+	eventually   = suite.Eventually
+	expect       = suite.Expect
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared, cluster.WithStorage())) }

@@ -152,21 +152,27 @@ func (s scene) settle(t *testing.T) {
 }
 
 func (s scene) isAtRest(ctx context.Context) error {
-	c, err := tests.Client()
+	store, err := s.rolledOut(ctx)
 	if err != nil {
 		return err
 	}
+	return isTrue(store, v1alpha1.VolumeResizedCondition)
+}
+
+// rolledOut returns the BookStore once it is ready, and its app rolled out.
+func (s scene) rolledOut(ctx context.Context) (*v1alpha1.BookStore, error) {
+	c, err := tests.Client()
+	if err != nil {
+		return nil, err
+	}
 	if err := operator.RolledOut(ctx, c, client.ObjectKey{Namespace: s.namespace, Name: s.name + "-app"}); err != nil {
-		return err
+		return nil, err
 	}
 	store := s.named()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(store), store); err != nil {
-		return err
+		return nil, err
 	}
-	if err := isTrue(store, v1alpha1.VolumeResizedCondition); err != nil {
-		return err
-	}
-	return isTrue(store, v1alpha1.ReadyCondition)
+	return store, isTrue(store, v1alpha1.ReadyCondition)
 }
 
 // isTrue is nil if the condition is, of the current spec.

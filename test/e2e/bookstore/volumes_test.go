@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
-	"github.com/trueup-go/trueup/test/e2e/operator"
 	"github.com/trueup-go/trueup/test/storage"
 )
 
@@ -89,20 +88,11 @@ func (s scene) waitForMessage(t *testing.T, reason, text string) metav1.Conditio
 func (s scene) settleFor(t *testing.T, reason string) {
 	t.Helper()
 	tests.Settle(t, s.operator, s.named(), func(ctx context.Context) error {
-		c, err := tests.Client()
+		store, err := s.rolledOut(ctx)
 		if err != nil {
 			return err
 		}
-		if err := operator.RolledOut(ctx, c, client.ObjectKey{Namespace: s.namespace, Name: s.name + "-app"}); err != nil {
-			return err
-		}
-		store := s.named()
-		if err := c.Get(ctx, client.ObjectKeyFromObject(store), store); err != nil {
-			return err
-		}
-		if is := condition(store, v1alpha1.VolumeResizedCondition); is.Reason != reason || is.ObservedGeneration != store.Generation {
-			return expect(false, "expected %s, seen %+v", reason, is)
-		}
-		return isTrue(store, v1alpha1.ReadyCondition)
+		is := condition(store, v1alpha1.VolumeResizedCondition)
+		return expect(is.Reason == reason && is.ObservedGeneration == store.Generation, "expected %s, seen %+v", reason, is)
 	})
 }

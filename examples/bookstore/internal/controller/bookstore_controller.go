@@ -42,6 +42,7 @@ type Options struct {
 // Reconciler makes the children of BookStores.
 type Reconciler struct {
 	client       client.Client
+	server       client.Reader
 	ensure       *ensure.Ensurer
 	restartAfter time.Duration
 }
@@ -55,6 +56,7 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 	}
 	return &Reconciler{
 		client:       mgr.GetClient(),
+		server:       mgr.GetAPIReader(),
 		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp)),
 		restartAfter: options.RestartAfter,
 	}, nil
@@ -101,8 +103,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	operator.LogWrites(ctx, made)
 
 	wait, restartErr := r.restart(ctx, store, db, ensure.ResultOf(made, set))
-	reportErr := r.report(ctx, store, db, made,
-		judgeVolumes(db, storage.replicas, storageErr), judge(made, err, database), judge(made, err, app))
+	volumesAre, databaseIs := judgeVolumes(db, storage.replicas, storageErr), judge(made, err, database)
+	if databaseIs.ready && storage.replicas < store.Spec.BookDB.Replicas {
+		databaseIs = volumesAre // which tells why there are fewer
+	}
+	reportErr := r.report(ctx, store, db, made, volumesAre, databaseIs, judge(made, err, app))
 	return retry(ctx, wait, storageErr, err, restartErr, reportErr)
 }
 

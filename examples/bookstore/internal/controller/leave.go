@@ -13,30 +13,45 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// cleanUp removes what no garbage collector would take along: with `retain: false` the
-// claims, which a set need not own, those of earlier replicas for one; and the pods of a
-// set that is gone, if the BookStore is deleted while the set is being re-created around
-// them. The children follow when the BookStore is gone.
+// cleanUp removes what no garbage collector would take along, and keeps what one would: it
+// deletes the pods of a set that is gone, if the BookStore is deleted while the set is being
+// re-created around them; and then, with `retain: false`, the claims, of which the set need
+// not own all. With `retain: true` it sees to it that the set owns none. The children follow
+// when the BookStore is gone.
 func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) error {
-	db, err := r.look(ctx, store)
-	if err != nil {
+	db, err := r.lookTwice(ctx, store)
+	switch {
+	case err != nil:
+		return err
+	case db.set != nil && db.set.DeletionTimestamp != nil:
+		return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q is still there", db.set.Name))
+	case db.set == nil && len(db.left) > 0:
+		return finalizer.Wait(patience, fmt.Sprintf("pod %q is still that of a StatefulSet that is gone", db.left[0].Name))
+	}
+	if err := r.deleteOrphans(ctx, db); err != nil {
 		return err
 	}
-	if db.set != nil && db.set.DeletionTimestamp != nil {
-		return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q is still there", db.set.Name))
-	}
-	for i := range db.pods {
-		if db.set == nil && metav1.GetControllerOfNoCopy(&db.pods[i]) == nil {
-			if err := r.deletePod(ctx, &db.pods[i]); err != nil {
-				return err
-			}
-		}
-	}
 	if retains(store) {
-		return nil
+		return r.keepClaims(ctx, db)
 	}
 	for _, volume := range db.volumes {
 		if err := r.deleteClaim(ctx, volume.claim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOrphans deletes the pods that a set left which was to be made again.
+func (r *Reconciler) deleteOrphans(ctx context.Context, db *database) error {
+	if db.set != nil {
+		return nil // which takes them over
+	}
+	for i := range db.pods {
+		if metav1.GetControllerOfNoCopy(&db.pods[i]) != nil {
+			continue
+		}
+		if err := r.deletePod(ctx, &db.pods[i]); err != nil {
 			return err
 		}
 	}

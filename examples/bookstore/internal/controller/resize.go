@@ -109,10 +109,14 @@ func resizing(v volume) string {
 }
 
 func unbound(v volume) string {
-	if v.isBound() {
+	switch v.claim.Status.Phase {
+	case corev1.ClaimBound:
 		return ""
+	case corev1.ClaimLost:
+		return "has lost its volume"
+	default:
+		return "has no volume yet"
 	}
-	return "has no volume yet"
 }
 
 // isGrowing reports whether the volume has less than its claim asks for.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
-	"github.com/trueup-go/trueup/status"
 )
 
 // restart deletes a pod of the database, for its set to make it again, where a file system
@@ -24,7 +23,7 @@ import (
 func (r *Reconciler) restart(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet],
 ) (time.Duration, error) {
-	if !store.Spec.BookDB.RestartForResize || set.Live == nil || set.Stale || status.Of(set.Live).State != status.Ready {
+	if !store.Spec.BookDB.RestartForResize || set.Live == nil || set.Stale {
 		return 0, nil
 	}
 	var soonest time.Duration
@@ -34,7 +33,10 @@ func (r *Reconciler) restart(
 			continue
 		}
 		wait := time.Until(since.Add(r.restartAfter))
-		if wait <= 0 {
+		switch {
+		case !db.allReadyBut(volume.pod, *set.Live.Spec.Replicas):
+			continue
+		case wait <= 0:
 			return 0, r.deletePod(ctx, volume.pod)
 		}
 		if soonest == 0 || wait < soonest {
@@ -42,6 +44,18 @@ func (r *Reconciler) restart(
 		}
 	}
 	return soonest, nil
+}
+
+// allReadyBut reports whether all pods that are to run are there and ready, but for one. The
+// status of the set may not have heard yet of one that is gone.
+func (db *database) allReadyBut(pod *corev1.Pod, replicas int32) bool {
+	ready := int32(1)
+	for i := range db.pods {
+		if db.pods[i].UID != pod.UID && isReady(&db.pods[i]) {
+			ready++
+		}
+	}
+	return ready >= replicas
 }
 
 // deletePod deletes this pod, and not one that has taken its name.

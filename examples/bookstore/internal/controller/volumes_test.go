@@ -64,7 +64,8 @@ func TestSort(t *testing.T) {
 	}{
 		{name: "mounted by none", claim: claimCalled(firstClaim), own: true},
 		{name: "mounted by the set's pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "set", firstClaim)}, own: true, mounted: "p"},
-		{name: "mounted by a pod that a set left", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("p", "", firstClaim)}, own: true, mounted: "p"},
+		{name: "mounted by a pod that a set left", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)}, own: true, mounted: "shop-mongodb-0"},
+		{name: "mounted by a labelled stranger", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("backup", "", firstClaim)}},
 		{name: "another claim is mounted", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "set", secondClaim)}, own: true},
 		{name: "without labels", claim: unlabelledClaim},
 		{name: "without labels, but mounted", claim: unlabelledClaim, pods: []corev1.Pod{podOn("p", "set", firstClaim)}, mounted: "p"},
@@ -85,7 +86,7 @@ func TestSort(t *testing.T) {
 			if !test.noSet {
 				db.set = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "set"}}
 			}
-			db.sort(shop, test.pods, []corev1.PersistentVolumeClaim{test.claim})
+			db.classify(shop, test.pods, []corev1.PersistentVolumeClaim{test.claim})
 			found, other := db.foreign, db.volumes
 			if test.own {
 				found, other = other, found
@@ -107,7 +108,7 @@ func TestSortByOrdinal(t *testing.T) {
 	for _, ordinal := range []string{"10", "2", "0"} {
 		claims = append(claims, claimCalled("mongodb-pvc-shop-mongodb-"+ordinal))
 	}
-	db.sort(shop, nil, claims)
+	db.classify(shop, nil, claims)
 	var ordinals []int32
 	for _, volume := range db.volumes {
 		ordinals = append(ordinals, volume.ordinal)

@@ -94,8 +94,22 @@ func onlyMounts(obj any) (any, error) {
 	}
 	pod.ManagedFields, pod.Annotations = nil, nil
 	pod.Spec = corev1.PodSpec{Volumes: mountsOf(pod)}
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
+	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: readinessOf(pod)}
 	return pod, nil
+}
+
+func readinessOf(pod *corev1.Pod) []corev1.PodCondition {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return nil
+}
+
+func isReady(pod *corev1.Pod) bool {
+	ready := readinessOf(pod)
+	return pod.DeletionTimestamp == nil && len(ready) > 0 && ready[0].Status == corev1.ConditionTrue
 }
 
 func mountsOf(pod *corev1.Pod) []corev1.Volume {

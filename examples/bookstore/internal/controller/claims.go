@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+)
+
+// resizeClaims has every claim ask for the size that is wanted, those of earlier replicas
+// included. One that asks for more is left alone, as a hand may have made it larger, unless
+// that is what the set stood for and never came: then it is taken back. Nothing is written
+// if one of the claims cannot be as asked for. An unbound claim cannot be changed: it will
+// be once it is bound.
+func (r *Reconciler) resizeClaims(ctx context.Context, db *database, standing, wanted resource.Quantity) error {
+	var others []volume
+	for _, volume := range db.volumes {
+		asks := volume.request()
+		order := asks.Cmp(wanted)
+		if !volume.isBound() || volume.isGoing() || order == 0 || order > 0 && standing.Cmp(wanted) <= 0 && !volume.isOurWish() {
+			continue
+		}
+		mayChange := r.mayGrow
+		if order > 0 {
+			mayChange = mayTakeBack
+		}
+		if err := mayChange(ctx, volume, wanted); err != nil {
+			return err
+		}
+		others = append(others, volume)
+	}
+	for _, volume := range others {
+		if err := r.resizeClaim(ctx, volume, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOurWish reports whether it is this operator that made the claim ask for what it does.
+func (v volume) isOurWish() bool {
+	return slices.ContainsFunc(v.claim.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == Name && entry.Operation == metav1.ManagedFieldsOperationApply &&
+			entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:storage"`))
+	})
+}
+
+func (r *Reconciler) resizeClaim(ctx context.Context, volume volume, size resource.Quantity) error {
+	resized, err := ensure.Object(ctx, r.ensure, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: volume.claim.Namespace, Name: volume.claim.Name},
+		Spec:       corev1.PersistentVolumeClaimSpec{Resources: requestOf(size)},
+	}, ensure.IfExists(), ensure.Adopt())
+	if err != nil {
+		return err
+	}
+	if resized.Live != nil {
+		operator.LogWrite(ctx, resized)
+		*volume.claim = *resized.Live
+	}
+	return nil
+}
+
+// mayTakeBack tells what the API server would refuse: a request that is not above what the
+// volume has.
+func mayTakeBack(_ context.Context, volume volume, size resource.Quantity) error {
+	has, asks := volume.capacity(), volume.request()
+	switch order := size.Cmp(has); {
+	case order > 0:
+		return nil
+	case order == 0 && asks.Cmp(has) > 0:
+		return refuse(v1alpha1.ReasonShrinkingRefused,
+			"claim %q asks for %s and has %s: only what is above that can be taken back", volume.claim.Name, &asks, &has)
+	}
+	return refuse(v1alpha1.ReasonShrinkingRefused,
+		"claim %q has %s, and no volume can become smaller: ask for %[2]s or more", volume.claim.Name, &has)
+}
+
+// mayGrow tells what the API server would refuse: a class that does not allow for it.
+func (r *Reconciler) mayGrow(ctx context.Context, volume volume, _ resource.Quantity) error {
+	name := ptr.Deref(volume.claim.Spec.StorageClassName, "")
+	if name == "" {
+		return refuse(v1alpha1.ReasonClassCannotExpand, "claim %q has no StorageClass that would allow it to grow", volume.claim.Name)
+	}
+	class := &storagev1.StorageClass{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, class)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if !ptr.Deref(class.AllowVolumeExpansion, false) { // nor does one that is not there
+		return refuse(v1alpha1.ReasonClassCannotExpand,
+			"StorageClass %q does not allow claim %q to grow (allowVolumeExpansion)", name, volume.claim.Name)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/finalizer"
+)
+
+// owns reports whether the set is, or is about to become, an owner of claims. They would be
+// left to the garbage collector if the set were deleted then, and not to the new set.
+func (db *database) owns() bool {
+	return db.set != nil && (db.mayOwn() || slices.ContainsFunc(slices.Concat(db.volumes, db.foreign), db.isOwnerOf))
+}
+
+// mayOwn reports whether the set is to own claims, or its controller has not heard yet that it
+// is not.
+func (db *database) mayOwn() bool {
+	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
+	return db.set.Status.ObservedGeneration < db.set.Generation ||
+		policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+}
+
+func (db *database) isOwnerOf(volume volume) bool {
+	return slices.ContainsFunc(volume.claim.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.UID == db.set.UID
+	})
+}
+
+// release takes the set from the owners of claims, once it does not become one again. Its
+// controller does so only for the claims of pods that are there and ready.
+func (r *Reconciler) release(ctx context.Context, db *database) error {
+	if db.set == nil || db.mayOwn() {
+		return nil
+	}
+	for _, volume := range slices.Concat(db.volumes, db.foreign) {
+		if !db.isOwnerOf(volume) {
+			continue
+		}
+		before := volume.claim.DeepCopy()
+		volume.claim.OwnerReferences = slices.DeleteFunc(volume.claim.OwnerReferences, func(owner metav1.OwnerReference) bool {
+			return owner.UID == db.set.UID
+		})
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := client.IgnoreNotFound(r.client.Patch(ctx, volume.claim, patch, client.FieldOwner(Name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepClaims has the set go without its claims, whatever it was told before.
+func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
+	if err := r.release(ctx, db); err != nil {
+		return err
+	}
+	if !db.owns() {
+		return nil
+	}
+	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
+	if policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		before := db.set.DeepCopy()
+		policy.WhenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := client.IgnoreNotFound(r.client.Patch(ctx, db.set, patch, client.FieldOwner(Name))); err != nil {
+			return err
+		}
+	}
+	return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q still owns claims that are to stay", db.set.Name))
+}
