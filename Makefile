@@ -2,7 +2,7 @@
 
 # The operator that `make run` runs; ARGS are its own.
 OPERATOR ?= application
-# What it is run with if ARGS are not given: several may run side by side, and nobody else reaches them.
+# What it is run with before its ARGS, which win: several may run side by side, and nobody else reaches them.
 RUN_ARGS = --metrics-bind-address=0 --health-probe-bind-address=0
 # How long `make fuzz` spends on each target.
 FUZZTIME ?= 1m
@@ -118,7 +118,7 @@ cover: ## Measure what the library's own tests cover, into cover.out.
 	go tool cover -func=cover.out
 
 .PHONY: demo
-demo: ## Watch three operators at work, and count their requests; KEEP=1 leaves it running.
+demo: ## Watch four operators at work, and count their requests; KEEP=1 leaves it running.
 	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
@@ -126,10 +126,10 @@ soak: ## Try 10,000 children, 500 owners beside a plain client, faults, and all 
 	@cd test && go run ./soak $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 .PHONY: run
-run: ## Install OPERATOR (application, reversewordsapp, postgreswriter, bookstore) in the cluster of KUBECONFIG and run it here, with ARGS.
+run: ## Install OPERATOR (application, reversewordsapp, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
 	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
-		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(or $(ARGS),$(RUN_ARGS))'
+		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(RUN_ARGS) $(ARGS)'
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster and print the path of its kubeconfig; STORAGE=1 gives it volumes.

@@ -44,26 +44,7 @@ func run(ctx context.Context, keep bool) (err error) {
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	applications, err := d.prepare(ctx, "application", nil)
-	if err != nil {
-		return err
-	}
-	words, err := d.prepare(ctx, "reversewordsapp", nil)
-	if err != nil {
-		return err
-	}
-	writers, err := d.prepare(ctx, "postgreswriter", d.database.Environment(), "--create-tables", "--check-interval=2s")
-	if err != nil {
-		return err
-	}
-
-	if err := story.Application(ctx, applications); err != nil {
-		return err
-	}
-	if err := story.ReverseWordsApp(ctx, words); err != nil {
-		return err
-	}
-	if err := story.PostgresWriter(ctx, writers, d.server, d.database); err != nil {
+	if err := d.tell(ctx); err != nil {
 		return err
 	}
 	if keep {
@@ -80,10 +61,62 @@ type demo struct {
 	ends     []func() error // the last to begin is the first to end
 }
 
+// An act is an operator, how it is started, and its story.
+type act struct {
+	operator string
+	env      []string // beside what is in every operator's environment
+	args     []string
+	tell     func(context.Context, story.Stage) (story.Summary, error)
+}
+
+func (d *demo) acts() []act {
+	return []act{
+		{operator: "application", tell: story.Application},
+		{operator: "reversewordsapp", tell: story.ReverseWordsApp},
+		{operator: "bookstore", args: []string{"--restart-after=1s"}, tell: story.BookStore},
+		{
+			operator: "postgreswriter", env: d.database.Environment(), args: []string{"--create-tables", "--check-interval=2s"},
+			tell: func(ctx context.Context, stage story.Stage) (story.Summary, error) {
+				return story.PostgresWriter(ctx, stage, d.server, d.database)
+			},
+		},
+	}
+}
+
+// tell tells every story, once all operators run, and then sums up.
+func (d *demo) tell(ctx context.Context) error {
+	acts := d.acts()
+	fmt.Printf("Building and installing %d operators.\n", len(acts))
+	var names []string
+	for _, act := range acts {
+		names = append(names, act.operator)
+	}
+	if err := operator.Define(ctx, d.cluster, names...); err != nil {
+		return err
+	}
+	var stages []story.Stage
+	for _, act := range acts {
+		stage, err := d.prepare(ctx, act)
+		if err != nil {
+			return err
+		}
+		stages = append(stages, stage)
+	}
+	var summaries []story.Summary
+	for i, act := range acts {
+		summary, err := act.tell(ctx, stages[i])
+		if err != nil {
+			return err
+		}
+		summaries = append(summaries, summary)
+	}
+	return story.SumUp(os.Stdout, summaries...)
+}
+
 func (d *demo) begin(ctx context.Context) (err error) {
 	fmt.Println("Starting a Kubernetes control plane; the first time ever it has to be built.")
 	began := time.Now()
-	if d.cluster, err = cluster.Start(ctx); err != nil {
+	if d.cluster, err = cluster.Start(ctx, cluster.WithStorage()); err != nil {
 		return err
 	}
 	d.ends = append(d.ends, d.cluster.Stop)
@@ -95,19 +128,18 @@ func (d *demo) begin(ctx context.Context) (err error) {
 		return err
 	}
 	d.ends = append(d.ends, func() error { return d.database.Drop(context.WithoutCancel(ctx)) })
-	fmt.Printf("It is up after %.1f s, and a PostgreSQL. Building and installing three operators.\n", time.Since(began).Seconds())
-	return operator.Define(ctx, d.cluster, "application", "reversewordsapp", "postgreswriter")
+	fmt.Printf("It is up after %.1f s, with storage, and a PostgreSQL.\n", time.Since(began).Seconds())
+	return nil
 }
 
-// prepare installs an operator and starts it, with env beside what is in every operator's
-// environment, and args.
-func (d *demo) prepare(ctx context.Context, name string, env []string, args ...string) (story.Stage, error) {
-	installed, err := operator.Install(ctx, d.cluster, name)
+// prepare installs an act's operator and starts it.
+func (d *demo) prepare(ctx context.Context, act act) (story.Stage, error) {
+	installed, err := operator.Install(ctx, d.cluster, act.operator)
 	if err != nil {
 		return story.Stage{}, err
 	}
-	installed.Env = env
-	process, err := installed.Start(ctx, args...)
+	installed.Env = act.env
+	process, err := installed.Start(ctx, act.args...)
 	if err != nil {
 		return story.Stage{}, err
 	}
@@ -133,7 +165,7 @@ func stay(ctx context.Context, c *cluster.Cluster) error {
 	}
 	fmt.Printf("\nIt stays up until Ctrl-C. In another terminal:\n")
 	fmt.Printf("   export KUBECONFIG=%s\n", c.Kubeconfig())
-	fmt.Printf("   %s get applications,reversewordsapps,postgreswriters,deployments,services,secrets,pods\n", kubectl)
+	fmt.Printf("   %s get applications,reversewordsapps,bookstores,postgreswriters,all,secrets,pvc\n", kubectl)
 	<-ctx.Done()
 	fmt.Println("\nStopping.")
 	return nil

@@ -31,9 +31,9 @@ const strangePort = 9999
 type application struct{ *story }
 
 // Application tells how children are made, and made again, by the operator of that name.
-func Application(ctx context.Context, stage Stage) error {
+func Application(ctx context.Context, stage Stage) (Summary, error) {
 	s := application{&story{Stage: stage, hero: hero{
-		kind: "Application", name: app, work: "children", deployment: deployment,
+		kind: "Application", name: app, work: "children", makes: "object", deployment: deployment,
 		blank:      func() client.Object { return &v1alpha1.Application{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.Application).Status.Conditions },
 	}}}

@@ -2,7 +2,10 @@ package story
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,15 +49,15 @@ func (s *story) settled(ctx context.Context, began moment) (message string, err 
 			return "nothing in the operator's log", false
 		}
 		for _, entry := range began.written() {
-			if !s.ended(entry.Text("reconcileID")) {
+			if !s.Process.HasEnded(entry.Text("reconcileID")) {
 				return "a reconcile that has not ended", false
 			}
 		}
 		if err := operator.RolledOut(ctx, s.client, client.ObjectKey{Namespace: s.Namespace, Name: s.deployment}); err != nil {
 			return err.Error(), false
 		}
-		live := s.blank()
-		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, live); err != nil {
+		live, err := s.live(ctx)
+		if err != nil {
 			return err.Error(), false
 		}
 		ready := meta.FindStatusCondition(s.conditions(live), "Ready")
@@ -68,17 +71,62 @@ func (s *story) settled(ctx context.Context, began moment) (message string, err 
 	return message, err
 }
 
-// ended reports whether a reconcile has.
-func (s *story) ended(reconcileID string) bool {
-	for _, entry := range s.entries("Reconcile successful") {
-		if entry.Text("reconcileID") == reconcileID {
-			return true
+// live is the hero as it is, once the diary tells of that too.
+func (s *story) live(ctx context.Context) (client.Object, error) {
+	live := s.blank()
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, live); err != nil {
+		return nil, err
+	}
+	isNoted := slices.ContainsFunc(s.diary.since(0), func(p page) bool {
+		return p.object.GetUID() == live.GetUID() && p.object.GetResourceVersion() == live.GetResourceVersion()
+	})
+	if !isNoted {
+		return nil, errors.New("what the watcher has not seen yet")
+	}
+	return live, nil
+}
+
+// becomes waits until the hero's condition of that type has this status for this reason, of
+// the current generation.
+func (s *story) becomes(ctx context.Context, kind string, status metav1.ConditionStatus, reason string) (metav1.Condition, error) {
+	var is metav1.Condition
+	err := s.expect(ctx, fmt.Sprintf("%s to be %s for %s", kind, status, reason), func(ctx context.Context) (string, bool) {
+		live, err := s.live(ctx)
+		if err != nil {
+			return err.Error(), false
+		}
+		found := meta.FindStatusCondition(s.conditions(live), kind)
+		if found == nil {
+			return "no such condition", false
+		}
+		is = *found
+		return fmt.Sprintf("%s, %s: %s", is.Status, is.Reason, is.Message),
+			is.Status == status && is.Reason == reason && is.ObservedGeneration == live.GetGeneration()
+	})
+	return is, err
+}
+
+// turns are those that the hero's condition of that type took, as status and reason.
+func (s *story) turns(pages []page, kind string) []string {
+	var turns []string
+	for _, page := range pages {
+		if reflect.TypeOf(page.object) != reflect.TypeOf(s.blank()) || page.object.GetName() != s.name {
+			continue
+		}
+		if is := meta.FindStatusCondition(s.conditions(page.object), kind); is != nil {
+			turns = append(turns, fmt.Sprintf("%s %s", is.Status, is.Reason))
 		}
 	}
-	return false
+	return slices.Compact(turns)
+}
+
+func (s *story) turnsOf(pages []page, kind string) string {
+	return strings.Join(s.turns(pages, kind), ", then ")
 }
 
 func added[T client.Object](event watch.EventType, _ T) bool { return event == watch.Added }
+
+func gone[T client.Object](event watch.EventType, _ T) bool { return event == watch.Deleted }
 
 func replicas(n int32) func(*appsv1.Deployment) bool {
 	return func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == n }

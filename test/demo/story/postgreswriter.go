@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,31 +29,38 @@ type postgresWriter struct {
 	*story
 	server   *postgres.Server
 	database *postgres.Database
+	rows     int // that came where there was none
 }
 
 // PostgresWriter tells of one row in a database of the server: it is to have a table
 // students after the operator was started, and nothing else. The sample says which
 // namespace it is in: default, which the stage's has to be.
-func PostgresWriter(ctx context.Context, stage Stage, server *postgres.Server, database *postgres.Database) error {
-	s := postgresWriter{&story{Stage: stage, hero: hero{
-		kind: "PostgresWriter", name: student, work: "row",
+func PostgresWriter(ctx context.Context, stage Stage, server *postgres.Server, database *postgres.Database) (Summary, error) {
+	s := &postgresWriter{story: &story{Stage: stage, hero: hero{
+		kind: "PostgresWriter", name: student, work: "row", makes: "row",
 		blank:      func() client.Object { return &v1.PostgresWriter{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1.PostgresWriter).Status.Conditions },
-	}}, server, database}
-	return s.tell(ctx, []client.ObjectList{&v1.PostgresWriterList{}},
+	}}, server: server, database: database}
+	summary, err := s.tell(ctx, []client.ObjectList{&v1.PostgresWriterList{}},
 		s.created, s.changed, s.deletedByHand, s.atRest, s.outage, s.deleted)
+	summary.Made = s.rows
+	return summary, err
 }
 
-func (s postgresWriter) created(ctx context.Context) error {
+func (s *postgresWriter) created(ctx context.Context) error {
 	s.title("A PostgresWriter is created.")
 	began := s.now()
 	if err := s.run(ctx, "apply", "-f", rowSample); err != nil {
 		return err
 	}
-	return s.tellRow(ctx, began, "alex, 23, canada")
+	if err := s.tellRow(ctx, began, "alex, 23, canada"); err != nil {
+		return err
+	}
+	s.rows++
+	return nil
 }
 
-func (s postgresWriter) changed(ctx context.Context) error {
+func (s *postgresWriter) changed(ctx context.Context) error {
 	s.title("It is changed.")
 	began := s.now()
 	if err := s.change(ctx, `{"spec":{"age":24}}`); err != nil {
@@ -63,7 +69,7 @@ func (s postgresWriter) changed(ctx context.Context) error {
 	return s.tellRow(ctx, began, "alex, 24, canada")
 }
 
-func (s postgresWriter) deletedByHand(ctx context.Context) error {
+func (s *postgresWriter) deletedByHand(ctx context.Context) error {
 	s.title("Somebody deletes the row. It comes back at the next check, of which the operator has one every two seconds here.")
 	const statement = "delete from students"
 	s.say("   # %s", statement)
@@ -78,11 +84,12 @@ func (s postgresWriter) deletedByHand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.rows++
 	s.fact("row", "back "+after)
 	return nil
 }
 
-func (s postgresWriter) atRest(ctx context.Context) error {
+func (s *postgresWriter) atRest(ctx context.Context) error {
 	before, err := s.database.Written(ctx)
 	if err != nil {
 		return err
@@ -101,7 +108,7 @@ func (s postgresWriter) atRest(ctx context.Context) error {
 	return nil
 }
 
-func (s postgresWriter) outage(ctx context.Context) error {
+func (s *postgresWriter) outage(ctx context.Context) error {
 	s.title("The database is stopped, the PostgresWriter changed, and the database started again.")
 	switch err := s.server.Stop(); { //nolint:contextcheck // a server that is to stop gets the time that takes
 	case errors.Is(err, errors.ErrUnsupported):
@@ -123,7 +130,7 @@ func (s postgresWriter) outage(ctx context.Context) error {
 	return s.tellRow(ctx, began, "alex, 24, norway")
 }
 
-func (s postgresWriter) deleted(ctx context.Context) error {
+func (s *postgresWriter) deleted(ctx context.Context) error {
 	s.title("It is deleted. Its finalizer keeps it until the row is gone.")
 	began := s.now()
 	if err := s.run(ctx, "delete", "postgreswriter", student); err != nil {
@@ -146,12 +153,12 @@ func (s postgresWriter) deleted(ctx context.Context) error {
 	return s.tellRequests(began)
 }
 
-func (s postgresWriter) change(ctx context.Context, patch string) error {
+func (s *postgresWriter) change(ctx context.Context, patch string) error {
 	return s.run(ctx, "patch", "postgreswriter", student, "--type=merge", "--patch", patch)
 }
 
 // tellRow says what the row has become, and at what cost.
-func (s postgresWriter) tellRow(ctx context.Context, began moment, expected string) error {
+func (s *postgresWriter) tellRow(ctx context.Context, began moment, expected string) error {
 	after, err := s.rowBecomes(ctx, expected)
 	if err != nil {
 		return err
@@ -164,21 +171,8 @@ func (s postgresWriter) tellRow(ctx context.Context, began moment, expected stri
 }
 
 // tellReady says what Ready has become, once it is of the latest generation.
-func (s postgresWriter) tellReady(ctx context.Context, began moment, status metav1.ConditionStatus, reason string) error {
-	var ready metav1.Condition
-	err := s.expect(ctx, fmt.Sprintf("Ready to be %s for %s", status, reason), func(ctx context.Context) (string, bool) {
-		live := &v1.PostgresWriter{}
-		if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, live); err != nil {
-			return err.Error(), false
-		}
-		found := meta.FindStatusCondition(live.Status.Conditions, v1.ReadyCondition)
-		if found == nil {
-			return "no such condition", false
-		}
-		ready = *found
-		return fmt.Sprintf("%s, %s: %s", ready.Status, ready.Reason, ready.Message),
-			ready.Status == status && ready.Reason == reason && ready.ObservedGeneration == live.Generation
-	})
+func (s *postgresWriter) tellReady(ctx context.Context, began moment, status metav1.ConditionStatus, reason string) error {
+	ready, err := s.becomes(ctx, v1.ReadyCondition, status, reason)
 	if err != nil {
 		return err
 	}
@@ -189,17 +183,8 @@ func (s postgresWriter) tellReady(ctx context.Context, began moment, status meta
 	})
 }
 
-func (s postgresWriter) tellRequests(began moment) error {
-	requests, err := began.requests()
-	if err != nil {
-		return err
-	}
-	s.fact("requests", tally(requests))
-	return nil
-}
-
 // rowBecomes waits until the row is so, and says how long that took.
-func (s postgresWriter) rowBecomes(ctx context.Context, expected string) (after string, err error) {
+func (s *postgresWriter) rowBecomes(ctx context.Context, expected string) (after string, err error) {
 	began := time.Now()
 	err = s.expect(ctx, "the row to be "+expected, func(ctx context.Context) (string, bool) {
 		row, err := s.row(ctx)
@@ -215,7 +200,7 @@ func (s postgresWriter) rowBecomes(ctx context.Context, expected string) (after 
 }
 
 // row is the hero's row, as the database has it.
-func (s postgresWriter) row(ctx context.Context) (string, error) {
+func (s *postgresWriter) row(ctx context.Context) (string, error) {
 	var row string
 	err := s.database.Pool.QueryRow(ctx, `select concat_ws(', ', name, age, country) from students where id = $1`, rowKey).Scan(&row)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -10,6 +10,9 @@ import (
 // reconciles is how many are forced to show that nothing is to do.
 const reconciles = 10
 
+// rest is what it took to find out that nothing is to do.
+type rest struct{ reconciles, requests int }
+
 // untouched is a chapter of every story.
 func (s *story) untouched(ctx context.Context) error {
 	s.title(fmt.Sprintf("Nobody touches the %s, and the operator is made to reconcile %d more times.", s.work, reconciles))
@@ -29,8 +32,9 @@ func (s *story) untouched(ctx context.Context) error {
 	if len(requests) != 0 {
 		return fmt.Errorf("expected no request; seen: %v", requests)
 	}
-	s.fact("operator", count(began.reconciled(), "reconcile"))
-	s.fact("requests", fmt.Sprintf("%d, reads and dry runs included", len(requests)))
+	s.rest = rest{reconciles: began.reconciled(), requests: len(requests)}
+	s.fact("operator", count(s.rest.reconciles, "reconcile"))
+	s.fact("requests", fmt.Sprintf("%d, reads and dry runs included", s.rest.requests))
 	return nil
 }
 

@@ -8,9 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
@@ -29,9 +27,9 @@ type reverseWordsApp struct{ *story }
 
 // ReverseWordsApp tells how an object says of itself how it stands, and what has to go
 // before it goes.
-func ReverseWordsApp(ctx context.Context, stage Stage) error {
+func ReverseWordsApp(ctx context.Context, stage Stage) (Summary, error) {
 	s := reverseWordsApp{&story{Stage: stage, hero: hero{
-		kind: "ReverseWordsApp", name: words, work: "children", deployment: wordsDeployment,
+		kind: "ReverseWordsApp", name: words, work: "children", makes: "object", deployment: wordsDeployment,
 		blank:      func() client.Object { return &v1alpha1.ReverseWordsApp{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.ReverseWordsApp).Status.Conditions },
 	}}}
@@ -76,13 +74,13 @@ func (s reverseWordsApp) spoiled(ctx context.Context) error {
 		return err
 	}
 	err := s.expect(ctx, "Ready to be False for ImagePullBackOff", func(context.Context) (string, bool) {
-		turns := readyIn(began.seen())
+		turns := s.turns(began.seen(), v1alpha1.ReadyCondition)
 		return strings.Join(turns, ", then "), slices.Contains(turns, "False ImagePullBackOff")
 	})
 	if err != nil {
 		return err
 	}
-	s.fact("Ready", turnsOf(began.seen()))
+	s.fact("Ready", s.turnsOf(began.seen(), v1alpha1.ReadyCondition))
 	return s.tellPods(ctx, 3)
 }
 
@@ -110,7 +108,7 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 			find(pages, wordsService, gone[*corev1.Service]), last(pages, gone[*corev1.Pod]),
 		}
 		missing := missing(ends, "end of the ReverseWordsApp", "end of the Deployment", "end of the Service", "end of a pod")
-		return fmt.Sprintf("%s; no %s", turnsOf(pages), missing), missing == ""
+		return fmt.Sprintf("%s; no %s", s.turnsOf(pages, v1alpha1.ReadyCondition), missing), missing == ""
 	})
 	if err != nil {
 		return err
@@ -118,12 +116,7 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 	if err := s.tellOrder(pages, pages[ends[0]], pages[ends[1]], pages[ends[2]], pages[ends[3]]); err != nil {
 		return err
 	}
-	requests, err := began.requests()
-	if err != nil {
-		return err
-	}
-	s.fact("requests", tally(requests))
-	return nil
+	return s.tellRequests(began)
 }
 
 // tellOrder says in which order everything went. That is the order of the resourceVersions:
@@ -134,7 +127,7 @@ func (s reverseWordsApp) tellOrder(pages []page, app, deployment, service, pod p
 			"seen: resourceVersions %s, %s, %s, %s", pod.object.GetResourceVersion(), deployment.object.GetResourceVersion(),
 			app.object.GetResourceVersion(), service.object.GetResourceVersion())
 	}
-	s.fact("Ready", turnsOf(pages))
+	s.fact("Ready", s.turnsOf(pages, v1alpha1.ReadyCondition))
 	s.fact("seen", fmt.Sprintf("the last pod gone, the Deployment %s later, the ReverseWordsApp %s after that",
 		took(pod, deployment), took(deployment, app)))
 	return nil
@@ -150,13 +143,13 @@ func (s reverseWordsApp) tellTurn(ctx context.Context, began moment, pods int) e
 		return err
 	}
 	err := s.expect(ctx, "Ready to become True after it was False", func(context.Context) (string, bool) {
-		turns := readyIn(began.seen())
+		turns := s.turns(began.seen(), v1alpha1.ReadyCondition)
 		return strings.Join(turns, ", then "), len(turns) > 1 && turns[len(turns)-1] == "True Available"
 	})
 	if err != nil {
 		return err
 	}
-	s.fact("Ready", turnsOf(began.seen()))
+	s.fact("Ready", s.turnsOf(began.seen(), v1alpha1.ReadyCondition))
 	return s.tellPods(ctx, pods)
 }
 
@@ -185,22 +178,3 @@ func (s reverseWordsApp) tellPods(ctx context.Context, number int) error {
 	s.fact("appPods", strings.Join(names, ", "))
 	return nil
 }
-
-// readyIn are the turns that Ready took, as status and reason.
-func readyIn(pages []page) []string {
-	var turns []string
-	for _, page := range pages {
-		app, ok := page.object.(*v1alpha1.ReverseWordsApp)
-		if !ok || app.Name != words {
-			continue
-		}
-		if ready := meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ReadyCondition); ready != nil {
-			turns = append(turns, fmt.Sprintf("%s %s", ready.Status, ready.Reason))
-		}
-	}
-	return slices.Compact(turns)
-}
-
-func turnsOf(pages []page) string { return strings.Join(readyIn(pages), ", then ") }
-
-func gone[T client.Object](event watch.EventType, _ T) bool { return event == watch.Deleted }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	storev1alpha1 "github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	rowsv1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	wordsv1alpha1 "github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/cluster"
@@ -45,8 +46,8 @@ type Stage struct {
 // A hero is the object that a story is about.
 type hero struct {
 	kind, name string
-	// work is what the operator makes for it.
-	work string
+	// work is what the operator makes for it, and makes what each piece of that is.
+	work, makes string
 	// deployment is the name of its Deployment.
 	deployment string
 	// blank is an object of its Go type, and conditions those of one.
@@ -63,25 +64,27 @@ type story struct {
 	kubectl string
 	diary   diary
 	chapter int
+	rest    rest
 }
 
-// tell tells the chapters. What does not come true is the error: what was expected, and
-// what was seen instead.
-func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters ...func(context.Context) error) error {
+// tell tells the chapters and sums up. What does not come true is the error: what was
+// expected, and what was seen instead.
+func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters ...func(context.Context) error) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := s.open(ctx, watched); err != nil {
-		return err
+		return Summary{}, err
 	}
+	began, at := s.now(), time.Now()
 	s.say("\nThe story of an operator that acts as %s.", s.Operator.User())
 	s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
 	for _, chapter := range chapters {
 		if err := chapter(ctx); err != nil {
-			return err
+			return Summary{}, err
 		}
 	}
 	s.say("\nEverything came true.")
-	return nil
+	return s.sumUp(began, time.Since(at))
 }
 
 // open prepares the eyes of the story.
@@ -91,7 +94,7 @@ func (s *story) open(ctx context.Context, watched []client.ObjectList) (err erro
 	}
 	scheme := runtime.NewScheme()
 	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), rowsv1.AddToScheme(scheme),
-		wordsv1alpha1.AddToScheme(scheme))
+		wordsv1alpha1.AddToScheme(scheme), storev1alpha1.AddToScheme(scheme))
 	if err != nil {
 		return err
 	}
@@ -134,12 +137,21 @@ func (s *story) tellRest(ctx context.Context, began moment) error {
 		}
 		s.fact("operator", why)
 	}
+	if err := s.tellRequests(began); err != nil {
+		return err
+	}
+	if message != "" {
+		s.fact("Ready", message)
+	}
+	return nil
+}
+
+func (s *story) tellRequests(began moment) error {
 	requests, err := began.requests()
 	if err != nil {
 		return err
 	}
 	s.fact("requests", tally(requests))
-	s.fact("Ready", message)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -18,23 +19,26 @@ import (
 	"github.com/trueup-go/trueup/test/demo/story"
 	"github.com/trueup-go/trueup/test/e2e/operator"
 	"github.com/trueup-go/trueup/test/postgres"
+	"github.com/trueup-go/trueup/test/storage"
 )
 
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	os.Exit(cluster.Main(m, &shared))
+	os.Exit(cluster.Main(m, &shared, cluster.WithStorage()))
 }
 
 // define is for all, as the demo does it.
 var define = sync.OnceValue(func() error {
-	return operator.Define(context.Background(), shared, "application", "reversewordsapp", "postgreswriter")
+	return operator.Define(context.Background(), shared, "application", "reversewordsapp", "bookstore", "postgreswriter")
 })
 
 var application = sync.OnceValues(func() (*operator.Operator, error) { return install("application") })
 
 var reverseWordsApp = sync.OnceValues(func() (*operator.Operator, error) { return install("reversewordsapp") })
+
+var bookStore = sync.OnceValues(func() (*operator.Operator, error) { return install("bookstore") })
 
 var postgresWriter = sync.OnceValues(func() (*operator.Operator, error) { return install("postgreswriter") })
 
@@ -48,7 +52,9 @@ func install(name string) (*operator.Operator, error) {
 func TestApplication(t *testing.T) {
 	installed, process := start(t, application)
 	var out bytes.Buffer
-	require.NoError(t, story.Application(t.Context(), stage(t, &out, installed, process, time.Minute)), "%s", &out)
+	summary, err := story.Application(t.Context(), stage(t, &out, installed, process, time.Minute))
+	require.NoError(t, err, "%s", &out)
+	requireSummary(t, story.Summary{Operator: "application", Made: 4, What: "object"}, summary)
 	for _, line := range []string{
 		"operator  updated Deployment, Drifted: spec.replicas 5 -> 1",
 		"operator  created Service, Missing",
@@ -67,7 +73,9 @@ func TestApplication(t *testing.T) {
 func TestReverseWordsApp(t *testing.T) {
 	installed, process := start(t, reverseWordsApp)
 	var out bytes.Buffer
-	require.NoError(t, story.ReverseWordsApp(t.Context(), stage(t, &out, installed, process, time.Minute)), "%s", &out)
+	summary, err := story.ReverseWordsApp(t.Context(), stage(t, &out, installed, process, time.Minute))
+	require.NoError(t, err, "%s", &out)
+	requireSummary(t, story.Summary{Operator: "reversewordsapp", Made: 2, What: "object"}, summary)
 	for _, line := range []string{
 		"Ready     False Progressing, then True Available\n",
 		"False ImagePullBackOff\n",
@@ -81,6 +89,29 @@ func TestReverseWordsApp(t *testing.T) {
 	require.Less(t, strings.Count(out.String(), "\n"), 50, "it is short")
 }
 
+func TestBookStore(t *testing.T) {
+	installed, process := start(t, bookStore, "--restart-after=1s")
+	var out bytes.Buffer
+	summary, err := story.BookStore(t.Context(), stage(t, &out, installed, process, time.Minute))
+	require.NoError(t, err, "%s", &out)
+	requireSummary(t, story.Summary{Operator: "bookstore", Made: 7, What: "object"}, summary)
+	for _, line := range []string{
+		"operator  recreated StatefulSet, DesiredChanged: spec.volumeClaimTemplates[0].spec.resources.requests[storage] 2Gi -> 3Gi\n",
+		`restart pod "example-bookstore-mongodb-0" to finish`,
+		"1 delete pods, 1 delete statefulsets,",
+		"volume    True Done, then False ShrinkingRefused, then True Done\n",
+		"requests  0, reads and dry runs included\n",
+		"seen      the same claim, still there\n",
+	} {
+		require.Contains(t, out.String(), line)
+	}
+	settings, err := storage.Read(shared.Dir())
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(storage.Settings{}, settings), "storage is as it was")
+	require.True(t, strings.HasSuffix(out.String(), "Everything came true.\n"), "%s", &out)
+	require.Less(t, strings.Count(out.String(), "\n"), 90, "it is short")
+}
+
 func TestPostgresWriter(t *testing.T) {
 	server := postgres.New(t)
 	database := server.Database(t)
@@ -91,7 +122,9 @@ func TestPostgresWriter(t *testing.T) {
 	var out bytes.Buffer
 	stage := stage(t, &out, installed, process, time.Minute)
 	stage.Namespace = "default" // as the sample has it
-	require.NoError(t, story.PostgresWriter(t.Context(), stage, server, database), "%s", &out)
+	summary, err := story.PostgresWriter(t.Context(), stage, server, database)
+	require.NoError(t, err, "%s", &out)
+	requireSummary(t, story.Summary{Operator: "postgreswriter", Made: 2, What: "row"}, summary)
 	lines := []string{
 		"row       default/sample-student: alex, 23, canada, ",
 		"requests  1 patch postgreswriters, 1 patch postgreswriters/status\n",
@@ -114,7 +147,7 @@ func TestWithoutAnOperator(t *testing.T) {
 	installed, err := application()
 	require.NoError(t, err)
 	var out bytes.Buffer
-	err = story.Application(t.Context(), stage(t, &out, installed, nil, time.Second))
+	_, err = story.Application(t.Context(), stage(t, &out, installed, nil, time.Second))
 	require.ErrorContains(t, err, "expected a Secret, a Deployment and a Service; seen: no Secret, no Deployment, no Service")
 	require.NotContains(t, out.String(), "came true")
 }
@@ -122,10 +155,39 @@ func TestWithoutAnOperator(t *testing.T) {
 func TestOperatorThatEndsBeforeSomebodyScales(t *testing.T) {
 	installed, process := start(t, application)
 	out := &listener{word: "kubectl scale", do: func() { require.NoError(t, process.Stop()) }}
-	err := story.Application(t.Context(), stage(t, out, installed, process, 5*time.Second))
+	_, err := story.Application(t.Context(), stage(t, out, installed, process, 5*time.Second))
 	require.ErrorContains(t, err, "expected 5 replicas to be 1 again; seen: 5 replicas")
 	require.Contains(t, out.String(), "2. ")
 	require.NotContains(t, out.String(), "3. ")
+}
+
+func TestSumUp(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, story.SumUp(&out,
+		story.Summary{
+			Operator: "application", Made: 4, What: "object", Requests: 23, Took: 12345 * time.Millisecond,
+			RestReconciles: 10, RestRequests: 0,
+		},
+		story.Summary{Operator: "other", Made: 1, What: "row", Requests: 5, RestReconciles: 1, RestRequests: 2},
+	))
+	want := `
+operator      made        requests   took     requests when nothing was to do
+application   4 objects   23         12.3 s   0 in 10 reconciles
+other         1 row       5          0.0 s    2 in 1 reconcile
+
+Requests are all that the operator made during its story, status, reads and dry runs included.
+`
+	require.Empty(t, cmp.Diff(want, out.String()))
+}
+
+// requireSummary compares what is the same in every run, and wants something of what is not.
+func requireSummary(t *testing.T, want, seen story.Summary) {
+	t.Helper()
+	require.Positive(t, seen.Took)
+	require.Greater(t, seen.Requests, seen.Made, "there is status to write, too")
+	require.GreaterOrEqual(t, seen.RestReconciles, 10)
+	want.Took, want.Requests, want.RestReconciles = seen.Took, seen.Requests, seen.RestReconciles
+	require.Empty(t, cmp.Diff(want, seen))
 }
 
 // listener does something when it hears a word.

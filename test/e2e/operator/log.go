@@ -84,6 +84,17 @@ func (p *Process) Reconciles(kind, namespace, name string) int {
 	return count
 }
 
+// HasEnded reports whether the reconcile of that ID has, well or not.
+func (p *Process) HasEnded(reconcileID string) bool {
+	for line := range bytes.Lines(p.log.bytes()) {
+		var entry Entry
+		if json.Unmarshal(line, &entry) == nil && entry.endsReconcile() && entry.Text("reconcileID") == reconcileID {
+			return true
+		}
+	}
+	return false
+}
+
 // HasReconciled reports whether a reconcile of the object that began since then has
 // ended, well or not.
 func (p *Process) HasReconciled(kind, namespace, name string, since time.Time) bool {

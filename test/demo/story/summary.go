@@ -1,0 +1,64 @@
+package story
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Summary is what came of a story.
+type Summary struct {
+	// Operator is the name of whose story it is.
+	Operator string
+	// Made is how many pieces of What came to be, those that replaced another included: the
+	// hero's children as a watcher saw them, or rows.
+	Made int
+	What string
+	// Requests are all that the operator made while the story was told, as the API server
+	// counted them: status, reads and dry runs included.
+	Requests int
+	// Took is how long the story was.
+	Took time.Duration
+	// RestReconciles is how often the operator was made to look when nothing was to do, and
+	// RestRequests how many requests it made for that.
+	RestReconciles, RestRequests int
+}
+
+func (s *story) sumUp(began moment, lasted time.Duration) (Summary, error) {
+	requests, err := began.requests()
+	if err != nil {
+		return Summary{}, err
+	}
+	return Summary{
+		Operator: s.Operator.Name, Made: s.children(began.seen()), What: s.makes, Requests: len(requests), Took: lasted,
+		RestReconciles: s.rest.reconciles, RestRequests: s.rest.requests,
+	}, nil
+}
+
+// children counts the objects that the hero controls.
+func (s *story) children(pages []page) int {
+	uids := map[types.UID]bool{}
+	for _, page := range pages {
+		owner := metav1.GetControllerOfNoCopy(page.object)
+		if owner != nil && owner.Kind == s.kind && owner.Name == s.name {
+			uids[page.object.GetUID()] = true
+		}
+	}
+	return len(uids)
+}
+
+// SumUp writes one line for each.
+func SumUp(out io.Writer, summaries ...Summary) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "\noperator\tmade\trequests\ttook\trequests when nothing was to do")
+	for _, s := range summaries {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%.1f s\t%d in %s\n", s.Operator, count(s.Made, s.What), s.Requests,
+			s.Took.Seconds(), s.RestRequests, count(s.RestReconciles, "reconcile"))
+	}
+	_, _ = fmt.Fprintln(table, "\nRequests are all that the operator made during its story, status, reads and dry runs included.")
+	return table.Flush()
+}
