@@ -134,7 +134,7 @@ func retry(ctx context.Context, wait time.Duration, errs ...error) (reconcile.Re
 		}
 	}
 	result, err := operator.Retry(ctx, errors.Join(others...))
-	if wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
+	if err == nil && wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
 		result.RequeueAfter = wait
 	}
 	return result, err

@@ -25,16 +25,19 @@ import (
 func (r *Reconciler) resizeClaims(ctx context.Context, db *database, standing, wanted resource.Quantity) error {
 	var others []volume
 	for _, volume := range db.volumes {
-		asks := volume.request()
-		order := asks.Cmp(wanted)
-		if !volume.isBound() || volume.isGoing() || order == 0 || order > 0 && standing.Cmp(wanted) <= 0 && !volume.isOurWish() {
+		if !volume.isBound() || volume.isGoing() {
 			continue
 		}
-		mayChange := r.mayGrow
-		if order > 0 {
-			mayChange = mayTakeBack
+		var err error
+		switch asks := volume.request(); {
+		case asks.Cmp(wanted) < 0:
+			err = r.mayGrow(ctx, volume)
+		case asks.Cmp(wanted) > 0 && (standing.Cmp(wanted) > 0 || volume.isOurWish()):
+			err = mayTakeBack(volume, wanted)
+		default:
+			continue
 		}
-		if err := mayChange(ctx, volume, wanted); err != nil {
+		if err != nil {
 			return err
 		}
 		others = append(others, volume)
@@ -72,7 +75,7 @@ func (r *Reconciler) resizeClaim(ctx context.Context, volume volume, size resour
 
 // mayTakeBack tells what the API server would refuse: a request that is not above what the
 // volume has.
-func mayTakeBack(_ context.Context, volume volume, size resource.Quantity) error {
+func mayTakeBack(volume volume, size resource.Quantity) error {
 	has, asks := volume.capacity(), volume.request()
 	switch order := size.Cmp(has); {
 	case order > 0:
@@ -86,7 +89,7 @@ func mayTakeBack(_ context.Context, volume volume, size resource.Quantity) error
 }
 
 // mayGrow tells what the API server would refuse: a class that does not allow for it.
-func (r *Reconciler) mayGrow(ctx context.Context, volume volume, _ resource.Quantity) error {
+func (r *Reconciler) mayGrow(ctx context.Context, volume volume) error {
 	name := ptr.Deref(volume.claim.Spec.StorageClassName, "")
 	if name == "" {
 		return refuse(v1alpha1.ReasonClassCannotExpand, "claim %q has no StorageClass that would allow it to grow", volume.claim.Name)

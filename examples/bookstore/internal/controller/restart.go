@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -34,7 +35,7 @@ func (r *Reconciler) restart(
 		}
 		wait := time.Until(since.Add(r.restartAfter))
 		switch {
-		case !db.allReadyBut(volume.pod, *set.Live.Spec.Replicas):
+		case !db.allReadyBut(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)):
 			continue
 		case wait <= 0:
 			return 0, r.deletePod(ctx, volume.pod)

@@ -168,7 +168,7 @@ func TestMayTakeBack(t *testing.T) {
 		{name: "the volume is larger than was asked for", asks: "2Gi", has: "5Gi", wanted: "1Gi", says: "no volume can become smaller"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := mayTakeBack(t.Context(), sized(test.asks, test.has), resource.MustParse(test.wanted))
+			err := mayTakeBack(sized(test.asks, test.has), resource.MustParse(test.wanted))
 			if test.says == "" {
 				require.NoError(t, err)
 				return
