@@ -64,14 +64,7 @@ func testDeletedChild(t *testing.T, process *operator.Process) {
 	requests := map[string]string{"Secret": "patch secrets", "Deployment": "patch deployments", "Service": "patch services"}
 	for kind, old := range s.children(t) {
 		mark := shared.Mark()
-		require.NoError(t, human(t).Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
-		eventually(t, func(ctx context.Context) error {
-			live, _ := old.DeepCopyObject().(client.Object)
-			if err := human(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
-				return err
-			}
-			return expect(live.GetUID() != old.GetUID(), "%s is still the old one", kind)
-		})
+		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
 		s.settle(t)
 		require.Equal(t, map[string]int{requests[kind]: 1}, s.requests(t, mark), kind)
 		for _, child := range s.application(t).Status.Children {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/test/cluster"
 )
@@ -19,20 +17,7 @@ import (
 const lease = "application-operator.application.sample.ibm.com"
 
 // TestInstalled looks at what config/default made: it was accepted, and its pod too.
-func TestInstalled(t *testing.T) {
-	o := installed(t)
-	eventually(t, func(ctx context.Context) error {
-		var manager appsv1.Deployment
-		key := client.ObjectKey{Namespace: o.Namespace, Name: "operator-application-controller-manager"}
-		if err := human(t).Get(ctx, key, &manager); err != nil {
-			return err
-		}
-		pod := manager.Spec.Template.Spec
-		require.Equal(t, "manager", pod.Containers[0].Name)
-		require.Equal(t, o.ServiceAccount, pod.ServiceAccountName)
-		return expect(manager.Status.AvailableReplicas == 1, "the manager's pod is not admitted: %+v", manager.Status.Conditions)
-	})
-}
+func TestInstalled(t *testing.T) { tests.CheckInstalled(t) }
 
 func TestHealth(t *testing.T) {
 	process := start(t)

@@ -2,14 +2,10 @@ package application_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/test/e2e/suite"
@@ -21,9 +17,7 @@ import (
 // hurt.
 func TestRights(t *testing.T) {
 	o := installed(t)
-	require.NoError(t, client.IgnoreNotFound(human(t).Delete(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: lease},
-	})), "so that it has to be created")
+	tests.DropLease(t, lease)
 	mark := shared.Mark()
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
@@ -37,14 +31,7 @@ func TestRights(t *testing.T) {
 		})
 	}
 
-	role := &rbacv1.ClusterRole{}
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "operator-application-manager-role"}, role))
-	leading := &rbacv1.Role{}
-	require.NoError(t, human(t).Get(t.Context(),
-		client.ObjectKey{Namespace: o.Namespace, Name: "operator-application-leader-election-role"}, leading))
-	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
-	unseen := map[string]suite.Right{}
-	for _, right := range []suite.Right{
+	unseen := []suite.Right{
 		{Verb: "create", Resource: "secrets"},
 		{Verb: "delete", Resource: "secrets"},
 		{Verb: "create", Group: "apps", Resource: "deployments"},
@@ -52,16 +39,10 @@ func TestRights(t *testing.T) {
 		{Verb: "create", Resource: "services"},
 		{Verb: "delete", Resource: "services"},
 		{Verb: "update", Group: "application.sample.ibm.com", Resource: "applications/finalizers"},
-	} {
-		unseen[right.String()] = right
 	}
-
-	eventually(t, func(context.Context) error {
-		unused := given.Difference(tests.UsedRights(t, mark)).Difference(sets.KeySet(unseen))
-		return expect(unused.Len() == 0, "never used: %v", sets.List(unused))
-	})
-	for name, right := range unseen {
-		t.Run("without "+name, func(t *testing.T) { testWithout(t, s, role, right) })
+	role := tests.OnlyUsed(t, mark, unseen...)
+	for _, right := range unseen {
+		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, s, role, right) })
 	}
 }
 

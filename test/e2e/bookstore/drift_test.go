@@ -33,14 +33,7 @@ func TestDrift(t *testing.T) {
 func testDeletedChild(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	for i, old := range s.children(t) {
-		require.NoError(t, human(t).Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
-		eventually(t, func(ctx context.Context) error {
-			live, _ := old.DeepCopyObject().(client.Object)
-			if err := human(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
-				return err
-			}
-			return expect(live.GetUID() != old.GetUID(), "%T is still the old one", old)
-		})
+		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
 		s.settle(t)
 		require.Equal(t, s.children(t)[i].GetUID(), s.store(t).Status.Children[i].UID, "the status names the new one")
 	}
@@ -52,14 +45,7 @@ func testDeletedSet(t *testing.T, process *operator.Process) {
 	uids := s.uids(t)
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground} {
 		old := s.set(t)
-		require.NoError(t, human(t).Delete(t.Context(), old, client.PropagationPolicy(how)))
-		eventually(t, func(ctx context.Context) error {
-			live := &appsv1.StatefulSet{}
-			if err := human(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
-				return err
-			}
-			return expect(live.UID != old.UID, "it is still the old one")
-		})
+		tests.DeleteToReturn(t, old, how)
 		s.settle(t)
 		require.Equal(t, how == metav1.DeletePropagationOrphan, uids["shop-mongodb-0"] == s.pod(t, 0).UID, how)
 		require.Equal(t, uids[s.claimName(0)], s.claim(t, 0).UID, how)

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -30,38 +27,23 @@ import (
 // patch, putting an owner back) are taken away one by one: it has to hurt.
 func TestRights(t *testing.T) {
 	o := installed(t)
-	require.NoError(t, client.IgnoreNotFound(human(t).Delete(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: lease},
-	})), "so that it has to be created")
+	tests.DropLease(t, lease)
 	mark := shared.Mark()
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	s := useAllRights(t, lists)
 
-	role := &rbacv1.ClusterRole{}
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "bookstore-operator-manager-role"}, role))
-	leading := &rbacv1.Role{}
-	require.NoError(t, human(t).Get(t.Context(),
-		client.ObjectKey{Namespace: o.Namespace, Name: "bookstore-operator-leader-election-role"}, leading))
-	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
-	require.NotContains(t, given.UnsortedList(), "*")
-	unseen := map[string]suite.Right{}
-	for _, right := range []suite.Right{
+	unseen := []suite.Right{
 		{Verb: "create", Group: "apps", Resource: "deployments"},
 		{Verb: "delete", Group: "apps", Resource: "deployments"},
 		{Verb: "create", Group: "apps", Resource: "statefulsets"},
 		{Verb: "create", Resource: "services"},
 		{Verb: "delete", Resource: "services"},
 		{Verb: "update", Group: "blog.velotio.com", Resource: "bookstores/finalizers"},
-	} {
-		unseen[right.String()] = right
 	}
-	eventually(t, func(context.Context) error {
-		unused := given.Difference(tests.UsedRights(t, mark)).Difference(sets.KeySet(unseen))
-		return expect(unused.Len() == 0, "never used: %v", sets.List(unused))
-	})
-	for name, right := range unseen {
-		t.Run("without "+name, func(t *testing.T) { testWithout(t, s, role, right) })
+	role := tests.OnlyUsed(t, mark, unseen...)
+	for _, right := range unseen {
+		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, s, role, right) })
 	}
 }
 

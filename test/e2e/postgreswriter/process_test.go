@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const lease = "postgreswriter-operator.demo.yash.com"
@@ -17,17 +15,7 @@ const lease = "postgreswriter-operator.demo.yash.com"
 func TestInstalled(t *testing.T) {
 	o := installed(t)
 	require.Contains(t, kubectl(t, "apply", "--dry-run=server", "-f", o.Dir+"/config/manager/postgreswriter-psql.yaml"), "created")
-	eventually(t, func(ctx context.Context) error {
-		var manager appsv1.Deployment
-		key := client.ObjectKey{Namespace: o.Namespace, Name: "postgreswriter-operator-controller-manager"}
-		if err := human(t).Get(ctx, key, &manager); err != nil {
-			return err
-		}
-		pod := manager.Spec.Template.Spec
-		require.Equal(t, "manager", pod.Containers[0].Name)
-		require.Equal(t, o.ServiceAccount, pod.ServiceAccountName)
-		return expect(manager.Status.AvailableReplicas == 1, "the manager's pod is not admitted: %+v", manager.Status.Conditions)
-	})
+	tests.CheckInstalled(t)
 }
 
 // TestProcess has one operator start, lead, and end, and others take over.

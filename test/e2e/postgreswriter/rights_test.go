@@ -1,16 +1,9 @@
 package postgreswriter_test
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
@@ -19,9 +12,7 @@ import (
 // verb is seen in its requests.
 func TestRights(t *testing.T) {
 	o := installed(t)
-	require.NoError(t, client.IgnoreNotFound(human(t).Delete(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: lease},
-	})), "so that it has to be created")
+	tests.DropLease(t, lease)
 	d := newDatabase(t, server, "students")
 	o.Env = append(d.env(), "KUBE_FEATURE_WatchListClient=false") // as with a server that does not stream its lists
 	mark := shared.Mark()
@@ -30,17 +21,7 @@ func TestRights(t *testing.T) {
 	gone.delete(t)
 	gone.waitUntilGone(t)
 	s := newScene(t, d, process)
-
-	role := &rbacv1.ClusterRole{}
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "postgreswriter-operator-manager-role"}, role))
-	leading := &rbacv1.Role{}
-	require.NoError(t, human(t).Get(t.Context(),
-		client.ObjectKey{Namespace: o.Namespace, Name: "postgreswriter-operator-leader-election-role"}, leading))
-	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
-	eventually(t, func(context.Context) error {
-		unused := given.Difference(tests.UsedRights(t, mark))
-		return expect(unused.Len() == 0, "never used: %v", sets.List(unused))
-	})
+	role := tests.OnlyUsed(t, mark)
 
 	t.Run("without the right to write finalizers", func(t *testing.T) {
 		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "demo.yash.com", Resource: "postgreswriters"}, s.namespace)

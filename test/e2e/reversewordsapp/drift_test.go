@@ -33,15 +33,8 @@ func TestDrift(t *testing.T) {
 
 func testDeletedChild(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
-	for kind, old := range s.children(t) {
-		require.NoError(t, human(t).Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
-		eventually(t, func(ctx context.Context) error {
-			live, _ := old.DeepCopyObject().(client.Object)
-			if err := human(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
-				return err
-			}
-			return expect(live.GetUID() != old.GetUID(), "%s is still the old one", kind)
-		})
+	for _, old := range s.children(t) {
+		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
 		s.settle(t)
 		s.waitForPods(t, func() []string { return s.podNames(t) })
 		for _, child := range s.app(t).Status.Children {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
@@ -24,17 +22,7 @@ const lease = "1ef59d40.linuxera.org"
 func TestInstalled(t *testing.T) {
 	o := installed(t)
 	require.True(t, strings.HasPrefix(o.Namespace, "reverse-words-operator-"), o.Namespace)
-	eventually(t, func(ctx context.Context) error {
-		var manager appsv1.Deployment
-		key := client.ObjectKey{Namespace: o.Namespace, Name: "reverse-words-operator-controller-manager"}
-		if err := human(t).Get(ctx, key, &manager); err != nil {
-			return err
-		}
-		pod := manager.Spec.Template.Spec
-		require.Equal(t, "manager", pod.Containers[0].Name)
-		require.Equal(t, o.ServiceAccount, pod.ServiceAccountName)
-		return expect(manager.Status.AvailableReplicas == 1, "the manager's pod is not admitted: %+v", manager.Status.Conditions)
-	})
+	tests.CheckInstalled(t)
 }
 
 // TestProcess has one operator start, lead, watch its own only, and end.

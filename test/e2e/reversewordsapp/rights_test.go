@@ -1,16 +1,10 @@
 package reversewordsapp_test
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
@@ -22,9 +16,7 @@ import (
 // patch, an owner that blocks) are taken away one by one: it has to hurt.
 func TestRights(t *testing.T) {
 	o := installed(t)
-	require.NoError(t, client.IgnoreNotFound(human(t).Delete(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: lease},
-	})), "so that it has to be created")
+	tests.DropLease(t, lease)
 	mark := shared.Mark()
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
@@ -35,27 +27,15 @@ func TestRights(t *testing.T) {
 	gone.waitUntilGone(t, gone.name, gone.named())
 	s := newScene(t, process)
 
-	role := &rbacv1.ClusterRole{}
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Name: "reverse-words-operator-manager-role"}, role))
-	leading := &rbacv1.Role{}
-	require.NoError(t, human(t).Get(t.Context(),
-		client.ObjectKey{Namespace: o.Namespace, Name: "reverse-words-operator-leader-election-role"}, leading))
-	given := suite.Rights(slices.Concat(role.Rules, leading.Rules))
-	unseen := map[string]suite.Right{}
-	for _, right := range []suite.Right{
+	unseen := []suite.Right{
 		{Verb: "create", Group: "apps", Resource: "deployments"},
 		{Verb: "create", Resource: "services"},
 		{Verb: "update", Group: "apps.linuxera.org", Resource: "reversewordsapps/finalizers"},
-	} {
-		unseen[right.String()] = right
 	}
-	eventually(t, func(context.Context) error {
-		unused := given.Difference(tests.UsedRights(t, mark)).Difference(sets.KeySet(unseen))
-		return expect(unused.Len() == 0, "never used: %v", sets.List(unused))
-	})
+	role := tests.OnlyUsed(t, mark, unseen...)
 
-	for name, right := range unseen {
-		t.Run("without "+name, func(t *testing.T) {
+	for _, right := range unseen {
+		t.Run("without "+right.String(), func(t *testing.T) {
 			giveBack := tests.Without(t, role, right, s.namespace)
 			child := map[string]client.Object{
 				"deployments": s.deployment(t), "services": s.service(t), "reversewordsapps/finalizers": s.service(t),

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -200,17 +199,13 @@ func (s scene) waitForPods(t *testing.T, want func() []string) {
 // waitUntilGone waits until an object of that name is not there.
 func (s scene) waitUntilGone(t *testing.T, name string, obj client.Object) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
-		return expect(apierrors.IsNotFound(err), "%T %s is not gone: %v", obj, name, err)
-	})
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
 }
 
 // isAbsent requires that an object of that name is not there.
 func (s scene) isAbsent(t *testing.T, name string, obj client.Object) {
 	t.Helper()
-	err := human(t).Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
-	require.True(t, apierrors.IsNotFound(err), "%T %s is there: %v", obj, name, err)
+	tests.CheckAbsent(t, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
 }
 
 // condition is that of a type, the zero condition if there is none.

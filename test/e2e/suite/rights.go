@@ -25,8 +25,8 @@ type Right struct {
 // String is the right as Request.String writes a request, such as patch deployments/status.
 func (r Right) String() string { return r.Verb + " " + r.Resource }
 
-// Rights are what rules give.
-func Rights(rules []rbacv1.PolicyRule) sets.Set[string] {
+// rights are what rules give.
+func rights(rules []rbacv1.PolicyRule) sets.Set[string] {
 	out := sets.New[string]()
 	for _, rule := range rules {
 		for _, resource := range rule.Resources {
@@ -38,8 +38,8 @@ func Rights(rules []rbacv1.PolicyRule) sets.Set[string] {
 	return out
 }
 
-// UsedRights are those that the operator's requests since the mark took.
-func (s *Suite) UsedRights(t *testing.T, since cluster.Mark) sets.Set[string] {
+// usedRights are those that the operator's requests since the mark took.
+func (s *Suite) usedRights(t *testing.T, since cluster.Mark) sets.Set[string] {
 	t.Helper()
 	o := s.Installed(t)
 	requests, err := (*s.cluster).Requests(since, cluster.ByUser(o.User()))
@@ -49,6 +49,27 @@ func (s *Suite) UsedRights(t *testing.T, since cluster.Mark) sets.Set[string] {
 		out.Insert(request.String())
 	}
 	return out
+}
+
+// OnlyUsed requires that the operator's roles give it nothing that it did not use since the mark
+// but unseen, which has to be shown otherwise. It returns its cluster-wide role.
+func (s *Suite) OnlyUsed(t *testing.T, since cluster.Mark, unseen ...Right) *rbacv1.ClusterRole {
+	t.Helper()
+	o := s.Installed(t)
+	role, leading := &rbacv1.ClusterRole{}, &rbacv1.Role{}
+	require.NoError(t, s.Human(t).Get(t.Context(), client.ObjectKey{Name: prefix(o) + "manager-role"}, role))
+	require.NoError(t, s.Human(t).Get(t.Context(),
+		client.ObjectKey{Namespace: o.Namespace, Name: prefix(o) + "leader-election-role"}, leading))
+	given := rights(slices.Concat(role.Rules, leading.Rules))
+	require.NotContains(t, given.UnsortedList(), "*")
+	for _, right := range unseen {
+		given.Delete(right.String())
+	}
+	Eventually(t, func(context.Context) error {
+		unused := given.Difference(s.usedRights(t, since))
+		return Expect(unused.Len() == 0, "never used: %v", sets.List(unused))
+	})
+	return role
 }
 
 // Without takes a right out of the operator's role, waits until that shows in the
