@@ -35,7 +35,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 		return r.keepClaims(ctx, db)
 	}
 	for _, volume := range db.volumes {
-		if err := r.deleteClaim(ctx, volume.claim); err != nil {
+		if err := r.delete(ctx, volume.claim); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, db *database) error {
 		if metav1.GetControllerOfNoCopy(&db.pods[i]) != nil {
 			continue
 		}
-		if err := r.deletePod(ctx, &db.pods[i]); err != nil {
+		if err := r.delete(ctx, &db.pods[i]); err != nil {
 			return err
 		}
 	}

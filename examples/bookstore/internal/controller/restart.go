@@ -12,6 +12,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
 // restart deletes a pod of the database, for its set to make it again, where a file system
@@ -38,7 +39,7 @@ func (r *Reconciler) restart(
 		case !db.allReadyBut(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)):
 			continue
 		case wait <= 0:
-			return 0, r.deletePod(ctx, volume.pod)
+			return 0, r.delete(ctx, volume.pod)
 		}
 		if soonest == 0 || wait < soonest {
 			soonest = wait
@@ -59,22 +60,12 @@ func (db *database) allReadyBut(pod *corev1.Pod, replicas int32) bool {
 	return ready >= replicas
 }
 
-// deletePod deletes this pod, and not one that has taken its name.
-func (r *Reconciler) deletePod(ctx context.Context, pod *corev1.Pod) error {
-	if pod.DeletionTimestamp != nil {
+// delete deletes this pod or claim, and not one that has taken its name.
+func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
+	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	log.FromContext(ctx).Info("deleting pod", "pod", pod.Name)
-	err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
-	return client.IgnoreNotFound(err)
-}
-
-// deleteClaim deletes this claim, and not one that has taken its name.
-func (r *Reconciler) deleteClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	if claim.DeletionTimestamp != nil {
-		return nil
-	}
-	log.FromContext(ctx).Info("deleting claim", "claim", claim.Name)
-	err := r.client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID})
-	return client.IgnoreNotFound(err)
+	log.FromContext(ctx).Info("deleting", "kind", operator.Kind(obj), "name", obj.GetName())
+	uid := obj.GetUID()
+	return client.IgnoreNotFound(r.client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
 }

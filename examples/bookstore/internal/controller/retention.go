@@ -46,8 +46,7 @@ func (r *Reconciler) release(ctx context.Context, db *database) error {
 		volume.claim.OwnerReferences = slices.DeleteFunc(volume.claim.OwnerReferences, func(owner metav1.OwnerReference) bool {
 			return owner.UID == db.set.UID
 		})
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := client.IgnoreNotFound(r.client.Patch(ctx, volume.claim, patch, client.FieldOwner(Name))); err != nil {
+		if err := r.patch(ctx, before, volume.claim); err != nil {
 			return err
 		}
 	}
@@ -66,10 +65,16 @@ func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
 	if policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 		before := db.set.DeepCopy()
 		policy.WhenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := client.IgnoreNotFound(r.client.Patch(ctx, db.set, patch, client.FieldOwner(Name))); err != nil {
+		if err := r.patch(ctx, before, db.set); err != nil {
 			return err
 		}
 	}
 	return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q still owns claims that are to stay", db.set.Name))
+}
+
+// patch writes what has changed since before, unless somebody else was faster. What is gone
+// needs no change.
+func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
+	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.client.Patch(ctx, after, changes, client.FieldOwner(Name)))
 }
