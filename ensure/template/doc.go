@@ -1,0 +1,69 @@
+// Package template makes objects from manifests in files, so that whoever runs an operator
+// changes labels, names or resources of its children without a rebuild:
+//
+//	//go:embed templates
+//	var embedded embed.FS
+//
+//	defaults, _ := fs.Sub(embedded, "templates")
+//	manifests := template.New(template.Overlay(os.DirFS(folder), defaults), scheme) // once
+//
+//	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
+//	if err != nil {
+//		return r.reject(ctx, app, err) // a condition, children stay as they are
+//	}
+//	res, err := ensure.Object(ctx, r.ensure, deployment, ensure.ControlledBy(app))
+//
+// A manifest is YAML with the actions of text/template:
+//
+//	apiVersion: apps/v1
+//	kind: Deployment
+//	metadata:
+//	  name: {{template "name" .}}
+//	  annotations:
+//	    title: {{quote .Title}}
+//	spec:
+//	  replicas: {{.Replicas}}
+//
+// Files ending in .tpl at the top of the file system hold definitions that all manifests
+// may use, such as that of "name". Two files must not define the same.
+//
+// # What data cannot do
+//
+// Data often comes from people who may create the owner and nothing else, while what
+// is made is made with the operator's rights. So structure is the manifest's alone: no value
+// adds, removes or moves a document, a key, an item or a kind. What an action yields is one
+// scalar, and has to be read as that scalar where it stands: a title of
+//
+//	x
+//	---
+//	kind: Pod
+//
+// is an error that names file, line and path, and so is one of "yes", "1.0" or nothing at
+// all, which YAML would not read as text. Text that may be anything goes through quote, which
+// makes a double-quoted scalar of it, whatever it holds:
+//
+//	title: {{quote .Title}}
+//	greeting: {{printf "Hello, %s" .Title | quote}}
+//
+// No quotes and no other text belong around it. Numbers and booleans need no quote. What a
+// value is goes by its JSON: a resource.Quantity is text, an intstr.IntOrString what it
+// holds, a list or an object is an error. So is an action in a key, or in the apiVersion or
+// kind of a document.
+//
+// Which parts there are may depend on data, where the manifest says so with if, with and
+// range.
+//
+// # What is refused
+//
+// What the caller has not asked for: other kinds, and another namespace. What would
+// be lost: an unknown field, a value of a wrong type, a key that is there twice, a
+// missing key of a map, a nil. What is easily misread: words that YAML 1.1 and 1.2 read
+// differently (yes, no, on, off), keys that are no text, anchors, aliases and tags. And more
+// than 3 MiB, which no API server takes.
+//
+// # Where it is used
+//
+// Names and labels are the manifest's, so that what selects by them has to look at the
+// object that came out, and a name that changes leaves the object of the old name
+// behind, unless ensure.Set prunes it.
+package template

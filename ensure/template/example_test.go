@@ -1,0 +1,57 @@
+package template_test
+
+import (
+	"fmt"
+	"testing/fstest"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/trueup-go/trueup/ensure/template"
+)
+
+// The defaults of an operator, which often are embedded, and a folder with another version
+// of one of them.
+func Example() {
+	defaults := fstest.MapFS{
+		"names.tpl": {Data: []byte(`{{define "name"}}{{.Name}}-greeting{{end}}`)},
+		"greeting.yaml": {Data: []byte(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{template "name" .}}
+data:
+  greeting: {{printf "Hello, %s" .Title | quote}}
+`)},
+	}
+	folder := fstest.MapFS{
+		"names.tpl": {Data: []byte(`{{define "name"}}acme-{{.Name}}{{end}}`)},
+	}
+	manifests := template.New(template.Overlay(folder, defaults), scheme.Scheme)
+
+	greeting, err := template.Object[*corev1.ConfigMap](manifests, "greeting.yaml", "team-a", map[string]string{
+		"Name": "web", "Title": "\"you\"\n---\nkind: Pod",
+	})
+	fmt.Println(greeting.Namespace, greeting.Name, err)
+	fmt.Printf("%q\n", greeting.Data)
+	// Output:
+	// team-a acme-web <nil>
+	// map["greeting":"Hello, \"you\"\n---\nkind: Pod"]
+}
+
+// What is wrong has a place; nothing comes out.
+func ExampleError() {
+	files := fstest.MapFS{"config.yaml": {Data: []byte(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{.Name}}
+data:
+  title: {{.Title}}
+`)}}
+	manifests := template.New(files, scheme.Scheme)
+
+	objects, err := manifests.Objects("config.yaml", "team-a",
+		map[string]string{"Name": "web", "Title": "x\n---\nkind: Pod"}, &corev1.ConfigMap{})
+	fmt.Println(len(objects), err)
+	// Output:
+	// 0 config.yaml:6: data.title: what the action yields would not be read as that one value: pipe free text through quote, with no quotes or other text around the action
+}

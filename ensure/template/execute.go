@@ -1,0 +1,117 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+// The functions that parse puts into a manifest. One that calls them itself only confuses
+// the lines of its own errors.
+const (
+	textFunction  = "_text"
+	yieldFunction = "_yield"
+)
+
+// maxSize is what an API server takes in one request.
+const maxSize = 3 << 20
+
+var errTooLarge = fmt.Errorf("yields more than %d MiB", maxSize>>20)
+
+// An execution makes the text of a manifest. Each action leaves a token where its value
+// belongs, so that the structure is the manifest's own, whatever the values are.
+type execution struct {
+	*parsed
+
+	out    strings.Builder
+	size   int // of what was written, and of the values
+	values []value
+	spans  []span
+}
+
+// A value is what an action yielded.
+type value struct {
+	place  place
+	token  string
+	text   string
+	yaml   string // what stands in the manifest in the token's place
+	isText bool   // rather than a number or a boolean
+}
+
+// A span is where in the text something begins that stands together in a file.
+type span struct {
+	from  int
+	place place
+}
+
+// execute makes the text of the manifest.
+func (p *parsed) execute(data any) (*rendered, error) {
+	x := &execution{parsed: p}
+	set, err := p.set.Clone()
+	if err == nil {
+		err = set.Funcs(x.functions()).Execute(x, data)
+	}
+	if err != nil {
+		return nil, p.notExecuted(err)
+	}
+	return &rendered{execution: x, text: x.out.String()}, nil
+}
+
+func (x *execution) functions() template.FuncMap {
+	return template.FuncMap{textFunction: x.enterText, yieldFunction: x.yield, "quote": quote}
+}
+
+// Write implements io.Writer.
+func (x *execution) Write(text []byte) (int, error) {
+	if err := x.grow(len(text)); err != nil {
+		return 0, err
+	}
+	return x.out.Write(text)
+}
+
+func (x *execution) grow(size int) error {
+	if x.size += size; x.size > maxSize {
+		return errTooLarge
+	}
+	return nil
+}
+
+// enterText is called before each text.
+func (x *execution) enterText(index int) (string, error) {
+	_, err := x.enter(index)
+	return "", err
+}
+
+func (x *execution) enter(index int) (place, error) {
+	if index < 0 || index >= len(x.places) {
+		return place{}, errors.New("is not for manifests to call")
+	}
+	entered := x.places[index]
+	x.spans = append(x.spans, span{from: x.out.Len(), place: entered})
+	return entered, nil
+}
+
+// yield is called with what an action yields, and leaves a token for it.
+func (x *execution) yield(index int, v any) (string, error) {
+	place, err := x.enter(index)
+	if err != nil {
+		return "", err
+	}
+	text, isText, err := scalar(v)
+	if err != nil {
+		return "", place.error("", err.Error())
+	}
+	token := x.token + strconv.Itoa(len(x.values)) + "z" // none is the beginning of another
+	yielded := value{place: place, token: token, text: text, yaml: text, isText: isText}
+	if _, ok := v.(quotedText); ok {
+		yielded.yaml = escaped(text)
+		token = `"` + token + `"`
+	}
+	if err := x.grow(len(yielded.yaml)); err != nil {
+		return "", place.error("", err.Error())
+	}
+	x.values = append(x.values, yielded)
+	return token, nil
+}

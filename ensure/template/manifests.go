@@ -1,0 +1,153 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Manifests are the templates of a file system. Files are read at each call, so that a
+// change of a mounted folder is taken up by the next one; what has not changed is parsed
+// once. Manifests are safe for concurrent use.
+type Manifests struct {
+	files  fs.FS
+	scheme *runtime.Scheme
+	parsed sync.Map // name of a manifest to *parsed
+}
+
+// New returns the manifests of files, often an embed.FS, or an Overlay of a mounted folder
+// on one. scheme knows the kinds that may come out.
+func New(files fs.FS, scheme *runtime.Scheme) *Manifests {
+	return &Manifests{files: files, scheme: scheme}
+}
+
+// Object renders the manifest called name, a path in the file system, which has to hold
+// exactly one document, of the kind that T is of. See Objects for the rest.
+func Object[T client.Object](m *Manifests, name, namespace string, data any) (T, error) {
+	var object T
+	kind, err := m.kindOf(name, reflect.TypeFor[T]())
+	if err != nil {
+		return object, err
+	}
+	objects, err := m.objects(name, namespace, data, kind)
+	if err != nil {
+		return object, err
+	}
+	if len(objects) != 1 {
+		return object, &Error{File: name, Problem: fmt.Sprintf("holds %d documents, where one is wanted", len(objects))}
+	}
+	// The scheme made it as the kind that it knows T as.
+	return objects[0].(T), nil
+}
+
+// Objects renders the manifest called name, a path in the file system, with data for its
+// actions, and returns the object of each of its documents, in order. The kinds that may
+// come out are those of kinds, of which only the Go type counts. All belong to namespace:
+// a document may name that or none, which is filled in; with an empty namespace, for
+// cluster-scoped kinds, it has to name none.
+//
+// The objects are the caller's own, with no fields but those of the documents. Every error
+// is an *Error, and with one there are no objects. It quotes no value, neither of data nor
+// of the manifest; what a method of data returned as an error is part of it.
+func (m *Manifests) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
+	allowed := make([]schema.GroupVersionKind, 0, len(kinds))
+	for _, object := range kinds {
+		kind, err := m.kindOf(name, reflect.TypeOf(object))
+		if err != nil {
+			return nil, err
+		}
+		allowed = append(allowed, kind)
+	}
+	return m.objects(name, namespace, data, allowed...)
+}
+
+func (m *Manifests) objects(
+	name, namespace string, data any, kinds ...schema.GroupVersionKind,
+) ([]client.Object, error) {
+	manifest, err := m.parse(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := manifest.execute(data)
+	if err != nil {
+		return nil, err
+	}
+	documents, err := text.read()
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]client.Object, len(documents))
+	for i, document := range documents {
+		if objects[i], err = document.decode(m.scheme, kinds); err != nil {
+			return nil, err
+		}
+		if err := document.keepIn(namespace, objects[i]); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// kindOf is what the scheme knows a Go type as.
+func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
+	if goType == nil || goType.Kind() != reflect.Pointer {
+		return schema.GroupVersionKind{}, &Error{File: name, Problem: "what kind is wanted is not told by a pointer to its Go type"}
+	}
+	object, _ := reflect.TypeAssert[client.Object](reflect.New(goType.Elem()))
+	kind, err := apiutil.GVKForObject(object, m.scheme)
+	if _, untyped := object.(runtime.Unstructured); err != nil || untyped {
+		return kind, &Error{File: name, Problem: fmt.Sprintf("the scheme does not know %s", goType), cause: err}
+	}
+	return kind, nil
+}
+
+// parse returns the manifest called name as it stands now.
+func (m *Manifests) parse(name string) (*parsed, error) {
+	sources, err := m.sources(name)
+	if err != nil {
+		return nil, err
+	}
+	if known, ok := m.parsed.Load(name); ok && known.(*parsed).isOf(sources) {
+		return known.(*parsed), nil
+	}
+	manifest, err := parseSources(sources)
+	if err != nil {
+		return nil, err
+	}
+	m.parsed.Store(name, manifest)
+	return manifest, nil
+}
+
+// sources are the manifest called name and, after it, the files that all may use.
+func (m *Manifests) sources(name string) ([]source, error) {
+	shared, err := fs.Glob(m.files, "*"+sharedSuffix)
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	sources := make([]source, 0, 1+len(shared))
+	for _, file := range append([]string{name}, shared...) {
+		text, err := fs.ReadFile(m.files, file)
+		if err != nil {
+			return nil, unreadable(file, err)
+		}
+		sources = append(sources, source{file: file, text: strings.ReplaceAll(string(text), "\r\n", "\n")})
+	}
+	return sources, nil
+}
+
+// unreadable names the file as the manifests know it, not where it is mounted.
+func unreadable(file string, err error) *Error {
+	problem := err
+	if underlying := (*fs.PathError)(nil); errors.As(err, &underlying) {
+		problem = underlying.Err
+	}
+	return &Error{File: file, Problem: "cannot be read: " + problem.Error(), cause: err}
+}

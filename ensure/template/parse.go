@@ -1,0 +1,120 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// sharedSuffix is of the files whose definitions every manifest may use.
+const sharedSuffix = ".tpl"
+
+// A source is a file as it was read.
+type source struct{ file, text string }
+
+// parsed is a manifest with the files that it may use.
+type parsed struct {
+	sources []source
+	set     *template.Template
+	places  []place // of what the marks in set name by their index
+	token   string  // occurs in no source
+}
+
+// A place is a line of a file.
+type place struct {
+	file string
+	line int
+}
+
+func (p place) error(path, problem string) *Error {
+	return &Error{File: p.file, Line: p.line, Path: path, Problem: problem}
+}
+
+func (p *parsed) isOf(sources []source) bool { return slices.Equal(p.sources, sources) }
+
+// parseSources reads sources, of which the first is the manifest, and puts marks into them:
+// before each text one that tells where it comes from, and at the end of each action that
+// yields something one that takes what it yields.
+func parseSources(sources []source) (*parsed, error) {
+	p := &parsed{sources: sources, set: newTemplate(sources[0].file), token: unused(sources)}
+	definedIn := map[string]string{}
+	for _, source := range sources {
+		own, err := newTemplate(source.file).Parse(source.text)
+		if err != nil {
+			return nil, notParsed(source, err)
+		}
+		for _, definition := range own.Templates() {
+			name := definition.Name()
+			if other, twice := definedIn[name]; twice {
+				return nil, &Error{File: source.file, Problem: fmt.Sprintf("defines %q, which %s defines too", name, other)}
+			}
+			definedIn[name] = source.file
+			p.mark(source, definition.Root)
+			if _, err := p.set.AddParseTree(name, definition.Tree); err != nil {
+				return nil, notParsed(source, err)
+			}
+		}
+	}
+	return p, nil
+}
+
+// newTemplate knows the names of the functions; what they do is the execution's.
+func newTemplate(name string) *template.Template {
+	return template.New(name).Option("missingkey=error").Funcs((&execution{}).functions())
+}
+
+// unused returns the beginning of a word that occurs nowhere in sources.
+func unused(sources []source) string {
+	token := "action"
+	for slices.ContainsFunc(sources, func(s source) bool { return strings.Contains(s.text, token) }) {
+		token += "x"
+	}
+	return token
+}
+
+func (p *parsed) mark(source source, list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	marked := make([]parse.Node, 0, 2*len(list.Nodes))
+	for _, node := range list.Nodes {
+		switch node := node.(type) {
+		case *parse.TextNode:
+			marked = append(marked, p.textMark(source, node))
+		case *parse.ActionNode:
+			if len(node.Pipe.Decl) == 0 {
+				node.Pipe.Cmds = append(node.Pipe.Cmds, p.call(yieldFunction, source, node.Position()))
+			}
+		case *parse.IfNode:
+			p.mark(source, node.List)
+			p.mark(source, node.ElseList)
+		case *parse.WithNode:
+			p.mark(source, node.List)
+			p.mark(source, node.ElseList)
+		case *parse.RangeNode:
+			p.mark(source, node.List)
+			p.mark(source, node.ElseList)
+		}
+		marked = append(marked, node)
+	}
+	list.Nodes = marked
+}
+
+func (p *parsed) textMark(source source, text *parse.TextNode) *parse.ActionNode {
+	pos := text.Position()
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: &parse.PipeNode{
+		NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{p.call(textFunction, source, pos)},
+	}}
+}
+
+// call is of a function with the place of pos, as an index, for its first argument.
+func (p *parsed) call(function string, source source, pos parse.Pos) *parse.CommandNode {
+	index := len(p.places)
+	p.places = append(p.places, place{file: source.file, line: 1 + strings.Count(source.text[:pos], "\n")})
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{
+		parse.NewIdentifier(function).SetPos(pos),
+		&parse.NumberNode{NodeType: parse.NodeNumber, Pos: pos, IsInt: true, Int64: int64(index), Text: fmt.Sprint(index)},
+	}}
+}

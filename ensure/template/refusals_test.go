@@ -1,0 +1,151 @@
+package template_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/trueup-go/trueup/ensure/template"
+)
+
+const service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
+
+// Every mistake names the line in the file as it is written, whatever actions came before.
+func TestBrokenManifests(t *testing.T) {
+	data := map[string]any{
+		"Name": "web", "Nil": nil, "List": []string{"a"}, "Func": func() string { return "x" }, "Inf": math.Inf(1),
+	}
+	const before = "{{- /* three\nlines\nbefore */ -}}\n{{range .List}}{{end}}" // so that lines of text and file differ
+	for _, c := range []struct {
+		name, manifest string
+		line           int
+		path, problem  string
+	}{
+		{"action not closed", service + "spec: {{.Name", 5, "", "unclosed action"},
+		{"end without if", service + "{{end}}", 5, "", "unexpected {{end}}"},
+		{"unknown function", service + "spec: {{toYaml .Name}}", 5, "", `function "toYaml" not defined`},
+		{"unknown key", service + "spec:\n  clusterIP: {{.Title}}", 6, "", `map has no entry for key "Title"`},
+		{"field of a scalar", service + "spec:\n  clusterIP: {{.Name.First}}", 6, "", "can't evaluate field First in type interface {}"},
+		{"unknown definition", service + "spec: {{template \"nothing\"}}", 5, "", "not defined"},
+		{"missing value", service + "spec:\n  clusterIP: {{.Nil}}", 6, "", "yields no value"},
+		{"missing value, quoted", service + "spec:\n  clusterIP: {{quote .Nil}}", 6, "", "yields no value"},
+		{"list", service + "spec:\n  externalIPs: {{.List}}", 6, "", "yields a []string; an action yields one scalar"},
+		{"function", service + "spec:\n  clusterIP: {{.Func}}", 6, "", "yields a func() string, which has no JSON"},
+		{"no JSON", service + "spec:\n  clusterIP: {{.Inf}}", 6, "", "yields a float64, which has no JSON"},
+		{"recursion", `{{define "x"}}{{template "x"}}{{end}}` + service + `{{template "x"}}`, 1, "", "exceeded maximum template depth"},
+		{"no YAML", service + "spec:\n  a: b\n c: d\n", 6, "", "is no YAML: "},
+		{"tab", service + "spec:\n\ta: b\n", 6, "", "is no YAML: "},
+		{"no object", "- a\n- b\n", 1, "", "a document is an object"},
+		{"only text", "text", 1, "", "a document is an object"},
+		{"no kind", "apiVersion: v1\nmetadata:\n  name: web\n", 1, "kind", "is not among"},
+		{"kind of another group", "apiVersion: x/v1\nkind: Service\n", 2, "kind", "is not among"},
+		{"kind from an action", "apiVersion: v1\nkind: {{.Name}}\n", 2, "kind", "no action may yield it"},
+		{"apiVersion from an action", "apiVersion: {{.Name}}\nkind: Service\n", 1, "apiVersion", "no action may yield it"},
+		{"key from an action", service + "spec:\n  selector:\n    {{.Name}}: x\n", 7, "spec.selector", "no action may yield a key"},
+		{"part of a key", service + "spec:\n  selector: {a{{.Name}}: x}\n", 6, "spec.selector", "no action may yield a key"},
+		{"key twice", service + "spec:\n  type: A\n  clusterIP: B\n  type: A\n", 8, "spec.type", "is there twice"},
+		{"number for a key", service + "spec:\n  selector:\n    1: x\n", 7, "spec.selector.1", "does not read this key as text"},
+		{"old word for a key", service + "spec:\n  selector:\n    y: x\n", 7, "spec.selector.y", "does not read this key as text"},
+		{"merge key", service + "spec:\n  <<: {type: A}\n", 6, "spec[<<]", "does not read this key as text"},
+		{"list for a key", service + "spec:\n  ? [a]\n  : b\n", 6, "spec", "a key is one word"},
+		{"anchor", service + "spec: &x\n  type: A\n", 5, "spec", "anchors, aliases and tags"},
+		{"alias", service + "spec:\n  selector: &x {}\n  type: *x\n", 6, "spec.selector", "anchors, aliases and tags"},
+		{"tag", service + "spec:\n  type: !!str A\n", 6, "spec.type", "anchors, aliases and tags"},
+		{"old boolean", service + "spec:\n  publishNotReadyAddresses: yes\n", 6, "spec.publishNotReadyAddresses", "differently"},
+		{"no number", service + "spec:\n  healthCheckNodePort: .nan\n", 6, "spec.healthCheckNodePort", "JSON has no such value"},
+		{"unknown field", service + "spec:\n  clusterip: x\n", 6, "spec.clusterip", "is no field of this kind"},
+		{"unknown field at the top", service + "sepc: {}\n", 5, "sepc", "is no field of this kind"},
+		{"unknown field in a list", service + "spec:\n  ports:\n  - port: 80\n  - port: 81\n    Port: 1\n", 9, "spec.ports[1].Port", "is no field of this kind"},
+		{"second of two mistakes", service + "spec:\n  clusterip: x\n  ports: 1\n", 6, "spec.clusterip", "is no field of this kind"},
+		{"text for a number", service + "spec:\n  ports:\n  - port: \"80\"\n", 7, "spec.ports[0].port", "is a string, where int32 is wanted"},
+		{"number for text", service + "  labels:\n    version: 1.0\n", 6, "metadata.labels.version", "is a number, where string is wanted"},
+		{"key with a dot", service + "  labels:\n    a.b/c: 1.0\n", 6, "metadata.labels[a.b/c]", "is a number, where string is wanted"},
+		{"object for a list", service + "spec:\n  ports:\n    port: 80\n", 6, "spec.ports", "is a object, where []v1.ServicePort is wanted"},
+		{"too large for its type", service + "spec:\n  ports:\n  - port: 80000000000\n", 7, "spec.ports[0].port", "is a number, where int32 is wanted"},
+		{"no date", service + "  creationTimestamp: tomorrow\n", 5, "metadata.creationTimestamp", "is no value of its type"},
+		{"function of our own", service + "spec:\n  clusterIP: {{_yield 1000 2}}", 6, "", "is not for manifests to call"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for lines, manifest := range map[int]string{0: c.manifest, 3: before + c.manifest} {
+				found := fault(t, manifest, data)
+				require.Equal(t, "manifest.yaml", found.File)
+				require.Contains(t, found.Problem, c.problem)
+				require.Equal(t, c.path, found.Path)
+				require.Equal(t, c.line+lines, found.Line, found.Error())
+				require.NotContains(t, found.Error(), "\n")
+			}
+		})
+	}
+}
+
+func TestDefinitionsAreThereOnce(t *testing.T) {
+	manifests := template.New(folder(map[string]string{
+		"a.tpl":         `{{define "name"}}a{{end}}`,
+		"b.tpl":         "\n\n" + `{{define "name"}}b{{end}}`,
+		"manifest.yaml": configMap,
+	}), scheme.Scheme)
+	_, err := manifests.Objects("manifest.yaml", "team-a", nil)
+	require.EqualError(t, err, `b.tpl: defines "name", which a.tpl defines too`)
+}
+
+// What is wrong in a shared file is told of that file.
+func TestFaultsOfSharedFiles(t *testing.T) {
+	for shared, want := range map[string]string{
+		"\n{{define":                               "names.tpl:2: ",
+		"\n{{define \"name\"}}{{end":               "names.tpl:2: ",
+		"\n{{define \"name\"}}{{.X}}{{end}}":       `names.tpl:2: map has no entry for key "X"`,
+		"\n{{define \"name\"}}\n    {{.Y}}{{end}}": "names.tpl:3: data.key: what the action yields",
+		"{{define \"name\"}}\n    @x{{end}}":       "names.tpl:2: is no YAML",
+	} {
+		manifests := template.New(folder(map[string]string{
+			"names.tpl": shared, "manifest.yaml": configMap + "  key: {{template \"name\" .}}\n",
+		}), scheme.Scheme)
+		_, err := manifests.Objects("manifest.yaml", "team-a", map[string]string{"Y": "a: b"})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	require.Equal(t, "yields more than 3 MiB",
+		fault(t, configMap+"  key: {{.}}\n", strings.Repeat("a", 3<<20)).Problem)
+	require.Contains(t, fault(t, configMap+"  key: |\n{{range .}}    "+strings.Repeat("a", 1<<10)+"\n{{end}}", 3<<10).Problem,
+		"yields more than 3 MiB")
+}
+
+// A manifest may hold secrets, too, and an error ends up in conditions and logs.
+func TestErrorsQuoteNoValue(t *testing.T) {
+	const secret = "hunter2" // ten characters are what text/template shows of a word
+	data := map[string]any{"Secret": secret, "Map": map[string]string{}}
+	for _, manifest := range []string{
+		configMap + "  key: {{index .Map \"hunter2\" \"hunter2\"}}\n",
+		configMap + "  key: {{\"hunter2\" \"hunter2\"}}\n",
+		configMap + "  key: {{`hunter2` .Map}}\n",
+		configMap + "  key: {{printf \"hunter2\" \"hunter2}}\n",
+		configMap + "  key: {{.Map \"hunter2\"}}\n",
+		configMap + "  key: {{template \"hunter2\"}}\n",
+		configMap + "  key: {{eq .Secret .Map}}\n",
+		configMap + "  key: {{slice .Secret 9}}\n",
+		configMap + "  key: {{len 3 .Secret}}\n",
+		configMap + "  key: {{.Secret}}: {{.Secret}}\n",
+		configMap + "  key: *hunter2\n",
+		configMap + "  key: !hunter2 x\n",
+		configMap + "  key: hunter2: x\n",
+		configMap + "  key: 'hunter2\n",
+		configMap + "  key: [hunter2\n",
+		configMap + "  key: [hunter2]\n",
+		configMap + "  key: {a: {{.Secret}}}\n",
+		service + "  creationTimestamp: hunter2\n",
+		service + "  creationTimestamp: {{.Secret}}\n",
+		service + "  namespace: {{.Secret}}\n",
+		service + "spec:\n  ports: {{.Secret}}\n",
+		service + "spec:\n  ports: [{port: hunter2}]\n",
+		service + "spec: hunter2\n",
+		"apiVersion: v1\nkind: hunter2\n",
+		"hunter2",
+	} {
+		require.NotContains(t, fault(t, manifest, data).Error(), secret, manifest)
+	}
+}

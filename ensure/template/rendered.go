@@ -1,0 +1,152 @@
+package template
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// rendered is the text of a manifest with a token in the place of each value.
+//
+// It is read twice, with the tokens and with the values. Both readings have to be the same,
+// node for node, once the values are put in the tokens' places: then no value has added,
+// removed or moved anything, and what people read in the text is what it means.
+type rendered struct {
+	*execution
+	text string
+}
+
+// read returns the documents of the text.
+func (r *rendered) read() ([]document, error) {
+	roots, err := parseYAML(r.text)
+	if err != nil {
+		return nil, r.notYAML(err)
+	}
+	for _, root := range roots {
+		if err := r.checkStructure(root, nil); err != nil {
+			return nil, err
+		}
+	}
+	if !r.putIn(roots, len(r.values)) {
+		return nil, r.blame()
+	}
+	documents := make([]document, len(roots))
+	for i, root := range roots {
+		documents[i] = document{rendered: r, root: root}
+	}
+	return documents, nil
+}
+
+// putIn puts the first n values into documents, unless the text with these values reads
+// differently. If it returns false, documents may hold some of them.
+func (r *rendered) putIn(documents []*yaml.Node, n int) bool {
+	replacements := make([]string, 0, 2*n)
+	for _, v := range r.values[:n] {
+		replacements = append(replacements, v.token, v.yaml)
+	}
+	roots, err := parseYAML(strings.NewReplacer(replacements...).Replace(r.text))
+	if err != nil || len(roots) != len(documents) {
+		return false
+	}
+	for i := range documents {
+		if !r.merge(documents[i], roots[i], n) {
+			return false
+		}
+	}
+	return true
+}
+
+// merge makes marked hold what final holds, and reports whether they are the same but for
+// the first n values.
+func (r *rendered) merge(marked, final *yaml.Node, n int) bool {
+	if marked.Kind != final.Kind || len(marked.Content) != len(final.Content) || final.Anchor != "" {
+		return false
+	}
+	for i := range marked.Content {
+		if !r.merge(marked.Content[i], final.Content[i], n) {
+			return false
+		}
+	}
+	if marked.Kind != yaml.ScalarNode {
+		return marked.Tag == final.Tag
+	}
+	want, hasText := r.substitute(marked.Value, n)
+	if final.Value != want || final.Style != marked.Style || hasText && !isText(final) {
+		return false
+	}
+	marked.Value, marked.Tag = final.Value, final.Tag
+	return true
+}
+
+// substitute puts the first n values in the places of their tokens, and reports whether
+// one of them is text.
+func (r *rendered) substitute(s string, n int) (value string, hasText bool) {
+	var out strings.Builder
+	for {
+		before, index, after, ok := r.cut(s)
+		if !ok {
+			out.WriteString(s)
+			return out.String(), hasText
+		}
+		out.WriteString(before)
+		if index < n {
+			out.WriteString(r.values[index].text)
+			hasText = hasText || r.values[index].isText
+		} else {
+			out.WriteString(r.values[index].token)
+		}
+		s = after
+	}
+}
+
+// cut finds the first token in s.
+func (r *rendered) cut(s string) (before string, index int, after string, found bool) {
+	before, rest, found := strings.Cut(s, r.token)
+	if !found {
+		return s, 0, "", false
+	}
+	digits, after, _ := strings.Cut(rest, "z")
+	index, _ = strconv.Atoi(digits) // it is a token
+	return before, index, after, true
+}
+
+// blame finds the value that reads differently: the one with which the text begins to.
+func (r *rendered) blame() *Error {
+	first := sort.Search(len(r.values), func(n int) bool {
+		documents, err := parseYAML(r.text)
+		return err == nil && !r.putIn(documents, n+1)
+	})
+	fault := r.values[min(first, len(r.values)-1)]
+	return fault.place.error(r.pathOf(fault), "what the action yields would not be read as that one value: "+
+		"pipe free text through quote, with no quotes or other text around the action")
+}
+
+// pathOf is where the document has the value; empty if that is a comment.
+func (r *rendered) pathOf(v value) string {
+	documents, _ := parseYAML(r.text) // it was read before
+	for _, document := range documents {
+		for node, path := range scalars(document, nil) {
+			if strings.Contains(node.Value, v.token) {
+				return path.String()
+			}
+		}
+	}
+	return ""
+}
+
+// at is the place of a line of the text in the files.
+func (r *rendered) at(line int) place {
+	start := 0
+	for range line - 1 {
+		start += 1 + strings.IndexByte(r.text[start:], '\n')
+	}
+	after := sort.Search(len(r.spans), func(i int) bool { return r.spans[i].from > start })
+	if after == 0 {
+		return place{file: r.sources[0].file, line: 1}
+	}
+	span := r.spans[after-1]
+	span.place.line += strings.Count(r.text[span.from:start], "\n")
+	return span.place
+}

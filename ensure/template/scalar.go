@@ -1,0 +1,81 @@
+package template
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// scalar gives the text of what an action yields, and whether it is text rather than a
+// number or a boolean. That goes by the value's JSON, so that a Quantity is text, and an
+// IntOrString what it holds.
+func scalar(v any) (text string, isText bool, err error) {
+	if s, ok := plainString(v); ok {
+		if !utf8.ValidString(s) {
+			return "", false, errors.New("yields text that is not UTF-8")
+		}
+		return s, true, nil
+	}
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return "", false, fmt.Errorf("yields a %T, which has no JSON", v)
+	}
+	switch encoded[0] {
+	case '"':
+		err := json.Unmarshal(encoded, &text)
+		return text, true, err
+	case '{', '[':
+		return "", false, fmt.Errorf("yields a %T; an action yields one scalar", v)
+	case 'n':
+		return "", false, errors.New("yields no value")
+	default:
+		return string(encoded), false, nil
+	}
+}
+
+// plainString is v, or what it points to, if that is a string with no JSON of its own.
+func plainString(v any) (string, bool) {
+	value := reflect.ValueOf(v)
+	for value.Kind() == reflect.Pointer && !value.IsNil() {
+		value = value.Elem()
+	}
+	if value.Kind() != reflect.String || value.Type() == reflect.TypeFor[json.Number]() {
+		return "", false
+	}
+	if _, ok := reflect.TypeAssert[json.Marshaler](value); ok {
+		return "", false
+	}
+	return value.String(), true
+}
+
+// quotedText is what the function quote makes. Another function that formats it has text
+// like any other.
+type quotedText string
+
+// quote is the function for free text: a scalar in double quotes that reads as v, whatever
+// characters that has.
+func quote(v any) (quotedText, error) {
+	text, _, err := scalar(v)
+	return quotedText(text), err
+}
+
+// escaped is what stands between the quotes of a double-quoted scalar that reads as text,
+// in ASCII but for what lies above U+FFFF, which YAML has no short escape for.
+func escaped(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case ' ' <= r && r <= '~' || r > 0xFFFF:
+			out.WriteRune(r)
+		default:
+			fmt.Fprintf(&out, `\u%04X`, r)
+		}
+	}
+	return out.String()
+}
