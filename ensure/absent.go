@@ -14,8 +14,8 @@ import (
 // name of obj count, and its UID if it has one (then another object of that name is not
 // meant and counts as gone). Call it on each pass until Operation says so:
 //
-//   - Deleting: it is on its way out. The delete was sent now, or somebody sent one
-//     before; finalizers, and with Propagation(metav1.DeletePropagationForeground) its
+//   - Deleting: it is on its way out. The delete was sent now, which Cause, Unwanted, tells,
+//     or somebody sent one before; finalizers, and with Propagation(metav1.DeletePropagationForeground) its
 //     dependents, may take their time.
 //   - Gone: the API server has no such object. That a cache has none is confirmed by one
 //     read from the server; from then on no request is sent, until the cache shows one
@@ -41,13 +41,21 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 	if err != nil {
 		return outcome{}, err
 	}
+	found, err := c.lookAndRemove(ctx, obj)
+	c.wrote(found)
+	c.countRequests(found, err)
+	return found, err
+}
+
+// lookAndRemove deletes what the cache shows, or what the server has after all.
+func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome, error) {
 	live, err := c.read(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
 	switch {
 	case live != nil:
-		found, err := c.remove(ctx, live, obj)
+		found, err := c.remove(ctx, live, meant)
 		if err == nil || !hasMoved(err) {
 			return found, err
 		}
@@ -62,7 +70,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 		c.memory.gone(c.id())
 	}
 	c.unseen = true
-	return c.remove(ctx, live, obj)
+	return c.remove(ctx, live, meant)
 }
 
 // newUnwanted checks what the caller gave. Only who and where it is counts.
@@ -124,6 +132,7 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		// One that does not show it never will.
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
+	c.requests++
 	switch err := c.client.Delete(ctx, live, opts...); {
 	case answer.IsGone(err):
 		return outcome{operation: Gone}, nil
@@ -133,5 +142,5 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 	if !c.dryRun {
 		c.memory.removed(c.id())
 	}
-	return outcome{live: live, operation: Deleting}, nil
+	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
 }

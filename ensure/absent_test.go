@@ -19,7 +19,9 @@ func mustBeAbsent[T client.Object](t *testing.T, e *ensure.Ensurer, obj T, opts 
 	t.Helper()
 	result, err := ensure.Absent(t.Context(), e, obj, opts...)
 	require.NoError(t, err)
-	require.Empty(t, result.Cause)
+	if result.Operation != ensure.Deleting {
+		require.Empty(t, result.Cause)
+	}
 	require.Empty(t, result.Changes)
 	return result
 }
@@ -38,6 +40,7 @@ func TestAbsentDeletesWhatIsOurs(t *testing.T) {
 
 	result := mustBeAbsent(t, e, named(), ensure.ControlledBy(going))
 	require.Equal(t, ensure.Deleting, result.Operation)
+	require.Equal(t, ensure.Unwanted, result.Cause)
 	require.Equal(t, made.UID, result.Live.UID)
 	requests := s.take()
 	require.Len(t, requests, 1)
@@ -111,8 +114,10 @@ func TestAbsentWaitsForWhatIsGoing(t *testing.T) {
 	s := newServer()
 	created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Finalizers = []string{"theirs.example.com/wait"} }))
 	e := ensure.New(s.cached(faithful), s, fieldOwner)
-	for range 3 {
-		require.Equal(t, ensure.Deleting, mustBeAbsent(t, e, named()).Operation)
+	for _, cause := range []ensure.Cause{ensure.Unwanted, "", ""} {
+		result := mustBeAbsent(t, e, named())
+		require.Equal(t, ensure.Deleting, result.Operation)
+		require.Equal(t, cause, result.Cause, "of the call that sent the delete")
 	}
 	require.Empty(t, cmp.Diff([]string{"delete"}, s.verbs()), "once is enough")
 }

@@ -81,6 +81,7 @@ func (c *child) patch(
 	ctx context.Context, operation string, form types.PatchType, patch []byte, opts ...client.PatchOption,
 ) (client.Object, error) {
 	c.memory.mayExist(c.id()) // also if no answer comes
+	c.requests++
 	answer := c.empty(c.desired)
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)

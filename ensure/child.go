@@ -25,6 +25,7 @@ type child struct {
 	ours       bool   // what is live is ours to write, and not only adopted
 	alone      bool   // a dry run found that the server would create desired but for live
 	mayTry     bool   // in spite of a contest
+	requests   int    // sent so far, cached reads excepted
 }
 
 func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }

@@ -29,10 +29,10 @@ type arena struct {
 	said  *ensure.Error // by the last contest
 }
 
-func newArena(t *testing.T, show view) *arena {
+func newArena(t *testing.T, show view, settings ...ensure.Setting) *arena {
 	t.Helper()
 	a := &arena{apiServer: newServer(), t: t, clock: newClock()}
-	a.e = ensure.New(a.cached(show), a, fieldOwner, ensure.WithClock(a.clock))
+	a.e = ensure.New(a.cached(show), a, fieldOwner, append(settings, ensure.WithClock(a.clock))...)
 	return a
 }
 

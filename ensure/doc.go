@@ -62,8 +62,7 @@
 // instances of one operator that want different things are a contest, too.
 //
 // What counts is only what a write of ours put back: neither stale caches, nor what a
-// webhook makes of desired, nor questions that the server finds to be nothing. The metric
-// trueup_ensure_contests_total counts contests by group and kind.
+// webhook makes of desired, nor questions that the server finds to be nothing.
 //
 // # What others write, or wrote
 //
@@ -77,6 +76,30 @@
 // Absent deletes a child, if it is ours, and tells when it is gone: a condition of
 // going on, or the work of a finalizer.
 //
+// # What it tells
+//
+// WithRecorder makes an event of each write: what was done to which child, why, and which
+// fields changed. The metrics are in controller-runtime's registry, which a manager serves:
+//
+//   - trueup_ensure_writes_total counts what the API server changed, by group, kind,
+//     operation and cause, as Result has them: Created, Missing; Updated, DesiredChanged,
+//     Drifted, Adopted or Migrated; Deleting, Unwanted. What Recreate replaces is Deleting
+//     and then Recreated, both DesiredChanged or Drifted, as somebody may wait for the second
+//     for long. A write that takes several requests, as a repair or MigrateFrom does, counts
+//     once. So does one that ends as ErrContested, which was made all the same.
+//   - trueup_ensure_requests_total counts requests by the same labels, of what came of the
+//     call that sent them. Unchanged: the server was asked, and found nothing to do. Gone: it
+//     confirmed that there is nothing. Failed has the error's Reason as its cause: the name of
+//     a class, a reason that Kubernetes itself gives, Unavailable, or Unknown for what a
+//     webhook made up. Dry runs count, and so do reads through the reader; reads through the
+//     client, which should be a cache, do not. Where all is well, it stands still.
+//   - trueup_ensure_contests_total counts contests by group and kind.
+//
+// A series appears with its first count. There are as many as kinds, operations and causes,
+// however many children there are, and no label or event holds a value of a field other than a
+// number or a boolean. A call that fails half-way, after a patch that prepares an apply, makes
+// no event and counts no write.
+//
 // # What it needs
 //
 // Reads go through the client given to New, which should be a manager's: a cached
@@ -85,7 +108,8 @@
 // get, list, watch, create and patch on its children's kinds, delete as well for Absent,
 // Prune and Recreate and to put back an owner reference that blocks deletion, and update
 // on the finalizers subresource of their owner's kind where
-// OwnerReferencesPermissionEnforcement is on.
+// OwnerReferencesPermissionEnforcement is on. WithRecorder needs create on events of the group
+// events.k8s.io.
 //
 // With CacheOptions.EnableReadYourWritesConsistency a pass right after a write sees
 // that write, and costs nothing. Without it the cached copy may be older; it is then taken

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,7 @@ type Ensurer struct {
 	store    hash.Store
 	labels   map[string]string
 	clock    clock.PassiveClock
+	recorder events.EventRecorder
 	entries  int
 
 	seed     maphash.Seed
@@ -61,6 +63,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		digester:   hash.Default(),
 		store:      hash.DefaultStore(fieldOwner),
 		clock:      clock.RealClock{},
+		recorder:   silence{},
 		entries:    defaultMemory,
 		seed:       maphash.MakeSeed(),
 	}
@@ -124,6 +127,8 @@ func (e *Ensurer) findMisuse() string {
 		return "the store given to ensure.WithDigest is nil"
 	case isNil(e.clock):
 		return "the clock given to ensure.WithClock is nil"
+	case isNil(e.recorder):
+		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
 	case e.entries < 1:
 		return "ensure.WithMemory needs at least 1 entry"
 	}

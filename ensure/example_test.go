@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -200,6 +201,29 @@ func ExampleWithMemory() {
 
 	// Output:
 	// Unchanged <nil>
+}
+
+// A manager has one: mgr.GetEventRecorder("web-operator").
+func ExampleWithRecorder() {
+	ctx := context.Background()
+	recorder := events.NewFakeRecorder(10)
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator", ensure.WithRecorder(recorder))
+
+	for _, replicas := range []int32{2, 3, 3} { // the last pass has nothing to do
+		web := webDeployment()
+		web.Spec.Replicas = &replicas
+		if _, err := ensure.Object(ctx, e, web, ensure.ControlledBy(anOwner())); err != nil {
+			fmt.Println(err)
+		}
+	}
+	close(recorder.Events)
+	for event := range recorder.Events {
+		fmt.Println(event)
+	}
+	// Output:
+	// Normal Missing created Deployment default/web
+	// Normal DesiredChanged updated Deployment default/web: spec.replicas 2 -> 3
 }
 
 // Two minutes pass at once for a test of a cache that selects by a label which the

@@ -5,20 +5,35 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// contestsTotal is registered with the manager's other metrics by the first contest.
-var contestsTotal = sync.OnceValue(func() *prometheus.CounterVec { return register(metrics.Registry) })
+// The metrics are registered with the manager's others, each by what it counts first.
+// Labels are of few values, whoever owns the children and however many there are: of
+// kinds that the operator ensures, and of words that are listed here or in result.go.
+var (
+	contestsTotal = onFirstUse("trueup_ensure_contests_total",
+		"Contests that began: somebody undid the same, or deleted a child, again and again.", "group", "kind")
+	writesTotal = onFirstUse("trueup_ensure_writes_total",
+		"What was changed on the API server, and why.", "group", "kind", "operation", "cause")
+	requestsTotal = onFirstUse("trueup_ensure_requests_total",
+		"Requests to the API server, cached reads excepted, by what came of the call that sent them.",
+		"group", "kind", "operation", "cause")
+)
+
+// failed is the operation of a call that ended with an error; its cause is the reason.
+const failed = "Failed"
+
+func onFirstUse(name, help string, labels ...string) func() *prometheus.CounterVec {
+	return sync.OnceValue(func() *prometheus.CounterVec {
+		return register(metrics.Registry, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	})
+}
 
 // register gives the metric that is there already, if another copy of this package was
 // first.
-func register(registry prometheus.Registerer) *prometheus.CounterVec {
-	metric := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "trueup_ensure_contests_total",
-		Help: "Contests that began: somebody undid the same, or deleted a child, again and again.",
-	}, []string{"group", "kind"})
+func register(registry prometheus.Registerer, metric *prometheus.CounterVec) *prometheus.CounterVec {
 	taken, ok := errors.AsType[prometheus.AlreadyRegisteredError](registry.Register(metric))
 	if !ok {
 		return metric
@@ -29,6 +44,45 @@ func register(registry prometheus.Registerer) *prometheus.CounterVec {
 	return metric
 }
 
-func countContest(kind schema.GroupVersionKind) {
-	contestsTotal().WithLabelValues(kind.Group, kind.Kind).Inc()
+func (k kind) countContest() {
+	contestsTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind).Inc()
+}
+
+func (k kind) countWrite(found outcome) {
+	writesTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind, string(found.operation), string(found.cause)).Inc()
+}
+
+// countRequests tells what a call sent, by how it ended. Most calls send nothing.
+func (c *child) countRequests(found outcome, err error) {
+	if c.requests == 0 {
+		return
+	}
+	operation, cause := string(found.operation), string(found.cause)
+	if err != nil {
+		operation, cause = failed, failure(err)
+	}
+	requestsTotal().WithLabelValues(c.gvk.Group, c.gvk.Kind, operation, cause).Add(float64(c.requests))
+	c.requests = 0
+}
+
+// failure is Reason, less what a webhook or an aggregated API server makes up: there is no
+// end to that.
+func failure(err error) string {
+	reason := Reason(err)
+	if !errors.Is(err, ErrAPI) {
+		return reason // the name of a class
+	}
+	switch metav1.StatusReason(reason) {
+	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone,
+		metav1.StatusReasonInvalid, metav1.StatusReasonServerTimeout, metav1.StatusReasonStoreReadError,
+		metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnsupportedMediaType,
+		metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
+		unavailable:
+		return reason
+	default:
+		return "Unknown"
+	}
 }

@@ -68,6 +68,13 @@ func resultOf[T client.Object](found outcome) Result[T] {
 // ensure takes the child to what is desired. It is for one call.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	defer c.giveBack()
+	found, err := c.lookAndSettle(ctx)
+	c.countRequests(found, err)
+	return found, err
+}
+
+// lookAndSettle does so on what the cache shows, or once more on what the server has.
+func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	live, err := c.read(ctx)
 	if err == nil && live == nil && c.isExpected() && !c.isHeld() {
 		// The cache is a moment behind, or it was deleted already: a read tells.

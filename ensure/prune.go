@@ -73,6 +73,8 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				continue
 			}
 			found, err := c.removeMember(ctx, live)
+			c.wrote(found)
+			c.countRequests(found, err)
 			if err != nil {
 				return removed, err
 			}

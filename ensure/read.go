@@ -36,6 +36,7 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 
 // readServer returns the object as the API server has it now; nil if it is gone.
 func (c *child) readServer(ctx context.Context) (client.Object, error) {
+	c.requests++
 	return c.get(ctx, c.reader)
 }
 

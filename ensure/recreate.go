@@ -85,11 +85,15 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 		}
 	}
 	c.propagation = c.recreate
-	if _, err := c.delete(ctx, live); err != nil {
+	deleted, err := c.delete(ctx, live)
+	if err != nil {
 		return outcome{}, err
 	}
 	if c.dryRun {
 		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
+	}
+	if deleted.cause != "" { // by us
+		c.wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
 	}
 	c.memory.replacing(c.id(), replacement{deleted: live.GetUID(), cause: cause, changes: changes})
 	return c.create(ctx)

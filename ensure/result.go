@@ -32,7 +32,8 @@ const (
 	Updated   Operation = "Updated"
 	// Recreated means that it was deleted and made again, as only Recreate allows.
 	Recreated Operation = "Recreated"
-	// Deleting and Gone are Absent's and those of pruning. Gone is also what IfExists says
+	// Deleting and Gone are Absent's and those of pruning. Deleting without a Cause says that
+	// somebody else, or an earlier call, sent the delete. Gone is also what IfExists says
 	// of a child that there is not.
 	Deleting Operation = "Deleting"
 	Gone     Operation = "Gone"
@@ -53,6 +54,8 @@ const (
 	Adopted Cause = "Adopted"
 	// Migrated means that it was written by a manager named with MigrateFrom before.
 	Migrated Cause = "Migrated"
+	// Unwanted means that it was to be Absent, or pruned, and that this call sent the delete.
+	Unwanted Cause = "Unwanted"
 )
 
 // A Change is one path that a write changed, such as spec.replicas,

@@ -71,7 +71,10 @@ func undeclaredFields(err error) []string {
 }
 
 // apiReason is a reason that a condition takes.
-func apiReason(err error) string { return answer.Reason(err, "Unavailable") }
+func apiReason(err error) string { return answer.Reason(err, unavailable) }
+
+// unavailable is the reason of an error that the server gave none for.
+const unavailable = "Unavailable"
 
 func appendNew(list []string, s string) []string {
 	if s == "" || slices.Contains(list, s) {

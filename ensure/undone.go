@@ -75,6 +75,7 @@ func (c *child) standing(found outcome) (_ outcome, err error) {
 // written is the outcome of a write, with live as it was before, nil if there was nothing.
 // What the write put back is counted; the one too many is ErrContested.
 func (c *child) written(live client.Object, found outcome) (outcome, error) {
+	c.wrote(found)
 	paths := c.undone(live, found)
 	if len(paths) == 0 || c.dryRun {
 		return c.standing(found)
@@ -91,7 +92,7 @@ func (c *child) written(live client.Object, found outcome) (outcome, error) {
 	if version == "" || version != known.version { // else another reconcile has counted this write
 		known.version = version
 		if known.count(c.withoutDigest(paths), now) {
-			countContest(c.gvk)
+			c.countContest()
 		}
 	}
 	if known.hold == 0 {

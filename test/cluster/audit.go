@@ -127,6 +127,10 @@ func Writes(r Request) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
+// NoEvents selects all requests but those about events, which come some time after what
+// they tell of.
+func NoEvents(r Request) bool { return r.Group != "events.k8s.io" || r.Resource != "events" }
+
 // Requests returns the requests that the API server has received since the
 // mark, in the order of their arrival, if all filters select them. Every
 // request whose answer its sender has, good or bad, is among them; there is

@@ -56,9 +56,10 @@ func (m moment) written() []operator.Entry { return m.story.entries("wrote child
 // reconciled is how many reconciles ended since.
 func (m moment) reconciled() int { return m.story.passes() - m.passes }
 
-// requests are all that the operator made since, whatever they were.
+// requests are all that the operator made since, whatever they were, but for its events: one
+// goes with each write, some time later.
 func (m moment) requests() ([]cluster.Request, error) {
-	return m.story.Cluster.Requests(m.request, cluster.ByUser(m.story.Operator.User()))
+	return m.story.Cluster.Requests(m.request, cluster.ByUser(m.story.Operator.User()), cluster.NoEvents)
 }
 
 // tally counts requests by kind.

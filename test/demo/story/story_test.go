@@ -175,7 +175,8 @@ operator      made        requests   took     requests when nothing was to do
 application   4 objects   23         12.3 s   0 in 10 reconciles
 other         1 row       5          0.0 s    2 in 1 reconcile
 
-Requests are all that the operator made during its story, status, reads and dry runs included.
+Requests are all that the operator made during its story, status, reads and dry runs included. The event
+that goes with each write is not.
 `
 	require.Empty(t, cmp.Diff(want, out.String()))
 }

@@ -19,7 +19,7 @@ type Summary struct {
 	Made int
 	What string
 	// Requests are all that the operator made while the story was told, as the API server
-	// counted them: status, reads and dry runs included.
+	// counted them: status, reads and dry runs included, events not.
 	Requests int
 	// Took is how long the story was.
 	Took time.Duration
@@ -59,6 +59,7 @@ func SumUp(out io.Writer, summaries ...Summary) error {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%.1f s\t%d in %s\n", s.Operator, count(s.Made, s.What), s.Requests,
 			s.Took.Seconds(), s.RestRequests, count(s.RestReconciles, "reconcile"))
 	}
-	_, _ = fmt.Fprintln(table, "\nRequests are all that the operator made during its story, status, reads and dry runs included.")
+	_, _ = fmt.Fprintln(table, "\nRequests are all that the operator made during its story, status, reads and dry runs included. "+
+		"The event\nthat goes with each write is not.")
 	return table.Flush()
 }

@@ -149,6 +149,7 @@ func testDrift(t *testing.T, process *operator.Process) {
 			require.Empty(t, s.allRequests(t, mark), "put back once and for all")
 		})
 	}
+	tests.CheckEvents(t, s.operator, s.application(t))
 }
 
 // content is what the operator specifies, and what the server made of it.

@@ -166,7 +166,7 @@ func testOrder(t *testing.T, process *operator.Process) {
 func (s scene) writes(t *testing.T, since cluster.Mark) []string {
 	t.Helper()
 	o := installed(t)
-	requests, err := shared.Requests(since, cluster.ByUser(o.User()), func(r cluster.Request) bool {
+	requests, err := shared.Requests(since, cluster.ByUser(o.User()), cluster.NoEvents, func(r cluster.Request) bool {
 		return r.Namespace == s.namespace && r.Verb != "get" && r.Verb != "list" && r.String() != "patch bookstores/status"
 	})
 	require.NoError(t, err)
@@ -241,6 +241,7 @@ func testSteadyState(t *testing.T, process *operator.Process) {
 		require.Equal(t, before[i].GetResourceVersion(), child.GetResourceVersion(), "%T", child)
 	}
 	require.Equal(t, store.Status, s.store(t).Status)
+	tests.CheckEvents(t, process, store)
 }
 
 // testTwo has one BookStore whose name is the beginning of the other's.

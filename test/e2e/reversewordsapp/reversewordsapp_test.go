@@ -194,6 +194,7 @@ func testSteadyState(t *testing.T, process *operator.Process) {
 		require.Equal(t, before[kind].GetResourceVersion(), child.GetResourceVersion(), kind)
 	}
 	require.Equal(t, app.Status, s.app(t).Status)
+	tests.CheckEvents(t, process, app)
 }
 
 func testTwo(t *testing.T, process *operator.Process) {

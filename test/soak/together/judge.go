@@ -80,9 +80,11 @@ func (s *stage) unrest(ctx context.Context, since cluster.Mark) ([][]string, err
 	return found, nil
 }
 
-// sent are the requests of an operator but for those that watch.
+// sent are the requests of an operator but for those that watch, and for its events: client-go
+// sends them when it has time, and how many they were in the end minutes later.
 func (s *stage) sent(kind int, since cluster.Mark) ([]cluster.Request, error) {
-	return s.cluster.Requests(since, cluster.ByUser(s.users[kind]), func(r cluster.Request) bool { return r.Verb != "watch" })
+	return s.cluster.Requests(since, cluster.ByUser(s.users[kind]), cluster.NoEvents,
+		func(r cluster.Request) bool { return r.Verb != "watch" })
 }
 
 // wrong is what is not as the kind's objects ask for.

@@ -30,7 +30,7 @@ type Result struct {
 	// Done is how much people did to them, and Late how often they found nothing to do it to.
 	Done, Late int
 	// Writes is how often the operator wrote a child or a row, Storm how many requests it
-	// sent while the hands were at work.
+	// sent while the hands were at work, events left out.
 	Writes, Storm int
 	// Errors is how many it logged, Contests how often it gave way.
 	Errors, Contests int

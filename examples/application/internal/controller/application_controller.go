@@ -46,6 +46,7 @@ func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
 		client: mgr.GetClient(),
 		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
 			ensure.WithLabels(stamp),
+			ensure.WithRecorder(mgr.GetEventRecorder(Name)),
 			ensure.WithDigest(hash.Using(ripemd160.New), hash.Label(digestLabel))),
 	}, nil
 }
@@ -85,6 +86,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets;services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile makes the Secret, the Deployment that reads it and the Service in front,
 // in this order, and tells how they stand.

@@ -55,9 +55,10 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 		return nil, err
 	}
 	return &Reconciler{
-		client:       mgr.GetClient(),
-		server:       mgr.GetAPIReader(),
-		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp)),
+		client: mgr.GetClient(),
+		server: mgr.GetAPIReader(),
+		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
+			ensure.WithLabels(stamp), ensure.WithRecorder(mgr.GetEventRecorder(Name))),
 		restartAfter: options.RestartAfter,
 	}, nil
 }
@@ -74,6 +75,7 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile makes the database and then the app in front of it, has volumes grow, and tells
 // how they stand.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -43,28 +45,43 @@ type Options struct {
 
 // Reconciler writes the rows of PostgresWriters.
 type Reconciler struct {
-	client  client.Client
-	rows    *database.Rows
-	keys    keys
-	options Options
+	client   client.Client
+	recorder events.EventRecorder
+	rows     *database.Rows
+	keys     keys
+	options  Options
 }
 
 // New returns the reconciler of mgr.
 func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
-	return &Reconciler{client: mgr.GetClient(), rows: rows, keys: keys{cluster: options.ClusterName}, options: options}
+	return &Reconciler{
+		client:   mgr.GetClient(),
+		recorder: mgr.GetEventRecorder(Name),
+		rows:     rows,
+		keys:     keys{cluster: options.ClusterName},
+		options:  options,
+	}
 }
 
-// What Reconcile does, and nothing else. The finalizer is written by a patch.
+// What Reconcile does, and nothing else. The finalizer is written by a patch. So is the
+// count of events that are the same: a row that is put right again and again.
 //
 // +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile makes the row of writer, and tells how it stands. Once writer is being
 // deleted it removes the row instead.
 func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
 	going, err := finalizer.Handle(ctx, r.client, writer, finalizer.Step{
-		Name:    v1.Finalizer,
-		Cleanup: func(ctx context.Context) error { return r.remove(ctx, keyOf(writer)) },
+		Name: v1.Finalizer,
+		Cleanup: func(ctx context.Context) error {
+			removed, err := r.remove(ctx, keyOf(writer))
+			if removed {
+				r.tell(writer, "Deleted", "deleted the row")
+			}
+			return err
+		},
 	})
 	if err != nil || going.Done {
 		return r.takeLeave(ctx, writer, err)
@@ -78,6 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	}
 	if change != database.Unchanged {
 		log.FromContext(ctx).Info("wrote row", "change", change, "table", writer.Spec.Table)
+		r.tell(writer, string(change), "wrote the row into table "+writer.Spec.Table)
 	}
 
 	if err := r.written(ctx, writer); err != nil {
@@ -86,13 +104,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
 }
 
+// tell records an event about a write to the row, which holds nothing of what is in the row.
+func (r *Reconciler) tell(writer *v1.PostgresWriter, change, note string) {
+	r.recorder.Eventf(writer, nil, corev1.EventTypeNormal, "Row"+change, change, "%s", note)
+}
+
 // remove deletes the row of a PostgresWriter that is being deleted, or gone.
-func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) error {
-	removed, err := r.rows.Delete(ctx, r.keys.of(writer))
+func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (removed bool, err error) {
+	removed, err = r.rows.Delete(ctx, r.keys.of(writer))
 	if removed {
 		log.FromContext(ctx).Info("deleted row")
 	}
-	return err
+	return removed, err
 }
 
 // takeLeave tells what keeps writer, for as long as there is somebody to tell. It is also

@@ -35,7 +35,8 @@ type leftovers struct {
 func (l leftovers) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	switch err := l.client.Get(ctx, request.NamespacedName, &v1.PostgresWriter{}); {
 	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, l.remove(ctx, request.NamespacedName)
+		_, err := l.remove(ctx, request.NamespacedName) // there is nothing left to tell of in an event
+		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, err
 	}

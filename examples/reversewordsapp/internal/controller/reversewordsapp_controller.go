@@ -50,7 +50,8 @@ func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
 	}
 	return &Reconciler{
 		client: mgr.GetClient(),
-		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp)),
+		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
+			ensure.WithLabels(stamp), ensure.WithRecorder(mgr.GetEventRecorder(Name))),
 	}, nil
 }
 
@@ -65,6 +66,7 @@ func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile makes the Deployment and the Service in front of it, and tells how they
 // stand. Once the ReverseWordsApp is being deleted it removes both instead.

@@ -1,0 +1,130 @@
+package ensure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// WithRecorder has the Ensurer tell of each write that the API server made in an event,
+// and of nothing else: not of passes that change nothing, dry runs and errors, nor of what
+// others did. recorder is what a manager's GetEventRecorder returns.
+//
+// The event is about the owner given to ControlledBy or Set, with the child as related
+// object; about the child itself, if there is no owner. Its reason is the Cause, its action
+// the Operation, and its note names the child and what changed, as Result.Changes does, but
+// for the digest:
+//
+//	$ kubectl describe application web
+//	Type    Reason          Age  From                  Message
+//	Normal  Missing         9m   application-operator  created Deployment default/web
+//	Normal  DesiredChanged  4m   application-operator  updated Deployment default/web: spec.replicas 2 -> 3
+//	Normal  Drifted         8s   application-operator  updated Deployment default/web: spec.replicas 5 -> 3
+//
+// Each write is an event of its own. client-go would make one series of the same thing
+// happening to the same object again, keep the first note and count the others late; so both
+// objects are named with their resourceVersion, which no two writes of a child share.
+//
+// The operator needs to create events in the group events.k8s.io, and no other right on
+// them; those about cluster-scoped objects are in the namespace default. Events are sent
+// behind the caller's back, in no order, and may be lost: when the process ends, when more
+// than 1,000 are waiting, or when their namespace is being deleted, which takes no new ones
+// (client-go logs that as an error). What has to be known for sure belongs in a condition.
+func WithRecorder(recorder events.EventRecorder) Setting {
+	return func(e *Ensurer) { e.recorder = recorder }
+}
+
+// silence is the recorder of an Ensurer that was given none.
+type silence struct{}
+
+func (silence) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
+
+// wrote tells of what the API server changed, if it did.
+func (c *child) wrote(found outcome) {
+	if found.cause == "" || c.dryRun {
+		return
+	}
+	c.countWrite(found)
+	regarding, related := c.referTo(found.live), runtime.Object(nil)
+	if c.controlled {
+		regarding, related = c.referToOwner(), regarding
+	}
+	c.recorder.Eventf(regarding, related, corev1.EventTypeNormal,
+		string(found.cause), string(found.operation), "%s", c.note(found))
+}
+
+// referTo names the child. A recorder would look its kind up, as typed objects do not tell
+// it, in a scheme that need not be the client's.
+func (c *child) referTo(live client.Object) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: c.apiVersion, Kind: c.gvk.Kind, Namespace: live.GetNamespace(), Name: live.GetName(),
+		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(),
+	}
+}
+
+// referToOwner names the controller as owner references do.
+func (c *child) referToOwner() *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: c.controller.APIVersion, Kind: c.controller.Kind, Namespace: c.owner.GetNamespace(), Name: c.controller.Name,
+		UID: c.controller.UID, ResourceVersion: c.owner.GetResourceVersion(),
+	}
+}
+
+// noteLimit is how many bytes of note the API server takes.
+const noteLimit = 1024
+
+// note is a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If not
+// all changes fit, it says how many more there are.
+func (c *child) note(found outcome) string {
+	name := strings.TrimPrefix(c.key.String(), "/") // of a cluster-scoped object
+	note := strings.ToLower(string(found.operation)) + " " + c.gvk.Kind + " " + name
+	changes := c.worthTelling(found.changes)
+	separator := ": "
+	for i, change := range changes {
+		longer := note + separator + change.String()
+		rest := andMore(len(changes) - i - 1)
+		switch {
+		case len(longer)+len(rest) <= noteLimit:
+			note, separator = longer, ", "
+		case i == 0:
+			return cut(longer, noteLimit-len(rest)) + rest
+		default:
+			return note + andMore(len(changes)-i)
+		}
+	}
+	return note
+}
+
+// worthTelling leaves out where the digest is kept, which changes with all else that is
+// desired, unless that is all.
+func (c *child) worthTelling(changes []Change) []Change {
+	rest := slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return c.isDigest(change.Path) })
+	if len(rest) == 0 {
+		return changes
+	}
+	return rest
+}
+
+func andMore(changes int) string {
+	if changes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", changes)
+}
+
+// cut is at most the first limit bytes of text, and no part of a rune.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

@@ -1,0 +1,53 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestEvents looks at what people are told of writes to a row: of each, and of nothing else.
+func TestEvents(t *testing.T) {
+	d := newDatabase(t, server, "students", "teachers")
+	s := newScene(t, d, start(t, d, "--tables=students,teachers"))
+	writer := s.writer(t).UID
+	for range 3 {
+		s.reconcile(t)
+	}
+	s.change(t, `{"age":24}`)
+	s.settle(t)
+	s.change(t, `{"table":"teachers"}`)
+	s.settle(t)
+	s.delete(t)
+	s.waitUntilGone(t)
+	eventually(t, func(ctx context.Context) error {
+		diff := cmp.Diff([]string{
+			"RowInserted Inserted: wrote the row into table students",
+			"RowUpdated Updated: wrote the row into table students",
+			"RowMoved Moved: wrote the row into table teachers",
+			"RowDeleted Deleted: deleted the row",
+		}, s.eventsAbout(ctx, t, writer))
+		return expect(diff == "", "%s", diff)
+	})
+}
+
+// eventsAbout are those about an object of the scene, in their order.
+func (s scene) eventsAbout(ctx context.Context, t *testing.T, uid types.UID) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	require.NoError(t, human(t).List(ctx, &list, client.InNamespace(s.namespace)))
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	var found []string
+	for i := range list.Items {
+		if event := &list.Items[i]; event.Regarding.UID == uid {
+			found = append(found, event.Reason+" "+event.Action+": "+event.Note)
+		}
+	}
+	return found
+}

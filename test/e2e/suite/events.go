@@ -1,0 +1,44 @@
+package suite
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// CheckEvents waits until there is one event about obj, an object of the operator's own kind,
+// for each write to a child that the operator has logged, of the same operation and cause, and
+// none beside them. Nothing but what the operator makes for obj is in its namespace.
+func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.Object) {
+	t.Helper()
+	kind, err := apiutil.GVKForObject(obj, s.Human(t).Scheme())
+	require.NoError(t, err)
+	written := map[string]int{}
+	for _, entry := range process.Entries("wrote child", "pruned child") {
+		if entry.About(kind.Kind, obj.GetNamespace(), obj.GetName()) {
+			written[entry.Text("operation")+" "+entry.Text("cause")]++
+		}
+	}
+	require.NotEmpty(t, written, "the operator has written nothing")
+	Eventually(t, func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := s.Human(t).List(ctx, &list, client.InNamespace(obj.GetNamespace())); err != nil {
+			return err
+		}
+		told := map[string]int{}
+		for i := range list.Items {
+			if event := &list.Items[i]; event.Regarding.UID == obj.GetUID() {
+				told[event.Action+" "+event.Reason]++
+			}
+		}
+		diff := cmp.Diff(written, told)
+		return Expect(diff == "", "events are not what was written: %s", diff)
+	})
+}
