@@ -43,6 +43,7 @@ test: test-unit ## Test everything: the library, the examples, and both against 
 	cd test && go vet ./...
 	cd test && go run ./cluster/cmd build
 	cd test && go test -count=1 -p 1 -timeout 30m ./...
+	cd test/dashboard && go test -count=1 ./...
 
 .PHONY: lint
 lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 mends style.
@@ -90,6 +91,10 @@ predicates: ## Watch what wakes a reconciler on a real API server, and write doc
 .PHONY: articles
 articles: ## Type what the operators' articles have against a real API server, and write docs/articles.md.
 	cd test && go test -count=1 -run '^TestArticles$$' ./articles -update
+
+.PHONY: dashboard
+dashboard: ## Run operators through faults and draw what docs/dashboard.json shows of it; ARGS=-redraw draws the last run.
+	@cd test/dashboard && go run . $(ARGS)
 
 .PHONY: compat
 compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.

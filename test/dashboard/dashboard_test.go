@@ -1,0 +1,81 @@
+package main_test
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/dashboard/acts"
+	"github.com/trueup-go/trueup/test/dashboard/fit"
+	"github.com/trueup-go/trueup/test/dashboard/grafana"
+	"github.com/trueup-go/trueup/test/dashboard/record"
+)
+
+// TestDashboard has operators do all that they do, and looks for it in the dashboard.
+func TestDashboard(t *testing.T) {
+	d, err := grafana.Read("../../docs/dashboard.json")
+	require.NoError(t, err)
+	recording, err := acts.Play(t.Context(), acts.Quick())
+	require.NoError(t, err)
+	require.Empty(t, fit.Check(d, recording.Latest()))
+
+	values := d.Values(5*time.Second, recording.Length())
+	for _, panel := range d.Charts() {
+		for _, target := range panel.Targets {
+			query, err := values.Fill(target.Expr)
+			require.NoError(t, err)
+			figures, err := recording.Range(t.Context(), query)
+			require.NoError(t, err)
+			require.NotEmpty(t, figures, "panel %q shows nothing", panel.Title)
+		}
+	}
+}
+
+// TestLayout is about what Grafana does not refuse and people stumble over.
+func TestLayout(t *testing.T) {
+	d, err := grafana.Read("../../docs/dashboard.json")
+	require.NoError(t, err)
+	ids, taken := map[int]string{}, map[[2]int]string{}
+	for _, panel := range d.Panels {
+		require.Empty(t, ids[panel.ID], "panels %q share an ID", panel.Title)
+		ids[panel.ID] = panel.Title
+		at := panel.GridPos
+		require.LessOrEqual(t, at.X+at.Width, 24, panel.Title)
+		for x := at.X; x < at.X+at.Width; x++ {
+			for y := at.Y; y < at.Y+at.Height; y++ {
+				require.Empty(t, taken[[2]int{x, y}], "panel %q lies over another", panel.Title)
+				taken[[2]int{x, y}] = panel.Title
+			}
+		}
+	}
+	for _, panel := range d.Charts() {
+		require.Contains(t, panel.Description, "Healthy:", panel.Title)
+		if panel.Type != "heatmap" { // whose unit is its axis's
+			require.NotEmpty(t, panel.FieldConfig.Defaults.Unit, panel.Title)
+		}
+	}
+}
+
+// TestFirst is why the queries are longer than an increase, which does not see that a series begins.
+func TestFirst(t *testing.T) {
+	d, err := grafana.Read("../../docs/dashboard.json")
+	require.NoError(t, err)
+	recording, err := record.Read("testdata/run.yaml")
+	require.NoError(t, err)
+	panel, err := d.Chart("Contests begun")
+	require.NoError(t, err)
+	query, err := d.Values(10*time.Second, 10*time.Second).Fill(panel.Targets[0].Expr)
+	require.NoError(t, err)
+	highest := func(query string) float64 {
+		figures, err := recording.Range(t.Context(), query)
+		require.NoError(t, err)
+		require.Len(t, figures, 1)
+		return slices.MaxFunc(figures[0].Floats, func(a, b promql.FPoint) int { return cmp.Compare(a.F, b.F) }).F
+	}
+	require.InDelta(t, 0, highest(`sum(increase(trueup_ensure_contests_total[10s]))`), 0)
+	require.InDelta(t, 1, highest(query), 0)
+}
