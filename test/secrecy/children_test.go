@@ -1,0 +1,77 @@
+package secrecy_test
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// meta marks an annotation.
+func (s *scene) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: s.namespace, Name: name,
+		Labels:      map[string]string{"app": name},
+		Annotations: map[string]string{"vault.example.com/note": mark},
+	}
+}
+
+func (s *scene) secret(name string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: s.meta(name),
+		Data:       map[string][]byte{"password": []byte(mark)},
+		StringData: map[string]string{"connection": "postgres://admin:" + mark + "@db.example.com/vault"},
+	}
+}
+
+func (s *scene) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: s.meta(name),
+		Data:       map[string]string{"password": mark},
+		BinaryData: map[string][]byte{"key": []byte(mark)},
+	}
+}
+
+// deployment has marks in the environment, the command and a probe.
+func (s *scene) deployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: s.meta(name),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"vault.example.com/note": mark}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "vault", Image: "example.com/vault:1",
+					Command: []string{"vault", "--password=" + mark},
+					Env:     []corev1.EnvVar{{Name: "PASSWORD", Value: mark}},
+				}}},
+			},
+		},
+	}
+}
+
+// untyped is a Deployment that no Go type holds back.
+func (s *scene) untyped(name string, spoil func(spec map[string]any)) *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.deployment(name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	delete(content, "status")
+	obj := &unstructured.Unstructured{Object: content}
+	obj.SetAPIVersion("apps/v1")
+	obj.SetKind("Deployment")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "spec", "template", "metadata", "creationTimestamp")
+	spec, _ := content["spec"].(map[string]any)
+	spoil(spec)
+	return obj
+}
+
+// with returns obj after change.
+func with[T any](obj T, change func(T)) T {
+	change(obj)
+	return obj
+}

@@ -1,0 +1,65 @@
+package secrecy_test
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var vaultGVK = schema.GroupVersionKind{Group: "secrecy.trueup-go.github.io", Version: "v1", Kind: "Vault"}
+
+// Vault is the custom kind that owns what is secret.
+type Vault struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Status VaultStatus `json:"status,omitempty"`
+}
+
+// VaultStatus tells how it stands.
+type VaultStatus struct {
+	// Phase is Open or Closed.
+	Phase      string             `json:"phase,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+func (v *Vault) DeepCopyObject() runtime.Object {
+	out := *v
+	v.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = slices.Clone(v.Status.Conditions)
+	return &out
+}
+
+func addVaults(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(vaultGVK.GroupVersion(), &Vault{})
+	metav1.AddToGroupVersion(scheme, vaultGVK.GroupVersion())
+	return apiextensionsv1.AddToScheme(scheme)
+}
+
+func vaultCRD() *apiextensionsv1.CustomResourceDefinition {
+	status := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"phase": {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"Open"`)}, {Raw: []byte(`"Closed"`)}}},
+		"conditions": {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{
+			Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
+		}},
+	}}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "vaults." + vaultGVK.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: vaultGVK.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "vaults", Singular: "vault", Kind: "Vault", ListKind: "VaultList",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: vaultGVK.Version, Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"status": status},
+				}},
+			}},
+		},
+	}
+}
