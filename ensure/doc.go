@@ -121,8 +121,6 @@
 //
 // # In tests
 //
-// controller-runtime's fake client serves as both the client and the reader. It merges
-// applies but validates nothing, so what rests on a refusal does not show: ErrInvalid,
-// ErrImmutable, a Service port that was edited (it keeps both), a missing namespace. It
-// gives objects neither UIDs nor generations.
+// Package ensuretest runs a reconcile until it stops writing, on a fake client of its own
+// that answers as a server does, but for what its page lists.
 package ensure

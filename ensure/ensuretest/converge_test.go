@@ -1,0 +1,115 @@
+package ensuretest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/ensure/ensuretest"
+)
+
+// failing remembers what a test was failed with.
+type failing struct {
+	*testing.T
+
+	text string
+}
+
+func (f *failing) Fatalf(format string, args ...any) { f.text = fmt.Sprintf(format, args...) }
+
+var errRefused = errors.New("refused")
+
+func TestConvergeGetsOverErrors(t *testing.T) {
+	c := ensuretest.NewClient(scheme.Scheme)
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "settings", errRefused)
+	conflicts := 3
+	faulty := interceptor.NewClient(c, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if conflicts--; conflicts >= 0 {
+				return conflict
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+	})
+	e := ensure.New(faulty, c.APIReader(), "web-operator")
+
+	requests := ensuretest.Converge(t, c, func(ctx context.Context) error {
+		_, err := ensure.Object(ctx, e, settings("hello"))
+		return err
+	})
+	require.Equal(t, "apply ConfigMap default/settings: created", requests[len(requests)-1].String())
+}
+
+func TestConvergeTellsTheLastError(t *testing.T) {
+	f := &failing{T: t}
+	ensuretest.Converge(f, ensuretest.NewClient(scheme.Scheme), func(context.Context) error { return errRefused })
+
+	want := "the reconcile still fails in pass 20: refused\npass 18: wrote nothing\npass 19: wrote nothing\npass 20: wrote nothing"
+	require.Empty(t, cmp.Diff(want, f.text))
+}
+
+func TestConvergeIsNotDoneByAnErrorThatWritesNothing(t *testing.T) {
+	c := ensuretest.NewClient(scheme.Scheme)
+	passes := 0
+	ensuretest.Converge(t, c, func(context.Context) error {
+		if passes++; passes < 3 {
+			return errRefused
+		}
+		return nil
+	})
+	require.Equal(t, 3, passes)
+}
+
+// A write that the server finds to be none is a request in each pass all the same.
+func TestConvergeFailsUpdatesThatChangeNothing(t *testing.T) {
+	c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
+	f := &failing{T: t}
+	ensuretest.Converge(f, c, func(ctx context.Context) error { return c.Update(ctx, settings("hello")) })
+	require.Contains(t, f.text, "the reconcile still writes in pass 20")
+	require.Contains(t, f.text, "update ConfigMap default/settings: changed nothing")
+}
+
+// The condition of an owner, whose time is new in each pass.
+func TestConvergeFailsTimesInTheStatus(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	c := ensuretest.NewClient(scheme.Scheme, deployment)
+	f := &failing{T: t}
+	passes := 0
+	ensuretest.Converge(f, c, func(ctx context.Context) error {
+		passes++
+		patch := fmt.Sprintf(`{"status":{"replicas":%d,"conditions":[{"type":"Available","status":"True","message":"%d"}]}}`, passes, passes)
+		return c.Status().Patch(ctx, deployment, client.RawPatch(types.MergePatchType, []byte(patch)))
+	})
+	require.Contains(t, f.text, "pass 20:\n\tpatch status of Deployment default/web: "+
+		"status.conditions[type=Available].message, status.replicas 19 -> 20")
+}
+
+func TestConvergeShowsNoSecrets(t *testing.T) {
+	c := ensuretest.NewClient(scheme.Scheme)
+	e := ensure.New(c, c.APIReader(), "web-operator")
+	f := &failing{T: t}
+	passes := 0
+	ensuretest.Converge(f, c, func(ctx context.Context) error {
+		passes++
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "login"}}
+		secret.StringData = map[string]string{"password": fmt.Sprintf("hunter%d", passes)}
+		_, err := ensure.Object(ctx, e, secret)
+		return err
+	})
+	require.Contains(t, f.text, "apply Secret default/login: data[password]")
+	require.NotContains(t, f.text, "hunter")
+}

@@ -1,0 +1,90 @@
+package ensuretest
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// The verbs that the code itself tells apart.
+const (
+	verbGet   = "get"
+	verbList  = "list"
+	verbApply = "apply"
+)
+
+// A Request is one that the API server got, or would have got.
+type Request struct {
+	// Verb is get or list for a read, and create, update, patch, apply, delete or
+	// deletecollection for a write.
+	Verb string
+	// Kind is the object's, or a list's.
+	Kind schema.GroupVersionKind
+	// Key is the object's; of a list and a deletecollection, the namespace alone.
+	Key client.ObjectKey
+	// Subresource is empty for the object itself, or status, scale and the like.
+	Subresource string
+	// DryRun says that nothing was to be written.
+	DryRun bool
+	// Changes are what a write changed in an object that was there before and still is:
+	// what it specifies, and its status. Old and new values are shown for numbers and
+	// booleans only.
+	Changes []ensure.Change
+	// Err is what it was answered with, or nil.
+	Err error
+
+	outcome string
+}
+
+// IsWrite reports whether the request was to write something; a dry run is not.
+func (r Request) IsWrite() bool {
+	return r.Verb != verbGet && r.Verb != verbList && !r.DryRun
+}
+
+// String is the request on one line, such as
+//
+//	apply Deployment default/web: spec.replicas 5 -> 2
+//
+// without any value but numbers and booleans, and without the text of an error, which may
+// quote the object.
+func (r Request) String() string {
+	var line strings.Builder
+	line.WriteString(r.Verb)
+	if r.Subresource != "" {
+		line.WriteString(" " + r.Subresource + " of")
+	}
+	line.WriteString(" " + r.Kind.Kind)
+	switch {
+	case r.Key.Name == "" && r.Key.Namespace != "":
+		line.WriteString(" in " + r.Key.Namespace)
+	case r.Key.Namespace == "" && r.Key.Name != "":
+		line.WriteString(" " + r.Key.Name)
+	case r.Key.Name != "":
+		line.WriteString(" " + r.Key.String())
+	}
+	if r.DryRun {
+		line.WriteString(" (dry run)")
+	}
+	if did := r.did(); did != "" {
+		line.WriteString(": " + did)
+	}
+	return line.String()
+}
+
+// did is what became of it.
+func (r Request) did() string {
+	if r.Err != nil {
+		return "failed: " + ensure.Reason(r.Err)
+	}
+	if len(r.Changes) == 0 {
+		return r.outcome
+	}
+	paths := make([]string, len(r.Changes))
+	for i, change := range r.Changes {
+		paths[i] = change.String()
+	}
+	return strings.Join(paths, ", ")
+}

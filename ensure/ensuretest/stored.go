@@ -1,0 +1,93 @@
+package ensuretest
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// storeSecret does what a server does with a Secret's stringData, which it never stores.
+func storeSecret(obj runtime.Object) {
+	secret, ok := obj.(*corev1.Secret)
+	if !ok || len(secret.StringData) == 0 {
+		return
+	}
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	secret.StringData = nil
+}
+
+// dropStatus: an object is made without one, if that has its own subresource.
+func (s *store) dropStatus(gvk schema.GroupVersionKind, obj runtime.Object) error {
+	if _, ok := s.withStatus[gvk]; !ok {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return err
+	}
+	delete(content, "status")
+	if u, ok := obj.(runtime.Unstructured); ok {
+		u.SetUnstructuredContent(content)
+		return nil
+	}
+	cleared, err := s.scheme.New(gvk)
+	if err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, cleared); err != nil {
+		return err
+	}
+	return assign(obj, cleared)
+}
+
+// live is what is stored under obj's name.
+func (s *store) live(obj client.Object) (runtime.Object, schema.GroupVersionResource, error) {
+	gvk, err := apiutil.GVKForObject(obj, s.scheme)
+	if err != nil {
+		return nil, schema.GroupVersionResource{}, err
+	}
+	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
+	live, err := s.Get(gvr, obj.GetNamespace(), obj.GetName())
+	return live, gvr, err
+}
+
+// put stores obj as it is, and returns its resourceVersion.
+func (s *store) put(gvr schema.GroupVersionResource, obj runtime.Object) (string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", err
+	}
+	return accessor.GetResourceVersion(), s.ObjectTracker.Create(gvr, obj, accessor.GetNamespace())
+}
+
+// of does a write of a subresource.
+func (s *store) of(subresource string, write func() error) error {
+	s.subresource = subresource
+	defer func() { s.subresource = "" }()
+	return write()
+}
+
+// showsEmptyStatus reports whether obj is custom and stored without a status, in a Go type
+// that shows one all the same.
+func (s *store) showsEmptyStatus(obj client.Object) bool {
+	live, _, err := s.live(obj)
+	if err != nil || clientgoscheme.Scheme.Recognizes(live.GetObjectKind().GroupVersionKind()) {
+		return false
+	}
+	var shown struct {
+		Status map[string]any `json:"status"`
+	}
+	data, err := json.Marshal(live)
+	return err == nil && json.Unmarshal(data, &shown) == nil && shown.Status != nil && len(shown.Status) == 0
+}

@@ -1,0 +1,63 @@
+package controller //nolint:testpackage // how pods and claims are found is the package's own affair
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operatortest"
+)
+
+func TestConverges(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	store := &v1alpha1.BookStore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "books"},
+		Spec: v1alpha1.BookStoreSpec{
+			BookApp: v1alpha1.BookApp{
+				Repository: "pyapp", Tag: "1", Replicas: 1, Port: 80, TargetPort: 3000, ServiceType: corev1.ServiceTypeClusterIP,
+			},
+			BookDB: v1alpha1.BookDB{Repository: "mongo", Tag: "8", Replicas: 1, Port: 27017, DBSize: resource.MustParse("2Gi")},
+		},
+	}
+	c := ensuretest.NewClient(scheme, store)
+	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
+		require.NoError(t, fake.AddIndex(c, kind, storeIndex, storesOf))
+	}
+	r, err := New(operatortest.Manager(c), Options{})
+	require.NoError(t, err)
+	reconciler := reconcile.AsReconciler(c, r)
+	pass := func(ctx context.Context) error {
+		_, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(store)})
+		return err
+	}
+
+	// A finalizer, four children and a status.
+	require.Len(t, ensuretest.Converge(t, c, pass), 6)
+	require.Empty(t, ensuretest.Converge(t, c, pass))
+
+	deployments := &appsv1.DeploymentList{}
+	require.NoError(t, c.List(t.Context(), deployments))
+	require.Len(t, deployments.Items, 1)
+	app := &deployments.Items[0]
+	app.Spec.Replicas = new(int32(7))
+	require.NoError(t, c.Update(t.Context(), app))
+
+	requests := ensuretest.Converge(t, c, pass)
+	require.Len(t, requests, 1)
+	require.Equal(t, "apply Deployment default/"+app.Name+": spec.replicas 7 -> 1", requests[0].String())
+	require.Empty(t, ensuretest.Converge(t, c, pass))
+}
