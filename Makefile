@@ -117,10 +117,20 @@ fuzz: ## Run every fuzz target of every module for FUZZTIME, one after another.
 bench: ## Measure digests and passes without work beside what else is in use; ARGS are its own.
 	@cd bench && go run . $(ARGS)
 
+# The tests on a cluster that call the library themselves. Operators and soaks run it in other processes.
+COVERING = ./finalizer ./status ./predicates ./ensure/... ./conformance
+
 .PHONY: cover
-cover: ## Measure what the library's own tests cover, into cover.out.
-	go test -coverpkg=./... -coverprofile=cover.out ./...
-	go tool cover -func=cover.out
+cover: ## Measure what tests cover, those on a cluster too, into cover.out; what they do not has to be in docs/coverage.md, where UPDATE=1 adds rows.
+	cd test && go run ./cluster/cmd build
+	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; trap 'exit 1' HUP INT TERM; \
+	mkdir "$$data/unit" "$$data/cluster"; go list ./... > "$$data/packages"; \
+	go test -count=1 -timeout 30m -cover -coverpkg=./... ./... -args -test.gocoverdir="$$data/unit"; \
+	(cd test && go test -count=1 -p 1 -timeout 30m -cover \
+		-coverpkg="$$(go list -deps -test $(COVERING) | grep -xFf "$$data/packages" | sort -u | paste -sd, -)" \
+		$(COVERING) -args -test.gocoverdir="$$data/cluster"); \
+	go tool covdata textfmt -i="$$data/unit,$$data/cluster" -o cover.out
+	@cd test && go run ./coverage $(if $(filter 1,$(UPDATE)),-update)
 
 .PHONY: demo
 demo: ## Watch four operators at work, and count their requests; KEEP=1 leaves it running.

@@ -24,8 +24,8 @@
 //	spec:
 //	  replicas: {{.Replicas}}
 //
-// Files ending in .tpl at the top of the file system hold definitions that all manifests
-// may use, such as that of "name". Two files must not define the same.
+// Files ending in .tpl at the top of the file system, hidden ones excepted, hold definitions
+// that all manifests may use, such as that of "name". Two files must not define the same.
 //
 // # What data cannot do
 //

@@ -128,17 +128,23 @@ func (m *Manifests) parse(name string) (*parsed, error) {
 
 // sources are the manifest called name and, after it, the files that all may use.
 func (m *Manifests) sources(name string) ([]source, error) {
-	shared, err := fs.Glob(m.files, "*"+sharedSuffix)
+	entries, err := fs.ReadDir(m.files, ".")
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	sources := make([]source, 0, 1+len(shared))
-	for _, file := range append([]string{name}, shared...) {
+	files := []string{name}
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), sharedSuffix) && !strings.HasPrefix(entry.Name(), ".") {
+			files = append(files, entry.Name())
+		}
+	}
+	sources := make([]source, len(files))
+	for i, file := range files {
 		text, err := fs.ReadFile(m.files, file)
 		if err != nil {
 			return nil, unreadable(file, err)
 		}
-		sources = append(sources, source{file: file, text: strings.ReplaceAll(string(text), "\r\n", "\n")})
+		sources[i] = source{file: file, text: strings.ReplaceAll(string(text), "\r\n", "\n")}
 	}
 	return sources, nil
 }

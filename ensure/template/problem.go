@@ -27,9 +27,15 @@ func dissect(file, text string) (line int, problem string) {
 	return line, strings.TrimPrefix(parts[2], "error calling quote: ")
 }
 
+// undefined is what text/template says of a definition that there is not.
+var undefined = regexp.MustCompile(`^template "[^"]*" not defined$`)
+
 // withoutLiterals hides in problem what is a string in the manifest: it may be a secret.
-// Names of functions and fields stay.
+// Names of functions, fields and definitions stay.
 func withoutLiterals(problem, manifest string) string {
+	if undefined.MatchString(problem) {
+		return problem
+	}
 	return quoted.ReplaceAllStringFunc(problem, func(found string) string {
 		inner := found[1 : len(found)-1]
 		for _, quote := range []string{`"`, "`", "'"} {
