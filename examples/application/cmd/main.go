@@ -11,6 +11,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/internal/controller"
+	"github.com/trueup-go/trueup/examples/application/templates"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
@@ -22,21 +23,22 @@ func main() {
 }
 
 func run(args []string) error {
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout)
-	if err != nil {
-		return err
-	}
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
+	manifests := operator.NewTemplates(templates.Files, scheme)
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, manifests.AddFlag)
+	if err != nil {
+		return err
+	}
 	mgr, err := operator.NewManager(flags, operator.Options{
 		Scheme: scheme, Lease: lease, ByObject: controller.Cached(),
 	})
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, flags.ChildLabels)
+	reconciler, err := controller.New(mgr, manifests, flags.ChildLabels)
 	if err != nil {
 		return err
 	}

@@ -304,6 +304,7 @@ func testForegroundDeletion(t *testing.T, process *operator.Process) {
 	s.reconcile(t)
 	mark := shared.Mark()
 	require.NoError(t, human(t).Delete(t.Context(), s.application(t)))
+	s.reconcile(t) // the operator knows
 	require.NoError(t, human(t).Delete(t.Context(), s.service(t)))
 	s.reconcile(t)
 	require.Empty(t, s.allRequests(t, mark))

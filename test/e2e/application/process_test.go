@@ -209,7 +209,7 @@ func TestBadStarts(t *testing.T) {
 		"no label key":              {[]string{"--child-labels=a/b/c=d"}, nil, `"a/b/c" is no label key`},
 		"no label value":            {[]string{"--child-labels=a=b c"}, nil, `"b c" is no label value`},
 		"label twice":               {[]string{"--child-labels=a=b,a=c"}, nil, `"a" is given twice`},
-		"label of its own":          {[]string{"--child-labels=app=x"}, nil, `"app" is a label of the operator's own`},
+		"label of its own":          {[]string{"--child-labels=app.kubernetes.io/managed-by=x"}, nil, `managed-by" is a label of the operator's own`},
 		"no such address":           {[]string{"--health-probe-bind-address=oops"}, nil, "oops"},
 		"lease without a namespace": {[]string{"--leader-elect"}, nil, "leader-election-namespace"},
 		"no kubeconfig":             {[]string{"--kubeconfig=/no/such/file"}, nil, "/no/such/file"},
@@ -230,7 +230,7 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, "exit status 0", process.Exit())
 	for _, flag := range []string{
 		"metrics-bind-address", "health-probe-bind-address", "leader-elect", "leader-election-namespace",
-		"watch-namespace", "child-labels", "kubeconfig", "zap-log-level",
+		"watch-namespace", "child-labels", "templates", "kubeconfig", "zap-log-level",
 	} {
 		lines := strings.Split(process.Log(), "\n")
 		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "-"+flag) })

@@ -29,8 +29,13 @@ func TestRemoval(t *testing.T) {
 	other.create(t)
 	other.settle(t)
 
+	// The operator knows that the Application goes before its children do: nothing else
+	// says in which order it hears of both.
 	mark := shared.Mark()
+	s.patch(t, s.application(t), `{"metadata":{"finalizers":["example.org/hold"]}}`)
 	require.NoError(t, human(t).Delete(t.Context(), s.application(t)))
+	s.reconcile(t)
+	s.patch(t, s.application(t), `{"metadata":{"finalizers":null}}`)
 	for _, child := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-secret-greeting"}},
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-deployment-microservice"}},

@@ -35,6 +35,7 @@ type ApplicationSpec struct {
 	// +kubebuilder:default="docker.io/nheidloff/simplemicroservice:v1.0.117"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^\S+$`
 	// +optional
 	Image string `json:"image,omitempty"`
 

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,22 +32,28 @@ const retryRejected = 5 * time.Minute
 
 // Reconciler makes the children of Applications.
 type Reconciler struct {
-	client client.Client
-	ensure *ensure.Ensurer
+	client    client.Client
+	ensure    *ensure.Ensurer
+	events    events.EventRecorder
+	templates *operator.Templates
 }
 
-// New returns the reconciler of mgr. childLabels are stamped on every child.
-func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
+// New returns the reconciler of mgr, which makes children from templates. childLabels are
+// stamped on every child, whatever its template says.
+func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
-	stamp, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel, appLabel, versionLabel)
+	stamp, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel)
 	if err != nil {
 		return nil, err
 	}
+	recorder := mgr.GetEventRecorder(Name)
 	return &Reconciler{
-		client: mgr.GetClient(),
+		client:    mgr.GetClient(),
+		events:    recorder,
+		templates: templates,
 		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
 			ensure.WithLabels(stamp),
-			ensure.WithRecorder(mgr.GetEventRecorder(Name)),
+			ensure.WithRecorder(recorder),
 			ensure.WithDigest(hash.Using(ripemd160.New), hash.Label(digestLabel))),
 	}, nil
 }
@@ -65,7 +72,8 @@ func Cached() map[client.Object]cache.ByObject {
 }
 
 // SetupWithManager has the reconciler wake for what is asked of it, its own status
-// writes excepted, and for whatever happens to its children, their status included.
+// writes excepted, for whatever happens to its children, their status included, and for
+// other templates.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	return ctrl.NewControllerManagedBy(mgr).
@@ -73,6 +81,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.Secret{}, owned).
 		Owns(&appsv1.Deployment{}, owned).
 		Owns(&corev1.Service{}, owned).
+		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.ApplicationList{})).
 		WithOptions(controller.Options{RateLimiter: operator.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
@@ -89,27 +98,30 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile makes the Secret, the Deployment that reads it and the Service in front,
-// in this order, and tells how they stand.
+// in this order, and tells how they stand. What the templates called otherwise before
+// goes when that is done.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (reconcile.Result, error) {
 	if app.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil // the garbage collector takes the children along
 	}
-	if err := namesFor(app.Name).check(app.Name); err != nil {
-		return r.reject(ctx, app, err)
-	}
-
-	greeting := greetingFor(app)
-	greetingDigest, err := hash.Of(greeting.Data)
+	manifests, err := r.templates.Manifests()
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}
-	deployment := deploymentFor(app, greetingDigest)
+	wanted, err := childrenFor(app, manifests)
+	if err != nil {
+		return r.fail(ctx, app, err)
+	}
+	if err := wanted.checkNames(app.Name); err != nil {
+		return r.reject(ctx, app, reasonInvalidName, err)
+	}
 
-	made, err := ensure.Set(ctx, r.ensure, app, []client.Object{greeting, deployment, serviceFor(app)})
+	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(),
+		ensure.Prune(&corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{}))
 	operator.LogWrites(ctx, made)
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}
-	err = r.report(ctx, app, readyWith(ensure.ResultOf(made, deployment)), made.Children...)
+	err = r.report(ctx, app, readyWith(ensure.ResultOf(made, wanted.deployment)), made.Children...)
 	return operator.Retry(ctx, err)
 }

@@ -1,96 +1,89 @@
 package controller
 
 import (
+	"cmp"
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/template"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/application/templates"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/hash"
 )
 
-// What is written on children, beside their names.
+// What is written on children whatever the templates say.
 const (
 	// managedByLabel selects what the manager's cache holds.
 	managedByLabel = "app.kubernetes.io/managed-by"
 	// digestLabel holds the digest of each child's desired state.
 	digestLabel = "utilities.operators.sample.ibm.com/hash"
-	// appLabel and versionLabel are on the Deployment and its pods.
-	appLabel     = "app"
-	versionLabel = "app.kubernetes.io/version"
-	// greetingAnnotation holds the digest of the greeting that a pod was started
-	// with. A new title changes it, and so rolls out.
-	greetingAnnotation = "application.sample.ibm.com/greeting-hash"
 )
 
-const (
-	greetingKey = "GREETING_MESSAGE"
-	port        = 8081
-)
-
-// Each function below returns what the operator cares about and nothing else: the
-// API server fills in the rest, and ensure leaves it alone.
-
-func greetingFor(app *v1alpha1.Application) *corev1.Secret {
-	title := app.Spec.Title
-	if title == "" {
-		title = v1alpha1.DefaultTitle
-	}
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: namesFor(app.Name).secret},
-		Data:       map[string][]byte{greetingKey: []byte(title)},
-	}
+// children are what an Application wants. They hold what the templates say and nothing
+// else: the API server fills in the rest, and ensure leaves it alone.
+type children struct {
+	secret     *corev1.Secret
+	deployment *appsv1.Deployment
+	service    *corev1.Service
 }
 
-// deploymentFor runs the microservice with the greeting that has greetingDigest. A
-// greeting is no secret to those who can read Deployments; where it were one, an
-// HMAC with a key of the operator's own would take the place of a plain digest.
-func deploymentFor(app *v1alpha1.Application, greetingDigest string) *appsv1.Deployment {
-	names := namesFor(app.Name)
-	labels := map[string]string{appLabel: names.microservice, versionLabel: app.Spec.Version}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: names.deployment, Labels: labels},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(ptr.Deref(app.Spec.AmountPods, v1alpha1.DefaultAmountPods)),
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: names.microservice}},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels:      labels,
-					Annotations: map[string]string{greetingAnnotation: greetingDigest},
-				},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name:  names.microservice,
-					Image: app.Spec.Image,
-					Ports: []corev1.ContainerPort{{ContainerPort: port}},
-					Env: []corev1.EnvVar{{Name: greetingKey, ValueFrom: &corev1.EnvVarSource{
-						SecretKeyRef: &corev1.SecretKeySelector{
-							LocalObjectReference: corev1.LocalObjectReference{Name: names.secret},
-							Key:                  greetingKey,
-						},
-					}}},
-					ReadinessProbe: httpProbe("/q/health/ready"),
-					LivenessProbe:  httpProbe("/q/health/live"),
-				}}},
-			},
-		},
-	}
+// inOrder has what is read before what reads it.
+func (c *children) inOrder() []client.Object {
+	return []client.Object{c.secret, c.deployment, c.service}
 }
 
-func serviceFor(app *v1alpha1.Application) *corev1.Service {
-	names := namesFor(app.Name)
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: names.service, Labels: map[string]string{appLabel: names.microservice}},
-		Spec: corev1.ServiceSpec{
-			Type:     corev1.ServiceTypeNodePort,
-			Selector: map[string]string{appLabel: names.microservice},
-			Ports:    []corev1.ServicePort{{Port: port}}, // the server picks the node port
-		},
-	}
+// checkNames refuses an Application whose children could not be named after it.
+func (c *children) checkNames(application string) error {
+	return operator.CheckNames(application, c.secret.Name, c.deployment.Name, c.service.Name)
 }
 
-func httpProbe(path string) *corev1.Probe {
-	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
-		HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(port)},
-	}}
+// childrenFor makes them from manifests. An error is about a template, or about what it
+// makes of app.
+func childrenFor(app *v1alpha1.Application, manifests *template.Manifests) (*children, error) {
+	data := templates.Data{
+		Name:       app.Name,
+		Namespace:  app.Namespace,
+		Labels:     app.Labels,
+		Version:    app.Spec.Version,
+		AmountPods: ptr.Deref(app.Spec.AmountPods, v1alpha1.DefaultAmountPods),
+		Image:      app.Spec.Image,
+		Title:      cmp.Or(app.Spec.Title, v1alpha1.DefaultTitle),
+	}
+	secret, err := template.Object[*corev1.Secret](manifests, "secret.yaml", app.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := hash.Of(contentOf(secret))
+	if err != nil {
+		return nil, err
+	}
+	data.Secret = &templates.Secret{Name: secret.Name, Digest: digest}
+	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	service, err := template.Object[*corev1.Service](manifests, "service.yaml", app.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	return &children{secret, deployment, service}, nil
+}
+
+// contentOf is what pods read, whether the template has it as text or encoded. A greeting
+// is no secret to those who can read Deployments; where it were one, an HMAC with a key of
+// the operator's own would take the place of a plain digest.
+func contentOf(secret *corev1.Secret) map[string][]byte {
+	content := maps.Clone(secret.Data)
+	if content == nil {
+		content = make(map[string][]byte, len(secret.StringData))
+	}
+	for key, text := range secret.StringData { // which wins on the server, too
+		content[key] = []byte(text)
+	}
+	return content
 }

@@ -60,14 +60,22 @@ func (r *Reconciler) report(
 
 // fail reports why a child is not as it should be, and says when to try again.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
+	if operator.IsInvalidTemplate(err) {
+		return r.reject(ctx, app, operator.ReasonInvalidTemplate, err)
+	}
 	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
 	return operator.Retry(ctx, errors.Join(err, reportErr))
 }
 
-// reject reports what is wrong with app itself. Trying again soon would not help.
-func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
-	if reportErr := r.report(ctx, app, notReady(reasonInvalidName, err.Error())); reportErr != nil {
+// reject reports what is wrong with app itself, or with a template: the children stay as
+// they are. Trying again soon would not help.
+func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reason string, err error) (reconcile.Result, error) {
+	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
+	if reportErr := r.report(ctx, app, notReady(reason, err.Error())); reportErr != nil {
 		return operator.Retry(ctx, reportErr)
+	}
+	if isNews && reason == operator.ReasonInvalidTemplate {
+		operator.WarnOfTemplate(r.events, app, err)
 	}
 	return reconcile.Result{RequeueAfter: retryRejected}, nil
 }

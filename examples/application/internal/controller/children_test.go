@@ -1,0 +1,175 @@
+package controller //nolint:testpackage // how children are made is the package's own affair
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // marks a state, proves nothing
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/application/templates"
+	"github.com/trueup-go/trueup/hash"
+)
+
+func shop(spec v1alpha1.ApplicationSpec) *v1alpha1.Application {
+	return &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop"}, Spec: spec}
+}
+
+func defaults() *template.Manifests { return template.New(templates.Files, clientgoscheme.Scheme) }
+
+// TestDigests holds what the operator stored before it had templates: that it has them
+// writes nothing.
+func TestDigests(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec v1alpha1.ApplicationSpec
+		want []string
+	}{
+		"all given": {
+			v1alpha1.ApplicationSpec{Version: "1.0", Image: "example.org/shop:1.0", AmountPods: new(int32(2)), Title: "Universe"},
+			[]string{
+				"428779f4d1cdcb8bbb953f440e2fc98cab3f3aa7",
+				"73505fb981aa654ef9a629846f6867844271b53f",
+				"f4e1b59536177c6ef9ea3e3e23cbbd12173f6a31",
+			},
+		},
+		"no title and no number": {
+			v1alpha1.ApplicationSpec{Version: "1.0.0", Image: "docker.io/nheidloff/simplemicroservice:v1.0.117"},
+			[]string{
+				"2b5b23f32db8986b2efc44bdb9dfbdd8082f5452",
+				"6f59e2a1b2f4a23992d9f80e38138e2cf99f4645",
+				"f4e1b59536177c6ef9ea3e3e23cbbd12173f6a31",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, err := childrenFor(shop(test.spec), defaults())
+			require.NoError(t, err)
+			for i, child := range made.inOrder() {
+				got, err := hash.Using(ripemd160.New).Object(child)
+				require.NoError(t, err)
+				require.Equal(t, test.want[i], got, "%T", child)
+			}
+		})
+	}
+}
+
+func TestChildren(t *testing.T) {
+	made, err := childrenFor(shop(v1alpha1.ApplicationSpec{
+		Version: "1.0", Image: "example.org/shop:1.0", AmountPods: new(int32(2)), Title: "Universe",
+	}), defaults())
+	require.NoError(t, err)
+	labels := map[string]string{"app": "shop-microservice", "app.kubernetes.io/version": "1.0"}
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(8081)},
+		}}
+	}
+	want := &children{
+		secret: &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-secret-greeting"},
+			StringData: map[string]string{"GREETING_MESSAGE": "Universe"},
+		},
+		deployment: &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-deployment-microservice", Labels: labels},
+			Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32(2)),
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop-microservice"}},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{
+						Labels:      labels,
+						Annotations: map[string]string{"application.sample.ibm.com/greeting-hash": "v1-abf43e71553adfe51e4d1ad4fb4074d5"},
+					},
+					Spec: corev1.PodSpec{Containers: []corev1.Container{{
+						Name:  "shop-microservice",
+						Image: "example.org/shop:1.0",
+						Ports: []corev1.ContainerPort{{ContainerPort: 8081}},
+						Env: []corev1.EnvVar{{Name: "GREETING_MESSAGE", ValueFrom: &corev1.EnvVarSource{
+							SecretKeyRef: &corev1.SecretKeySelector{
+								LocalObjectReference: corev1.LocalObjectReference{Name: "shop-secret-greeting"},
+								Key:                  "GREETING_MESSAGE",
+							},
+						}}},
+						ReadinessProbe: probe("/q/health/ready"),
+						LivenessProbe:  probe("/q/health/live"),
+					}}},
+				},
+			},
+		},
+		service: &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "mall", Name: "shop-service-microservice", Labels: map[string]string{"app": "shop-microservice"},
+			},
+			Spec: corev1.ServiceSpec{
+				Type:     corev1.ServiceTypeNodePort,
+				Selector: map[string]string{"app": "shop-microservice"},
+				Ports:    []corev1.ServicePort{{Port: 8081}},
+			},
+		},
+	}
+	require.Empty(t, cmp.Diff(want, made, cmp.AllowUnexported(children{}), cmpopts.IgnoreTypes(metav1.TypeMeta{})))
+}
+
+func TestNames(t *testing.T) {
+	for _, test := range []struct {
+		name, application, says string
+	}{
+		{name: "short", application: "a"},
+		{name: "the longest that fits", application: strings.Repeat("a", 39)},
+		{name: "one too long", application: strings.Repeat("a", 40), says: "has 40 characters, and its children's names leave room for 39"},
+		{name: "no DNS label", application: "a.b", says: "DNS-1035"},
+		{name: "no name for a Service", application: "1a", says: "DNS-1035"},
+		{name: "what YAML takes for a number", application: "1e3", says: "DNS-1035"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			app := shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"})
+			app.Name = test.application
+			made, err := childrenFor(app, defaults())
+			require.NoError(t, err)
+			if err := made.checkNames(app.Name); test.says != "" {
+				require.ErrorContains(t, err, test.says)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestData has a template use what the operator's own do not.
+func TestData(t *testing.T) {
+	app := shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"})
+	for want, labels := range map[string]map[string]string{"mall, ": nil, "mall, blue": {"team": "blue"}} {
+		app.Labels = labels
+		override := fstest.MapFS{"secret.yaml": {Data: []byte(`apiVersion: v1
+kind: Secret
+metadata:
+  name: {{.Name}}
+stringData:
+  text: {{quote (printf "%s, %s" .Namespace (index .Labels "team"))}}
+`)}}
+		made, err := childrenFor(app, template.New(template.Overlay(override, templates.Files), clientgoscheme.Scheme))
+		require.NoError(t, err)
+		require.Equal(t, want, made.secret.StringData["text"])
+		require.Equal(t, "shop", made.deployment.Spec.Template.Spec.Containers[0].Env[0].ValueFrom.SecretKeyRef.Name)
+	}
+}
+
+// TestContent has what pods read from a Secret, however its template puts it.
+func TestContent(t *testing.T) {
+	secret := &corev1.Secret{
+		Data:       map[string][]byte{"a": []byte("1"), "b": []byte("2")},
+		StringData: map[string]string{"b": "3", "c": "4"},
+	}
+	require.Equal(t, map[string][]byte{"a": []byte("1"), "b": []byte("3"), "c": []byte("4")}, contentOf(secret))
+	require.Len(t, secret.Data, 2, "the Secret stays as it is")
+	require.Empty(t, contentOf(&corev1.Secret{}))
+}

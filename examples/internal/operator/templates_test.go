@@ -1,0 +1,285 @@
+package operator_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+)
+
+// limit is how long anything may take that takes a fraction of a second.
+const limit = 30 * time.Second
+
+// manifest is of a ConfigMap that says where it comes from.
+func manifest(from string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{template \"name\" .}}\ndata:\n  from: " + from + "\n"
+}
+
+func templatesOf(t *testing.T, dir string) *operator.Templates {
+	t.Helper()
+	templates := operator.NewTemplates(fstest.MapFS{
+		"config.yaml": {Data: []byte(manifest("defaults"))},
+		"names.tpl":   {Data: []byte(`{{define "name"}}default{{end}}`)},
+	}, clientgoscheme.Scheme)
+	_, err := operator.ParseFlags("test-operator", []string{"--templates", dir}, io.Discard, templates.AddFlag)
+	require.NoError(t, err)
+	return templates
+}
+
+// made is the name of what the templates make and where it comes from, or what is wrong.
+func made(templates *operator.Templates) string {
+	manifests, err := templates.Manifests()
+	if err != nil {
+		return err.Error()
+	}
+	config, err := template.Object[*corev1.ConfigMap](manifests, "config.yaml", "shop", nil)
+	if err != nil {
+		return err.Error()
+	}
+	return config.Name + " from " + config.Data["from"]
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+}
+
+// mount makes dir what Kubernetes makes of a ConfigMap that is mounted: links to files
+// behind a link, which it swaps.
+func mount(t *testing.T, dir, version string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		write(t, filepath.Join(dir, version), name, text)
+	}
+	require.NoError(t, os.Symlink(version, filepath.Join(dir, "..data_tmp")))
+	require.NoError(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	for name := range files {
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); !os.IsExist(err) {
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*testing.T, string)
+		want    string
+	}{
+		"an empty folder": {func(*testing.T, string) {}, "default from defaults"},
+		"no folder": {
+			func(t *testing.T, dir string) { t.Helper(); require.NoError(t, os.Remove(dir)) },
+			"default from defaults",
+		},
+		"one file": {
+			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "config.yaml", manifest("folder")) },
+			"default from folder",
+		},
+		"what the others use": {
+			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "names.tpl", `{{define "name"}}mine{{end}}`) },
+			"mine from defaults",
+		},
+		"more that others use": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				write(t, dir, "more.tpl", `{{define "more"}}more{{end}}`)
+				write(t, dir, "config.yaml", manifest(`{{template "more"}}`))
+			},
+			"default from more",
+		},
+		"a ConfigMap": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				mount(t, dir, "..2026", map[string]string{"config.yaml": manifest("mount")})
+			},
+			"default from mount",
+		},
+		"what does not count": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				write(t, dir, ".config.yaml.swp", "oops")
+				write(t, dir, ".names.tpl", "{{oops")
+				write(t, filepath.Join(dir, "old"), "config.yaml", manifest("old"))
+			},
+			"default from defaults",
+		},
+		"a mistyped name": {
+			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "confg.yaml", manifest("folder")) },
+			"confg.yaml: overrides nothing: there are config.yaml, names.tpl, and *.tpl of any name",
+		},
+		"a broken template": {
+			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "config.yaml", "# one\n{{oops}}\n") },
+			`config.yaml:2: function "oops" not defined`,
+		},
+		"a link to nothing": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				require.NoError(t, os.Symlink("nothing", filepath.Join(dir, "config.yaml")))
+			},
+			"config.yaml: cannot be read: no such file or directory",
+		},
+		"no file": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				require.NoError(t, os.Symlink(os.DevNull, filepath.Join(dir, "config.yaml")))
+			},
+			"config.yaml: cannot be read: it is no file",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "templates")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			test.prepare(t, dir)
+			require.Equal(t, test.want, made(templatesOf(t, dir)))
+		})
+	}
+}
+
+func TestNoTemplates(t *testing.T) {
+	require.Equal(t, "default from defaults", made(templatesOf(t, "")))
+}
+
+func TestTemplatesAreNoFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	write(t, filepath.Dir(dir), "file", "")
+	require.Equal(t, dir+": cannot be read: not a directory", made(templatesOf(t, dir)))
+}
+
+func TestTemplatesFlag(t *testing.T) {
+	var out strings.Builder
+	_, err := operator.ParseFlags("test-operator", []string{"--help"}, &out,
+		operator.NewTemplates(fstest.MapFS{}, clientgoscheme.Scheme).AddFlag)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	require.Contains(t, out.String(), "-templates folder\n")
+}
+
+// TestFollow has a source follow a folder, and everybody woken.
+func TestFollow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "templates")
+	f := follow(t, dir)
+
+	write(t, dir, "config.yaml", manifest("new folder"))
+	f.takesUp(t, "default from new folder")
+
+	write(t, dir, "config.yaml", manifest("changed"))
+	f.takesUp(t, "default from changed")
+
+	write(t, dir, "oops.yaml", "")
+	f.takesUp(t, "oops.yaml: overrides nothing: there are config.yaml, names.tpl, and *.tpl of any name")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "oops.yaml")))
+	f.takesUp(t, "default from changed")
+
+	require.NoError(t, os.RemoveAll(dir))
+	f.takesUp(t, "default from defaults")
+
+	write(t, dir, "config.yaml", manifest("folder made again"))
+	f.takesUp(t, "default from folder made again")
+
+	require.NoError(t, os.Rename(dir, dir+"-away"))
+	write(t, dir, "config.yaml", manifest("another folder"))
+	f.takesUp(t, "default from another folder")
+}
+
+// TestFollowMount swaps what Kubernetes swaps.
+func TestFollowMount(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "templates")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	f := follow(t, dir)
+	mount(t, dir, "..1", map[string]string{"config.yaml": manifest("first"), "names.tpl": `{{define "name"}}first{{end}}`})
+	f.takesUp(t, "first from first")
+	mount(t, dir, "..2", map[string]string{"config.yaml": manifest("second"), "names.tpl": `{{define "name"}}second{{end}}`})
+	f.takesUp(t, "second from second")
+}
+
+// followed are templates that a source follows, for two ConfigMaps.
+type followed struct {
+	*operator.Templates
+
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func follow(t *testing.T, dir string) followed {
+	t.Helper()
+	reader := fake.NewClientBuilder().WithObjects(configMap("one"), configMap("two")).Build()
+	f := followed{
+		Templates: templatesOf(t, dir),
+		queue:     workqueue.NewTypedRateLimitingQueue(operator.RateLimiter()),
+	}
+	t.Cleanup(f.queue.ShutDown)
+	source := f.Source(reader, &corev1.ConfigMapList{})
+	require.Equal(t, fmt.Sprintf("templates in %q", dir), fmt.Sprint(source))
+	require.NoError(t, source.Start(t.Context(), f.queue))
+	require.Equal(t, "default from defaults", made(f.Templates))
+	return f
+}
+
+func configMap(name string) client.Object {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+}
+
+// takesUp waits until the templates make what is wanted, and requires that then everybody
+// is woken. What was there for a moment on the way may be taken up, too.
+func (f followed) takesUp(t *testing.T, want string) {
+	t.Helper()
+	woken := map[string]string{}
+	watchdog := time.AfterFunc(limit, f.queue.ShutDown)
+	defer watchdog.Stop()
+	for woken["one"] != want || woken["two"] != want {
+		request, ended := f.queue.Get()
+		require.False(t, ended, "waited for %q, seen by %v", want, woken)
+		woken[request.Name] = made(f.Templates)
+		f.queue.Done(request)
+	}
+}
+
+func TestWarnOfTemplate(t *testing.T) {
+	for name, test := range map[string]struct {
+		problem string
+		bytes   int
+	}{
+		"short":                      {"oops", 12},
+		"long":                       {strings.Repeat("x", 2000), 1024},
+		"long, not cut in character": {strings.Repeat("é", 2000), 1024},
+		"long, one byte further":     {"x" + strings.Repeat("é", 2000), 1023},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(1)
+			operator.WarnOfTemplate(recorder, configMap("one"), &template.Error{File: "a.yaml", Problem: test.problem})
+			note, ok := strings.CutPrefix(<-recorder.Events, "Warning InvalidTemplate ")
+			require.True(t, ok)
+			require.Len(t, note, test.bytes)
+			require.Equal(t, note, strings.ToValidUTF8(note, ""))
+		})
+	}
+}
+
+func TestIsNews(t *testing.T) {
+	conditions := []metav1.Condition{{Type: "Ready", Message: "oops"}}
+	require.False(t, operator.IsNews(conditions, "Ready", "oops"))
+	require.True(t, operator.IsNews(conditions, "Ready", "other"))
+	require.True(t, operator.IsNews(conditions, "Other", "oops"))
+}
+
+func TestIsInvalidTemplate(t *testing.T) {
+	require.True(t, operator.IsInvalidTemplate(fmt.Errorf("wrapped: %w", &template.Error{})))
+	require.False(t, operator.IsInvalidTemplate(io.EOF))
+}

@@ -1,0 +1,318 @@
+package application_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/application/templates"
+)
+
+// teamLabel is what a platform team adds.
+const teamLabel = "example.org/team"
+
+// TestTemplates has people override templates while the operator runs.
+func TestTemplates(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"a label reaches the Deployment by one write": testTemplateLabel,
+		"broken templates leave everything as it is":  testBrokenTemplates,
+		"a mounted ConfigMap":                         testMountedTemplates,
+		"other names":                                 testTemplateNames,
+		"what people write is not read as a manifest": testHostileSpecs,
+		"a template without quote":                    testUnquotedTemplate,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// folder has the templates of a scene's operator.
+type folder string
+
+// newTemplated is a scene whose operator looks after nobody else, and takes templates from
+// a folder that is not there yet.
+func newTemplated(t *testing.T) (scene, folder) {
+	t.Helper()
+	namespace, dir := shared.Namespace(t), filepath.Join(t.TempDir(), "templates")
+	process := startWith(t, installed(t), "--templates", dir, "--watch-namespace", namespace)
+	s := scene{operator: process, namespace: namespace, name: "shop"}
+	s.create(t)
+	s.settle(t)
+	return s, folder(dir)
+}
+
+func (f folder) write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(string(f), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
+}
+
+func (f folder) remove(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, os.Remove(filepath.Join(string(f), name)))
+}
+
+// mount is what Kubernetes does when it mounts a ConfigMap, or when that has changed: a link
+// to a folder takes the place of another one, all at once.
+func (f folder) mount(t *testing.T, version string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		folder(filepath.Join(string(f), version)).write(t, name, text)
+	}
+	link := filepath.Join(string(f), "..data")
+	require.NoError(t, os.Symlink(version, link+"_tmp"))
+	require.NoError(t, os.Rename(link+"_tmp", link))
+	for name := range files {
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(string(f), name)); !os.IsExist(err) {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// template is the operator's own, with some of its text replaced once.
+func template(t *testing.T, name, old, replacement string) string {
+	t.Helper()
+	text, err := templates.Files.ReadFile(name)
+	require.NoError(t, err)
+	require.Contains(t, string(text), old)
+	return strings.Replace(string(text), old, replacement, 1)
+}
+
+// withTeam is the Deployment's template with a label more, which its pods do not get.
+func withTeam(t *testing.T, team string) string {
+	t.Helper()
+	return template(t, "deployment.yaml", "  labels:\n", "  labels:\n    "+teamLabel+": "+team+"\n")
+}
+
+// waitForTeam waits until the Deployment has the label with that value, or none if it is empty.
+func (s scene) waitForTeam(t *testing.T, team string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		got := s.deployment(t).Labels[teamLabel]
+		return expect(got == team, "the label is %q", got)
+	})
+	s.settle(t)
+}
+
+// versions tells whether a child was written.
+func (s scene) versions(t *testing.T) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for kind, child := range s.children(t) {
+		versions[kind] = child.GetResourceVersion()
+	}
+	return versions
+}
+
+func testTemplateLabel(t *testing.T) {
+	s, folder := newTemplated(t)
+	before, pods, mark := s.versions(t), s.pods(t), shared.Mark()
+	folder.write(t, "deployment.yaml", withTeam(t, "blue"))
+	s.waitForTeam(t, "blue")
+	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+
+	mark = shared.Mark()
+	folder.remove(t, "deployment.yaml")
+	s.waitForTeam(t, "")
+	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+
+	after := s.versions(t)
+	require.Equal(t, before["Secret"], after["Secret"])
+	require.Equal(t, before["Service"], after["Service"])
+	for i, pod := range s.pods(t) {
+		require.Equal(t, pods[i].UID, pod.UID, "no rollout")
+	}
+	require.Len(t, s.operator.Entries("Starting workers"), 1, "it was not started again")
+}
+
+func testBrokenTemplates(t *testing.T) {
+	s, folder := newTemplated(t)
+	before := s.versions(t)
+	var want []string
+	for _, broken := range []struct{ file, text, says string }{
+		{
+			"deployment.yaml", template(t, "deployment.yaml", "replicas:", "replica:"),
+			"deployment.yaml:9: spec.replica: is no field of this kind",
+		},
+		{
+			"deployment.yaml", template(t, "deployment.yaml", "{{.AmountPods}}", "{{.Pods}}"),
+			"deployment.yaml:9: can't evaluate field Pods in type templates.Data",
+		},
+		{"service.yaml", template(t, "service.yaml", "8081", "{{port}}"), `service.yaml:12: function "port" not defined`},
+		{
+			"service.yaml", template(t, "service.yaml", "kind: Service", "kind: Ingress"),
+			"service.yaml:2: kind: is not among what may come out here: v1 Service",
+		},
+		{
+			"secret.yaml", template(t, "secret.yaml", "metadata:\n", "metadata:\n  namespace: kube-system\n"),
+			"secret.yaml:4: metadata.namespace: is not the one that this object belongs to; leave it out",
+		},
+		{"names.tpl", "{{define \"secret\"}}\n{{.Name}}-secret", "names.tpl:2: unexpected EOF"},
+		{"deploymnet.yaml", "", "deploymnet.yaml: overrides nothing: there are deployment.yaml, names.tpl, secret.yaml, service.yaml, " +
+			"and *.tpl of any name"},
+	} {
+		mark := shared.Mark()
+		folder.write(t, broken.file, broken.text)
+		require.Equal(t, broken.says, s.waitForReason(t, "InvalidTemplate").Message)
+		want = append(want, broken.says)
+		eventually(t, func(context.Context) error {
+			return expect(cmp.Diff(want, s.templateEvents(t)) == "", "%s", cmp.Diff(want, s.templateEvents(t)))
+		})
+		require.Equal(t, map[string]int{"patch applications/status": 1}, s.allRequests(t, mark), broken.says)
+
+		mark = shared.Mark()
+		s.reconcile(t)
+		require.Empty(t, s.allRequests(t, mark), "what cannot be helped is not tried again and again")
+		require.Equal(t, before, s.versions(t))
+
+		mark = shared.Mark()
+		folder.remove(t, broken.file)
+		s.settle(t)
+		require.Equal(t, map[string]int{"patch applications/status": 1}, s.allRequests(t, mark), "ready again")
+		require.Equal(t, before, s.versions(t))
+	}
+}
+
+// templateEvents are the notes of the warnings about the Application's templates, the first
+// one first.
+func (s scene) templateEvents(t *testing.T) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace)))
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	var notes []string
+	for i := range list.Items {
+		event := &list.Items[i]
+		if event.Reason == "InvalidTemplate" && event.Type == corev1.EventTypeWarning && event.Regarding.Name == s.name {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
+}
+
+func testMountedTemplates(t *testing.T) {
+	s, folder := newTemplated(t)
+	folder.mount(t, "..2026_01_01", map[string]string{"deployment.yaml": withTeam(t, "blue")})
+	s.waitForTeam(t, "blue")
+	mark := shared.Mark()
+	folder.mount(t, "..2026_01_02", map[string]string{"deployment.yaml": withTeam(t, "red")})
+	s.waitForTeam(t, "red")
+	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+}
+
+// testTemplateNames has all children take other names, and their own ones again.
+func testTemplateNames(t *testing.T) {
+	s, folder := newTemplated(t)
+	old := s.children(t)
+	folder.write(t, "names.tpl", `{{define "secret"}}web-{{.Name}}-greeting{{end}}
+{{define "deployment"}}web-{{.Name}}{{end}}
+{{define "service"}}web-{{.Name}}{{end}}
+{{define "microservice"}}web-{{.Name}}{{end}}
+`)
+	eventually(t, func(ctx context.Context) error {
+		var names []string
+		for _, child := range s.application(t).Status.Children {
+			names = append(names, child.Kind+" "+child.Name)
+		}
+		want := []string{"Secret web-shop-greeting", "Deployment web-shop", "Service web-shop"}
+		if diff := cmp.Diff(want, names); diff != "" {
+			return fmt.Errorf("other children: %s", diff)
+		}
+		return s.isReady(ctx)
+	})
+	for _, child := range old {
+		tests.WaitUntilGone(t, client.ObjectKeyFromObject(child), child)
+	}
+	mark := shared.Mark()
+	s.reconcile(t)
+	require.Empty(t, s.allRequests(t, mark))
+	env := get(t, s, "web-shop", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Env[0]
+	require.Equal(t, "web-shop-greeting", env.ValueFrom.SecretKeyRef.Name)
+
+	folder.remove(t, "names.tpl")
+	eventually(t, func(ctx context.Context) error {
+		var again appsv1.Deployment
+		return human(t).Get(ctx, client.ObjectKeyFromObject(old["Deployment"]), &again)
+	})
+	s.settle(t)
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: "web-shop"}, &appsv1.Deployment{})
+	require.NotEqual(t, old["Deployment"].GetUID(), s.deployment(t).UID)
+}
+
+// testHostileSpecs has a greeting for everybody who would rather have a manifest of his own.
+func testHostileSpecs(t *testing.T) {
+	s, _ := newTemplated(t)
+	titles := []string{
+		`"`, `'`, `"quoted"`, "two\nlines", "x\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: evil\n", "\n  evil: yes",
+		"{{.Image}}", "{{template \"secret\" .}}", "yes", "1.0", "null", "~", "# none", "- item", "{a: b}", "&anchor", "*alias",
+		"!!binary eA==", "\u2028\u2029\u0085\ufeff", "tab\tand \\ and \x01", "é 🎉 \U0010ffff", strings.Repeat("x\n", 512),
+	}
+	for i, title := range titles {
+		other := s
+		other.name = fmt.Sprintf("hostile-%d", i)
+		other.create(t, func(app *v1alpha1.Application) { app.Spec.Title, app.Spec.AmountPods = title, new(int32(0)) })
+		other.settle(t)
+		require.Equal(t, map[string][]byte{"GREETING_MESSAGE": []byte(title)}, other.secret(t).Data)
+	}
+	require.Equal(t, len(titles)+1, countObjects(t, s.namespace, &corev1.SecretList{}))
+	require.Equal(t, len(titles)+1, countObjects(t, s.namespace, &corev1.ServiceList{}))
+	require.Equal(t, len(titles)+1, countObjects(t, s.namespace, &appsv1.DeploymentList{}))
+	require.Equal(t, 2, countObjects(t, s.namespace, &corev1.PodList{}), "those of the first")
+
+	for field, spec := range map[string]v1alpha1.ApplicationSpec{
+		"spec.title":   {Title: strings.Repeat("x\n---\n", 2000)},
+		"spec.version": {Version: "1.0\n---\nkind: Pod"},
+		"spec.image":   {Image: "shop\n---\nkind: Pod"},
+	} {
+		err := human(t).Create(t.Context(), &v1alpha1.Application{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "refused"}, Spec: spec,
+		})
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", field, err)
+		require.ErrorContains(t, err, field)
+	}
+
+	s.change(t, `{"image":"{{.Title}}\"#x"}`)
+	s.settle(t)
+	require.Equal(t, `{{.Title}}"#x`, s.deployment(t).Spec.Template.Spec.Containers[0].Image)
+}
+
+func countObjects(t *testing.T, namespace string, list client.ObjectList) int {
+	t.Helper()
+	require.NoError(t, human(t).List(t.Context(), list, client.InNamespace(namespace)))
+	return meta.LenList(list)
+}
+
+// testUnquotedTemplate has a template take free text for a word.
+func testUnquotedTemplate(t *testing.T) {
+	s, folder := newTemplated(t)
+	folder.write(t, "secret.yaml", template(t, "secret.yaml", "{{quote .Title}}", "{{.Title}}"))
+	s.change(t, `{"title":"Universe"}`)
+	s.settle(t)
+	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))
+
+	before := s.versions(t)
+	s.change(t, `{"title":"x\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: evil"}`)
+	require.Contains(t, s.waitForReason(t, "InvalidTemplate").Message, "secret.yaml:6: stringData.GREETING_MESSAGE: ")
+	require.Equal(t, before, s.versions(t))
+	require.Equal(t, 1, countObjects(t, s.namespace, &corev1.SecretList{}))
+	s.change(t, `{"title":"Multiverse"}`)
+	s.settle(t)
+	require.Equal(t, "Multiverse", string(s.secret(t).Data["GREETING_MESSAGE"]))
+}
