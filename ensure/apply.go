@@ -46,20 +46,22 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 	if err != nil {
 		return outcome{}, err
 	}
-	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !c.isWanted(controller) && !c.adopt {
-		return outcome{}, c.foreign(answer) // somebody took control between our read and our apply
-	}
 	c.recall() // what other reconciles learnt meanwhile counts, too
+	found := outcome{live: answer, operation: Unchanged}
 	changes := c.changes(live, answer)
-	changed := len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged
+	if len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged {
+		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
+	}
+	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !c.isWanted(controller) && !c.adopt {
+		c.wrote(found) // all the same: somebody took control between our read and our apply
+		return outcome{}, c.foreign(answer)
+	}
 	c.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
+		c.wrote(found)
 		return outcome{}, c.terminating("apply", "its deletion began meanwhile")
 	}
-	if !changed {
-		return outcome{live: answer, operation: Unchanged}, nil
-	}
-	return outcome{live: answer, operation: Updated, cause: cause, changes: changes}, nil
+	return found, nil
 }
 
 // send applies desired by force. Answer and request are of the caller's Go type, so

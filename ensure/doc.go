@@ -86,19 +86,22 @@
 //     Drifted, Adopted or Migrated; Deleting, Unwanted. What Recreate replaces is Deleting
 //     and then Recreated, both DesiredChanged or Drifted, as somebody may wait for the second
 //     for long. A write that takes several requests, as a repair or MigrateFrom does, counts
-//     once. So does one that ends as ErrContested, which was made all the same.
+//     once. So does one that ends as ErrContested, ErrForeign or ErrTerminating, if it was made
+//     all the same.
 //   - trueup_ensure_requests_total counts requests by the same labels, of what came of the
 //     call that sent them. Unchanged: the server was asked, and found nothing to do. Gone: it
 //     confirmed that there is nothing. Failed has the error's Reason as its cause: the name of
 //     a class, a reason that Kubernetes itself gives, Unavailable, or Unknown for what a
-//     webhook made up. Dry runs count, and so do reads through the reader; reads through the
-//     client, which should be a cache, do not. Where all is well, it stands still.
+//     webhook made up. Dry runs count, and so do reads through the reader. Reads through the
+//     client, which should be a cache, do not, nor does what clients do by themselves:
+//     discovery, and trying again. Where all is well, it stands still.
 //   - trueup_ensure_contests_total counts contests by group and kind.
 //
 // A series appears with its first count. There are as many as kinds, operations and causes,
-// however many children there are, and no label or event holds a value of a field other than a
-// number or a boolean. A call that fails half-way, after a patch that prepares an apply, makes
-// no event and counts no write.
+// however many children there are. No label or event holds a value of a field other than a
+// number or a boolean; but a path names items of lists by what the API knows them by, such as
+// a name, a port or a mountPath. A call that fails half-way, after a patch that prepares an
+// apply, makes no event and counts no write.
 //
 // # What it needs
 //

@@ -14,7 +14,8 @@ import (
 
 // WithRecorder has the Ensurer tell of each write that the API server made in an event,
 // and of nothing else: not of passes that change nothing, dry runs and errors, nor of what
-// others did. recorder is what a manager's GetEventRecorder returns.
+// others did. (What others put right while the cache still showed it wrong looks like our
+// own work, after a restart.) recorder is what a manager's GetEventRecorder returns.
 //
 // The event is about the owner given to ControlledBy or Set, with the child as related
 // object; about the child itself, if there is no owner. Its reason is the Cause, its action

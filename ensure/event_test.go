@@ -1,6 +1,7 @@
 package ensure_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -123,6 +125,41 @@ func TestErrorsAreNoEvents(t *testing.T) {
 	_, err := ensure.Object(t.Context(), newEnsurer(s, ensure.WithRecorder(r)), configMap())
 	require.Error(t, err)
 	r.requireTold(t, "nothing was written")
+}
+
+// An apply that meets another controller, or a deletion, has been made all the same.
+func TestWritesThatEndInAnErrorAreTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meet func(answer client.Object)
+		want error
+	}{
+		"controlled": {func(answer client.Object) {
+			answer.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Boss", Name: "boss", UID: "uid-of-boss", Controller: new(true)}})
+		}, ensure.ErrForeign},
+		"going": {func(answer client.Object) { answer.SetDeletionTimestamp(new(metav1.Now())) }, ensure.ErrTerminating},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, told := newServer(), &recorder{}
+			created(t, s, configMap())
+			s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+			late := interceptor.NewClient(s.WithWatch, interceptor.Funcs{Patch: func(
+				ctx context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption,
+			) error {
+				err := s.patch(ctx, obj, patch, opts...)
+				tc.meet(obj)
+				return err
+			}})
+			counted := newTally(t)
+			_, err := ensure.Object(t.Context(), ensure.New(late, s, fieldOwner, ensure.WithRecorder(told)), configMap())
+			require.ErrorIs(t, err, tc.want)
+			require.Equal(t, "blue", live(t, s, configMap()).Data["color"])
+			events := told.take()
+			require.Len(t, events, 1)
+			require.Equal(t, "Drifted", events[0].Reason)
+			require.Contains(t, events[0].Note, "data[color]")
+			require.InDelta(t, 1, counted.take()["writes /ConfigMap Updated Drifted"], 0)
+		})
+	}
 }
 
 func TestEventsOfASet(t *testing.T) {

@@ -78,7 +78,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if err != nil {
 				return removed, err
 			}
-			if found.operation == "" {
+			if found.operation == Unchanged {
 				continue
 			}
 			if found.live == nil { // gone
@@ -130,7 +130,7 @@ func (c *child) isMember(live client.Object) bool {
 	return controller != nil && c.isWanted(controller) && c.store.Get(live) != "" && !isDisowned(live, c.fieldOwner)
 }
 
-// removeMember deletes live; an empty operation says that it is no member any more.
+// removeMember deletes live, unless it is no member any more: then it is Unchanged.
 func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{live: live, operation: Deleting}, nil
@@ -152,7 +152,7 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	case live == nil:
 		return outcome{operation: Gone}, nil
 	case !c.isMember(live):
-		return outcome{}, nil
+		return outcome{live: live, operation: Unchanged}, nil
 	case live.GetDeletionTimestamp() != nil:
 		return outcome{live: live, operation: Deleting}, nil
 	}

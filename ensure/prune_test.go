@@ -167,9 +167,11 @@ func TestPruneWithAStaleCache(t *testing.T) {
 					tc.meet(t, s)
 				}
 			}
+			counted := newTally(t)
 			pruned := prune(t, ensure.New(s, s, fieldOwner), nil)
 			if tc.want == "" {
 				require.Empty(t, pruned, tc.reason)
+				require.Equal(t, map[string]float64{"requests /ConfigMap Unchanged ": 2}, counted.take())
 			} else {
 				require.Len(t, pruned, 1)
 				require.Equal(t, tc.want, pruned[0].Operation, tc.reason)

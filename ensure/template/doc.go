@@ -48,10 +48,11 @@
 // No quotes and no other text belong around it. Numbers and booleans need no quote. What a
 // value is goes by its JSON: a resource.Quantity is text, an intstr.IntOrString what it
 // holds, a list or an object is an error. So is an action in a key, or in the apiVersion or
-// kind of a document.
+// kind of a document. What may be missing from a map is read with index, which makes nothing
+// of it: {{quote (index .Labels "team")}}.
 //
 // Which parts there are may depend on data, where the manifest says so with if, with and
-// range.
+// range. How long that takes, too: a range over a number counts to it.
 //
 // # What is refused
 //

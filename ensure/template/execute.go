@@ -1,8 +1,6 @@
 package template
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"text/template"
@@ -18,7 +16,7 @@ const (
 // maxSize is what an API server takes in one request.
 const maxSize = 3 << 20
 
-var errTooLarge = fmt.Errorf("yields more than %d MiB", maxSize>>20)
+const errTooLarge = fault("yields more than 3 MiB")
 
 // An execution makes the text of a manifest. Each action leaves a token where its value
 // belongs, so that the structure is the manifest's own, whatever the values are.
@@ -49,14 +47,25 @@ type span struct {
 // execute makes the text of the manifest.
 func (p *parsed) execute(data any) (*rendered, error) {
 	x := &execution{parsed: p}
-	set, err := p.set.Clone()
-	if err == nil {
-		err = set.Funcs(x.functions()).Execute(x, data)
-	}
-	if err != nil {
-		return nil, p.notExecuted(err)
+	if err := x.run(data); err != nil {
+		return nil, x.notExecuted(err)
 	}
 	return &rendered{execution: x, text: x.out.String()}, nil
+}
+
+// run executes the templates. What data has to call may panic: functions and methods are
+// caught by text/template, iterators are not.
+func (x *execution) run(data any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = fault("what the data calls panics")
+		}
+	}()
+	set, err := x.set.Clone()
+	if err != nil {
+		return err
+	}
+	return set.Funcs(x.functions()).Execute(x, data)
 }
 
 func (x *execution) functions() template.FuncMap {
@@ -86,7 +95,7 @@ func (x *execution) enterText(index int) (string, error) {
 
 func (x *execution) enter(index int) (place, error) {
 	if index < 0 || index >= len(x.places) {
-		return place{}, errors.New("is not for manifests to call")
+		return place{}, fault("is not for manifests to call")
 	}
 	entered := x.places[index]
 	x.spans = append(x.spans, span{from: x.out.Len(), place: entered})

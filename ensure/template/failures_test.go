@@ -23,7 +23,7 @@ func TestMoreBrokenManifests(t *testing.T) {
 		path, problem string
 	}{
 		"no number in a list":     {service + "spec:\n  externalIPs: [.nan]\n", 6, "spec.externalIPs[0]", "JSON has no such value"},
-		"number for an item":      {service + "spec:\n  ports:\n  - 1\n", 7, "spec.ports[0]", "is a number, where v1.ServicePort is wanted"},
+		"number for an item":      {service + "spec:\n  ports:\n  - 1\n", 7, "spec.ports[0]", "is of type number, where v1.ServicePort is wanted"},
 		"dotted field at the top": {service + "a.b/c: 1\n", 5, "[a.b/c]", "is no field of this kind"},
 	} {
 		t.Run(name, func(t *testing.T) {

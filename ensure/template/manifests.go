@@ -101,10 +101,13 @@ func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersio
 	if goType == nil || goType.Kind() != reflect.Pointer {
 		return schema.GroupVersionKind{}, &Error{File: name, Problem: "what kind is wanted is not told by a pointer to its Go type"}
 	}
+	if m == nil || m.files == nil || m.scheme == nil {
+		return schema.GroupVersionKind{}, &Error{File: name, Problem: "template.New was given no files or no scheme"}
+	}
 	object, _ := reflect.TypeAssert[client.Object](reflect.New(goType.Elem()))
 	kind, err := apiutil.GVKForObject(object, m.scheme)
 	if _, untyped := object.(runtime.Unstructured); err != nil || untyped {
-		return kind, &Error{File: name, Problem: fmt.Sprintf("the scheme does not know %s", goType), cause: err}
+		return kind, &Error{File: name, Problem: fmt.Sprintf("the scheme knows no kind, or several, for %s", goType), cause: err}
 	}
 	return kind, nil
 }
@@ -134,7 +137,8 @@ func (m *Manifests) sources(name string) ([]source, error) {
 	}
 	files := []string{name}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), sharedSuffix) && !strings.HasPrefix(entry.Name(), ".") {
+		shared := strings.HasSuffix(entry.Name(), sharedSuffix) && !strings.HasPrefix(entry.Name(), ".")
+		if shared && entry.Name() != name {
 			files = append(files, entry.Name())
 		}
 	}

@@ -119,6 +119,45 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// A level and a mask have JSON that is not their text.
+type (
+	level string
+	mask  string
+)
+
+func (l level) MarshalText() ([]byte, error) { return []byte("level-" + l), nil }
+
+func (*mask) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
+
+type ring *ring
+
+func TestValuesWithJSONOfTheirOwn(t *testing.T) {
+	var endless ring
+	endless = &endless
+	for action, want := range map[string]string{"{{.Level}}": "level-x", "{{quote .Mask}}": "***", "{{quote .Far}}": "far"} {
+		objects, err := render(configMap+"  key: "+action+"\n", map[string]any{
+			"Level": level("x"), "Mask": new(mask("hunter2")), "Far": new(new(new("far"))),
+		})
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"key": want}, dataOf(t, objects))
+	}
+	require.Contains(t, fault(t, configMap+"  key: {{.}}\n", endless).Problem, "which has no JSON")
+}
+
+// What New was not given is told by the first call.
+func TestMisuse(t *testing.T) {
+	for _, manifests := range []*template.Manifests{
+		nil, template.New(nil, scheme.Scheme), template.New(folder(nil), nil), template.New(template.Overlay(nil, nil), scheme.Scheme),
+	} {
+		_, err := template.Object[*corev1.ConfigMap](manifests, "x", "", nil)
+		require.EqualError(t, err, "x: template.New was given no files or no scheme")
+	}
+	for _, files := range []fs.FS{template.Overlay(nil, folder(map[string]string{"x": configMap})), template.Overlay(folder(map[string]string{"x": configMap}), nil)} {
+		_, err := template.Object[*corev1.ConfigMap](template.New(files, scheme.Scheme), "x", "", nil)
+		require.NoError(t, err)
+	}
+}
+
 // A file system that changes, as a mounted folder does, is read again.
 func TestFilesAreReadAtEachCall(t *testing.T) {
 	files := folder(map[string]string{"manifest.yaml": configMap + "  version: old\n"})
@@ -223,7 +262,7 @@ func TestKindsWithoutGoTypes(t *testing.T) {
 	_, err := template.Object[client.Object](manifests, "manifest.yaml", "team-a", nil)
 	require.Error(t, err)
 	_, err = template.Object[*corev1.ConfigMap](template.New(folder(nil), runtime.NewScheme()), "x", "team-a", nil)
-	require.EqualError(t, err, "x: the scheme does not know *v1.ConfigMap")
+	require.EqualError(t, err, "x: the scheme knows no kind, or several, for *v1.ConfigMap")
 	require.True(t, runtime.IsNotRegisteredError(errors.Unwrap(err)))
 }
 

@@ -9,8 +9,14 @@ import (
 
 // Overlay puts upper on lower, file by file: what upper has of a name wins, and what it
 // does not have is lower's. upper is often os.DirFS of a folder that is mounted over the
-// defaults in lower; it may have no files, or not be there at all.
+// defaults in lower; it may have no files, or not be there at all. A nil one has no files.
 func Overlay(upper, lower fs.FS) fs.FS {
+	switch {
+	case upper == nil:
+		return lower
+	case lower == nil:
+		return upper
+	}
 	return overlay{upper: upper, lower: lower}
 }
 

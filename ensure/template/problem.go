@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strconv"
@@ -10,9 +11,6 @@ import (
 // afterFile is what follows the file's name in an error of text/template: the line and
 // perhaps the column, and while executing what is executed and at which action.
 var afterFile = regexp.MustCompile(`(?s)^(\d+):(?:\d+:)? (?:executing .*? at <.*?>: )?(.*)$`)
-
-// quoted is a string as Go writes it, and perhaps cuts it.
-var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\]|\\\\.)*'")
 
 // dissect finds line and problem in an error that text/template has about file. It leaves
 // out the action that it quotes.
@@ -24,45 +22,82 @@ func dissect(file, text string) (line int, problem string) {
 		return 0, text
 	}
 	line, _ = strconv.Atoi(parts[1]) // they are digits
-	return line, strings.TrimPrefix(parts[2], "error calling quote: ")
+	return line, parts[2]
 }
 
-// undefined is what text/template says of a definition that there is not.
-var undefined = regexp.MustCompile(`^template "[^"]*" not defined$`)
+// quoted is a string as Go writes it, and perhaps cuts it.
+var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\]|\\\\.)*'")
 
-// withoutLiterals hides in problem what is a string in the manifest: it may be a secret.
-// Names of functions, fields and definitions stay.
-func withoutLiterals(problem, manifest string) string {
-	if undefined.MatchString(problem) {
-		return problem
-	}
-	return quoted.ReplaceAllStringFunc(problem, func(found string) string {
+// notParsed says what is wrong with a file before it was given any data. It hides what is a
+// string in the manifest, which may be a secret: names of functions and fields stay.
+func notParsed(source source, err error) *Error {
+	line, problem := dissect(source.file, err.Error())
+	problem = quoted.ReplaceAllStringFunc(problem, func(found string) string {
 		inner := found[1 : len(found)-1]
 		for _, quote := range []string{`"`, "`", "'"} {
-			if inner != "" && strings.Contains(manifest, quote+strings.Trim(inner, `"'`+"`")) {
+			if inner != "" && strings.Contains(source.text, quote+strings.Trim(inner, `"'`+"`")) {
 				return "…"
 			}
 		}
 		return found
 	})
+	return &Error{File: source.file, Line: line, Problem: problem}
 }
 
-// notExecuted takes apart what text/template says while it executes. Our own errors, from
-// inside a function, are in it as they are.
-func (p *parsed) notExecuted(err error) *Error {
+// A fault is a problem in words of our own, which hold no value.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+// executionFaults are what text/template says that names fields, types and definitions. All
+// else may hold a value: of data, or a string of the manifest.
+var executionFaults = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`map has no entry for key "[^"]*"`,
+	`nil data; no entry for key "[^"]*"`,
+	`can't evaluate field \S+ in type .*`,
+	`nil pointer evaluating .*`,
+	`template "[^"]*" not defined`,
+	`wrong number of args for \S+: want .* got \d+`,
+	`wrong type for value; expected \S+; got \S+`,
+	`exceeded maximum template depth \(\d+\)`,
+	`range can't iterate over`,
+	`can't give argument to non-function`,
+	`error calling [a-z]+: (?:` + strings.Join([]string{
+		`cannot index slice/array with type [^:]+`,
+		`can't (?:index|slice) item of type [^:]+`,
+		`index of (?:untyped nil|nil pointer)`,
+		`index out of range`,
+		`len of type [^:]+`,
+		`incompatible types for comparison`,
+		`non-comparable type`,
+		`missing argument for comparison`,
+	}, "|") + `)`,
+}, "|") + `)`)
+
+// notExecuted says what is wrong with the manifest and the data that it was given. Our own
+// errors, from inside a function, are in err as they are.
+func (x *execution) notExecuted(err error) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
-	for _, source := range p.sources {
+	at, problem := x.lastPlace(), ""
+	for _, source := range x.sources {
 		if strings.HasPrefix(err.Error(), "template: "+source.file+":") {
-			return notParsed(source, err)
+			at.file = source.file
+			at.line, problem = dissect(source.file, err.Error())
+			problem = executionFaults.FindString(problem)
 		}
 	}
-	return &Error{File: p.sources[0].file, Problem: err.Error()}
+	if own, ok := errors.AsType[fault](err); ok {
+		problem = own.Error()
+	}
+	return at.error("", cmp.Or(problem, "cannot be executed with this data"))
 }
 
-// notParsed takes apart what text/template says about source.
-func notParsed(source source, err error) *Error {
-	line, problem := dissect(source.file, err.Error())
-	return &Error{File: source.file, Line: line, Problem: withoutLiterals(problem, source.text)}
+// lastPlace is where the execution was when it ended.
+func (x *execution) lastPlace() place {
+	if len(x.spans) == 0 {
+		return place{file: x.sources[0].file, line: 1}
+	}
+	return x.spans[len(x.spans)-1].place
 }

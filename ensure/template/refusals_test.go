@@ -1,6 +1,8 @@
 package template_test
 
 import (
+	"errors"
+	"iter"
 	"math"
 	"strings"
 	"testing"
@@ -60,11 +62,11 @@ func TestBrokenManifests(t *testing.T) {
 		{"unknown field at the top", service + "sepc: {}\n", 5, "sepc", "is no field of this kind"},
 		{"unknown field in a list", service + "spec:\n  ports:\n  - port: 80\n  - port: 81\n    Port: 1\n", 9, "spec.ports[1].Port", "is no field of this kind"},
 		{"second of two mistakes", service + "spec:\n  clusterip: x\n  ports: 1\n", 6, "spec.clusterip", "is no field of this kind"},
-		{"text for a number", service + "spec:\n  ports:\n  - port: \"80\"\n", 7, "spec.ports[0].port", "is a string, where int32 is wanted"},
-		{"number for text", service + "  labels:\n    version: 1.0\n", 6, "metadata.labels.version", "is a number, where string is wanted"},
-		{"key with a dot", service + "  labels:\n    a.b/c: 1.0\n", 6, "metadata.labels[a.b/c]", "is a number, where string is wanted"},
-		{"object for a list", service + "spec:\n  ports:\n    port: 80\n", 6, "spec.ports", "is a object, where []v1.ServicePort is wanted"},
-		{"too large for its type", service + "spec:\n  ports:\n  - port: 80000000000\n", 7, "spec.ports[0].port", "is a number, where int32 is wanted"},
+		{"text for a number", service + "spec:\n  ports:\n  - port: \"80\"\n", 7, "spec.ports[0].port", "is of type string, where int32 is wanted"},
+		{"number for text", service + "  labels:\n    version: 1.0\n", 6, "metadata.labels.version", "is of type number, where string is wanted"},
+		{"key with a dot", service + "  labels:\n    a.b/c: 1.0\n", 6, "metadata.labels[a.b/c]", "is of type number, where string is wanted"},
+		{"object for a list", service + "spec:\n  ports:\n    port: 80\n", 6, "spec.ports", "is of type object, where []v1.ServicePort is wanted"},
+		{"too large for its type", service + "spec:\n  ports:\n  - port: 80000000000\n", 7, "spec.ports[0].port", "is of type number, where int32 is wanted"},
 		{"no date", service + "  creationTimestamp: tomorrow\n", 5, "metadata.creationTimestamp", "is no value of its type"},
 		{"function of our own", service + "spec:\n  clusterIP: {{_yield 1000 2}}", 6, "", "is not for manifests to call"},
 	} {
@@ -119,7 +121,11 @@ func TestTooLarge(t *testing.T) {
 // A manifest may hold secrets, too, and an error ends up in conditions and logs.
 func TestErrorsQuoteNoValue(t *testing.T) {
 	const secret = "hunter2" // ten characters are what text/template shows of a word
-	data := map[string]any{"Secret": secret, "Map": map[string]string{}}
+	data := map[string]any{
+		"Secret": secret, "Map": map[string]string{"a": secret}, "List": []string{secret}, "Number": 424242,
+		"Struct": struct{ Field string }{secret}, "Panics": panics{secret}, "Fails": func() (string, error) { return "", errors.New(secret) },
+		"Sequence": iter.Seq[string](func(func(string) bool) { panic(secret) }),
+	}
 	for _, manifest := range []string{
 		configMap + "  key: {{index .Map \"hunter2\" \"hunter2\"}}\n",
 		configMap + "  key: {{\"hunter2\" \"hunter2\"}}\n",
@@ -128,6 +134,19 @@ func TestErrorsQuoteNoValue(t *testing.T) {
 		configMap + "  key: {{.Map \"hunter2\"}}\n",
 		configMap + "  key: {{eq .Secret .Map}}\n",
 		configMap + "  key: {{slice .Secret 9}}\n",
+		configMap + "{{range .Secret}}{{end}}",
+		configMap + "{{range .Struct}}{{end}}",
+		configMap + "{{range .Sequence}}{{end}}",
+		configMap + "{{if eq .List .List}}{{end}}",
+		configMap + "{{if eq .Map .Map}}{{end}}",
+		configMap + "{{if lt .Secret 3}}{{end}}",
+		configMap + "  key: {{index .List .Number}}\n",
+		configMap + "  key: {{index .List .Secret}}\n",
+		configMap + "  key: {{call .Fails}}\n",
+		configMap + "  key: {{.Panics}}\n",
+		configMap + "  key: {{quote .Panics}}\n",
+		configMap + "  key: {{.Panics.Method}}\n",
+		configMap + "  key: {{\"a>: hunter2\" 3}}\n",
 		configMap + "  key: {{len 3 .Secret}}\n",
 		configMap + "  key: {{.Secret}}: {{.Secret}}\n",
 		configMap + "  key: *hunter2\n",
@@ -146,6 +165,37 @@ func TestErrorsQuoteNoValue(t *testing.T) {
 		"apiVersion: v1\nkind: hunter2\n",
 		"hunter2",
 	} {
-		require.NotContains(t, fault(t, manifest, data).Error(), secret, manifest)
+		found := fault(t, manifest, data)
+		require.NotContains(t, found.Error(), secret, manifest)
+		require.NotContains(t, found.Error(), "424242", manifest)
+		require.NotZero(t, found.Line, manifest)
+	}
+}
+
+type panics struct{ secret string }
+
+func (p panics) MarshalJSON() ([]byte, error) { panic(p.secret) }
+
+func (p panics) Method() string { panic(p.secret) }
+
+// What is wrong with a manifest and its data is told, where it tells no value.
+func TestProblemsOfExecution(t *testing.T) {
+	data := map[string]any{"Name": "web", "List": []string{"a"}, "Nil": (*struct{ Field string })(nil)}
+	for manifest, problem := range map[string]string{
+		"{{range .Name}}{{end}}":        "range can't iterate over",
+		"{{.Nil.Field}}":                "nil pointer evaluating interface {}.Field",
+		"{{index .List 9}}":             "error calling index: index out of range",
+		"{{index .Name \"a\" \"b\"}}":   "error calling index: cannot index slice/array with type string",
+		"{{len 3}}":                     "error calling len: len of type int",
+		"{{eq .List .List}}":            "error calling eq: non-comparable type",
+		"{{lt .Name 1}}":                "error calling lt: incompatible types for comparison",
+		"{{quote .Name .Name}}":         "wrong number of args for quote: want 1 got 2",
+		"{{\"a\" 1}}":                   "can't give argument to non-function",
+		"{{template \"x\"}}":            `template "x" not defined`,
+		"{{define \"y\"}}{{end}}{{.Z}}": `map has no entry for key "Z"`,
+		"{{slice .Name 9}}":             "error calling slice: index out of range",
+		"{{call .Name}}":                "cannot be executed with this data",
+	} {
+		require.Equal(t, problem, fault(t, configMap+"  key: "+manifest, data).Problem, manifest)
 	}
 }

@@ -29,43 +29,44 @@ func (r *rendered) read() ([]document, error) {
 			return nil, err
 		}
 	}
-	if !r.putIn(roots, len(r.values)) {
-		return nil, r.blame()
+	final, ok := r.with(len(r.values), roots)
+	if !ok {
+		return nil, r.blame(roots)
 	}
 	documents := make([]document, len(roots))
 	for i, root := range roots {
+		take(root, final[i])
 		documents[i] = document{rendered: r, root: root}
 	}
 	return documents, nil
 }
 
-// putIn puts the first n values into documents, unless the text with these values reads
-// differently. If it returns false, documents may hold some of them.
-func (r *rendered) putIn(documents []*yaml.Node, n int) bool {
+// with reads the text with the first n values in their places, and reports whether it is as
+// marked, the reading with the tokens, says.
+func (r *rendered) with(n int, marked []*yaml.Node) ([]*yaml.Node, bool) {
 	replacements := make([]string, 0, 2*n)
 	for _, v := range r.values[:n] {
 		replacements = append(replacements, v.token, v.yaml)
 	}
-	roots, err := parseYAML(strings.NewReplacer(replacements...).Replace(r.text))
-	if err != nil || len(roots) != len(documents) {
-		return false
+	final, err := parseYAML(strings.NewReplacer(replacements...).Replace(r.text))
+	if err != nil || len(final) != len(marked) {
+		return nil, false
 	}
-	for i := range documents {
-		if !r.merge(documents[i], roots[i], n) {
-			return false
+	for i := range marked {
+		if !r.same(marked[i], final[i], n) {
+			return nil, false
 		}
 	}
-	return true
+	return final, true
 }
 
-// merge makes marked hold what final holds, and reports whether they are the same but for
-// the first n values.
-func (r *rendered) merge(marked, final *yaml.Node, n int) bool {
+// same reports whether two readings are the same but for the first n values.
+func (r *rendered) same(marked, final *yaml.Node, n int) bool {
 	if marked.Kind != final.Kind || len(marked.Content) != len(final.Content) || final.Anchor != "" {
 		return false
 	}
 	for i := range marked.Content {
-		if !r.merge(marked.Content[i], final.Content[i], n) {
+		if !r.same(marked.Content[i], final.Content[i], n) {
 			return false
 		}
 	}
@@ -73,11 +74,15 @@ func (r *rendered) merge(marked, final *yaml.Node, n int) bool {
 		return marked.Tag == final.Tag
 	}
 	want, hasText := r.substitute(marked.Value, n)
-	if final.Value != want || final.Style != marked.Style || hasText && !isText(final) {
-		return false
-	}
+	return final.Value == want && final.Style == marked.Style && (!hasText || isText(final))
+}
+
+// take has marked, which knows the lines of the files, hold what final holds.
+func take(marked, final *yaml.Node) {
 	marked.Value, marked.Tag = final.Value, final.Tag
-	return true
+	for i := range marked.Content {
+		take(marked.Content[i], final.Content[i])
+	}
 }
 
 // substitute puts the first n values in the places of their tokens, and reports whether
@@ -113,20 +118,19 @@ func (r *rendered) cut(s string) (before string, index int, after string, found 
 }
 
 // blame finds the value that reads differently: the one with which the text begins to.
-func (r *rendered) blame() *Error {
+func (r *rendered) blame(marked []*yaml.Node) *Error {
 	first := sort.Search(len(r.values), func(n int) bool {
-		documents, err := parseYAML(r.text)
-		return err == nil && !r.putIn(documents, n+1)
+		_, ok := r.with(n+1, marked)
+		return !ok
 	})
-	fault := r.values[min(first, len(r.values)-1)]
-	return fault.place.error(r.pathOf(fault), "what the action yields would not be read as that one value: "+
+	at := r.values[min(first, len(r.values)-1)]
+	return at.place.error(pathOf(at, marked), "what the action yields would not be read as that one value: "+
 		"pipe free text through quote, with no quotes or other text around the action")
 }
 
-// pathOf is where the document has the value; empty if that is a comment.
-func (r *rendered) pathOf(v value) string {
-	documents, _ := parseYAML(r.text) // it was read before
-	for _, document := range documents {
+// pathOf is where the documents have the value; empty if that is a comment.
+func pathOf(v value, marked []*yaml.Node) string {
+	for _, document := range marked {
 		for node, path := range scalars(document, nil) {
 			if strings.Contains(node.Value, v.token) {
 				return path.String()

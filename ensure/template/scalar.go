@@ -1,8 +1,8 @@
 package template
 
 import (
+	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -15,22 +15,22 @@ import (
 func scalar(v any) (text string, isText bool, err error) {
 	if s, ok := plainString(v); ok {
 		if !utf8.ValidString(s) {
-			return "", false, errors.New("yields text that is not UTF-8")
+			return "", false, fault("yields text that is not UTF-8")
 		}
 		return s, true, nil
 	}
 	encoded, err := json.Marshal(v)
 	if err != nil {
-		return "", false, fmt.Errorf("yields a %T, which has no JSON", v)
+		return "", false, fault(fmt.Sprintf("yields a %T, which has no JSON", v))
 	}
 	switch encoded[0] {
 	case '"':
 		err := json.Unmarshal(encoded, &text)
 		return text, true, err
 	case '{', '[':
-		return "", false, fmt.Errorf("yields a %T; an action yields one scalar", v)
+		return "", false, fault(fmt.Sprintf("yields a %T; an action yields one scalar", v))
 	case 'n':
-		return "", false, errors.New("yields no value")
+		return "", false, fault("yields no value")
 	default:
 		return string(encoded), false, nil
 	}
@@ -39,16 +39,25 @@ func scalar(v any) (text string, isText bool, err error) {
 // plainString is v, or what it points to, if that is a string with no JSON of its own.
 func plainString(v any) (string, bool) {
 	value := reflect.ValueOf(v)
-	for value.Kind() == reflect.Pointer && !value.IsNil() {
+	for range 8 { // a pointer may point to itself
+		if !value.IsValid() || hasOwnJSON(value) {
+			return "", false
+		}
+		if value.Kind() != reflect.Pointer {
+			break
+		}
 		value = value.Elem()
 	}
 	if value.Kind() != reflect.String || value.Type() == reflect.TypeFor[json.Number]() {
 		return "", false
 	}
-	if _, ok := reflect.TypeAssert[json.Marshaler](value); ok {
-		return "", false
-	}
 	return value.String(), true
+}
+
+func hasOwnJSON(value reflect.Value) bool {
+	_, json := reflect.TypeAssert[json.Marshaler](value)
+	_, text := reflect.TypeAssert[encoding.TextMarshaler](value)
+	return json || text
 }
 
 // quotedText is what the function quote makes. Another function that formats it has text

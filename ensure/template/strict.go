@@ -116,7 +116,7 @@ func problemOf(err error) string {
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		given, _, _ := strings.Cut(wrong.Value, " ")
-		return fmt.Sprintf("is a %s, where %s is wanted", given, wrong.Type)
+		return fmt.Sprintf("is of type %s, where %s is wanted", given, wrong.Type)
 	}
 	return "is no value of its type"
 }

@@ -66,6 +66,10 @@ var manifests = map[string]string{
 	"unknown key":             "data:\n  password: MARK\n  user: {{.Nothing}}",
 	"wrong argument":          "data:\n  password: {{len 3 \"MARK\"}}",
 	"too short":               "data:\n  password: {{slice .Password 99}}",
+	"no list":                 "data: {}\n{{range .Password}}{{end}}",
+	"no list of fields":       "data: {}\n{{range .Struct}}{{end}}",
+	"lists that are compared": "data: {}\n{{if eq .List .List}}{{end}}",
+	"text for an index":       "data:\n  password: {{index .List .Password}}",
 	"no YAML":                 "data:\n  password: MARK: MARK",
 	"not closed":              "data:\n  password: 'MARK",
 	"alias":                   "data:\n  password: *MARK",
@@ -90,6 +94,7 @@ func (s *scene) render(manifest string) error {
 	files := fstest.MapFS{"vault.yaml": {Data: []byte(text)}}
 	data := map[string]any{
 		"Password": mark, "Several": mark + "\n---\npassword: " + mark, "Object": mark + ": " + mark, "List": []string{mark},
+		"Struct": struct{ Password string }{mark},
 	}
 	_, err := template.Object[*corev1.ConfigMap](template.New(files, s.scheme), "vault.yaml", s.namespace, data)
 	if err == nil {

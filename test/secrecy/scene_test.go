@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -136,10 +136,10 @@ func (s *scene) say(text string) { s.said.WriteString(text + "\n") }
 func (s *scene) events() string {
 	s.t.Helper()
 	told := &eventsv1.EventList{}
-	require.EventuallyWithT(s.t, func(c *assert.CollectT) {
-		require.NoError(c, s.human.List(s.ctx, told, client.InNamespace(s.namespace)))
-		require.GreaterOrEqual(c, len(told.Items), s.writes) // calls that ended in an error wrote, too
-	}, limit, tick)
+	require.NoError(s.t, wait.PollUntilContextTimeout(s.ctx, tick, limit, true, func(ctx context.Context) (bool, error) {
+		err := s.human.List(ctx, told, client.InNamespace(s.namespace))
+		return len(told.Items) >= s.writes, err // calls that ended in an error wrote, too
+	}))
 	return fmt.Sprintf("%+v", told.Items)
 }
 
