@@ -14,6 +14,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/internal/controller"
+	"github.com/trueup-go/trueup/examples/bookstore/templates"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
@@ -25,8 +26,12 @@ func main() {
 }
 
 func run(args []string) error {
-	restartAfter := time.Minute
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, func(set *flag.FlagSet) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+
+	manifests, restartAfter := operator.NewTemplates(templates.Files, scheme), time.Minute
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, manifests.AddFlag, func(set *flag.FlagSet) {
 		set.DurationVar(&restartAfter, "restart-after", restartAfter,
 			"how long a file system may wait to be resized before its pod is restarted, where spec.bookDB.restartForResize is true")
 	})
@@ -36,15 +41,13 @@ func run(args []string) error {
 	if restartAfter < time.Second {
 		return fmt.Errorf("--restart-after is %s: give a second at least", restartAfter)
 	}
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-
 	mgr, err := operator.NewManager(flags, operator.Options{Scheme: scheme, Lease: lease, ByObject: controller.Cached()})
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, controller.Options{ChildLabels: flags.ChildLabels, RestartAfter: restartAfter})
+	reconciler, err := controller.New(mgr, controller.Options{
+		ChildLabels: flags.ChildLabels, Templates: manifests, RestartAfter: restartAfter,
+	})
 	if err != nil {
 		return err
 	}

@@ -34,9 +34,8 @@ func IsNews(conditions []metav1.Condition, conditionType, message string) bool {
 	return condition == nil || condition.Message != message
 }
 
-// WarnOfTemplate emits an event on obj that says what is wrong with a template.
-func WarnOfTemplate(recorder events.EventRecorder, obj client.Object, err error) {
-	note := err.Error()
+// WarnOfTemplate emits an event on obj that says what is wrong with a template, or with what it asks for.
+func WarnOfTemplate(recorder events.EventRecorder, obj client.Object, reason, note string) {
 	if len(note) > noteLimit {
 		end := noteLimit
 		for !utf8.RuneStart(note[end]) {
@@ -44,5 +43,5 @@ func WarnOfTemplate(recorder events.EventRecorder, obj client.Object, err error)
 		}
 		note = note[:end]
 	}
-	recorder.Eventf(obj, nil, corev1.EventTypeWarning, ReasonInvalidTemplate, "Render", "%s", note)
+	recorder.Eventf(obj, nil, corev1.EventTypeWarning, reason, "Render", "%s", note)
 }

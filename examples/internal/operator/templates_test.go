@@ -263,7 +263,8 @@ func TestWarnOfTemplate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(1)
-			operator.WarnOfTemplate(recorder, configMap("one"), &template.Error{File: "a.yaml", Problem: test.problem})
+			problem := &template.Error{File: "a.yaml", Problem: test.problem}
+			operator.WarnOfTemplate(recorder, configMap("one"), operator.ReasonInvalidTemplate, problem.Error())
 			note, ok := strings.CutPrefix(<-recorder.Events, "Warning InvalidTemplate ")
 			require.True(t, ok)
 			require.Len(t, note, test.bytes)

@@ -12,6 +12,7 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
+	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
 // lease is the name of the leader election's lease; config/rbac names it too.
@@ -22,26 +23,28 @@ func main() {
 }
 
 func run(args []string) error {
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout)
-	if err != nil {
-		return err
-	}
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
+	manifests := operator.NewTemplates(templates.Files, scheme)
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, manifests.AddFlag)
+	if err != nil {
+		return err
+	}
 	mgr, err := operator.NewManager(flags, operator.Options{
 		Scheme: scheme, Lease: lease, ByObject: controller.Cached(), Expected: controller.IsExpected,
 	})
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, flags.ChildLabels)
+	reconciler, err := controller.New(mgr, manifests, flags.ChildLabels)
 	if err != nil {
 		return err
 	}
-	if err := reconciler.SetupWithManager(mgr); err != nil {
+	ctx := ctrl.SetupSignalHandler()
+	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	return mgr.Start(ctrl.SetupSignalHandler())
+	return mgr.Start(ctx)
 }

@@ -92,9 +92,9 @@ func TestChildLabels(t *testing.T) {
 
 func TestBadStarts(t *testing.T) {
 	for arg, says := range map[string]string{
-		"--oops":               "flag provided but not defined: -oops",
-		"oops":                 `unexpected argument "oops"`,
-		"--child-labels=app=x": `"app" is a label of the operator's own`,
+		"--oops": "flag provided but not defined: -oops",
+		"oops":   `unexpected argument "oops"`,
+		"--child-labels=app.kubernetes.io/managed-by=x": `"app.kubernetes.io/managed-by" is a label of the operator's own`,
 		"--leader-elect":       "leader-election-namespace",
 		"--restart-after=0s":   "--restart-after is 0s: give a second at least",
 		"--restart-after=-1h":  "--restart-after is -1h0m0s: give a second at least",

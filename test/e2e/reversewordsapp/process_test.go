@@ -117,9 +117,9 @@ func TestChildLabels(t *testing.T) {
 
 func TestBadStarts(t *testing.T) {
 	for arg, says := range map[string]string{
-		"--oops":               "flag provided but not defined: -oops",
-		"--child-labels=app=x": `"app" is a label of the operator's own`,
-		"--leader-elect":       "leader-election-namespace",
+		"--oops":         "flag provided but not defined: -oops",
+		"--leader-elect": "leader-election-namespace",
+		"--child-labels=app.kubernetes.io/managed-by=x": `"app.kubernetes.io/managed-by" is a label of the operator's own`,
 	} {
 		process := tests.RunToEnd(t, nil, arg)
 		require.Equal(t, "exit status 1", process.Exit())

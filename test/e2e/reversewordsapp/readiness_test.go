@@ -103,6 +103,7 @@ func testPending(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	s.create(t, withVersion("pending"))
 	s.waitForReason(t, "Progressing")
+	eventually(t, func(context.Context) error { return expect(len(s.podNames(t)) == 2, "%v", s.podNames(t)) })
 	s.waitForPods(t, func() []string { return s.podNames(t) })
 	s.reconcile(t)
 

@@ -83,8 +83,10 @@ func testSlowPods(t *testing.T, process *operator.Process) {
 		status := s.app(t).Status
 		return expect(len(status.Children) == 1 && status.AppPods != nil && len(status.AppPods) == 0, "%+v", status)
 	})
-	ready := s.waitForReason(t, "Terminating")
-	require.Equal(t, `still there: Deployment "dp-shop" and its pods`, ready.Message)
+	eventually(t, func(context.Context) error {
+		message := s.waitForReason(t, "Terminating").Message
+		return expect(message == `still there: Deployment "dp-shop" and its pods`, "%s", message)
+	})
 	require.Equal(t, metav1.ConditionTrue, condition(s.app(t), notReadyCondition).Status)
 	require.Equal(t, "Deployment", s.app(t).Status.Children[0].Kind)
 

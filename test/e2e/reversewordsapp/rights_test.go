@@ -1,6 +1,7 @@
 package reversewordsapp_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,8 +22,24 @@ func TestRights(t *testing.T) {
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	require.NoError(t, startWith(t, lists).Stop())
-	process := start(t)
+	f := newFolder(t)
+	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", string(f))
 	gone := newScene(t, process)
+	f.breakDeployment(t)
+	gone.waitForReason(t, "InvalidTemplate")
+	f.remove(t, "deployment.yaml")
+	for _, child := range gone.children(t) {
+		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+	}
+	eventually(t, func(context.Context) error {
+		for kind, child := range gone.children(t) {
+			if child.GetLabels()["app.kubernetes.io/managed-by"] == "" {
+				return expect(false, "%s has no label", kind)
+			}
+		}
+		return nil
+	})
+	gone.settle(t)
 	gone.delete(t)
 	gone.waitUntilGone(t, gone.name, gone.named())
 	s := newScene(t, process)

@@ -75,7 +75,7 @@ func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reas
 		return operator.Retry(ctx, reportErr)
 	}
 	if isNews && reason == operator.ReasonInvalidTemplate {
-		operator.WarnOfTemplate(r.events, app, err)
+		operator.WarnOfTemplate(r.events, app, reason, err.Error())
 	}
 	return reconcile.Result{RequeueAfter: retryRejected}, nil
 }

@@ -201,11 +201,30 @@ type BookStoreStatus struct {
 	// +optional
 	Children []Child `json:"children,omitempty"`
 
+	// database is what tells the database's pods and volumes from others. That is the
+	// StatefulSet's to say; the operator goes by this where there is none, as for the moment
+	// in which it is made again.
+	// +optional
+	Database *Database `json:"database,omitempty"`
+
 	// volumes are the claims of the database, those of earlier replicas included.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Volumes []Volume `json:"volumes,omitempty"`
+}
+
+// Database names what the pods and volumes of a database go by.
+type Database struct {
+	// statefulSet is its name. The names of pods begin with it.
+	StatefulSet string `json:"statefulSet"`
+	// service is the name of the headless Service.
+	Service string `json:"service"`
+	// claimTemplate is its name. The names of claims begin with it, and that of the
+	// StatefulSet follows.
+	ClaimTemplate string `json:"claimTemplate"`
+	// selector holds the labels of pods and claims.
+	Selector map[string]string `json:"selector"`
 }
 
 // Child names an object that was made for a BookStore.

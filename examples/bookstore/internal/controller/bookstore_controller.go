@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,8 +34,10 @@ const (
 
 // Options are what an operator may be told.
 type Options struct {
-	// ChildLabels are stamped on every child.
+	// ChildLabels are stamped on every child, whatever its template says.
 	ChildLabels map[string]string
+	// Templates are what children are made from.
+	Templates *operator.Templates
 	// RestartAfter is how long a file system may wait to be resized before its pod is
 	// restarted, where a BookStore allows that.
 	RestartAfter time.Duration
@@ -44,21 +48,25 @@ type Reconciler struct {
 	client       client.Client
 	server       client.Reader
 	ensure       *ensure.Ensurer
+	templates    *operator.Templates
+	events       events.EventRecorder
 	restartAfter time.Duration
 }
 
 // New returns the reconciler of mgr.
 func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
-	stamp, err := operator.Stamp(own, options.ChildLabels, managedByLabel, appLabel)
+	stamp, err := operator.Stamp(own, options.ChildLabels, managedByLabel)
 	if err != nil {
 		return nil, err
 	}
+	recorder := mgr.GetEventRecorder(Name)
 	return &Reconciler{
-		client: mgr.GetClient(),
-		server: mgr.GetAPIReader(),
-		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
-			ensure.WithLabels(stamp), ensure.WithRecorder(mgr.GetEventRecorder(Name))),
+		client:       mgr.GetClient(),
+		server:       mgr.GetAPIReader(),
+		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp), ensure.WithRecorder(recorder)),
+		templates:    options.Templates,
+		events:       recorder,
 		restartAfter: options.RestartAfter,
 	}, nil
 }
@@ -78,7 +86,8 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile makes the database and then the app in front of it, has volumes grow, and tells
-// how they stand.
+// how they stand. Where the templates would have the database be another, nothing is written,
+// to the app neither: it would be told of a database that is not there.
 func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (reconcile.Result, error) {
 	going, err := finalizer.Handle(ctx, r.client, store, finalizer.Step{
 		Name:    v1alpha1.Finalizer,
@@ -87,41 +96,78 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	if err != nil || going.Done {
 		return r.takeLeave(ctx, store, going, err)
 	}
-	if invalid := check(store); invalid != nil {
+	wanted, invalid := r.wanted(store)
+	if invalid != nil {
 		return r.reject(ctx, store, invalid)
 	}
-
-	db, err := r.look(ctx, store)
+	db, err := r.look(ctx, store, new(identityOf(wanted.database)))
 	if err != nil {
 		return operator.Retry(ctx, err)
 	}
-	storage, storageErr := r.provide(ctx, store, db)
+	if renamed := db.mayBecome(identityOf(wanted.database)); renamed != nil {
+		return r.reject(ctx, store, renamed)
+	}
 
-	set := databaseFor(store, storage)
-	database := []client.Object{databaseServiceFor(store), set}
-	app := []client.Object{appFor(store), appServiceFor(store)}
-	made, err := ensure.Set(ctx, r.ensure, store, slices.Concat(database, app),
-		ensure.OnlyFor(set, ensure.Recreate(metav1.DeletePropagationOrphan))) // around its pods
+	storage, storageErr := r.provide(ctx, store, db, wanted.database)
+	storage.writeInto(wanted.database)
+	made, err := ensure.Set(ctx, r.ensure, store, wanted.inOrder(), mayRecreate(db, wanted.database),
+		ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}))
 	operator.LogWrites(ctx, made)
+	err = r.prepareToRecreate(ctx, db, err)
 
-	wait, restartErr := r.restart(ctx, store, db, ensure.ResultOf(made, set))
-	volumesAre, databaseIs := judgeVolumes(db, storage.replicas, storageErr), judge(made, err, database)
+	set := ensure.ResultOf(made, wanted.database)
+	wait, restartErr := r.restart(ctx, store, db, set)
+	volumesAre, databaseIs := judgeVolumes(db, storage.replicas, storageErr), judge(made, err, wanted.ofDatabase())
 	if databaseIs.ready && storage.replicas < store.Spec.BookDB.Replicas {
 		databaseIs = volumesAre // which tells why there are fewer
 	}
-	reportErr := r.report(ctx, store, db, made, volumesAre, databaseIs, judge(made, err, app))
+	reportErr := r.report(ctx, store, db, set.Live, made, volumesAre, databaseIs, judge(made, err, wanted.ofApp()))
 	return retry(ctx, wait, storageErr, err, restartErr, reportErr)
 }
 
-// check refuses what no retry can help.
-func check(store *v1alpha1.BookStore) *refusal {
-	if err := namesFor(store.Name).check(); err != nil {
-		return &refusal{reasonInvalidName, err.Error()}
-	}
+// wanted are the children that store is to have, but for what storage adds.
+func (r *Reconciler) wanted(store *v1alpha1.BookStore) (*children, *refusal) {
 	if size := store.Spec.BookDB.DBSize; size.Sign() <= 0 {
-		return &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s, and no volume can be so small", &size)}
+		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s, and no volume can be so small", &size)}
 	}
-	return nil
+	wanted, err := r.render(store)
+	if err != nil {
+		return nil, &refusal{operator.ReasonInvalidTemplate, err.Error()}
+	}
+	if err := wanted.checkNames(store.Name); err != nil {
+		return nil, &refusal{reasonInvalidName, err.Error()}
+	}
+	return wanted, nil
+}
+
+// render makes the children of store from the templates as they are now.
+func (r *Reconciler) render(store *v1alpha1.BookStore) (*children, error) {
+	manifests, err := r.templates.Manifests()
+	if err != nil {
+		return nil, err
+	}
+	return childrenFor(store, manifests)
+}
+
+// mayRecreate allows for the set to be made again around its pods, unless it owns claims,
+// which would go with it.
+func mayRecreate(db *database, set *appsv1.StatefulSet) ensure.Option {
+	if db.owns() {
+		return ensure.OnlyFor(set)
+	}
+	return ensure.OnlyFor(set, ensure.Recreate(metav1.DeletePropagationOrphan))
+}
+
+// prepareToRecreate has the set own no claims, if it has to be made again and err says that
+// it was not, as it owns some. That is so for a template; for another size provide has seen
+// to it before.
+func (r *Reconciler) prepareToRecreate(ctx context.Context, db *database, err error) error {
+	failed, ok := errors.AsType[*ensure.Error](err)
+	if !ok || failed.Kind.Kind != operator.Kind(db.set) || !errors.Is(err, ensure.ErrImmutable) || !db.owns() {
+		return err
+	}
+	_, disownErr := r.disown(ctx, db)
+	return errors.Join(err, disownErr)
 }
 
 // retry is operator.Retry for all errors but refusals, which are looked at rarely, and looks

@@ -1,124 +1,137 @@
 package controller
 
 import (
-	"fmt"
-	"strconv"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/template"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/bookstore/templates"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 )
+
+// managedByLabel selects what the manager's cache holds of Deployments, StatefulSets and
+// Services. ensure stamps it, whatever the templates say.
+const managedByLabel = "app.kubernetes.io/managed-by"
 
 const (
-	// appLabel tells the pods of a BookStore's database from those of its app.
-	appLabel = "app"
-	// managedByLabel selects what the manager's cache holds of Deployments, StatefulSets
-	// and Services. ensure stamps it.
-	managedByLabel = "app.kubernetes.io/managed-by"
+	databaseFile        = "database.yaml"
+	databaseServiceFile = "database-service.yaml"
 )
 
-// Each function below returns what the operator cares about and nothing else: the API
-// server fills in the rest, and ensure leaves it alone.
+// children are what a BookStore wants. They hold what the templates say, and of the database
+// what storage does, and nothing else: the API server fills in the rest, and ensure leaves it
+// alone.
+type children struct {
+	databaseService *corev1.Service
+	database        *appsv1.StatefulSet
+	app             *appsv1.Deployment
+	appService      *corev1.Service
+}
 
-func databaseServiceFor(store *v1alpha1.BookStore) *corev1.Service {
-	port, selector := store.Spec.BookDB.Port, databaseSelector(store)
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: namesFor(store.Name).database, Labels: selector},
-		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone,
-			Selector:  selector,
-			Ports:     []corev1.ServicePort{{Name: "mongodb", Port: port, TargetPort: intstr.FromInt32(port)}},
+// ofDatabase are the first, and ofApp the last that are made.
+func (c *children) ofDatabase() []client.Object {
+	return []client.Object{c.databaseService, c.database}
+}
+func (c *children) ofApp() []client.Object { return []client.Object{c.app, c.appService} }
+
+func (c *children) inOrder() []client.Object { return slices.Concat(c.ofDatabase(), c.ofApp()) }
+
+// childrenFor makes them from manifests. An error is about a template, or about what it
+// makes of store.
+func childrenFor(store *v1alpha1.BookStore, manifests *template.Manifests) (*children, error) {
+	data := dataFor(store)
+	service, err := template.Object[*corev1.Service](manifests, databaseServiceFile, store.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	database, err := template.Object[*appsv1.StatefulSet](manifests, databaseFile, store.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDatabase(database, service); err != nil {
+		return nil, err
+	}
+	data.Database.Host = database.Name + "-0." + service.Name
+	app, err := template.Object[*appsv1.Deployment](manifests, "app.yaml", store.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	appService, err := template.Object[*corev1.Service](manifests, "app-service.yaml", store.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	return &children{service, database, app, appService}, nil
+}
+
+func dataFor(store *v1alpha1.BookStore) templates.Data {
+	app, db := store.Spec.BookApp, store.Spec.BookDB
+	return templates.Data{
+		Name:      store.Name,
+		Namespace: store.Namespace,
+		Labels:    store.Labels,
+		App: templates.App{
+			Image:           app.Repository + ":" + app.Tag,
+			ImagePullPolicy: app.ImagePullPolicy,
+			Replicas:        app.Replicas,
+			Port:            app.Port,
+			TargetPort:      app.TargetPort,
+			ServiceType:     app.ServiceType,
+		},
+		Database: templates.Database{
+			Image:           db.Repository + ":" + db.Tag,
+			ImagePullPolicy: db.ImagePullPolicy,
+			Port:            db.Port,
 		},
 	}
 }
 
-// databaseFor is the StatefulSet with the storage that volumes allow for.
-func databaseFor(store *v1alpha1.BookStore, storage storage) *appsv1.StatefulSet {
-	names, db, selector := namesFor(store.Name), store.Spec.BookDB, databaseSelector(store)
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: names.database, Labels: selector},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas:    &storage.replicas,
-			ServiceName: names.database,
-			Selector:    &metav1.LabelSelector{MatchLabels: selector},
-			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-				WhenDeleted: storage.whenDeleted,
-				WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
-			},
-			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
-				ObjectMeta: metav1.ObjectMeta{Name: claimTemplate},
-				Spec: corev1.PersistentVolumeClaimSpec{
-					AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-					StorageClassName: storage.class,
-					Resources:        requestOf(storage.size),
-				},
-			}},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: selector},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name:            "mongodb",
-					Image:           db.Repository + ":" + db.Tag,
-					ImagePullPolicy: db.ImagePullPolicy,
-					Args:            []string{"--bind_ip_all", fmt.Sprintf("--port=%d", db.Port)},
-					Ports:           []corev1.ContainerPort{{Name: "mongodb", ContainerPort: db.Port}},
-					ReadinessProbe:  listens("mongodb"),
-					VolumeMounts:    []corev1.VolumeMount{{Name: claimTemplate, MountPath: "/data/db"}},
-				}}},
-			},
-		},
+// checkDatabase refuses a template of the database that would have the operator lose track
+// of its volumes, or that says what is the operator's to say.
+func checkDatabase(set *appsv1.StatefulSet, service *corev1.Service) error {
+	spec := set.Spec
+	if spec.ServiceName != service.Name {
+		return notInDatabase("spec.serviceName", "is not what "+databaseServiceFile+" calls the Service")
 	}
-}
-
-func appFor(store *v1alpha1.BookStore) *appsv1.Deployment {
-	names, app, selector := namesFor(store.Name), store.Spec.BookApp, appSelector(store)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: names.app, Labels: selector},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &app.Replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: selector},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: selector},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name:            "bookstore",
-					Image:           app.Repository + ":" + app.Tag,
-					ImagePullPolicy: app.ImagePullPolicy,
-					Env: []corev1.EnvVar{
-						{Name: "DB_HOST", Value: names.firstDatabase()},
-						{Name: "DB_PORT", Value: strconv.Itoa(int(store.Spec.BookDB.Port))},
-					},
-					Ports:          []corev1.ContainerPort{{Name: "http", ContainerPort: app.TargetPort}},
-					ReadinessProbe: listens("http"),
-				}}},
-			},
-		},
+	if spec.Selector == nil || len(spec.Selector.MatchLabels) == 0 || len(spec.Selector.MatchExpressions) > 0 {
+		return notInDatabase("spec.selector", "has to be of matchLabels alone: the volumes bear these labels, too")
 	}
-}
-
-func appServiceFor(store *v1alpha1.BookStore) *corev1.Service {
-	app, selector := store.Spec.BookApp, appSelector(store)
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: namesFor(store.Name).app, Labels: selector},
-		Spec: corev1.ServiceSpec{
-			Type:     app.ServiceType,
-			Selector: selector,
-			Ports:    []corev1.ServicePort{{Name: "http", Port: app.Port, TargetPort: intstr.FromInt32(app.TargetPort)}},
-		},
+	if len(spec.VolumeClaimTemplates) != 1 {
+		return notInDatabase("spec.volumeClaimTemplates", "has to hold one, which the operator has grow")
 	}
-}
-
-func databaseSelector(store *v1alpha1.BookStore) map[string]string {
-	return map[string]string{appLabel: namesFor(store.Name).database}
-}
-
-func appSelector(store *v1alpha1.BookStore) map[string]string {
-	return map[string]string{appLabel: namesFor(store.Name).app}
-}
-
-func listens(port string) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(port)}},
+	claim := spec.VolumeClaimTemplates[0]
+	if !slices.ContainsFunc(spec.Template.Spec.Containers, func(c corev1.Container) bool { return mounts(c, claim.Name) }) {
+		return notInDatabase("spec.template.spec.containers", "none mounts the volume of the claim template")
 	}
+	for _, taken := range []struct {
+		path string
+		is   bool
+	}{
+		{"spec.replicas", spec.Replicas != nil},
+		{"spec.ordinals", spec.Ordinals != nil},
+		{"spec.persistentVolumeClaimRetentionPolicy", spec.PersistentVolumeClaimRetentionPolicy != nil},
+		{"spec.volumeClaimTemplates[0].spec.resources", claim.Spec.Resources.Requests != nil || claim.Spec.Resources.Limits != nil},
+	} {
+		if taken.is {
+			return notInDatabase(taken.path, "is the operator's to write: leave it out")
+		}
+	}
+	return nil
+}
+
+func notInDatabase(path, problem string) error {
+	return &template.Error{File: databaseFile, Path: path, Problem: problem}
+}
+
+func mounts(container corev1.Container, volume string) bool {
+	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == volume })
+}
+
+// checkNames refuses a BookStore whose children could not be named after it. The pods of a
+// StatefulSet are labelled with its name and ten characters more.
+func (c *children) checkNames(store string) error {
+	return operator.CheckNames(store, c.database.Name+"-0123456789", c.databaseService.Name, c.app.Name, c.appService.Name)
 }

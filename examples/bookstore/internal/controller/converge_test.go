@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/bookstore/templates"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 )
 
@@ -34,10 +35,9 @@ func TestConverges(t *testing.T) {
 		},
 	}
 	c := ensuretest.NewClient(scheme, store)
-	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
-		require.NoError(t, fake.AddIndex(c, kind, storeIndex, storesOf))
-	}
-	r, err := New(operatortest.Manager(c), Options{})
+	mgr := operatortest.Manager(c)
+	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
+	r, err := New(mgr, Options{Templates: operator.NewTemplates(templates.Files, scheme)})
 	require.NoError(t, err)
 	reconciler := reconcile.AsReconciler(c, r)
 	pass := func(ctx context.Context) error {

@@ -17,9 +17,10 @@ import (
 // deletes the pods of a set that is gone, if the BookStore is deleted while the set is being
 // re-created around them; and then, with `retain: false`, the claims, of which the set need
 // not own all. With `retain: true` it sees to it that the set owns none. The children follow
-// when the BookStore is gone.
+// when the BookStore is gone. What the templates say matters only where nothing else tells
+// what the database is.
 func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) error {
-	db, err := r.lookTwice(ctx, store)
+	db, err := r.lookTwice(ctx, store, r.identityFor(store))
 	switch {
 	case err != nil:
 		return err
@@ -40,6 +41,15 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 		}
 	}
 	return nil
+}
+
+// identityFor is what the templates have the database of store be; nil, if they cannot be used.
+func (r *Reconciler) identityFor(store *v1alpha1.BookStore) *v1alpha1.Database {
+	wanted, err := r.render(store)
+	if err != nil {
+		return nil
+	}
+	return new(identityOf(wanted.database))
 }
 
 // deleteOrphans deletes the pods that a set left which was to be made again.

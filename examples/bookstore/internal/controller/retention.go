@@ -55,21 +55,29 @@ func (r *Reconciler) release(ctx context.Context, db *database) error {
 
 // keepClaims has the set go without its claims, whatever it was told before.
 func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
-	if err := r.release(ctx, db); err != nil {
+	switch owned, err := r.disown(ctx, db); {
+	case err != nil:
 		return err
+	case owned:
+		return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q still owns claims that are to stay", db.set.Name))
 	}
-	if !db.owns() {
-		return nil
+	return nil
+}
+
+// disown has the set own no claims, and reports whether it does for now.
+func (r *Reconciler) disown(ctx context.Context, db *database) (owned bool, err error) {
+	if err := r.release(ctx, db); err != nil || !db.owns() {
+		return false, err
 	}
 	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
 	if policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 		before := db.set.DeepCopy()
 		policy.WhenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 		if err := r.patch(ctx, before, db.set); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q still owns claims that are to stay", db.set.Name))
+	return true, nil
 }
 
 // patch writes what has changed since before, unless somebody else was faster. What is gone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,7 +64,8 @@ func judge(made ensure.Results, err error, children []client.Object) verdict {
 // status says so already. A pass that failed half-way has not seen all children and leaves
 // their list as it is.
 func (r *Reconciler) report(
-	ctx context.Context, store *v1alpha1.BookStore, db *database, made ensure.Results, volumes, database, app verdict,
+	ctx context.Context, store *v1alpha1.BookStore, db *database, live *appsv1.StatefulSet, made ensure.Results,
+	volumes, database, app verdict,
 ) error {
 	set := status.For(store)
 	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
@@ -74,15 +76,25 @@ func (r *Reconciler) report(
 		volumes.write(set, conditions, v1alpha1.VolumeResizedCondition)
 		store.Status.ObservedGeneration = store.Generation
 		store.Status.Volumes = volumesOf(db)
+		if live != nil {
+			store.Status.Database = new(identityOf(live))
+		}
 		if names := named(made.Children); names != nil {
 			store.Status.Children = names
 		}
 	}, status.FieldOwner(Name))
 }
 
-// reject reports what is wrong with store itself. Trying again soon would not help.
+// reject reports what is wrong with store itself, or with the templates: its children stay as
+// they are. Trying again soon would not help.
 func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, invalid *refusal) (reconcile.Result, error) {
-	return retry(ctx, 0, invalid, r.notReady(ctx, store, invalid.reason, invalid.message))
+	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.message)
+	err := r.notReady(ctx, store, invalid.reason, invalid.message)
+	isOfTemplates := invalid.reason == operator.ReasonInvalidTemplate || invalid.reason == reasonRenameRefused
+	if isNews && err == nil && isOfTemplates {
+		operator.WarnOfTemplate(r.events, store, invalid.reason, invalid.message)
+	}
+	return retry(ctx, 0, invalid, err)
 }
 
 // notReady reports of a store that nothing is made for.

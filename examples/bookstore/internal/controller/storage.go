@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,8 +41,10 @@ func refuse(reason, format string, args ...any) error {
 // Everything is decided by what is there: a set whose template is not as asked for, claims
 // that ask for less. So it goes on wherever it was interrupted. First the claims change,
 // then the set.
-func (r *Reconciler) provide(ctx context.Context, store *v1alpha1.BookStore, db *database) (storage, error) {
-	wanted := storageFor(store)
+func (r *Reconciler) provide(
+	ctx context.Context, store *v1alpha1.BookStore, db *database, template *appsv1.StatefulSet,
+) (storage, error) {
+	wanted := storageFor(store, template)
 	var noRoom error
 	wanted.replicas, noRoom = db.room(wanted.replicas)
 	standing := db.standing(wanted)
@@ -62,18 +65,31 @@ func (r *Reconciler) provide(ctx context.Context, store *v1alpha1.BookStore, db 
 	return standing, refuse(v1alpha1.ReasonResizing, "StatefulSet %q is made again once it owns no claims", db.set.Name)
 }
 
-func storageFor(store *v1alpha1.BookStore) storage {
+// storageFor is what store asks for. Where it names no StorageClass, the template may.
+func storageFor(store *v1alpha1.BookStore, template *appsv1.StatefulSet) storage {
 	db := store.Spec.BookDB
 	wanted := storage{
 		replicas:    db.Replicas,
 		size:        db.DBSize,
-		class:       db.StorageClassName,
+		class:       cmp.Or(db.StorageClassName, template.Spec.VolumeClaimTemplates[0].Spec.StorageClassName),
 		whenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 	}
 	if !retains(store) {
 		wanted.whenDeleted = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
 	return wanted
+}
+
+// writeInto adds to the set what its template leaves out.
+func (s storage) writeInto(set *appsv1.StatefulSet) {
+	set.Spec.Replicas = &s.replicas
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: s.whenDeleted,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+	claim := &set.Spec.VolumeClaimTemplates[0].Spec
+	claim.StorageClassName = s.class
+	claim.Resources = requestOf(s.size)
 }
 
 func retains(store *v1alpha1.BookStore) bool { return ptr.Deref(store.Spec.BookDB.Retain, true) }

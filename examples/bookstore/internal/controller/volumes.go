@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -17,12 +18,13 @@ import (
 
 // A database is what there is of the database of a BookStore.
 type database struct {
-	set     *appsv1.StatefulSet // nil if there is none of this BookStore
-	taken   bool                // somebody else's set has its name
-	volumes []volume            // by ordinal
-	foreign []volume            // claims with the name of one of the database's that are not its own
-	pods    []corev1.Pod        // that are the set's, or nobody's and once were
-	left    []corev1.Pod        // that a set of the same name has left, and whose owner it still is
+	identity v1alpha1.Database
+	set      *appsv1.StatefulSet // nil if there is none of this BookStore
+	taken    bool                // somebody else's set has its name
+	volumes  []volume            // by ordinal
+	foreign  []volume            // claims with the name of one of the database's that are not its own
+	pods     []corev1.Pod        // that are the set's, or nobody's and once were
+	left     []corev1.Pod        // that a set of the same name has left, and whose owner it still is
 }
 
 // A volume is a claim of a database, and the pod of the database that mounts it, if one
@@ -33,49 +35,121 @@ type volume struct {
 	pod     *corev1.Pod
 }
 
-// look takes stock of the database of store, as the cache shows it.
-func (r *Reconciler) look(ctx context.Context, store *v1alpha1.BookStore) (*database, error) {
-	return r.takeStock(ctx, store, r.client, client.MatchingFields{storeIndex: store.Name})
+// look takes stock of the database of store, as the cache shows it. wanted is what the
+// templates have it be; nil, if they cannot be used.
+func (r *Reconciler) look(ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database) (*database, error) {
+	sets, err := r.cachedSets(ctx, store, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return r.takeStock(ctx, store, wanted, sets, func(is v1alpha1.Database) ([]corev1.Pod, error) {
+		var pods corev1.PodList
+		err := r.client.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claims(is)})
+		return pods.Items, err
+	})
+}
+
+// cachedSets are those that the cache shows of store, and others that have the name of one.
+// What is found by its owner may be out of date; what is read by its name is not.
+func (r *Reconciler) cachedSets(
+	ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database,
+) ([]appsv1.StatefulSet, error) {
+	var own appsv1.StatefulSetList
+	err := r.client.List(ctx, &own, client.InNamespace(store.Namespace),
+		client.MatchingFields{ownerIndex: string(store.UID)}, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return nil, err
+	}
+	names := sets.New[string]()
+	for i := range own.Items {
+		names.Insert(own.Items[i].Name)
+	}
+	for _, is := range identities(store, wanted) {
+		names.Insert(is.StatefulSet)
+	}
+	var found []appsv1.StatefulSet
+	for name := range names {
+		var set appsv1.StatefulSet
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: store.Namespace, Name: name}, &set)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			found = append(found, set)
+		}
+	}
+	return found, nil
 }
 
 // lookTwice asks the server for the set and its pods: what the cache does not show, it may
 // not show yet, or no longer.
-func (r *Reconciler) lookTwice(ctx context.Context, store *v1alpha1.BookStore) (*database, error) {
-	return r.takeStock(ctx, store, r.server, client.MatchingLabels(databaseSelector(store)))
+func (r *Reconciler) lookTwice(ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database) (*database, error) {
+	var sets appsv1.StatefulSetList
+	if err := r.server.List(ctx, &sets, client.InNamespace(store.Namespace)); err != nil {
+		return nil, err
+	}
+	return r.takeStock(ctx, store, wanted, sets.Items, func(is v1alpha1.Database) ([]corev1.Pod, error) {
+		var pods corev1.PodList
+		err := r.server.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingLabels(is.Selector))
+		return pods.Items, err
+	})
 }
 
+// identities are what the database is, as far as is known without a set.
+func identities(store *v1alpha1.BookStore, wanted *v1alpha1.Database) []v1alpha1.Database {
+	var all []v1alpha1.Database
+	if is, ok := recorded(store); ok {
+		all = append(all, is)
+	}
+	if wanted != nil {
+		all = append(all, *wanted)
+	}
+	return all
+}
+
+// takeStock finds what there is, by what the set says that it is, or else by what is known
+// of it.
 func (r *Reconciler) takeStock(
-	ctx context.Context, store *v1alpha1.BookStore, reader client.Reader, ofPods client.ListOption,
+	ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database,
+	sets []appsv1.StatefulSet, podsOf func(v1alpha1.Database) ([]corev1.Pod, error),
 ) (*database, error) {
+	var set *appsv1.StatefulSet
+	all := identities(store, wanted)
+	if own := slices.IndexFunc(sets, func(set appsv1.StatefulSet) bool { return metav1.IsControlledBy(&set, store) }); own >= 0 {
+		set = &sets[own]
+		all = []v1alpha1.Database{identityOf(set)}
+	}
 	db := &database{}
-	set := &appsv1.StatefulSet{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: store.Namespace, Name: namesFor(store.Name).database}, set)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, err
-	case err == nil && metav1.IsControlledBy(set, store):
-		db.set = set
-	case err == nil:
-		db.taken = true
+	for _, is := range all {
+		db = &database{identity: is, set: set}
+		db.taken = set == nil && slices.ContainsFunc(sets, func(other appsv1.StatefulSet) bool { return other.Name == is.StatefulSet })
+		pods, err := podsOf(is)
+		if err != nil {
+			return nil, err
+		}
+		var volumes corev1.PersistentVolumeClaimList
+		err = r.client.List(ctx, &volumes, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claims(is)})
+		if err != nil {
+			return nil, err
+		}
+		db.classify(pods, volumes.Items)
+		if !db.isNothing() {
+			break
+		}
 	}
-	var pods corev1.PodList
-	if err := reader.List(ctx, &pods, client.InNamespace(store.Namespace), ofPods); err != nil {
-		return nil, err
-	}
-	var claims corev1.PersistentVolumeClaimList
-	err = r.client.List(ctx, &claims, client.InNamespace(store.Namespace), client.MatchingFields{storeIndex: store.Name})
-	if err != nil {
-		return nil, err
-	}
-	db.classify(store, pods.Items, claims.Items)
 	return db, nil
+}
+
+// isNothing reports whether there is nothing that would be lost if the database were another.
+func (db *database) isNothing() bool {
+	return db.set == nil && len(db.volumes)+len(db.pods)+len(db.left) == 0
 }
 
 // classify tells the database's own pods and claims from others. A claim is its own if it has
 // the name and the labels that a StatefulSet gives it, and is mounted by one of the
 // database's pods or by none. Pods that have come to their end mount nothing.
-func (db *database) classify(store *v1alpha1.BookStore, pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) {
-	selector := labels.SelectorFromSet(databaseSelector(store))
+func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) {
+	selector := labels.SelectorFromSet(db.identity.Selector)
 	strangers := map[string]bool{} // claims that other pods mount
 	for i := range pods {
 		switch {
@@ -84,7 +158,7 @@ func (db *database) classify(store *v1alpha1.BookStore, pods []corev1.Pod, claim
 		case db.isOwn(&pods[i], selector):
 			db.pods = append(db.pods, pods[i])
 			continue
-		case !db.taken && isLeft(&pods[i], namesFor(store.Name).database):
+		case !db.taken && isLeft(&pods[i], db.identity.StatefulSet):
 			db.left = append(db.left, pods[i])
 		}
 		for _, claim := range claimsOf(&pods[i]) {
@@ -114,7 +188,7 @@ func (db *database) isOwn(pod *corev1.Pod, selector labels.Selector) bool {
 	}
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
-		return slices.Contains(claimsOf(pod), claimTemplate+"-"+pod.Name)
+		return slices.Contains(claimsOf(pod), db.identity.ClaimTemplate+"-"+pod.Name)
 	}
 	return db.set != nil && controller.UID == db.set.UID
 }

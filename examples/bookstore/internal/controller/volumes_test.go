@@ -14,7 +14,10 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-var shop = &v1alpha1.BookStore{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+var shopDatabase = v1alpha1.Database{
+	StatefulSet: "shop-mongodb", Service: "shop-mongodb", ClaimTemplate: "mongodb-pvc",
+	Selector: map[string]string{"app": "shop-mongodb"},
+}
 
 const (
 	firstClaim  = "mongodb-pvc-shop-mongodb-0"
@@ -24,7 +27,7 @@ const (
 // podOn is a pod that mounts claims and has the labels of the database's, controlled by the
 // set of that UID, unless it is empty.
 func podOn(name, set string, claims ...string) corev1.Pod {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: databaseSelector(shop)}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: shopDatabase.Selector}}
 	if set != "" {
 		pod.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(set), Controller: new(true)}}
 	}
@@ -47,7 +50,7 @@ func ended(pod corev1.Pod, phase corev1.PodPhase) corev1.Pod {
 }
 
 func claimCalled(name string) corev1.PersistentVolumeClaim {
-	return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: databaseSelector(shop)}}
+	return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: shopDatabase.Selector}}
 }
 
 // TestSort has one claim, and asks whether it is the database's own and which pod mounts it.
@@ -82,11 +85,11 @@ func TestSort(t *testing.T) {
 		{name: "its own pod has failed", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "set", firstClaim), corev1.PodFailed)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			db := &database{}
+			db := &database{identity: shopDatabase}
 			if !test.noSet {
 				db.set = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "set"}}
 			}
-			db.classify(shop, test.pods, []corev1.PersistentVolumeClaim{test.claim})
+			db.classify(test.pods, []corev1.PersistentVolumeClaim{test.claim})
 			found, other := db.foreign, db.volumes
 			if test.own {
 				found, other = other, found
@@ -103,12 +106,12 @@ func TestSort(t *testing.T) {
 }
 
 func TestSortByOrdinal(t *testing.T) {
-	db := &database{}
+	db := &database{identity: shopDatabase}
 	var claims []corev1.PersistentVolumeClaim
 	for _, ordinal := range []string{"10", "2", "0"} {
 		claims = append(claims, claimCalled("mongodb-pvc-shop-mongodb-"+ordinal))
 	}
-	db.classify(shop, nil, claims)
+	db.classify(nil, claims)
 	var ordinals []int32
 	for _, volume := range db.volumes {
 		ordinals = append(ordinals, volume.ordinal)

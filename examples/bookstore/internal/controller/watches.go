@@ -2,17 +2,21 @@ package controller
 
 import (
 	"context"
+	"errors"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -20,21 +24,24 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// storeIndex finds the claims that have the name of one of a BookStore's database, and the
-// pods that mount them, by the BookStore's name.
-const storeIndex = "bookstore"
+const (
+	// ownerIndex finds the StatefulSets of a BookStore by its UID.
+	ownerIndex = "owner"
+	// claimsIndex finds by what the names of claims begin with those claims, the pods that
+	// mount them, and the StatefulSets and BookStores whose claims are called so.
+	claimsIndex = "claims"
+)
 
 // SetupWithManager has the reconciler wake for what is asked of it, its own status writes
 // excepted; for whatever happens to its children, their status included; and for the
-// claims of databases and the pods that mount them, as those tell how a volume grows.
+// claims of databases and the pods that mount them, as those tell how a volume grows; and for
+// other templates.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Pod{}} {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, kind, storeIndex, storesOf); err != nil {
-			return err
-		}
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	owned := builder.WithPredicates(predicates.Owned())
-	toStores := handler.EnqueueRequestsFromMapFunc(requestsFor)
+	toStores := handler.EnqueueRequestsFromMapFunc(r.requestsFor)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BookStore{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.StatefulSet{}, owned).
@@ -42,32 +49,88 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Owns(&corev1.Service{}, owned).
 		Watches(&corev1.PersistentVolumeClaim{}, toStores, owned).
 		Watches(&corev1.Pod{}, toStores, owned).
+		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.BookStoreList{})).
 		WithOptions(controller.Options{RateLimiter: operator.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// storesOf names the BookStores that a claim, or a pod by the claims that it mounts, is
-// about. Whether it belongs to them shows in the reconcile.
-func storesOf(obj client.Object) []string {
-	claims := []string{obj.GetName()}
-	if pod, ok := obj.(*corev1.Pod); ok {
-		claims = claimsOf(pod)
+// index has the cache find StatefulSets by their owner, and claims and whom they are about
+// by their names.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &appsv1.StatefulSet{}, ownerIndex, ownerOf); err != nil {
+		return err
 	}
-	var stores []string
-	for _, claim := range claims {
-		if store, _ := parseClaim(claim); store != "" {
-			stores = append(stores, store)
+	for _, kind := range []client.Object{
+		&corev1.PersistentVolumeClaim{}, &corev1.Pod{}, &appsv1.StatefulSet{}, &v1alpha1.BookStore{},
+	} {
+		if err := indexer.IndexField(ctx, kind, claimsIndex, beginningsOf); err != nil {
+			return err
 		}
 	}
-	return stores
+	return nil
 }
 
-func requestsFor(_ context.Context, obj client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, store := range storesOf(obj) {
-		requests = append(requests, reconcile.Request{
-			NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: store},
-		})
+// ownerOf is the UID of what controls a child.
+func ownerOf(child client.Object) []string {
+	if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+// beginningsOf are what the names of the claims begin with that an object is about: one
+// itself, a pod by those that it mounts, a set by those that it makes, and a BookStore by
+// those of the set that it last had.
+func beginningsOf(obj client.Object) []string {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		return []string{claims(identityOf(obj))}
+	case *v1alpha1.BookStore:
+		if is, ok := recorded(obj); ok {
+			return []string{claims(is)}
+		}
+		return nil
+	case *corev1.Pod:
+		var beginnings []string
+		for _, claim := range claimsOf(obj) {
+			if beginning, _ := parseClaim(claim); beginning != "" {
+				beginnings = append(beginnings, beginning)
+			}
+		}
+		return beginnings
+	}
+	beginning, _ := parseClaim(obj.GetName())
+	return []string{beginning}
+}
+
+// requestsFor is for the BookStores that a claim, or a pod by the claims that it mounts, may
+// be about. Whether it belongs to them shows in the reconcile. A set that is not there yet
+// wakes its BookStore when it is.
+func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
+	stores := sets.New[string]()
+	for _, beginning := range beginningsOf(obj) {
+		called := []client.ListOption{
+			client.InNamespace(obj.GetNamespace()),
+			client.MatchingFields{claimsIndex: beginning},
+			client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy,
+		}
+		var ofSets appsv1.StatefulSetList
+		var ofStores v1alpha1.BookStoreList
+		if err := errors.Join(r.client.List(ctx, &ofSets, called...), r.client.List(ctx, &ofStores, called...)); err != nil {
+			log.FromContext(ctx).Error(err, "cannot tell whose it is", "name", obj.GetName())
+		}
+		for i := range ofSets.Items {
+			if owner := metav1.GetControllerOfNoCopy(&ofSets.Items[i]); owner != nil {
+				stores.Insert(owner.Name)
+			}
+		}
+		for i := range ofStores.Items {
+			stores.Insert(ofStores.Items[i].Name)
+		}
+	}
+	requests := make([]reconcile.Request, 0, len(stores))
+	for store := range stores {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: store}})
 	}
 	return requests
 }

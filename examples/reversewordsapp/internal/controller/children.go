@@ -3,69 +3,61 @@ package controller
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-const (
-	// appLabel holds the ReverseWordsApp's name, on its children and their pods.
-	appLabel = "app"
-	// managedByLabel selects what the manager's cache holds: on the children, where
-	// ensure stamps it, and on pods and ReplicaSets, which have it from the template.
-	managedByLabel = "app.kubernetes.io/managed-by"
-)
+// managedByLabel selects what the manager's cache holds. It is the operator's own, whatever
+// a template says: ensure stamps it on children, and labelPods on pods and their ReplicaSets.
+const managedByLabel = "app.kubernetes.io/managed-by"
 
-const (
-	image     = "quay.io/mavazque/reversewords"
-	container = "reversewords"
-	port      = 8080
-)
-
-// Each function below returns what the operator cares about and nothing else: the API
-// server fills in the rest, and ensure leaves it alone.
-
-func deploymentFor(app *v1alpha1.ReverseWordsApp) *appsv1.Deployment {
-	selector := map[string]string{appLabel: app.Name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: namesFor(app.Name).deployment, Labels: selector},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(max(app.Spec.Replicas, 1)),
-			Selector: &metav1.LabelSelector{MatchLabels: selector},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: app.Name, managedByLabel: Name}},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name:           container,
-					Image:          image + ":" + app.Spec.AppVersion,
-					Ports:          []corev1.ContainerPort{{Name: container, ContainerPort: port}},
-					LivenessProbe:  healthProbe(),
-					ReadinessProbe: healthProbe(),
-				}}},
-			},
-		},
-	}
+// children are what is made for a ReverseWordsApp. They hold what the templates specify and
+// nothing else: the API server fills in the rest, and ensure leaves it alone.
+type children struct {
+	deployment *appsv1.Deployment
+	service    *corev1.Service
 }
 
-func serviceFor(app *v1alpha1.ReverseWordsApp) *corev1.Service {
-	selector := map[string]string{appLabel: app.Name}
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: namesFor(app.Name).service, Labels: selector},
-		Spec: corev1.ServiceSpec{
-			Type:     app.Spec.ServiceType,
-			Selector: selector,
-			Ports:    []corev1.ServicePort{{Name: "http", Port: port}},
-		},
+// childrenFor makes them from manifests. An error is about a template, or about what it
+// makes of app.
+func childrenFor(app *v1alpha1.ReverseWordsApp, manifests *template.Manifests) (*children, error) {
+	data := templates.Data{
+		Name:        app.Name,
+		Namespace:   app.Namespace,
+		Labels:      app.Labels,
+		Replicas:    max(app.Spec.Replicas, 1),
+		AppVersion:  app.Spec.AppVersion,
+		ServiceType: app.Spec.ServiceType,
 	}
+	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	service, err := template.Object[*corev1.Service](manifests, "service.yaml", app.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
+	labelPods(deployment)
+	return &children{deployment, service}, nil
 }
 
-func healthProbe() *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{
-			HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(port)},
-		},
-		InitialDelaySeconds: 5,
-		TimeoutSeconds:      2,
-		PeriodSeconds:       15,
+// labelPods has the manager's cache hold the Deployment's pods.
+func labelPods(deployment *appsv1.Deployment) {
+	pods := &deployment.Spec.Template
+	if pods.Labels == nil {
+		pods.Labels = map[string]string{}
 	}
+	pods.Labels[managedByLabel] = Name
+}
+
+// inOrder has what is served before what serves it.
+func (c *children) inOrder() []client.Object { return []client.Object{c.deployment, c.service} }
+
+// checkNames refuses a ReverseWordsApp whose children could not be named after it.
+func (c *children) checkNames(app string) error {
+	return operator.CheckNames(app, c.deployment.Name, c.service.Name)
 }

@@ -1,4 +1,4 @@
-package controller_test
+package controller //nolint:testpackage // how children are found is the package's own affair
 
 import (
 	"context"
@@ -13,9 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
-	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
+	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
 func TestConverges(t *testing.T) {
@@ -27,7 +28,9 @@ func TestConverges(t *testing.T) {
 		Spec:       v1alpha1.ReverseWordsAppSpec{Replicas: 2, AppVersion: "1", ServiceType: corev1.ServiceTypeClusterIP},
 	}
 	c := ensuretest.NewClient(scheme, app)
-	r, err := controller.New(operatortest.Manager(c), nil)
+	mgr := operatortest.Manager(c)
+	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
+	r, err := New(mgr, operator.NewTemplates(templates.Files, scheme), nil)
 	require.NoError(t, err)
 	reconciler := reconcile.AsReconciler(c, r)
 	pass := func(ctx context.Context) error {

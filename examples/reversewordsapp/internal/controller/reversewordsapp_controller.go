@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,25 +34,35 @@ const (
 	// patience is how often it is looked whether children are gone. The event that tells
 	// so comes sooner; this is for the one that gets lost.
 	patience = 30 * time.Second
+	// glance is how often that is looked at of children which the cache does not show: their
+	// events do not come.
+	glance = 5 * time.Second
 )
 
 // Reconciler makes the children of ReverseWordsApps.
 type Reconciler struct {
-	client client.Client
-	ensure *ensure.Ensurer
+	client    client.Client
+	server    client.Reader
+	ensure    *ensure.Ensurer
+	templates *operator.Templates
+	events    events.EventRecorder
 }
 
-// New returns the reconciler of mgr. childLabels are stamped on every child.
-func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
+// New returns the reconciler of mgr, which makes children from templates. childLabels are
+// stamped on every child, whatever its template says.
+func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
-	stamp, err := operator.Stamp(own, childLabels, managedByLabel, appLabel)
+	stamp, err := operator.Stamp(own, childLabels, managedByLabel)
 	if err != nil {
 		return nil, err
 	}
+	recorder := mgr.GetEventRecorder(Name)
 	return &Reconciler{
-		client: mgr.GetClient(),
-		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
-			ensure.WithLabels(stamp), ensure.WithRecorder(mgr.GetEventRecorder(Name))),
+		client:    mgr.GetClient(),
+		server:    mgr.GetAPIReader(),
+		ensure:    ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp), ensure.WithRecorder(recorder)),
+		templates: templates,
+		events:    recorder,
 	}, nil
 }
 
@@ -69,7 +80,8 @@ func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile makes the Deployment and the Service in front of it, and tells how they
-// stand. Once the ReverseWordsApp is being deleted it removes both instead.
+// stand. What the templates called otherwise before goes when that is done. Once the
+// ReverseWordsApp is being deleted it removes all instead.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsApp) (reconcile.Result, error) {
 	going, err := finalizer.Handle(ctx, r.client, app, finalizer.Step{
 		Name:    v1alpha1.Finalizer,
@@ -78,14 +90,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 	if err != nil || going.Done {
 		return r.takeLeave(ctx, app, going, err)
 	}
-	if err := namesFor(app.Name).check(); err != nil {
-		return r.reject(ctx, app, err)
+	wanted, reason, err := r.wanted(app)
+	if err != nil {
+		return r.reject(ctx, app, reason, err)
 	}
 
-	deployment, service := deploymentFor(app), serviceFor(app)
-	made, err := ensure.Set(ctx, r.ensure, app, []client.Object{deployment, service})
+	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(), ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}))
 	operator.LogWrites(ctx, made)
-	return r.tell(ctx, app, ensure.ResultOf(made, deployment), ensure.ResultOf(made, service), err)
+	return r.tell(ctx, app, ensure.ResultOf(made, wanted.deployment), ensure.ResultOf(made, wanted.service), err)
+}
+
+// wanted are the children that app is to have. An error comes with the reason of a condition.
+func (r *Reconciler) wanted(app *v1alpha1.ReverseWordsApp) (wanted *children, reason string, err error) {
+	manifests, err := r.templates.Manifests()
+	if err == nil {
+		wanted, err = childrenFor(app, manifests)
+	}
+	if err != nil {
+		return nil, operator.ReasonInvalidTemplate, err
+	}
+	return wanted, reasonInvalidName, wanted.checkNames(app.Name)
 }
 
 // tell reports how both stand, and says when to try again if err kept one from being made.
@@ -100,33 +124,51 @@ func (r *Reconciler) tell(
 	return operator.Retry(ctx, errors.Join(err, stockErr))
 }
 
-// cleanUp deletes both children, and waits until they are gone: the Deployment once its
-// pods are, the Service once its load balancer is. Leaving them to the garbage collector
-// would do neither, as that begins when the ReverseWordsApp is gone.
+// cleanUp deletes all children, whatever the templates say by now, and waits until they are
+// gone: a Deployment once its pods are, a Service once its load balancer is. Leaving them to
+// the garbage collector would do neither, as that begins when the ReverseWordsApp is gone.
 func (r *Reconciler) cleanUp(ctx context.Context, app *v1alpha1.ReverseWordsApp) error {
-	names := namesFor(app.Name)
-	service, serviceErr := ensure.Absent(ctx, r.ensure,
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: names.service}}, ensure.ControlledBy(app))
-	deployment, deploymentErr := ensure.Absent(ctx, r.ensure,
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: names.deployment}}, ensure.ControlledBy(app),
-		ensure.Propagation(metav1.DeletePropagationForeground))
-	if err := errors.Join(unlessForeign(serviceErr), unlessForeign(deploymentErr)); err != nil {
+	children, err := r.cachedChildren(ctx, app)
+	if err != nil {
 		return err
 	}
-	var left []string
-	if service.Operation == ensure.Deleting {
-		left = append(left, fmt.Sprintf("Service %q", names.service))
+	if err := r.remove(ctx, app, children, patience); err != nil {
+		return err
 	}
-	if deployment.Operation == ensure.Deleting {
-		left = append(left, fmt.Sprintf("Deployment %q and its pods", names.deployment))
+	// The cache shows none, or none any more: the server knows.
+	if children, err = childrenOf(ctx, r.server, app); err != nil {
+		return err
+	}
+	return r.remove(ctx, app, children, glance)
+}
+
+// remove deletes children, and is a finalizer.Wait for those that are still there.
+func (r *Reconciler) remove(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp, children []client.Object, wait time.Duration,
+) error {
+	var left []string
+	var errs []error
+	for _, child := range children {
+		what := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
+		policy := metav1.DeletePropagationBackground
+		if _, ok := child.(*appsv1.Deployment); ok {
+			what, policy = what+" and its pods", metav1.DeletePropagationForeground
+		}
+		is, err := ensure.Absent(ctx, r.ensure, child, ensure.ControlledBy(app), ensure.Propagation(policy))
+		if errs = append(errs, unlessForeign(err)); is.Operation == ensure.Deleting {
+			left = append(left, what)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	if len(left) > 0 {
-		return finalizer.Wait(patience, "still there: "+strings.Join(left, ", "))
+		return finalizer.Wait(wait, "still there: "+strings.Join(left, ", "))
 	}
 	return nil
 }
 
-// unlessForeign forgives that a child's name is somebody else's: no child is there then.
+// unlessForeign forgives that somebody took a child over, or its name: no child is there then.
 func unlessForeign(err error) error {
 	if errors.Is(err, ensure.ErrForeign) {
 		return nil
@@ -160,11 +202,22 @@ func (r *Reconciler) takeLeave(
 	return reconcile.Result{RequeueAfter: going.After}, nil
 }
 
-// reject reports what is wrong with app itself. Trying again soon would not help.
-func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.ReverseWordsApp, err error) (reconcile.Result, error) {
-	is := notReady(reasonInvalidName, err.Error())
-	if err := r.report(ctx, app, stock{}, is, is); err != nil {
+// reject reports what is wrong with app itself, or with the templates: its children stay as
+// they are. Trying again soon would not help.
+func (r *Reconciler) reject(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp, reason string, err error,
+) (reconcile.Result, error) {
+	there, stockErr := r.takeStock(ctx, app, nil, nil)
+	if stockErr != nil {
+		return operator.Retry(ctx, stockErr)
+	}
+	is := notReady(reason, err.Error())
+	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, is.message)
+	if err := r.report(ctx, app, there, is, is); err != nil {
 		return operator.Retry(ctx, err)
+	}
+	if isNews && operator.IsInvalidTemplate(err) {
+		operator.WarnOfTemplate(r.events, app, reason, err.Error())
 	}
 	return reconcile.Result{RequeueAfter: retryRejected}, nil
 }

@@ -25,52 +25,81 @@ type stock struct {
 	pods []corev1.Pod
 }
 
-// takeStock counts the children that were made, and looks in the manager's cache for those
-// that were not: nil. It takes what the cache shows at that moment. To wait until our own
+// takeStock counts the children that were made, and of a kind of which none was (nil) those
+// in the manager's cache. It takes what the cache shows at that moment. To wait until our own
 // writes show would be for ever where somebody's webhook takes the label off that the
 // cache selects by, and nobody would be told of it.
 func (r *Reconciler) takeStock(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, deployment *appsv1.Deployment, service *corev1.Service,
 ) (stock, error) {
-	names := namesFor(app.Name)
-	var err error
-	if deployment == nil {
-		deployment = &appsv1.Deployment{}
-		err = r.glance(ctx, app, names.deployment, deployment)
-	}
-	if service == nil {
-		service = &corev1.Service{}
-		err = errors.Join(err, r.glance(ctx, app, names.service, service))
-	}
+	children, err := r.cachedChildren(ctx, app)
 	if err != nil {
 		return stock{}, err
 	}
+	if deployment != nil {
+		children = withInstead(children, deployment)
+	}
+	if service != nil {
+		children = withInstead(children, service)
+	}
+	slices.SortFunc(children, func(a, b client.Object) int {
+		return cmp.Or(cmp.Compare(operator.Kind(a), operator.Kind(b)), cmp.Compare(a.GetName(), b.GetName()))
+	})
 	var found stock
-	for _, child := range []client.Object{deployment, service} {
-		if metav1.IsControlledBy(child, app) {
-			found.children = append(found.children,
-				v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()})
+	for _, child := range children {
+		found.children = append(found.children,
+			v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()})
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			pods, err := r.podsOf(ctx, deployment)
+			if err != nil {
+				return stock{}, err
+			}
+			found.pods = append(found.pods, pods...)
 		}
 	}
-	if metav1.IsControlledBy(deployment, app) {
-		found.pods, err = r.podsOf(ctx, deployment)
-	}
-	return found, err
+	return found, nil
 }
 
-// glance leaves child as it is if the cache has none of that name.
-func (r *Reconciler) glance(ctx context.Context, app *v1alpha1.ReverseWordsApp, name string, child client.Object) error {
-	key := types.NamespacedName{Namespace: app.Namespace, Name: name}
-	return client.IgnoreNotFound(r.client.Get(ctx, key, child, client.DisableReadYourWritesConsistency))
+// withInstead has child take the place of all others of its kind.
+func withInstead(children []client.Object, child client.Object) []client.Object {
+	others := slices.DeleteFunc(children, func(other client.Object) bool { return operator.Kind(other) == operator.Kind(child) })
+	return append(others, child)
+}
+
+// cachedChildren are what the cache shows of childrenOf.
+func (r *Reconciler) cachedChildren(ctx context.Context, app *v1alpha1.ReverseWordsApp) ([]client.Object, error) {
+	return childrenOf(ctx, r.client, app, client.MatchingFields{ownerIndex: string(app.UID)}, client.DisableReadYourWritesConsistency)
+}
+
+// childrenOf are the Services and Deployments that app controls, whatever they are called.
+func childrenOf(
+	ctx context.Context, reader client.Reader, app *v1alpha1.ReverseWordsApp, opts ...client.ListOption,
+) ([]client.Object, error) {
+	var deployments appsv1.DeploymentList
+	var services corev1.ServiceList
+	opts = append(opts, client.InNamespace(app.Namespace))
+	if err := errors.Join(reader.List(ctx, &deployments, opts...), reader.List(ctx, &services, opts...)); err != nil {
+		return nil, err
+	}
+	var children []client.Object
+	for i := range services.Items {
+		children = append(children, &services.Items[i])
+	}
+	for i := range deployments.Items {
+		children = append(children, &deployments.Items[i])
+	}
+	return slices.DeleteFunc(children, func(child client.Object) bool { return !metav1.IsControlledBy(child, app) }), nil
 }
 
 // podsOf are the Deployment's pods that are pending or running and to stay. A pod is the
 // Deployment's if it is its ReplicaSet's, and that is the Deployment's: the label alone
 // is anybody's.
 func (r *Reconciler) podsOf(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
-	selected := []client.ListOption{
-		client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels),
+	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	if err != nil {
+		return nil, err
 	}
+	selected := []client.ListOption{client.InNamespace(deployment.Namespace), client.MatchingLabelsSelector{Selector: selector}}
 	var replicaSets metav1.PartialObjectMetadataList
 	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
 	if err := r.client.List(ctx, &replicaSets, selected...); err != nil {

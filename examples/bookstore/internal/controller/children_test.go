@@ -1,0 +1,247 @@
+package controller //nolint:testpackage // the children are the package's own affair
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/bookstore/templates"
+	"github.com/trueup-go/trueup/hash"
+)
+
+// TestDefaultChildren holds the default templates to what the children have always been:
+// with another digest, a new operator would write to all of them.
+func TestDefaultChildren(t *testing.T) {
+	made, err := childrenFor(storeCalled("shop"), overridden(nil))
+	require.NoError(t, err)
+	storageFor(storeCalled("shop"), made.database).writeInto(made.database)
+
+	want := []client.Object{oldDatabaseService(), oldDatabase(), oldApp(), oldAppService()}
+	for i, got := range made.inOrder() {
+		got.GetObjectKind().SetGroupVersionKind(want[i].GetObjectKind().GroupVersionKind()) // which is no part of a digest
+		require.Empty(t, cmp.Diff(want[i], got))
+		require.Equal(t, digest(t, want[i]), digest(t, got))
+	}
+}
+
+func oldMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "mall", Name: name, Labels: map[string]string{"app": name}}
+}
+
+func oldDatabaseService() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: oldMeta("shop-mongodb"),
+		Spec: corev1.ServiceSpec{
+			ClusterIP: "None",
+			Selector:  map[string]string{"app": "shop-mongodb"},
+			Ports:     []corev1.ServicePort{{Name: "mongodb", Port: 27018, TargetPort: intstr.FromInt32(27018)}},
+		},
+	}
+}
+
+func oldDatabase() *appsv1.StatefulSet {
+	label := map[string]string{"app": "shop-mongodb"}
+	return &appsv1.StatefulSet{
+		ObjectMeta: oldMeta("shop-mongodb"),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:    new(int32(2)),
+			ServiceName: "shop-mongodb",
+			Selector:    &metav1.LabelSelector{MatchLabels: label},
+			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: "Delete", WhenScaled: "Retain",
+			},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
+				ObjectMeta: metav1.ObjectMeta{Name: "mongodb-pvc"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes:      []corev1.PersistentVolumeAccessMode{"ReadWriteOnce"},
+					StorageClassName: new("fast"),
+					Resources: corev1.VolumeResourceRequirements{
+						Requests: corev1.ResourceList{"storage": resource.MustParse("2Gi")},
+					},
+				},
+			}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: label},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name:            "mongodb",
+					Image:           "mongo:8.0",
+					ImagePullPolicy: "Always",
+					Args:            []string{"--bind_ip_all", "--port=27018"},
+					Ports:           []corev1.ContainerPort{{Name: "mongodb", ContainerPort: 27018}},
+					ReadinessProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("mongodb")}}},
+					VolumeMounts:    []corev1.VolumeMount{{Name: "mongodb-pvc", MountPath: "/data/db"}},
+				}}},
+			},
+		},
+	}
+}
+
+func oldApp() *appsv1.Deployment {
+	label := map[string]string{"app": "shop-app"}
+	return &appsv1.Deployment{
+		ObjectMeta: oldMeta("shop-app"),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: label},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: label},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name:            "bookstore",
+					Image:           "akash125/pyapp:1.0",
+					ImagePullPolicy: "Never",
+					Env: []corev1.EnvVar{
+						{Name: "DB_HOST", Value: "shop-mongodb-0.shop-mongodb"}, {Name: "DB_PORT", Value: "27018"},
+					},
+					Ports:          []corev1.ContainerPort{{Name: "http", ContainerPort: 3000}},
+					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("http")}}},
+				}}},
+			},
+		},
+	}
+}
+
+func oldAppService() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: oldMeta("shop-app"),
+		Spec: corev1.ServiceSpec{
+			Type:     "NodePort",
+			Selector: map[string]string{"app": "shop-app"},
+			Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(3000)}},
+		},
+	}
+}
+
+// TestStorageClass has it from the spec, or else from the template.
+func TestStorageClass(t *testing.T) {
+	files := changed(t, "accessModes", "storageClassName: slow\n      accessModes")
+	store := storeCalled("shop")
+	made, err := childrenFor(store, overridden(files))
+	require.NoError(t, err)
+	require.Equal(t, "fast", *storageFor(store, made.database).class)
+	store.Spec.BookDB.StorageClassName = nil
+	require.Equal(t, "slow", *storageFor(store, made.database).class)
+}
+
+func TestNames(t *testing.T) {
+	for _, test := range []struct {
+		name, store, says string
+	}{
+		{name: "short", store: "a"},
+		{name: "the longest that fits", store: strings.Repeat("a", 44)},
+		{name: "one too long", store: strings.Repeat("a", 45), says: "has 45 characters, and its children's names leave room for 44"},
+		{name: "no DNS label", store: "a.b", says: "DNS-1035"},
+		{name: "a digit first", store: "1st", says: "DNS-1035"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			made, err := childrenFor(storeCalled(test.store), overridden(nil))
+			require.NoError(t, err)
+			err = made.checkNames(test.store)
+			if test.says != "" {
+				require.ErrorContains(t, err, test.says)
+				return
+			}
+			require.NoError(t, err)
+			for _, child := range made.inOrder() {
+				require.Empty(t, validation.IsDNS1035Label(child.GetName()))
+			}
+			require.Empty(t, validation.IsValidLabelValue(made.database.Name+"-0123456789"), "the label of a set's pods")
+		})
+	}
+}
+
+// TestHostileSpec has strings that would be more than one value, were they not quoted.
+func TestHostileSpec(t *testing.T) {
+	const hostile = "a\"b\n---\nkind: Pod # {{.Name}} é\x00\u2028"
+	store := storeCalled("shop")
+	store.Spec.BookApp.Repository, store.Spec.BookDB.Repository = hostile, hostile
+	made, err := childrenFor(store, overridden(nil))
+	require.NoError(t, err)
+	require.Equal(t, hostile+":1.0", made.app.Spec.Template.Spec.Containers[0].Image)
+	require.Equal(t, hostile+":8.0", made.database.Spec.Template.Spec.Containers[0].Image)
+	require.Len(t, made.inOrder(), 4)
+}
+
+// TestDatabaseTemplate has templates that would make the operator lose track of volumes, or
+// that say what is not theirs to say.
+func TestDatabaseTemplate(t *testing.T) {
+	for _, test := range []struct{ name, old, text, says string }{
+		{"another Service", "serviceName: {{", "serviceName: x{{", "spec.serviceName: is not what database-service.yaml calls the Service"},
+		{"no Service", "serviceName:", "minReadySeconds: 1 #", "spec.serviceName"},
+		{"an expression", "matchLabels:\n      app: {{template \"database\" .}}", "matchExpressions: [{key: app, operator: Exists}]", "spec.selector"},
+		{"an expression more", "matchLabels:", "matchExpressions: [{key: app, operator: Exists}]\n    matchLabels:", "spec.selector"},
+		{
+			"no claim template", "  volumeClaimTemplates:\n  - metadata:\n      name: mongodb-pvc\n    spec:\n      accessModes: [ReadWriteOnce]\n", "",
+			"spec.volumeClaimTemplates: has to hold one",
+		},
+		{"two claim templates", "volumeClaimTemplates:\n", "volumeClaimTemplates:\n  - metadata: {name: logs}\n", "spec.volumeClaimTemplates: has to hold one"},
+		{"no mount", "volumeMounts:\n        - name: mongodb-pvc", "volumeMounts:\n        - name: other", "spec.template.spec.containers: none mounts"},
+		{"replicas", "serviceName:", "replicas: 1\n  serviceName:", "spec.replicas: is the operator's to write: leave it out"},
+		{"ordinals", "serviceName:", "ordinals: {start: 1}\n  serviceName:", "spec.ordinals"},
+		{
+			"retention", "serviceName:", "persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}\n  serviceName:",
+			"spec.persistentVolumeClaimRetentionPolicy",
+		},
+		{
+			"a size", "accessModes:", "resources: {requests: {storage: 1Gi}}\n      accessModes:",
+			"spec.volumeClaimTemplates[0].spec.resources",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := childrenFor(storeCalled("shop"), overridden(changed(t, test.old, test.text)))
+			refused := &template.Error{}
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, "database.yaml", refused.File)
+			require.Contains(t, err.Error(), test.says)
+		})
+	}
+}
+
+// changed is the default template of the database with some of its text replaced.
+func changed(t *testing.T, old, text string) fstest.MapFS {
+	t.Helper()
+	manifest, err := templates.Files.ReadFile(databaseFile)
+	require.NoError(t, err)
+	require.Contains(t, string(manifest), old)
+	return fstest.MapFS{databaseFile: {Data: []byte(strings.Replace(string(manifest), old, text, 1))}}
+}
+
+// overridden are the default templates, some of which files override.
+func overridden(files fstest.MapFS) *template.Manifests {
+	return template.New(template.Overlay(files, templates.Files), scheme.Scheme)
+}
+
+func storeCalled(name string) *v1alpha1.BookStore {
+	return &v1alpha1.BookStore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: name},
+		Spec: v1alpha1.BookStoreSpec{
+			BookApp: v1alpha1.BookApp{
+				Repository: "akash125/pyapp", Tag: "1.0", ImagePullPolicy: "Never",
+				Port: 80, TargetPort: 3000, ServiceType: "NodePort",
+			},
+			BookDB: v1alpha1.BookDB{
+				Repository: "mongo", Tag: "8.0", ImagePullPolicy: "Always", Replicas: 2, Port: 27018,
+				DBSize: resource.MustParse("2Gi"), StorageClassName: new("fast"), Retain: new(false),
+			},
+		},
+	}
+}
+
+func digest(t *testing.T, obj hash.Obj) string {
+	t.Helper()
+	digest, err := hash.Object(obj)
+	require.NoError(t, err)
+	return digest
+}

@@ -1,0 +1,7 @@
+{{- /* What children are called. Names that hold the BookStore's never collide with another's. */ -}}
+
+{{- /* The StatefulSet and its headless Service. Those that are there keep their names: their volumes go by them. */ -}}
+{{define "database"}}{{.Name}}-mongodb{{end}}
+
+{{- /* The Deployment and the Service in front of it. */ -}}
+{{define "app"}}{{.Name}}-app{{end}}

@@ -1,0 +1,293 @@
+package reversewordsapp_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
+	"github.com/trueup-go/trueup/test/e2e/operator"
+)
+
+// folder is one that --templates names, which is empty at first.
+type folder string
+
+func newFolder(t *testing.T) folder {
+	t.Helper()
+	return folder(t.TempDir())
+}
+
+// start runs an operator with the folder, in a namespace of its own.
+func (f folder) start(t *testing.T) scene {
+	t.Helper()
+	s := scene{namespace: shared.Namespace(t), name: "shop"}
+	s.operator = f.startFor(t, s)
+	return s
+}
+
+func (f folder) startFor(t *testing.T, s scene) *operator.Process {
+	t.Helper()
+	return startWith(t, installed(t), "--templates", string(f), "--watch-namespace", s.namespace)
+}
+
+func (f folder) write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
+}
+
+// override writes a default template with some of its text replaced.
+func (f folder) override(t *testing.T, name string, oldnew ...string) {
+	t.Helper()
+	text, err := templates.Files.ReadFile(name)
+	require.NoError(t, err)
+	changed := strings.NewReplacer(oldnew...).Replace(string(text))
+	require.NotEqual(t, string(text), changed)
+	f.write(t, name, changed)
+}
+
+func (f folder) remove(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, os.Remove(filepath.Join(string(f), name)))
+}
+
+// breakDeployment writes a manifest that is wrong in line 8.
+func (f folder) breakDeployment(t *testing.T) {
+	t.Helper()
+	f.override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
+}
+
+const brokenDeployment = "deployment.yaml:8: spec.replicsa: is no field of this kind"
+
+// warnings are the notes of the events that warn of templates.
+func (s scene) warnings(t *testing.T) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace)))
+	var notes []string
+	for _, event := range list.Items {
+		if event.Reason == "InvalidTemplate" && event.Type == corev1.EventTypeWarning && event.Regarding.Name == s.name {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
+}
+
+// versions are the resourceVersions of all Deployments and Services, by name.
+func (s scene) versions(t *testing.T) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}} {
+		require.NoError(t, human(t).List(t.Context(), list, client.InNamespace(s.namespace)))
+		switch list := list.(type) {
+		case *appsv1.DeploymentList:
+			for i := range list.Items {
+				versions[list.Items[i].Name] = list.Items[i].ResourceVersion
+			}
+		case *corev1.ServiceList:
+			for i := range list.Items {
+				versions[list.Items[i].Name] = list.Items[i].ResourceVersion
+			}
+		}
+	}
+	return versions
+}
+
+// TestTemplateLabel adds a label while the operator runs, and takes it away again.
+func TestTemplateLabel(t *testing.T) {
+	f := newFolder(t)
+	s := f.start(t)
+	s.create(t)
+	s.settle(t)
+	mark := shared.Mark()
+	f.override(t, "service.yaml", "labels:\n", "labels:\n    team: blue\n")
+	eventually(t, func(context.Context) error {
+		return expect(s.service(t).Labels["team"] == "blue", "%v", s.service(t).Labels)
+	})
+	s.settle(t)
+	require.Equal(t, map[string]int{"patch services": 1}, s.requests(t, mark))
+
+	f.remove(t, "service.yaml")
+	eventually(t, func(context.Context) error {
+		return expect(s.service(t).Labels["team"] == "", "%v", s.service(t).Labels)
+	})
+	s.settle(t)
+}
+
+// TestBrokenTemplate has a manifest be wrong while the operator runs, and mends it.
+func TestBrokenTemplate(t *testing.T) {
+	f := newFolder(t)
+	s := f.start(t)
+	s.create(t)
+	s.settle(t)
+	before := s.versions(t)
+
+	f.breakDeployment(t)
+	ready := s.waitForReason(t, "InvalidTemplate")
+	require.Equal(t, brokenDeployment, ready.Message)
+	require.Equal(t, metav1.ConditionTrue, condition(s.app(t), notReadyCondition).Status)
+	eventually(t, func(context.Context) error {
+		return expect(slices.Equal(s.warnings(t), []string{brokenDeployment}), "%v", s.warnings(t))
+	})
+
+	// The children stay, whatever is asked for, and are told of. No one says it twice.
+	mark := shared.Mark()
+	s.change(t, `{"replicas":3}`)
+	s.waitForReason(t, "InvalidTemplate")
+	s.reconcile(t)
+	require.Equal(t, before, s.versions(t))
+	require.Empty(t, s.requests(t, mark))
+	require.Equal(t, s.podNames(t), s.app(t).Status.AppPods)
+	require.Len(t, s.app(t).Status.Children, 2)
+
+	f.override(t, "service.yaml", "kind: Service", "kind: ConfigMap")
+	f.remove(t, "deployment.yaml")
+	eventually(t, func(context.Context) error {
+		return expect(len(s.warnings(t)) == 2, "another problem is another event: %v", s.warnings(t))
+	})
+	require.Equal(t, before, s.versions(t))
+
+	f.remove(t, "service.yaml")
+	s.settle(t)
+	require.Len(t, s.app(t).Status.AppPods, 3)
+}
+
+// TestBrokenFromTheStart makes nothing until the folder does.
+func TestBrokenFromTheStart(t *testing.T) {
+	f := newFolder(t)
+	f.write(t, "deploy.yaml", "")
+	s := f.start(t)
+	s.create(t)
+	ready := s.waitForReason(t, "InvalidTemplate")
+	require.Contains(t, ready.Message, "deploy.yaml: overrides nothing")
+	require.Empty(t, s.versions(t))
+	f.remove(t, "deploy.yaml")
+	s.settle(t)
+}
+
+// TestTemplateNames gives the children other names and the pods other labels, none of which
+// the operator has ever heard of.
+func TestTemplateNames(t *testing.T) {
+	f := newFolder(t)
+	s := f.start(t)
+	s.create(t)
+	s.settle(t)
+	earlier := s.podNames(t)
+
+	f.write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	for _, file := range []string{"deployment.yaml", "service.yaml"} {
+		f.override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
+	}
+	s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
+	s.waitUntilGone(t, "service-shop", &corev1.Service{})
+	s.settleAs(t, "shop-words")
+	status := s.app(t).Status
+	require.Equal(t, []string{"shop-words", "shop-front"}, []string{status.Children[0].Name, status.Children[1].Name})
+	require.Len(t, status.AppPods, 2)
+	for _, pod := range status.AppPods {
+		require.True(t, strings.HasPrefix(pod, "shop-words-"), pod)
+		require.NotContains(t, earlier, pod)
+	}
+
+	// Pods are heard of by whom they belong to.
+	s.change(t, `{"appVersion":"missing"}`)
+	ready := s.waitForReason(t, "ImagePullBackOff")
+	require.Contains(t, ready.Message, `pod "shop-words-`)
+	s.change(t, `{"appVersion":"latest"}`)
+	s.settleAs(t, "shop-words")
+
+	// And all goes by that, too.
+	s.delete(t)
+	s.waitUntilGone(t, s.name, s.named())
+	s.isAbsent(t, "shop-words", &appsv1.Deployment{})
+	s.isAbsent(t, "shop-front", &corev1.Service{})
+}
+
+// settleAs is settle with a Deployment of that name.
+func (s scene) settleAs(t *testing.T, deployment string) {
+	t.Helper()
+	tests.Settle(t, s.operator, s.named(), func(ctx context.Context) error {
+		if err := operator.RolledOut(ctx, human(t), client.ObjectKey{Namespace: s.namespace, Name: deployment}); err != nil {
+			return err
+		}
+		return isReady(s.app(t))
+	})
+}
+
+// TestTemplateSelector changes what cannot be changed of a Deployment that is there.
+func TestTemplateSelector(t *testing.T) {
+	f := newFolder(t)
+	s := f.start(t)
+	s.create(t)
+	s.settle(t)
+	uid := s.deployment(t).UID
+	f.override(t, "deployment.yaml", "app: {{quote .Name}}", "of: {{quote .Name}}")
+	s.waitForReason(t, "Immutable")
+	require.Equal(t, uid, s.deployment(t).UID)
+	f.remove(t, "deployment.yaml")
+	s.settle(t)
+}
+
+// TestRenameWhileDown renames the children while nobody looks, and has one of the earlier
+// names hidden from the cache: no child is left when the ReverseWordsApp is gone.
+func TestRenameWhileDown(t *testing.T) {
+	f := newFolder(t)
+	s := f.start(t)
+	s.create(t)
+	s.settle(t)
+	require.NoError(t, s.operator.Stop())
+	s.patch(t, s.service(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
+	f.write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	s.operator = f.startFor(t, s)
+	s.settleAs(t, "shop-words")
+	require.NotEmpty(t, s.service(t).UID, "what the cache does not show is not pruned")
+	s.delete(t)
+	s.waitUntilGone(t, s.name, s.named())
+	require.Empty(t, s.versions(t))
+}
+
+// TestRemovalWithBrokenTemplates deletes ReverseWordsApps when no template can be read.
+func TestRemovalWithBrokenTemplates(t *testing.T) {
+	f := newFolder(t)
+	s := f.start(t)
+	s.create(t)
+	s.settle(t)
+	f.breakDeployment(t)
+	s.waitForReason(t, "InvalidTemplate")
+	s.delete(t)
+	s.waitUntilGone(t, s.name, s.named())
+	require.Empty(t, s.versions(t))
+	require.Empty(t, s.pods(t))
+}
+
+// TestHostileApps has names and versions that would be something else in a template, were
+// they not one value.
+func TestHostileApps(t *testing.T) {
+	s := newFolder(t).start(t)
+	for _, name := range []string{"null", "true", "0x10", "1e3", "2026-01-02"} {
+		s.name = name
+		s.create(t)
+		s.settle(t)
+		require.Equal(t, map[string]string{"app": name}, s.deployment(t).Spec.Selector.MatchLabels)
+	}
+	for _, version := range []string{"a\"b", "a\nb", "a\n---\nkind: Pod", "{{.Name}}", "a #b", "a: b"} {
+		s.name = "hostile"
+		app := s.named()
+		app.Spec.AppVersion = version
+		require.True(t, apierrors.IsInvalid(human(t).Create(t.Context(), app)), version)
+	}
+	s.name = "hostile"
+	s.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Labels = map[string]string{"team": "yes"} })
+	s.settle(t)
+}
