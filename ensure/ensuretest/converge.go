@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
 	// passes is how many are enough for any operator that gets somewhere.
 	passes = 20
-	// shownPasses is how many of them a failure shows: enough to see two states alternate.
-	shownPasses = 3
+	// relapses is how often an operator may write again after a pass that wrote nothing.
+	relapses = 3
 )
 
 // T is the part of *testing.T that Converge needs.
@@ -21,34 +24,48 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Converge calls reconcile until a pass returns no error and writes nothing through c,
-// which is the client that the reconciler was made with. It returns the requests of all
-// passes: none, if the state was reached before and nothing has to be asked.
+// Converge calls reconcile until it is done: until a pass, which is one call, returns no
+// error and writes nothing through c, the client that the reconciler was made with. After
+// a write it asks for two such passes, the second of them in another second than the write:
+// a time in what is written is most often one of whole seconds, and the same within one.
+// Converge waits for that second, inside a testing/synctest bubble without any delay; a call
+// that writes nothing waits for none. It returns the requests of all passes: none, if the
+// state was reached before and nothing has to be asked.
 //
 // A pass may fail: a Conflict, or a child that is still going, is for the next one to
-// settle. After 20 passes Converge fails the test, with the error of the last pass, or with
-// the objects and the paths that the last passes wrote: a time or a counter, in an
-// annotation or in a condition, or names that alternate. A write that changes nothing is a
-// write, and so is one that is refused; a dry run is not.
+// settle. After 20 passes, or once 3 passes wrote again right after one that wrote nothing,
+// Converge fails the test, with the error of the last pass, or with the objects and the
+// paths that the last passes wrote: a time or a counter, in an annotation or in a
+// condition, or names that alternate. A write that changes nothing is a write, and so is
+// one that is refused; a dry run is not.
 //
 // What comes with time is none of a pass's business: a Result's RequeueAfter is not waited
-// for.
+// for. Nor are times seen that stay the same for longer than a second: those in minutes or
+// days, and those of a test's own clock that stands still.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	t.Helper()
 	begin := len(c.Requests())
-	var last []pass
-	for range passes {
-		p := do(t.Context(), c, reconcile)
-		if p.err == nil && len(p.writes) == 0 {
+	var done []pass
+	for again := 0; again < relapses && len(done) < passes; {
+		done = append(done, do(t.Context(), c, reconcile))
+		if !done[len(done)-1].isQuiet() {
+			continue
+		}
+		last, wrote := lastWrite(done)
+		if !wrote {
 			return c.Requests()[begin:]
 		}
-		last = append(last, p)
+		awaitOtherSecond(last)
+		confirmation := do(t.Context(), c, reconcile)
+		if confirmation.isQuiet() {
+			return c.Requests()[begin:]
+		}
+		done = append(done, confirmation)
+		if len(confirmation.writes) > 0 {
+			again++
+		}
 	}
-	if err := last[passes-1].err; err != nil {
-		t.Fatalf("the reconcile still fails in pass %d: %v%s", passes, err, story(last))
-	} else {
-		t.Fatalf("the reconcile still writes in pass %d%s", passes, story(last))
-	}
+	t.Fatalf("%s", verdict(done))
 	return c.Requests()[begin:]
 }
 
@@ -56,20 +73,56 @@ func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 type pass struct {
 	writes []Request
 	err    error
+	ended  time.Time
 }
 
 func do(ctx context.Context, c *Client, reconcile func(context.Context) error) pass {
 	begin := len(c.Requests())
 	err := reconcile(ctx)
 	isRead := func(r Request) bool { return !r.IsWrite() }
-	return pass{writes: slices.DeleteFunc(c.Requests()[begin:], isRead), err: err}
+	return pass{writes: slices.DeleteFunc(c.Requests()[begin:], isRead), err: err, ended: clock.RealClock{}.Now()}
 }
 
-// story tells what the last of some passes wrote.
-func story(all []pass) string {
+func (p pass) isQuiet() bool { return p.err == nil && len(p.writes) == 0 }
+
+// lastWrite is when the last pass that wrote ended; false if none did.
+func lastWrite(done []pass) (time.Time, bool) {
+	for _, p := range slices.Backward(done) {
+		if len(p.writes) > 0 {
+			return p.ended, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// awaitOtherSecond returns as soon as the clock shows another second than it did then.
+func awaitOtherSecond(then time.Time) {
+	for now := (clock.RealClock{}).Now(); now.Unix() == then.Unix(); now = (clock.RealClock{}).Now() {
+		next := now.Truncate(time.Second).Add(time.Second)
+		<-clock.RealClock{}.After(next.Sub(now))
+	}
+}
+
+// verdict is why no end is seen, and what the last passes wrote.
+func verdict(done []pass) string {
+	last := done[len(done)-1]
+	switch {
+	case last.err != nil:
+		return fmt.Sprintf("the reconcile still fails in pass %d: %v%s", len(done), last.err, story(done))
+	case len(done) < passes:
+		return fmt.Sprintf("the reconcile wrote again %d times right after a pass that wrote nothing, in another second than before: "+
+			"does it write a time, or in every second pass?%s", relapses, story(done))
+	default:
+		return fmt.Sprintf("the reconcile still writes in pass %d%s", len(done), story(done))
+	}
+}
+
+// story tells what the last three passes wrote: enough to see two states alternate.
+func story(done []pass) string {
 	var text strings.Builder
-	for i, p := range all[len(all)-shownPasses:] {
-		fmt.Fprintf(&text, "\npass %d:", len(all)-shownPasses+i+1)
+	named := [...]string{"the third-last pass", "the second-last pass", "the last pass"}
+	for i, p := range done[len(done)-len(named):] {
+		fmt.Fprintf(&text, "\n%s:", named[i])
 		if len(p.writes) == 0 {
 			text.WriteString(" wrote nothing")
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -58,7 +60,8 @@ func TestConvergeTellsTheLastError(t *testing.T) {
 	f := &failing{T: t}
 	ensuretest.Converge(f, ensuretest.NewClient(scheme.Scheme), func(context.Context) error { return errRefused })
 
-	want := "the reconcile still fails in pass 20: refused\npass 18: wrote nothing\npass 19: wrote nothing\npass 20: wrote nothing"
+	want := "the reconcile still fails in pass 20: refused" +
+		"\nthe third-last pass: wrote nothing\nthe second-last pass: wrote nothing\nthe last pass: wrote nothing"
 	require.Empty(t, cmp.Diff(want, f.text))
 }
 
@@ -94,7 +97,7 @@ func TestConvergeFailsTimesInTheStatus(t *testing.T) {
 		patch := fmt.Sprintf(`{"status":{"replicas":%d,"conditions":[{"type":"Available","status":"True","message":"%d"}]}}`, passes, passes)
 		return c.Status().Patch(ctx, deployment, client.RawPatch(types.MergePatchType, []byte(patch)))
 	})
-	require.Contains(t, f.text, "pass 20:\n\tpatch status of Deployment default/web: "+
+	require.Contains(t, f.text, "the last pass:\n\tpatch status of Deployment default/web: "+
 		"status.conditions[type=Available].message, status.replicas 19 -> 20")
 }
 
@@ -112,4 +115,82 @@ func TestConvergeShowsNoSecrets(t *testing.T) {
 	})
 	require.Contains(t, f.text, "apply Secret default/login: data[password]")
 	require.NotContains(t, f.text, "hunter")
+}
+
+// A time of whole seconds is the same in passes that follow each other at once.
+func TestConvergeSeesTimesOfWholeSeconds(t *testing.T) {
+	noteTime := func(ctx context.Context, c client.Client) error {
+		obj := settings("")
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		now := time.Now().Format(time.RFC3339)
+		if obj.Data["text"] == now {
+			return nil
+		}
+		obj.Data["text"] = now
+		return c.Update(ctx, obj)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
+		f := &failing{T: t}
+		begin := time.Now()
+		ensuretest.Converge(f, c, func(ctx context.Context) error { return noteTime(ctx, c) })
+		require.Equal(t, 3*time.Second, time.Since(begin), "seconds that were waited for")
+
+		want := "the reconcile wrote again 3 times right after a pass that wrote nothing, in another second than before: " +
+			"does it write a time, or in every second pass?" +
+			"\nthe third-last pass:\n\tupdate ConfigMap default/settings: data[text]" +
+			"\nthe second-last pass: wrote nothing" +
+			"\nthe last pass:\n\tupdate ConfigMap default/settings: data[text]"
+		require.Empty(t, cmp.Diff(want, f.text))
+	})
+}
+
+func TestConvergeFailsWritesInEverySecondPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
+		f := &failing{T: t}
+		passes := 0
+		ensuretest.Converge(f, c, func(ctx context.Context) error {
+			if passes++; passes%2 == 0 {
+				return nil
+			}
+			return c.Update(ctx, settings(fmt.Sprint(passes)))
+		})
+		require.Contains(t, f.text, "in every second pass?")
+		require.Equal(t, 7, passes)
+	})
+}
+
+// An operator may be woken once more by what it wrote.
+func TestConvergeLetsAnOperatorWriteOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
+		passes := 0
+		requests := ensuretest.Converge(t, c, func(ctx context.Context) error {
+			if passes++; passes == 1 || passes == 3 {
+				return c.Update(ctx, settings(fmt.Sprint(passes)))
+			}
+			return nil
+		})
+		require.Len(t, requests, 2)
+		require.Equal(t, 5, passes)
+	})
+}
+
+// Only a call that wrote has to see another second.
+func TestConvergeWaitsForNothingWithoutAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ensuretest.NewClient(scheme.Scheme)
+		e := ensure.New(c, c.APIReader(), "web-operator")
+		reconcile := func(ctx context.Context) error {
+			_, err := ensure.Object(ctx, e, settings("hello"))
+			return err
+		}
+		ensuretest.Converge(t, c, reconcile)
+		begin := time.Now()
+		require.Empty(t, ensuretest.Converge(t, c, reconcile))
+		require.Zero(t, time.Since(begin))
+	})
 }

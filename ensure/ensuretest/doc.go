@@ -25,12 +25,18 @@
 //
 // # What converges
 //
-// A reconcile that writes in each pass keeps the API server, and itself, busy for ever: each
-// write is an event that wakes it again. Most often it is a time or a counter that is new in
-// each pass, in an annotation, in a pod template or in a condition; or names that alternate;
-// or an update that the server finds to be none. Converge fails the test of such a reconciler
-// and tells the objects and the paths that the last passes wrote. Of the values it shows
-// numbers and booleans only.
+// A pass is one call of the reconcile. A reconcile that writes in each pass keeps the API
+// server, and itself, busy for ever: each write is an event that wakes it again. Most often
+// it is a time or a counter that is new in each pass, in an annotation, in a pod template or
+// in a condition; or names that alternate; or an update that the server finds to be none.
+// Converge fails the test of such a reconciler and tells the objects and the paths that the
+// last passes wrote. Of the values it shows numbers and booleans only.
+//
+// Most times that are written have whole seconds, metav1.Time among them, and the passes of
+// a test take a millisecond. So a call of Converge that wrote is not done before a pass in
+// another second wrote nothing either. For that it waits, a second at most, and three times
+// at most before it fails; in a testing/synctest bubble it takes no time. A call that has
+// nothing to write is done with its first pass.
 //
 // # What a request is
 //
@@ -56,6 +62,9 @@
 //     mean what they say;
 //   - an apply with a resourceVersion creates or is refused, one with another object's UID is
 //     refused; so are updates and deletions of another UID, and JSON patches whose test fails;
+//   - of Kubernetes' own kinds, what has to be in a namespace is refused without one, and
+//     what is in none is taken out of it;
+//   - what is going gets no new finalizers;
 //   - managedFields are there, those of subresources apart; a Secret's stringData becomes
 //     data; a dry run answers with what would be, and does nothing.
 //
@@ -71,6 +80,7 @@
 //     item that somebody adds is drift.
 //   - A kind that is not in the scheme has no status subresource; register it, if need be
 //     as unstructured.
+//   - What is of a custom kind need not be in a namespace: nothing says whether it has to.
 //   - The first update of a claim moves its resourceVersion on a server, even if it changes
 //     nothing; here it does not.
 //   - A namespace need not exist, and none is ever terminating.

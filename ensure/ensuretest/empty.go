@@ -5,13 +5,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // forgetEmpty has obj be as it is once it was stored: the form in which a server stores
 // Kubernetes' own kinds has no empty lists and maps. Custom ones are stored as they are.
 func forgetEmpty(gvk schema.GroupVersionKind, obj runtime.Object) {
-	if clientgoscheme.Scheme.Recognizes(gvk) {
+	if builtIn().Recognizes(gvk) {
 		forgetEmptyIn(reflect.ValueOf(obj))
 	}
 }

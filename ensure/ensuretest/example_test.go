@@ -60,26 +60,24 @@ func ExampleConverge() {
 	// [apply ConfigMap default/settings: data[text], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]]
 }
 
-// The classic: each pass notes when it was.
+// The classic: each pass notes when it was. The time has whole seconds, so that passes that
+// follow each other at once write the same; Converge waits for the next second.
 func ExampleConverge_time() {
 	c := ensuretest.NewClient(scheme.Scheme)
 	e := ensure.New(c, c.APIReader(), "web-operator")
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ensuretest.Converge(t, c, func(ctx context.Context) error {
-		now = now.Add(time.Second)
 		desired := settings("hello")
-		desired.Annotations = map[string]string{"example.com/reconciled-at": now.Format(time.RFC3339)}
+		desired.Annotations = map[string]string{"example.com/reconciled-at": time.Now().Format(time.RFC3339)}
 		_, err := ensure.Object(ctx, e, desired)
 		return err
 	})
 
 	// Output:
-	// the reconcile still writes in pass 20
-	// pass 18:
+	// the reconcile wrote again 3 times right after a pass that wrote nothing, in another second than before: does it write a time, or in every second pass?
+	// the third-last pass:
 	//   apply ConfigMap default/settings: metadata.annotations[example.com/reconciled-at], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]
-	// pass 19:
-	//   apply ConfigMap default/settings: metadata.annotations[example.com/reconciled-at], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]
-	// pass 20:
+	// the second-last pass: wrote nothing
+	// the last pass:
 	//   apply ConfigMap default/settings: metadata.annotations[example.com/reconciled-at], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]
 }
 
@@ -101,13 +99,13 @@ func ExampleConverge_names() {
 
 	// Output:
 	// the reconcile still writes in pass 20
-	// pass 18:
+	// the third-last pass:
 	//   apply ConfigMap default/blue: created
 	//   delete ConfigMap default/green: gone
-	// pass 19:
+	// the second-last pass:
 	//   apply ConfigMap default/green: created
 	//   delete ConfigMap default/blue: gone
-	// pass 20:
+	// the last pass:
 	//   apply ConfigMap default/blue: created
 	//   delete ConfigMap default/green: gone
 }

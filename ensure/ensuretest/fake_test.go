@@ -4,15 +4,18 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -114,6 +117,7 @@ func TestScopes(t *testing.T) {
 		namespaced bool
 	}{
 		{"built-in, namespaced", ensuretest.NewClient(scheme), &corev1.ConfigMap{}, true},
+		{"built-in, and one of them in none", ensuretest.NewClient(scheme, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "nowhere"}}), &corev1.ConfigMap{}, true},
 		{"built-in, in none", ensuretest.NewClient(scheme), &networkingv1.IngressClass{}, false},
 		{"custom", ensuretest.NewClient(scheme), &Widget{}, true},
 		{"custom, and one of them in none", ensuretest.NewClient(scheme, nowhere), &Widget{}, false},
@@ -147,6 +151,15 @@ func TestUnstructuredKinds(t *testing.T) {
 	result, err = ensure.Object(t.Context(), e, thing())
 	require.NoError(t, err)
 	require.Equal(t, ensure.Unchanged, result.Operation)
+}
+
+func TestCustomKindsInNoNamespace(t *testing.T) {
+	c := ensuretest.NewClient(newScheme(t))
+	nowhere := widget()
+	nowhere.Namespace = ""
+	require.NoError(t, c.Create(t.Context(), nowhere))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(nowhere), nowhere))
+	require.Empty(t, nowhere.Namespace)
 }
 
 // The first write of a status is one request, as with a server, which has none before.
@@ -199,4 +212,64 @@ func TestDryRun(t *testing.T) {
 
 	require.NoError(t, c.Delete(t.Context(), live, client.DryRunAll))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+}
+
+func TestDryRunOfSubresources(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod"}}
+	c := ensuretest.NewClient(clientgoscheme.Scheme, web(), pod)
+	before := web()
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(before), before))
+
+	config := appsv1apply.Deployment("web", "default").WithStatus(appsv1apply.DeploymentStatus().WithReplicas(9))
+	require.NoError(t, c.Status().Apply(t.Context(), config, client.FieldOwner("tester"), client.DryRunAll))
+	require.Equal(t, int32(9), *config.Status.Replicas)
+	require.Equal(t, before.ResourceVersion, *config.ResourceVersion)
+
+	require.NoError(t, c.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{}, client.DryRunAll))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+
+	after := web()
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(after), after))
+	require.Empty(t, cmp.Diff(before, after))
+	require.NoError(t, c.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{}))
+	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod)))
+}
+
+// client-go's scheme is one for the whole process, and many add their kinds to it, as
+// kubebuilder's scaffold does. It still says which kinds are Kubernetes' own.
+func TestCustomKindsInTheGlobalScheme(t *testing.T) {
+	clientgoscheme.Scheme.AddKnownTypes(thingKind.GroupVersion(), &Widget{})
+	c := ensuretest.NewClient(clientgoscheme.Scheme, widget())
+	e := ensure.New(c, c.APIReader(), "web-operator")
+	bigger := widget()
+	bigger.Spec.Size = 2
+	result, err := ensure.Object(t.Context(), e, bigger, ensure.Adopt())
+	require.NoError(t, err)
+	require.Equal(t, ensure.Updated, result.Operation)
+	require.NoError(t, c.Status().Patch(t.Context(), widget(), merge(`{"status":{"conditions":[{"type":"Ready"}]}}`)))
+}
+
+// controller-runtime's fake client adds to the scheme what it is given as unstructured.
+func TestUnregisteredKinds(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	stranger := func(name string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
+		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Stranger"})
+		u.SetNamespace("default")
+		u.SetName(name)
+		return u
+	}
+	c := ensuretest.NewClient(scheme)
+	require.NoError(t, c.Create(t.Context(), stranger("created")))
+	e := ensure.New(c, c.APIReader(), "web-operator")
+	result, err := ensure.Object(t.Context(), e, stranger("ensured"))
+	require.NoError(t, err)
+	require.Equal(t, ensure.Created, result.Operation)
+	result, err = ensure.Object(t.Context(), e, stranger("ensured"))
+	require.NoError(t, err)
+	require.Equal(t, ensure.Unchanged, result.Operation)
+
+	again := ensuretest.NewClient(scheme, stranger("seeded"))
+	require.NoError(t, again.Get(t.Context(), client.ObjectKeyFromObject(stranger("seeded")), stranger("seeded")))
 }

@@ -84,7 +84,8 @@ func objectKinds(scheme *runtime.Scheme) map[schema.GroupVersionKind]reflect.Typ
 func newRESTMapper(scheme *runtime.Scheme, objs []client.Object) meta.RESTMapper {
 	inNone := clusterScoped.Clone()
 	for _, obj := range objs {
-		if gvks, _, err := scheme.ObjectKinds(obj); err == nil && obj.GetNamespace() == "" {
+		gvks, _, err := scheme.ObjectKinds(obj)
+		if err == nil && obj.GetNamespace() == "" && !builtIn().Recognizes(gvks[0]) {
 			inNone.Insert(gvks[0].GroupKind())
 		}
 	}

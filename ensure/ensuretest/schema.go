@@ -1,6 +1,8 @@
 package ensuretest
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -21,7 +23,7 @@ type typeConverter struct {
 
 func newTypeConverter() managedfields.TypeConverter {
 	return typeConverter{
-		builtIn: applyconfigurations.NewTypeConverter(clientgoscheme.Scheme),
+		builtIn: applyconfigurations.NewTypeConverter(builtIn()),
 		custom:  managedfields.NewDeducedTypeConverter(),
 	}
 }
@@ -32,7 +34,7 @@ func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.Validatio
 			delete(u.Object, "status")
 		}
 	}
-	if clientgoscheme.Scheme.Recognizes(obj.GetObjectKind().GroupVersionKind()) {
+	if builtIn().Recognizes(obj.GetObjectKind().GroupVersionKind()) {
 		return c.builtIn.ObjectToTyped(obj, opts...)
 	}
 	return c.custom.ObjectToTyped(obj, opts...)
@@ -41,3 +43,10 @@ func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.Validatio
 func (c typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	return c.custom.TypedToObject(value) // the same for both
 }
+
+// builtIn knows Kubernetes' own kinds. clientgoscheme.Scheme may know more: many add theirs to it.
+var builtIn = sync.OnceValue(func() *runtime.Scheme {
+	own := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(own)
+	return own
+})

@@ -3,8 +3,6 @@ package ensuretest
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net/http"
 	"reflect"
 	"sync"
 
@@ -48,15 +46,19 @@ func (s *server) client() client.WithWatch {
 
 func (s *server) create(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 	options := *(&client.CreateOptions{}).ApplyOptions(opts)
-	dryRun := options.DryRun
-	options.DryRun = nil
+	dryRun := taken(&options.DryRun)
+	if err := s.place(obj, errCreateNowhere); err != nil {
+		return err
+	}
 	return s.write(ctx, c, obj, dryRun, func(c client.WithWatch, _ *store) error { return c.Create(ctx, obj, &options) })
 }
 
 func (s *server) update(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 	options := *(&client.UpdateOptions{}).ApplyOptions(opts)
-	dryRun := options.DryRun
-	options.DryRun = nil
+	dryRun := taken(&options.DryRun)
+	if err := s.place(obj, errWriteNowhere); err != nil {
+		return err
+	}
 	return s.write(ctx, c, obj, dryRun, func(c client.WithWatch, _ *store) error {
 		if err := s.requireUID(obj, obj.GetUID()); err != nil {
 			return err
@@ -67,8 +69,10 @@ func (s *server) update(ctx context.Context, c client.WithWatch, obj client.Obje
 
 func (s *server) patch(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	options := *(&client.PatchOptions{}).ApplyOptions(opts)
-	dryRun := options.DryRun
-	options.DryRun = nil
+	dryRun := taken(&options.DryRun)
+	if err := s.place(obj, errPatchNowhere); err != nil {
+		return err
+	}
 	if patch.Type() == types.ApplyPatchType {
 		return s.applyPatch(ctx, c, obj, patch, dryRun, options)
 	}
@@ -127,8 +131,10 @@ func answerWith(config runtime.ApplyConfiguration, stored client.Object) error {
 
 func (s *server) delete(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 	options := *(&client.DeleteOptions{}).ApplyOptions(opts)
-	dryRun := options.DryRun
-	options.DryRun = nil
+	dryRun := taken(&options.DryRun)
+	if err := s.place(obj, errWriteNowhere); err != nil {
+		return err
+	}
 	removed, _ := obj.DeepCopyObject().(client.Object) // obj itself stays as it is
 	return s.write(ctx, c, removed, dryRun, func(c client.WithWatch, _ *store) error {
 		if seen := options.Preconditions; seen != nil && seen.UID != nil {
@@ -144,101 +150,6 @@ func (s *server) deleteAllOf(ctx context.Context, c client.WithWatch, obj client
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return c.DeleteAllOf(ctx, obj, opts...)
-}
-
-func (s *server) createSubresource(
-	ctx context.Context, c client.Client, name string, obj, body client.Object, opts ...client.SubResourceCreateOption,
-) error {
-	return s.writeSubresource(ctx, c, name, obj, nil, func(c client.SubResourceClient) error {
-		return c.Create(ctx, obj, body, opts...)
-	})
-}
-
-func (s *server) updateSubresource(
-	ctx context.Context, c client.Client, name string, obj client.Object, opts ...client.SubResourceUpdateOption,
-) error {
-	options := *(&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
-	dryRun := options.DryRun
-	options.DryRun = nil
-	return s.writeSubresource(ctx, c, name, obj, dryRun, func(c client.SubResourceClient) error {
-		return c.Update(ctx, obj, &options)
-	})
-}
-
-func (s *server) patchSubresource(
-	ctx context.Context, c client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
-) error {
-	options := *(&client.SubResourcePatchOptions{}).ApplyOptions(opts)
-	dryRun := options.DryRun
-	options.DryRun = nil
-	return s.writeSubresource(ctx, c, name, obj, dryRun, func(c client.SubResourceClient) error {
-		return asUnprocessable(patch, c.Patch(ctx, obj, s.ofStored(obj, patch), &options))
-	})
-}
-
-func (s *server) applySubresource(
-	ctx context.Context, c client.Client, name string, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
-) error {
-	return s.writeSubresource(ctx, c, name, appliedBy(obj), nil, func(c client.SubResourceClient) error {
-		return c.Apply(ctx, obj, opts...)
-	})
-}
-
-// write does a write, and has obj be what is stored then.
-func (s *server) write(
-	ctx context.Context, c client.WithWatch, obj client.Object, dryRun []string, do func(client.WithWatch, *store) error,
-) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if len(dryRun) > 0 {
-		return s.rehearse(ctx, obj, do)
-	}
-	if err := do(c, s.store); err != nil {
-		return err
-	}
-	return client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-}
-
-// rehearse does a write on a stage that has a copy of the object and nothing else.
-func (s *server) rehearse(ctx context.Context, obj client.Object, do func(client.WithWatch, *store) error) error {
-	stage := newStore(s.store.scheme, s.store.clock)
-	stage.issued = s.store.issued
-	live, gvr, err := s.store.live(obj)
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	version := "" // what is not stored has none
-	if err == nil {
-		if version, err = stage.put(gvr, live); err != nil {
-			return err
-		}
-	}
-	c := s.newFake(stage)
-	if err := do(c, stage); err != nil {
-		return err
-	}
-	if err := client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(obj), obj)); err != nil {
-		return err
-	}
-	obj.SetResourceVersion(version)
-	return nil
-}
-
-func (s *server) writeSubresource(
-	ctx context.Context, c client.Client, name string, obj client.Object, dryRun []string, do func(client.SubResourceClient) error,
-) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if gvk, err := s.fake.GroupVersionKindFor(obj); err == nil && name == "status" && s.store.withStatus[gvk] == nil {
-		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
-		return apierrors.NewNotFound(gvr.GroupResource(), obj.GetName()) // a NetworkPolicy has none, whatever controller-runtime says
-	}
-	if len(dryRun) > 0 {
-		return s.rehearse(ctx, obj, func(c client.WithWatch, stage *store) error {
-			return stage.of(name, func() error { return do(c.SubResource(name)) })
-		})
-	}
-	return s.store.of(name, func() error { return do(c.SubResource(name)) })
 }
 
 // ofStored is patch for an object as a server stores it. A custom one that was never given a
@@ -257,26 +168,4 @@ func (s *server) ofStored(obj client.Object, patch client.Patch) client.Patch {
 		return patch
 	}
 	return client.RawPatch(types.JSONPatchType, all)
-}
-
-// requireUID refuses what is meant for another object of that name.
-func (s *server) requireUID(obj client.Object, uid types.UID) error {
-	live, gvr, err := s.store.live(obj)
-	if err != nil || uid == "" {
-		return client.IgnoreNotFound(err) // the write itself tells
-	}
-	accessor, err := meta.Accessor(live)
-	if err != nil || accessor.GetUID() == uid {
-		return err
-	}
-	return apierrors.NewConflict(gvr.GroupResource(), obj.GetName(), errors.New("the precondition on the UID failed"))
-}
-
-// asUnprocessable is what a server makes of a JSON patch that does not apply.
-func asUnprocessable(patch client.Patch, err error) error {
-	var answer apierrors.APIStatus
-	if err == nil || patch.Type() != types.JSONPatchType || errors.As(err, &answer) {
-		return err
-	}
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }

@@ -1,30 +1,21 @@
 package ensuretest
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
-
-// unnamed is the field manager of who gives no name. A server takes the user agent's.
-const unnamed = "ensuretest"
 
 // A store keeps the objects of the fake client. What a server does below its subresources
 // and options is here: UIDs, generations, resourceVersions, field managers. Writes come one
@@ -40,11 +31,6 @@ type store struct {
 
 	issued uint64
 	// subresource is that of the write in hand, which a tracker is not told.
-	subresource string
-}
-
-type managerKey struct {
-	gvk         schema.GroupVersionKind
 	subresource string
 }
 
@@ -112,13 +98,6 @@ func (s *store) Patch(gvr schema.GroupVersionResource, obj runtime.Object, ns st
 	return s.update(gvr, obj, ns, managerOf(opts, func(o metav1.PatchOptions) string { return o.FieldManager }))
 }
 
-func managerOf[O any](opts []O, name func(O) string) string {
-	if len(opts) > 0 && name(opts[0]) != "" {
-		return name(opts[0])
-	}
-	return unnamed
-}
-
 func (s *store) update(gvr schema.GroupVersionResource, obj runtime.Object, ns, manager string) error {
 	gvk, accessor, err := s.identify(obj)
 	if err != nil {
@@ -139,107 +118,6 @@ func (s *store) update(gvr schema.GroupVersionResource, obj runtime.Object, ns, 
 	return s.replace(gvr, gvk, live, obj, ns)
 }
 
-// applyBody applies a body as it was sent, to the object that like names.
-func (s *store) applyBody(config *unstructured.Unstructured, like client.Object, options metav1.PatchOptions) error {
-	gvk, err := apiutil.GVKForObject(like, s.scheme)
-	if err != nil {
-		return err
-	}
-	if s.withStatus[gvk] != nil {
-		delete(config.Object, "status")
-	}
-	config.SetNamespace(like.GetNamespace())
-	config.SetName(like.GetName())
-	live, gvr, err := s.live(like)
-	switch {
-	case apierrors.IsNotFound(err) && config.GetUID() != "":
-		return apierrors.NewConflict(gvr.GroupResource(), config.GetName(), errors.New("uid mismatch: there is no such object"))
-	case apierrors.IsNotFound(err):
-		return s.Apply(gvr, config, config.GetNamespace(), options)
-	case err != nil:
-		return err
-	}
-	accessor, err := meta.Accessor(live)
-	if err != nil {
-		return err
-	}
-	if version := config.GetResourceVersion(); version != "" && version != accessor.GetResourceVersion() {
-		return apierrors.NewConflict(gvr.GroupResource(), config.GetName(), errors.New("the object has been modified"))
-	}
-	return s.Apply(gvr, config, config.GetNamespace(), options)
-}
-
-// Apply merges config into an object, or makes it.
-func (s *store) Apply(gvr schema.GroupVersionResource, config runtime.Object, ns string, opts ...metav1.PatchOptions) error {
-	gvk, accessor, err := s.identify(config)
-	if err != nil {
-		return err
-	}
-	live, err := s.Get(gvr, ns, accessor.GetName())
-	if apierrors.IsNotFound(err) {
-		return s.applyNew(gvr, gvk, config, ns, opts...)
-	} else if err != nil {
-		return err
-	}
-	if err := requireUID(gvk, accessor, live); err != nil {
-		return err
-	}
-	obj, err := s.merge(gvk, live, config, opts...)
-	if err != nil {
-		return err
-	}
-	return s.replace(gvr, gvk, live, obj, ns)
-}
-
-func (s *store) applyNew(
-	gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, config runtime.Object, ns string, opts ...metav1.PatchOptions,
-) error {
-	none, err := s.scheme.New(gvk)
-	if err != nil {
-		return err
-	}
-	none.GetObjectKind().SetGroupVersionKind(gvk)
-	obj, err := s.merge(gvk, none, config, opts...)
-	if err != nil {
-		return err
-	}
-	return s.insert(gvr, gvk, obj, ns)
-}
-
-func (s *store) merge(gvk schema.GroupVersionKind, live, config runtime.Object, opts ...metav1.PatchOptions) (runtime.Object, error) {
-	managing, err := s.manager(gvk)
-	if err != nil {
-		return nil, err
-	}
-	force := len(opts) > 0 && opts[0].Force != nil && *opts[0].Force
-	obj, err := managing.Apply(live, config, managerOf(opts, func(o metav1.PatchOptions) string { return o.FieldManager }), force)
-	if err != nil {
-		return nil, asAnswer(err)
-	}
-	storeSecret(obj)
-	return obj, nil
-}
-
-// asAnswer is what a server makes of a body that does not fit the kind's schema.
-func asAnswer(err error) error {
-	if !strings.HasPrefix(err.Error(), "failed to create typed patch object") {
-		return err
-	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-	}}
-}
-
-// requireUID refuses an apply that is for another object of that name.
-func requireUID(gvk schema.GroupVersionKind, config metav1.Object, live runtime.Object) error {
-	accessor, err := meta.Accessor(live)
-	if err != nil || config.GetUID() == "" || config.GetUID() == accessor.GetUID() {
-		return err
-	}
-	immutable := field.Invalid(field.NewPath("metadata", "uid"), string(config.GetUID()), "field is immutable")
-	return apierrors.NewInvalid(gvk.GroupKind(), config.GetName(), field.ErrorList{immutable, immutable}) // a server says it twice
-}
-
 // identify says what obj is, and writes that into it.
 func (s *store) identify(obj runtime.Object) (schema.GroupVersionKind, metav1.Object, error) {
 	gvk, err := apiutil.GVKForObject(obj, s.scheme)
@@ -249,39 +127,6 @@ func (s *store) identify(obj runtime.Object) (schema.GroupVersionKind, metav1.Ob
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	accessor, err := meta.Accessor(obj)
 	return gvk, accessor, err
-}
-
-// own notes, for an object that is new, who specifies what of it.
-func (s *store) own(gvk schema.GroupVersionKind, obj runtime.Object, manager string) (runtime.Object, error) {
-	storeSecret(obj)
-	accessor, err := meta.Accessor(obj)
-	if err != nil || len(accessor.GetManagedFields()) > 0 {
-		return obj, err
-	}
-	none, err := s.scheme.New(gvk)
-	if err != nil {
-		return nil, err
-	}
-	none.GetObjectKind().SetGroupVersionKind(gvk)
-	managing, err := s.manager(gvk)
-	if err != nil {
-		return nil, err
-	}
-	return managing.Update(none, obj, manager)
-}
-
-func (s *store) manager(gvk schema.GroupVersionKind) (*managedfields.FieldManager, error) {
-	key := managerKey{gvk: gvk, subresource: s.subresource}
-	if known, ok := s.managers[key]; ok {
-		return known, nil
-	}
-	made, err := managedfields.NewDefaultFieldManager(
-		s.fields, s.scheme, noDefaults{}, s.scheme, gvk, gvk.GroupVersion(), s.subresource, nil)
-	if err != nil {
-		return nil, fmt.Errorf("no field manager for %s: %w", gvk.Kind, err)
-	}
-	s.managers[key] = made
-	return made, nil
 }
 
 func (s *store) insert(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, obj runtime.Object, ns string) error {
@@ -312,6 +157,9 @@ func (s *store) replace(gvr schema.GroupVersionResource, gvk schema.GroupVersion
 	if err != nil {
 		return err
 	}
+	if err := refuseNewFinalizers(gvk, before, after); err != nil {
+		return err
+	}
 	after.SetUID(before.GetUID())
 	after.SetCreationTimestamp(before.GetCreationTimestamp())
 	after.SetGeneration(before.GetGeneration())
@@ -339,7 +187,3 @@ func (s *store) next() string {
 	s.issued++
 	return strconv.FormatUint(s.issued, 10)
 }
-
-type noDefaults struct{}
-
-func (noDefaults) Default(runtime.Object) {}

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -82,7 +81,7 @@ func (s *store) of(subresource string, write func() error) error {
 // that shows one all the same.
 func (s *store) showsEmptyStatus(obj client.Object) bool {
 	live, _, err := s.live(obj)
-	if err != nil || clientgoscheme.Scheme.Recognizes(live.GetObjectKind().GroupVersionKind()) {
+	if err != nil || builtIn().Recognizes(live.GetObjectKind().GroupVersionKind()) {
 		return false
 	}
 	var shown struct {

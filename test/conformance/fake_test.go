@@ -173,8 +173,7 @@ func (b *bench) plain(path string) string {
 }
 
 func (b *bench) told(err error) string {
-	var failed *ensure.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*ensure.Error](err); ok {
 		return failed.Reason
 	}
 	return ensure.Reason(err)

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,10 +12,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
@@ -25,6 +30,10 @@ var requests = []difference{
 	{
 		page:  "It validates nothing but the fields, types and keys of an apply",
 		where: []place{{"", "update with an invalid value"}, {"", "apply with a changed selector"}},
+	},
+	{
+		page:  "What is of a custom kind need not be in a namespace",
+		where: []place{{"", "create of a custom kind without a namespace"}},
 	},
 	{
 		page:  "A namespace need not exist",
@@ -97,8 +106,8 @@ func applies(ctx context.Context, c client.Client, obj client.Object, body strin
 	return c.Patch(ctx, obj, client.RawPatch(types.ApplyPatchType, []byte(body)), append(opts, client.FieldOwner("applier"))...)
 }
 
-func colorBody(metadata, value string) string {
-	return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"` + metadata + `},"data":{"color":"` + value + `"}}`
+func redBody(metadata string) string {
+	return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"` + metadata + `},"data":{"color":"red"}}`
 }
 
 const createOnly = `,"resourceVersion":"4611686018427387904"`
@@ -112,6 +121,24 @@ func onColor(name string, do func(ctx context.Context, c client.Client, live *co
 		}
 		return "", do(ctx, c, live)
 	}}
+}
+
+// onGoing is a trial with a ConfigMap that was deleted and waits for its finalizer.
+func onGoing(name string, do func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error) trial {
+	return onColor(name, func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
+		live.Finalizers = []string{"example.com/wait"}
+		if err := c.Update(ctx, live, client.FieldOwner("creator")); err != nil {
+			return err
+		}
+		if err := c.Delete(ctx, live); err != nil {
+			return err
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+			return err
+		}
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		return errors.Join(do(ctx, c, live), client.IgnoreNotFound(c.Patch(ctx, color(live.Namespace, ""), patch)))
+	})
 }
 
 func small(namespace string) *appsv1.Deployment {
@@ -132,7 +159,7 @@ func trials() []trial {
 	return append(refusedTrials(),
 		trial{"create-only apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "")
-			err := applies(ctx, c, obj, colorBody(createOnly, "red"))
+			err := applies(ctx, c, obj, redBody(createOnly))
 			return obj.Data["color"], err
 		}},
 		trial{"stringData", func(ctx context.Context, c client.Client, ns string) (string, error) {
@@ -167,6 +194,36 @@ func trials() []trial {
 			err := c.Status().Patch(ctx, obj, patch, client.DryRunAll)
 			return obj.Status.Phase, err
 		}},
+		trial{"status apply as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
+			obj := small(ns)
+			if err := c.Create(ctx, obj); err != nil {
+				return "", err
+			}
+			config := appsv1apply.Deployment("small", ns).WithStatus(appsv1apply.DeploymentStatus().WithCollisionCount(9))
+			if err := c.Status().Apply(ctx, config, client.FieldOwner("applier"), client.DryRunAll); err != nil {
+				return "", err
+			}
+			err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+			return fmt.Sprintf("tried %d, stored %d", *config.Status.CollisionCount, ptr.Deref(obj.Status.CollisionCount, 0)), err
+		}},
+		trial{"eviction as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
+			obj := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pod"},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+			}
+			if err := c.Create(ctx, obj); err != nil {
+				return "", err
+			}
+			if err := c.SubResource("eviction").Create(ctx, obj, &policyv1.Eviction{}, client.DryRunAll); err != nil {
+				return "", err
+			}
+			return "", c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		}},
+		trial{"create of what is in no namespace, in one", func(ctx context.Context, c client.Client, ns string) (string, error) {
+			obj := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
+			err := c.Create(ctx, obj)
+			return "in '" + obj.Namespace + "'", errors.Join(err, client.IgnoreNotFound(c.Delete(ctx, obj)))
+		}},
 		trial{"JSON patch of a status that there is not", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "g"}}
 			if err := c.Create(ctx, obj); err != nil {
@@ -195,13 +252,13 @@ func trials() []trial {
 		}},
 		trial{"the last finalizer is gone by an apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "")
-			if err := applies(ctx, c, obj, colorBody(`,"finalizers":["example.com/wait"]`, "red")); err != nil {
+			if err := applies(ctx, c, obj, redBody(`,"finalizers":["example.com/wait"]`)); err != nil {
 				return "", err
 			}
 			if err := c.Delete(ctx, obj); err != nil {
 				return "", err
 			}
-			if err := applies(ctx, c, obj, colorBody("", "red")); err != nil {
+			if err := applies(ctx, c, obj, redBody("")); err != nil {
 				return "", err
 			}
 			return "", c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
@@ -237,7 +294,7 @@ func refusedTrials() []trial {
 			return c.Create(ctx, color(live.Namespace, "red"))
 		}),
 		onColor("create-only apply of what exists", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
-			return applies(ctx, c, live, colorBody(createOnly, "red"), client.ForceOwnership)
+			return applies(ctx, c, live, redBody(createOnly), client.ForceOwnership)
 		}),
 		onColor("apply with an old resourceVersion", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 			old := live.ResourceVersion
@@ -245,16 +302,16 @@ func refusedTrials() []trial {
 			if err := c.Update(ctx, live); err != nil {
 				return err
 			}
-			return applies(ctx, c, live, colorBody(`,"resourceVersion":"`+old+`"`, "red"), client.ForceOwnership)
+			return applies(ctx, c, live, redBody(`,"resourceVersion":"`+old+`"`), client.ForceOwnership)
 		}),
 		onColor("apply with another UID", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
-			return applies(ctx, c, live, colorBody(`,"uid":"c0ffee"`, "red"), client.ForceOwnership)
+			return applies(ctx, c, live, redBody(`,"uid":"c0ffee"`), client.ForceOwnership)
 		}),
 		{"apply with the UID of what is gone", func(ctx context.Context, c client.Client, ns string) (string, error) {
-			return "", applies(ctx, c, color(ns, ""), colorBody(`,"uid":"c0ffee"`, "red"))
+			return "", applies(ctx, c, color(ns, ""), redBody(`,"uid":"c0ffee"`))
 		}},
 		onColor("apply of another's field", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
-			return applies(ctx, c, live, colorBody("", "red"))
+			return applies(ctx, c, live, redBody(""))
 		}),
 		onColor("apply of an unknown field", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 			return applies(ctx, c, live, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"},"colour":"red"}`)
@@ -263,7 +320,7 @@ func refusedTrials() []trial {
 			return applies(ctx, c, live, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"},"data":["red"]}`)
 		}),
 		onColor("apply by nobody", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
-			return c.Patch(ctx, live, client.RawPatch(types.ApplyPatchType, []byte(colorBody("", "red"))))
+			return c.Patch(ctx, live, client.RawPatch(types.ApplyPatchType, []byte(redBody(""))))
 		}),
 		{"apply of a key twice", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			body := `{"apiVersion":"v1","kind":"Service","metadata":{"name":"twice"},` +
@@ -320,6 +377,36 @@ func refusedTrials() []trial {
 			}
 			body := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"small"},"spec":{"selector":{"matchLabels":{"app":"big"}}}}`
 			return "", applies(ctx, c, obj, body, client.ForceOwnership)
+		}},
+		onGoing("new finalizer by an update", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
+			live.Finalizers = append(live.Finalizers, "example.com/new")
+			return c.Update(ctx, live)
+		}),
+		onGoing("new finalizer by a patch", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
+			patch := []byte(`{"metadata":{"finalizers":["example.com/wait","example.com/new"]}}`)
+			return c.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch))
+		}),
+		onGoing("new finalizer by an apply", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
+			return applies(ctx, c, live, redBody(`,"finalizers":["example.com/new"]`), client.ForceOwnership)
+		}),
+		onGoing("one finalizer less", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
+			live.Finalizers = live.Finalizers[:0]
+			return c.Update(ctx, live)
+		}),
+		{"create without a namespace", func(ctx context.Context, c client.Client, _ string) (string, error) {
+			return "", c.Create(ctx, color("", "red"))
+		}},
+		{"create of a custom kind without a namespace", func(ctx context.Context, c client.Client, _ string) (string, error) {
+			return "", c.Create(ctx, &Gadget{ObjectMeta: metav1.ObjectMeta{Name: "g"}})
+		}},
+		{"update without a namespace", func(ctx context.Context, c client.Client, _ string) (string, error) {
+			return "", c.Update(ctx, color("", "red"))
+		}},
+		{"apply without a namespace", func(ctx context.Context, c client.Client, _ string) (string, error) {
+			return "", applies(ctx, c, color("", "red"), redBody(""))
+		}},
+		{"delete without a namespace", func(ctx context.Context, c client.Client, _ string) (string, error) {
+			return "", c.Delete(ctx, color("", "red"))
 		}},
 		{"create in a namespace that is not there", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			return "", c.Create(ctx, color(ns+"-not", "red"))

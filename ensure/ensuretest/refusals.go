@@ -1,0 +1,103 @@
+package ensuretest
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// requireUID refuses what is meant for another object of that name.
+func (s *server) requireUID(obj client.Object, uid types.UID) error {
+	live, gvr, err := s.store.live(obj)
+	if err != nil || uid == "" {
+		return client.IgnoreNotFound(err) // the write itself tells
+	}
+	accessor, err := meta.Accessor(live)
+	if err != nil || accessor.GetUID() == uid {
+		return err
+	}
+	return apierrors.NewConflict(gvr.GroupResource(), obj.GetName(), errors.New("the precondition on the UID failed"))
+}
+
+// refuseOtherUID refuses an apply that is for another object of that name.
+func refuseOtherUID(gvk schema.GroupVersionKind, config metav1.Object, live runtime.Object) error {
+	accessor, err := meta.Accessor(live)
+	if err != nil || config.GetUID() == "" || config.GetUID() == accessor.GetUID() {
+		return err
+	}
+	immutable := field.Invalid(field.NewPath("metadata", "uid"), string(config.GetUID()), "field is immutable")
+	return apierrors.NewInvalid(gvk.GroupKind(), config.GetName(), field.ErrorList{immutable, immutable}) // a server says it twice
+}
+
+// refuseNewFinalizers: what is going gets no further ones.
+func refuseNewFinalizers(gvk schema.GroupVersionKind, before, after metav1.Object) error {
+	if before.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	path := field.NewPath("metadata", "finalizers")
+	if added := validation.ValidateNoNewFinalizers(after.GetFinalizers(), before.GetFinalizers(), path); len(added) > 0 {
+		return apierrors.NewInvalid(gvk.GroupKind(), after.GetName(), append(added, added...)) // a server says it twice
+	}
+	return nil
+}
+
+// What a client says of an object without a namespace, before it asks a server that
+// expects one, and what the server says of a patch.
+var (
+	errCreateNowhere = errors.New("an empty namespace may not be set during creation")
+	errWriteNowhere  = errors.New("an empty namespace may not be set when a resource name is provided")
+	errPatchNowhere  = &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource",
+	}}
+)
+
+// place drops the namespace of an object whose kind is in none, as a server does, and
+// refuses an object without one that has to be in one: of Kubernetes' own kinds, as nothing
+// says of a custom one's whether it has to.
+func (s *server) place(obj client.Object, refusal error) error {
+	gvk, err := s.fake.GroupVersionKindFor(obj)
+	if err != nil {
+		return err
+	}
+	namespaced, err := apiutil.IsGVKNamespaced(gvk, s.mapper)
+	switch {
+	case err != nil:
+		return nil //nolint:nilerr // the mapper knows what was in the scheme from the beginning
+	case !namespaced:
+		obj.SetNamespace("")
+	case obj.GetNamespace() == "" && builtIn().Recognizes(gvk):
+		return refusal
+	}
+	return nil
+}
+
+// asAnswer is what a server makes of a body that does not fit the kind's schema.
+func asAnswer(err error) error {
+	if !strings.HasPrefix(err.Error(), "failed to create typed patch object") {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
+
+// asUnprocessable is what a server makes of a JSON patch that does not apply.
+func asUnprocessable(patch client.Patch, err error) error {
+	var answer apierrors.APIStatus
+	if err == nil || patch.Type() != types.JSONPatchType || errors.As(err, &answer) {
+		return err
+	}
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}
