@@ -43,14 +43,14 @@ func (s *store) applyBody(config *unstructured.Unstructured, like client.Object,
 	return s.Apply(gvr, config, config.GetNamespace(), options)
 }
 
-// Apply merges config into an object, or makes it.
+// Apply merges config into an object, or makes it; a subresource makes none.
 func (s *store) Apply(gvr schema.GroupVersionResource, config runtime.Object, ns string, opts ...metav1.PatchOptions) error {
 	gvk, accessor, err := s.identify(config)
 	if err != nil {
 		return err
 	}
 	live, err := s.Get(gvr, ns, accessor.GetName())
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && s.subresource == "" {
 		return s.applyNew(gvr, gvk, config, ns, opts...)
 	} else if err != nil {
 		return err

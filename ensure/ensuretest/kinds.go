@@ -116,9 +116,6 @@ func withStatus(scheme *runtime.Scheme) map[schema.GroupVersionKind]client.Objec
 }
 
 func hasStatus(goType reflect.Type) bool {
-	if goType.Kind() != reflect.Struct {
-		return false
-	}
 	for field := range goType.Fields() {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "status" {
 			return true

@@ -52,9 +52,13 @@ func refuseNewFinalizers(gvk schema.GroupVersionKind, before, after metav1.Objec
 	return nil
 }
 
-// What a client says of an object without a namespace, before it asks a server that
-// expects one, and what the server says of a patch.
+// What a client says of an object without a name, or of which it knows the metadata only,
+// and of one without a namespace, before it asks a server that expects one; and what the
+// server says of a patch.
 var (
+	errNameless      = errors.New("resource name may not be empty")
+	errCreatePartial = errors.New("cannot create using only metadata")
+	errUpdatePartial = errors.New("cannot update using only metadata -- did you mean to patch?")
 	errCreateNowhere = errors.New("an empty namespace may not be set during creation")
 	errWriteNowhere  = errors.New("an empty namespace may not be set when a resource name is provided")
 	errPatchNowhere  = &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -81,6 +85,12 @@ func (s *server) place(obj client.Object, refusal error) error {
 		return refusal
 	}
 	return nil
+}
+
+// isPartial reports whether obj is the metadata of an object and nothing else.
+func isPartial(obj client.Object) bool {
+	_, ok := obj.(*metav1.PartialObjectMetadata)
+	return ok
 }
 
 // asAnswer is what a server makes of a body that does not fit the kind's schema.

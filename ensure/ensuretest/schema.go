@@ -3,7 +3,6 @@ package ensuretest
 import (
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
@@ -29,11 +28,7 @@ func newTypeConverter() managedfields.TypeConverter {
 }
 
 func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if status, there := u.Object["status"]; there && status == nil {
-			delete(u.Object, "status")
-		}
-	}
+	dropNoStatus(obj)
 	if builtIn().Recognizes(obj.GetObjectKind().GroupVersionKind()) {
 		return c.builtIn.ObjectToTyped(obj, opts...)
 	}

@@ -47,6 +47,9 @@ func (s *server) client() client.WithWatch {
 func (s *server) create(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 	options := *(&client.CreateOptions{}).ApplyOptions(opts)
 	dryRun := taken(&options.DryRun)
+	if isPartial(obj) {
+		return errCreatePartial
+	}
 	if err := s.place(obj, errCreateNowhere); err != nil {
 		return err
 	}
@@ -56,6 +59,9 @@ func (s *server) create(ctx context.Context, c client.WithWatch, obj client.Obje
 func (s *server) update(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 	options := *(&client.UpdateOptions{}).ApplyOptions(opts)
 	dryRun := taken(&options.DryRun)
+	if isPartial(obj) {
+		return errUpdatePartial
+	}
 	if err := s.place(obj, errWriteNowhere); err != nil {
 		return err
 	}
@@ -89,6 +95,9 @@ func (s *server) applyPatch(
 ) error {
 	if errs := validation.ValidatePatchOptions(options.AsPatchOptions(), patch.Type()); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)
+	}
+	if obj.GetName() == "" {
+		return errNameless
 	}
 	body, err := patch.Data(obj)
 	if err != nil {

@@ -108,6 +108,7 @@ func (s *store) update(gvr schema.GroupVersionResource, obj runtime.Object, ns, 
 		return err
 	}
 	storeSecret(obj)
+	dropNoStatus(obj)
 	managing, err := s.manager(gvk)
 	if err != nil {
 		return err

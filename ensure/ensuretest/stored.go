@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,6 +49,14 @@ func (s *store) dropStatus(gvk schema.GroupVersionKind, obj runtime.Object) erro
 		return err
 	}
 	return assign(obj, cleared)
+}
+
+// dropNoStatus takes away the null that controller-runtime gives as a status to what is
+// unstructured and has none.
+func dropNoStatus(obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok && u.Object["status"] == nil {
+		delete(u.Object, "status")
+	}
 }
 
 // live is what is stored under obj's name.

@@ -114,6 +114,13 @@ var errDisk = errors.New("disk")
 
 func (brokenFS) ReadDir(string) ([]fs.DirEntry, error) { return nil, errDisk }
 
+func TestFolderThatCannotBeRead(t *testing.T) {
+	manifests := template.New(brokenFS{folder(map[string]string{"manifest.yaml": configMap})}, runtime.NewScheme())
+	_, err := manifests.Objects("manifest.yaml", "team-a", nil)
+	require.EqualError(t, err, "manifest.yaml: cannot be read: disk")
+	require.ErrorIs(t, err, errDisk)
+}
+
 func TestOverlayOfWhatCannotBeRead(t *testing.T) {
 	files := fstest.MapFS{"a.yaml": {}}
 	for name, c := range map[string]struct {

@@ -33,9 +33,13 @@ var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\]|\
 func notParsed(source source, err error) *Error {
 	line, problem := dissect(source.file, err.Error())
 	problem = quoted.ReplaceAllStringFunc(problem, func(found string) string {
-		inner := found[1 : len(found)-1]
+		inner, err := strconv.Unquote(found) // a string is told with its quotes, and quoted once more
+		if err != nil {
+			inner = found[1 : len(found)-1]
+		}
+		inner = strings.Trim(inner, `"'`+"`")
 		for _, quote := range []string{`"`, "`", "'"} {
-			if inner != "" && strings.Contains(source.text, quote+strings.Trim(inner, `"'`+"`")) {
+			if inner != "" && strings.Contains(source.text, quote+inner) {
 				return "…"
 			}
 		}

@@ -65,9 +65,15 @@ func encode(dst []byte, write func(*encoder) error) ([]byte, error) {
 	return result, nil
 }
 
-// release returns e to the pool, holding on to nothing of the value it wrote
-// and to no space that only a rare giant needs.
+// release returns e to the pool. It is the next one's from then on.
 func (e *encoder) release() {
+	e.reset()
+	encoders.Put(e)
+}
+
+// reset lets e hold on to nothing of the value it wrote, and to no space that
+// only a rare giant needs.
+func (e *encoder) reset() {
 	e.dropMembers(0)
 	kept := encoder{members: e.members, scratch: e.scratch[:0]}
 	if cap(kept.scratch) > maxKept {
@@ -77,7 +83,6 @@ func (e *encoder) release() {
 		kept.members = nil
 	}
 	*e = kept
-	encoders.Put(e)
 }
 
 // enter counts one level of nesting; leave must follow.

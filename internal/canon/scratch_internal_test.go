@@ -27,11 +27,11 @@ func TestScratchSpaceOfGiantsIsDropped(t *testing.T) {
 	}
 	e := &encoder{}
 	require.NoError(t, e.any(usual))
-	e.release()
+	e.reset()
 	require.NotZero(t, cap(e.members))
 
 	require.NoError(t, e.any(giant))
-	e.release()
+	e.reset()
 	require.Zero(t, cap(e.members))
 	require.Zero(t, cap(e.scratch))
 }
