@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 )
 
-// Manager is a manager that has clients, their indexes, and a recorder that forgets: enough to make a
-// Reconciler, not to start one.
+// Manager is a manager that has clients, their indexes, and a recorder that forgets: enough
+// to make a Reconciler, not to start one.
 func Manager(c *ensuretest.Client) ctrl.Manager { return manager{c: c} }
 
 type manager struct {

@@ -22,12 +22,12 @@ func TestRights(t *testing.T) {
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	require.NoError(t, startWith(t, lists).Stop())
-	dir := folder(t.TempDir())
-	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", string(dir))
+	dir := suite.Folder{Path: t.TempDir()}
+	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", dir.Path)
 	s := newScene(t, process)
-	dir.write(t, "oops.yaml", "") // there is an event about it
+	dir.Write(t, "oops.yaml", "") // there is an event about it
 	s.waitForReason(t, "InvalidTemplate")
-	dir.remove(t, "oops.yaml")
+	dir.Remove(t, "oops.yaml")
 	s.settle(t)
 	for kind, child := range s.children(t) {
 		s.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/templates"
+	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
 // teamLabel is what a platform team adds.
@@ -44,7 +43,7 @@ func TestTemplates(t *testing.T) {
 }
 
 // folder has the templates of a scene's operator.
-type folder string
+type folder struct{ suite.Folder }
 
 // newTemplated is a scene whose operator looks after nobody else, and takes templates from
 // a folder that is not there yet.
@@ -55,18 +54,7 @@ func newTemplated(t *testing.T) (scene, folder) {
 	s := scene{operator: process, namespace: namespace, name: "shop"}
 	s.create(t)
 	s.settle(t)
-	return s, folder(dir)
-}
-
-func (f folder) write(t *testing.T, name, text string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(string(f), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
-}
-
-func (f folder) remove(t *testing.T, name string) {
-	t.Helper()
-	require.NoError(t, os.Remove(filepath.Join(string(f), name)))
+	return s, folder{suite.Folder{Path: dir, Defaults: templates.Files}}
 }
 
 // mount is what Kubernetes does when it mounts a ConfigMap, or when that has changed: a link
@@ -74,13 +62,13 @@ func (f folder) remove(t *testing.T, name string) {
 func (f folder) mount(t *testing.T, version string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		folder(filepath.Join(string(f), version)).write(t, name, text)
+		suite.Folder{Path: filepath.Join(f.Path, version)}.Write(t, name, text)
 	}
-	link := filepath.Join(string(f), "..data")
+	link := filepath.Join(f.Path, "..data")
 	require.NoError(t, os.Symlink(version, link+"_tmp"))
 	require.NoError(t, os.Rename(link+"_tmp", link))
 	for name := range files {
-		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(string(f), name)); !os.IsExist(err) {
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(f.Path, name)); !os.IsExist(err) {
 			require.NoError(t, err)
 		}
 	}
@@ -124,12 +112,12 @@ func (s scene) versions(t *testing.T) map[string]string {
 func testTemplateLabel(t *testing.T) {
 	s, folder := newTemplated(t)
 	before, pods, mark := s.versions(t), s.pods(t), shared.Mark()
-	folder.write(t, "deployment.yaml", withTeam(t, "blue"))
+	folder.Write(t, "deployment.yaml", withTeam(t, "blue"))
 	s.waitForTeam(t, "blue")
 	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
 
 	mark = shared.Mark()
-	folder.remove(t, "deployment.yaml")
+	folder.Remove(t, "deployment.yaml")
 	s.waitForTeam(t, "")
 	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
 
@@ -169,7 +157,7 @@ func testBrokenTemplates(t *testing.T) {
 			"and *.tpl of any name"},
 	} {
 		mark := shared.Mark()
-		folder.write(t, broken.file, broken.text)
+		folder.Write(t, broken.file, broken.text)
 		require.Equal(t, broken.says, s.waitForReason(t, "InvalidTemplate").Message)
 		want = append(want, broken.says)
 		eventually(t, func(context.Context) error {
@@ -183,7 +171,7 @@ func testBrokenTemplates(t *testing.T) {
 		require.Equal(t, before, s.versions(t))
 
 		mark = shared.Mark()
-		folder.remove(t, broken.file)
+		folder.Remove(t, broken.file)
 		s.settle(t)
 		require.Equal(t, map[string]int{"patch applications/status": 1}, s.allRequests(t, mark), "ready again")
 		require.Equal(t, before, s.versions(t))
@@ -194,17 +182,7 @@ func testBrokenTemplates(t *testing.T) {
 // one first.
 func (s scene) templateEvents(t *testing.T) []string {
 	t.Helper()
-	var list eventsv1.EventList
-	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace)))
-	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	var notes []string
-	for i := range list.Items {
-		event := &list.Items[i]
-		if event.Reason == "InvalidTemplate" && event.Type == corev1.EventTypeWarning && event.Regarding.Name == s.name {
-			notes = append(notes, event.Note)
-		}
-	}
-	return notes
+	return tests.Warnings(t, s.namespace, s.name, "InvalidTemplate")
 }
 
 func testMountedTemplates(t *testing.T) {
@@ -221,7 +199,7 @@ func testMountedTemplates(t *testing.T) {
 func testTemplateNames(t *testing.T) {
 	s, folder := newTemplated(t)
 	old := s.children(t)
-	folder.write(t, "names.tpl", `{{define "secret"}}web-{{.Name}}-greeting{{end}}
+	folder.Write(t, "names.tpl", `{{define "secret"}}web-{{.Name}}-greeting{{end}}
 {{define "deployment"}}web-{{.Name}}{{end}}
 {{define "service"}}web-{{.Name}}{{end}}
 {{define "microservice"}}web-{{.Name}}{{end}}
@@ -246,7 +224,7 @@ func testTemplateNames(t *testing.T) {
 	env := get(t, s, "web-shop", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Env[0]
 	require.Equal(t, "web-shop-greeting", env.ValueFrom.SecretKeyRef.Name)
 
-	folder.remove(t, "names.tpl")
+	folder.Remove(t, "names.tpl")
 	eventually(t, func(ctx context.Context) error {
 		var again appsv1.Deployment
 		return human(t).Get(ctx, client.ObjectKeyFromObject(old["Deployment"]), &again)
@@ -302,7 +280,7 @@ func countObjects(t *testing.T, namespace string, list client.ObjectList) int {
 // testUnquotedTemplate has a template take free text for a word.
 func testUnquotedTemplate(t *testing.T) {
 	s, folder := newTemplated(t)
-	folder.write(t, "secret.yaml", template(t, "secret.yaml", "{{quote .Title}}", "{{.Title}}"))
+	folder.Write(t, "secret.yaml", template(t, "secret.yaml", "{{quote .Title}}", "{{.Title}}"))
 	s.change(t, `{"title":"Universe"}`)
 	s.settle(t)
 	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))

@@ -54,11 +54,11 @@ func useAllRights(t *testing.T, lists operator.Operator) scene {
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
 	f := newFolder(t)
 	process := startWith(t, lists,
-		"--restart-after=1s", "--leader-elect", "--leader-election-namespace", lists.Namespace, "--templates", string(f))
+		"--restart-after=1s", "--leader-elect", "--leader-election-namespace", lists.Namespace, "--templates", f.Path)
 	gone := newScene(t, process, noRetain, func(store *v1alpha1.BookStore) { store.Spec.BookDB.RestartForResize = true })
 	f.breakDatabase(t) // there is an event about it
 	gone.waitForReason(t, v1alpha1.ReadyCondition, "InvalidTemplate")
-	f.remove(t, databaseFile)
+	f.Remove(t, databaseFile)
 	gone.settle(t)
 	for _, child := range gone.children(t) {
 		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)

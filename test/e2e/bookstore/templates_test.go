@@ -3,16 +3,13 @@ package bookstore_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,14 +17,15 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
 // folder is one that --templates names, which is empty at first.
-type folder string
+type folder struct{ suite.Folder }
 
 func newFolder(t *testing.T) folder {
 	t.Helper()
-	return folder(t.TempDir())
+	return folder{suite.Folder{Path: t.TempDir(), Defaults: templates.Files}}
 }
 
 // newScene is one with an operator that takes templates from the folder, and looks after
@@ -49,33 +47,13 @@ func (f folder) emptyScene(t *testing.T) scene {
 
 func (f folder) start(t *testing.T, s scene) *operator.Process {
 	t.Helper()
-	return startWith(t, installed(t), "--templates", string(f), "--watch-namespace", s.namespace)
-}
-
-func (f folder) write(t *testing.T, name, text string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
-}
-
-// override writes a default template with some of its text replaced.
-func (f folder) override(t *testing.T, name string, oldnew ...string) {
-	t.Helper()
-	text, err := templates.Files.ReadFile(name)
-	require.NoError(t, err)
-	changed := strings.NewReplacer(oldnew...).Replace(string(text))
-	require.NotEqual(t, string(text), changed)
-	f.write(t, name, changed)
-}
-
-func (f folder) remove(t *testing.T, name string) {
-	t.Helper()
-	require.NoError(t, os.Remove(filepath.Join(string(f), name)))
+	return startWith(t, installed(t), "--templates", f.Path, "--watch-namespace", s.namespace)
 }
 
 // breakDatabase writes a manifest that is wrong in line 10.
 func (f folder) breakDatabase(t *testing.T) {
 	t.Helper()
-	f.override(t, databaseFile, "serviceName:", "servicename:")
+	f.Override(t, databaseFile, "serviceName:", "servicename:")
 }
 
 const (
@@ -89,15 +67,7 @@ const (
 // warnings are the notes of the events that warn for the reason.
 func (s scene) warnings(t *testing.T, reason string) []string {
 	t.Helper()
-	var list eventsv1.EventList
-	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace)))
-	var notes []string
-	for _, event := range list.Items {
-		if event.Reason == reason && event.Type == corev1.EventTypeWarning && event.Regarding.Name == s.name {
-			notes = append(notes, event.Note)
-		}
-	}
-	return notes
+	return tests.Warnings(t, s.namespace, s.name, reason)
 }
 
 // state is what there is of the BookStore, by kind and name: what each object is and what
@@ -146,7 +116,7 @@ func TestTemplateLabels(t *testing.T) {
 	for file, labelled := range map[string]client.Object{
 		"app-service.yaml": s.service(t, "shop-app"), databaseFile: s.set(t),
 	} {
-		f.override(t, file, "metadata:\n  name", "metadata:\n  annotations: {example.org/team: blue}\n  name")
+		f.Override(t, file, "metadata:\n  name", "metadata:\n  annotations: {example.org/team: blue}\n  name")
 		eventually(t, func(ctx context.Context) error {
 			require.NoError(t, human(t).Get(ctx, client.ObjectKeyFromObject(labelled), labelled))
 			return expect(labelled.GetAnnotations()["example.org/team"] == "blue", "%v", labelled.GetAnnotations())
@@ -179,7 +149,7 @@ func TestBrokenTemplate(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, s.state(t)))
 	require.Len(t, s.warnings(t, "InvalidTemplate"), 1)
 
-	f.remove(t, databaseFile)
+	f.Remove(t, databaseFile)
 	s.settle(t)
 	require.Equal(t, "3Gi", template(s.set(t)))
 }
@@ -221,7 +191,7 @@ func TestRenamedApp(t *testing.T) {
 	f := newFolder(t)
 	s := f.newScene(t)
 	before := s.uids(t)
-	f.write(t, "names.tpl", `{{define "database"}}{{.Name}}-mongodb{{end}}{{define "app"}}{{.Name}}-front{{end}}`)
+	f.Write(t, "names.tpl", `{{define "database"}}{{.Name}}-mongodb{{end}}{{define "app"}}{{.Name}}-front{{end}}`)
 	s.waitUntilGone(t, "shop-app", &appsv1.Deployment{})
 	s.waitUntilGone(t, "shop-app", &corev1.Service{})
 	eventually(t, func(ctx context.Context) error {
@@ -242,29 +212,29 @@ func TestRenamedDatabase(t *testing.T) {
 		says string
 	}{
 		"all": {
-			by:   func(t *testing.T, f folder) { f.write(t, "names.tpl", otherDatabase+defaultApp) },
+			by:   func(t *testing.T, f folder) { f.Write(t, "names.tpl", otherDatabase+defaultApp) },
 			says: `StatefulSet from "shop-mongodb" to "shop-db", its Service from "shop-mongodb" to "shop-db", the labels`,
 		},
 		"the set": {
 			by: func(t *testing.T, f folder) {
-				f.override(t, databaseFile, "metadata:\n  name: {{template", "metadata:\n  name: x-{{template")
+				f.Override(t, databaseFile, "metadata:\n  name: {{template", "metadata:\n  name: x-{{template")
 			},
 			says: `the templates rename StatefulSet from "shop-mongodb" to "x-shop-mongodb":`,
 		},
 		"the Service": {
 			by: func(t *testing.T, f folder) {
-				f.override(t, databaseFile, "serviceName: ", "serviceName: x-")
-				f.override(t, "database-service.yaml", "  name: {{", "  name: x-{{")
+				f.Override(t, databaseFile, "serviceName: ", "serviceName: x-")
+				f.Override(t, "database-service.yaml", "  name: {{", "  name: x-{{")
 			},
 			says: `the templates rename its Service from "shop-mongodb" to "x-shop-mongodb":`,
 		},
 		"the claim template": {
-			by:   func(t *testing.T, f folder) { f.override(t, databaseFile, "name: mongodb-pvc", "name: data") },
+			by:   func(t *testing.T, f folder) { f.Override(t, databaseFile, "name: mongodb-pvc", "name: data") },
 			says: `the templates rename its claim template from "mongodb-pvc" to "data":`,
 		},
 		"the labels": {
 			by: func(t *testing.T, f folder) {
-				f.override(t, databaseFile, `app: {{template "database" .}}`, "db: {{quote .Name}}")
+				f.Override(t, databaseFile, `app: {{template "database" .}}`, "db: {{quote .Name}}")
 			},
 			says: "the templates rename the labels that its pods and volumes are known by:",
 		},
@@ -311,10 +281,10 @@ func testRenamedDatabase(t *testing.T, f folder, s scene, rename func(*testing.T
 // empty takes all files out of the folder.
 func (s scene) empty(t *testing.T, f folder) {
 	t.Helper()
-	files, err := os.ReadDir(string(f))
+	files, err := os.ReadDir(f.Path)
 	require.NoError(t, err)
 	for _, file := range files {
-		f.remove(t, file.Name())
+		f.Remove(t, file.Name())
 	}
 }
 
@@ -331,13 +301,13 @@ func TestRenamedInTheMidst(t *testing.T) {
 			s.eventuallyOwned(t, s.set(t), true)
 			require.NoError(t, human(t).Delete(t.Context(), s.set(t), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 			s.waitUntilGone(t, "shop-mongodb", &appsv1.StatefulSet{})
-			f.write(t, "names.tpl", otherDatabase+defaultApp)
+			f.Write(t, "names.tpl", otherDatabase+defaultApp)
 
 			s.operator = f.start(t, s)
 			s.waitForReason(t, v1alpha1.ReadyCondition, "RenameRefused")
 			s.isAbsent(t, "shop-db", &appsv1.StatefulSet{})
 			require.Empty(t, cmp.Diff(before, s.uids(t)))
-			f.remove(t, "names.tpl")
+			f.Remove(t, "names.tpl")
 			s.settle(t)
 			require.Empty(t, cmp.Diff(before, s.uids(t)), "the same pods, on the same claims")
 			require.True(t, metav1.IsControlledBy(s.pod(t, 0), s.set(t)))
@@ -351,9 +321,9 @@ func TestOtherNamesFromTheStart(t *testing.T) {
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
 			f := newFolder(t)
-			f.write(t, "names.tpl", otherDatabase+defaultApp)
-			f.override(t, databaseFile, `app: {{template "database" .}}`, "example.org/db: {{quote .Name}}", "name: mongodb-pvc", "name: data")
-			f.override(t, "database-service.yaml", `app: {{template "database" .}}`, "example.org/db: {{quote .Name}}")
+			f.Write(t, "names.tpl", otherDatabase+defaultApp)
+			f.Override(t, databaseFile, `app: {{template "database" .}}`, "example.org/db: {{quote .Name}}", "name: mongodb-pvc", "name: data")
+			f.Override(t, "database-service.yaml", `app: {{template "database" .}}`, "example.org/db: {{quote .Name}}")
 			s := f.newScene(t, retaining(retain))
 			require.Equal(t, &v1alpha1.Database{
 				StatefulSet: "shop-db", Service: "shop-db", ClaimTemplate: "data", Selector: map[string]string{"example.org/db": "shop"},
@@ -392,7 +362,7 @@ func TestChangedClaimTemplate(t *testing.T) {
 			watcher, err := human(t).Watch(t.Context(), &appsv1.StatefulSetList{}, client.InNamespace(s.namespace))
 			require.NoError(t, err)
 			t.Cleanup(watcher.Stop)
-			f.override(t, databaseFile, "    spec:\n      accessModes", "      labels: {example.org/team: blue}\n    spec:\n      accessModes",
+			f.Override(t, databaseFile, "    spec:\n      accessModes", "      labels: {example.org/team: blue}\n    spec:\n      accessModes",
 				"spec:\n  serviceName", "spec:\n  podManagementPolicy: Parallel\n  serviceName")
 			eventually(t, func(ctx context.Context) error {
 				set := &appsv1.StatefulSet{}
@@ -433,12 +403,12 @@ func TestAppSelector(t *testing.T) {
 	s := f.newScene(t, retaining(false))
 	s.eventuallyOwned(t, s.set(t), false)
 	before := s.state(t)
-	f.override(t, "app.yaml", `app: {{template "app" .}}`, "of: {{quote .Name}}")
+	f.Override(t, "app.yaml", `app: {{template "app" .}}`, "of: {{quote .Name}}")
 	s.waitForReason(t, v1alpha1.AppReadyCondition, "Immutable")
 	s.reconcile(t)
 	require.Empty(t, cmp.Diff(before, s.state(t)))
 	require.NoError(t, isTrue(s.store(t), v1alpha1.DatabaseReadyCondition))
-	f.remove(t, "app.yaml")
+	f.Remove(t, "app.yaml")
 	s.settle(t)
 	require.Empty(t, cmp.Diff(before, s.state(t)))
 }

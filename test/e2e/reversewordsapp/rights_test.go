@@ -23,11 +23,11 @@ func TestRights(t *testing.T) {
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	require.NoError(t, startWith(t, lists).Stop())
 	f := newFolder(t)
-	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", string(f))
+	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", f.Path)
 	gone := newScene(t, process)
 	f.breakDeployment(t)
 	gone.waitForReason(t, "InvalidTemplate")
-	f.remove(t, "deployment.yaml")
+	f.Remove(t, "deployment.yaml")
 	for _, child := range gone.children(t) {
 		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 	}

@@ -2,8 +2,6 @@ package reversewordsapp_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,14 +16,15 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
 // folder is one that --templates names, which is empty at first.
-type folder string
+type folder struct{ suite.Folder }
 
 func newFolder(t *testing.T) folder {
 	t.Helper()
-	return folder(t.TempDir())
+	return folder{suite.Folder{Path: t.TempDir(), Defaults: templates.Files}}
 }
 
 // start runs an operator with the folder, in a namespace of its own.
@@ -39,33 +37,13 @@ func (f folder) start(t *testing.T) scene {
 
 func (f folder) startFor(t *testing.T, s scene) *operator.Process {
 	t.Helper()
-	return startWith(t, installed(t), "--templates", string(f), "--watch-namespace", s.namespace)
-}
-
-func (f folder) write(t *testing.T, name, text string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
-}
-
-// override writes a default template with some of its text replaced.
-func (f folder) override(t *testing.T, name string, oldnew ...string) {
-	t.Helper()
-	text, err := templates.Files.ReadFile(name)
-	require.NoError(t, err)
-	changed := strings.NewReplacer(oldnew...).Replace(string(text))
-	require.NotEqual(t, string(text), changed)
-	f.write(t, name, changed)
-}
-
-func (f folder) remove(t *testing.T, name string) {
-	t.Helper()
-	require.NoError(t, os.Remove(filepath.Join(string(f), name)))
+	return startWith(t, installed(t), "--templates", f.Path, "--watch-namespace", s.namespace)
 }
 
 // breakDeployment writes a manifest that is wrong in line 8.
 func (f folder) breakDeployment(t *testing.T) {
 	t.Helper()
-	f.override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
+	f.Override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
 }
 
 const brokenDeployment = "deployment.yaml:8: spec.replicsa: is no field of this kind"
@@ -73,15 +51,7 @@ const brokenDeployment = "deployment.yaml:8: spec.replicsa: is no field of this 
 // warnings are the notes of the events that warn of templates.
 func (s scene) warnings(t *testing.T) []string {
 	t.Helper()
-	var list eventsv1.EventList
-	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace)))
-	var notes []string
-	for _, event := range list.Items {
-		if event.Reason == "InvalidTemplate" && event.Type == corev1.EventTypeWarning && event.Regarding.Name == s.name {
-			notes = append(notes, event.Note)
-		}
-	}
-	return notes
+	return tests.Warnings(t, s.namespace, s.name, "InvalidTemplate")
 }
 
 // versions are the resourceVersions of all Deployments and Services, by name.
@@ -111,14 +81,14 @@ func TestTemplateLabel(t *testing.T) {
 	s.create(t)
 	s.settle(t)
 	mark := shared.Mark()
-	f.override(t, "service.yaml", "labels:\n", "labels:\n    team: blue\n")
+	f.Override(t, "service.yaml", "labels:\n", "labels:\n    team: blue\n")
 	eventually(t, func(context.Context) error {
 		return expect(s.service(t).Labels["team"] == "blue", "%v", s.service(t).Labels)
 	})
 	s.settle(t)
 	require.Equal(t, map[string]int{"patch services": 1}, s.requests(t, mark))
 
-	f.remove(t, "service.yaml")
+	f.Remove(t, "service.yaml")
 	eventually(t, func(context.Context) error {
 		return expect(s.service(t).Labels["team"] == "", "%v", s.service(t).Labels)
 	})
@@ -151,14 +121,14 @@ func TestBrokenTemplate(t *testing.T) {
 	require.Equal(t, s.podNames(t), s.app(t).Status.AppPods)
 	require.Len(t, s.app(t).Status.Children, 2)
 
-	f.override(t, "service.yaml", "kind: Service", "kind: ConfigMap")
-	f.remove(t, "deployment.yaml")
+	f.Override(t, "service.yaml", "kind: Service", "kind: ConfigMap")
+	f.Remove(t, "deployment.yaml")
 	eventually(t, func(context.Context) error {
 		return expect(len(s.warnings(t)) == 2, "another problem is another event: %v", s.warnings(t))
 	})
 	require.Equal(t, before, s.versions(t))
 
-	f.remove(t, "service.yaml")
+	f.Remove(t, "service.yaml")
 	s.settle(t)
 	require.Len(t, s.app(t).Status.AppPods, 3)
 }
@@ -166,13 +136,13 @@ func TestBrokenTemplate(t *testing.T) {
 // TestBrokenFromTheStart makes nothing until the folder does.
 func TestBrokenFromTheStart(t *testing.T) {
 	f := newFolder(t)
-	f.write(t, "deploy.yaml", "")
+	f.Write(t, "deploy.yaml", "")
 	s := f.start(t)
 	s.create(t)
 	ready := s.waitForReason(t, "InvalidTemplate")
 	require.Contains(t, ready.Message, "deploy.yaml: overrides nothing")
 	require.Empty(t, s.versions(t))
-	f.remove(t, "deploy.yaml")
+	f.Remove(t, "deploy.yaml")
 	s.settle(t)
 }
 
@@ -185,9 +155,9 @@ func TestTemplateNames(t *testing.T) {
 	s.settle(t)
 	earlier := s.podNames(t)
 
-	f.write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	f.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
 	for _, file := range []string{"deployment.yaml", "service.yaml"} {
-		f.override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
+		f.Override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
 	}
 	s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
 	s.waitUntilGone(t, "service-shop", &corev1.Service{})
@@ -232,10 +202,10 @@ func TestTemplateSelector(t *testing.T) {
 	s.create(t)
 	s.settle(t)
 	uid := s.deployment(t).UID
-	f.override(t, "deployment.yaml", "app: {{quote .Name}}", "of: {{quote .Name}}")
+	f.Override(t, "deployment.yaml", "app: {{quote .Name}}", "of: {{quote .Name}}")
 	s.waitForReason(t, "Immutable")
 	require.Equal(t, uid, s.deployment(t).UID)
-	f.remove(t, "deployment.yaml")
+	f.Remove(t, "deployment.yaml")
 	s.settle(t)
 }
 
@@ -248,7 +218,7 @@ func TestRenameWhileDown(t *testing.T) {
 	s.settle(t)
 	require.NoError(t, s.operator.Stop())
 	s.patch(t, s.service(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
-	f.write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	f.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
 	s.operator = f.startFor(t, s)
 	s.settleAs(t, "shop-words")
 	require.NotEmpty(t, s.service(t).UID, "what the cache does not show is not pruned")

@@ -2,10 +2,12 @@ package suite
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -41,4 +43,21 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 		diff := cmp.Diff(written, told)
 		return Expect(diff == "", "events are not what was written: %s", diff)
 	})
+}
+
+// Warnings are the notes of the events that warn of an object for the reason, the first one
+// first.
+func (s *Suite) Warnings(t *testing.T, namespace, name, reason string) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	require.NoError(t, s.Human(t).List(t.Context(), &list, client.InNamespace(namespace)))
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	var notes []string
+	for i := range list.Items {
+		event := &list.Items[i]
+		if event.Reason == reason && event.Type == corev1.EventTypeWarning && event.Regarding.Name == name {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
 }

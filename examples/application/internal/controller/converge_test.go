@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
@@ -31,11 +29,7 @@ func TestConverges(t *testing.T) {
 	c := ensuretest.NewClient(scheme, app)
 	r, err := controller.New(operatortest.Manager(c), operator.NewTemplates(templates.Files, scheme), nil)
 	require.NoError(t, err)
-	reconciler := reconcile.AsReconciler(c, r)
-	pass := func(ctx context.Context) error {
-		_, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
-		return err
-	}
+	pass := operatortest.Pass(c, r, app)
 
 	// Three children and a status.
 	require.Len(t, ensuretest.Converge(t, c, pass), 4)

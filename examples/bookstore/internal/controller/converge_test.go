@@ -1,7 +1,6 @@
 package controller //nolint:testpackage // how pods and claims are found is the package's own affair
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -39,11 +36,7 @@ func TestConverges(t *testing.T) {
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
 	r, err := New(mgr, Options{Templates: operator.NewTemplates(templates.Files, scheme)})
 	require.NoError(t, err)
-	reconciler := reconcile.AsReconciler(c, r)
-	pass := func(ctx context.Context) error {
-		_, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(store)})
-		return err
-	}
+	pass := operatortest.Pass(c, r, store)
 
 	// A finalizer, four children and a status.
 	require.Len(t, ensuretest.Converge(t, c, pass), 6)

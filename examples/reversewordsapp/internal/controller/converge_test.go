@@ -1,7 +1,6 @@
 package controller //nolint:testpackage // how children are found is the package's own affair
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
@@ -32,11 +30,7 @@ func TestConverges(t *testing.T) {
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
 	r, err := New(mgr, operator.NewTemplates(templates.Files, scheme), nil)
 	require.NoError(t, err)
-	reconciler := reconcile.AsReconciler(c, r)
-	pass := func(ctx context.Context) error {
-		_, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
-		return err
-	}
+	pass := operatortest.Pass(c, r, app)
 
 	// A finalizer, two children and a status.
 	require.Len(t, ensuretest.Converge(t, c, pass), 4)

@@ -1,0 +1,40 @@
+package suite
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A Folder is one that --templates names, over the operator's own templates.
+type Folder struct {
+	Path     string
+	Defaults fs.FS
+}
+
+// Write writes a file, into a folder that need not be there.
+func (f Folder) Write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(f.Path, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(f.Path, name), []byte(text), 0o600))
+}
+
+// Override writes a default template with some of its text replaced.
+func (f Folder) Override(t *testing.T, name string, oldnew ...string) {
+	t.Helper()
+	text, err := fs.ReadFile(f.Defaults, name)
+	require.NoError(t, err)
+	changed := strings.NewReplacer(oldnew...).Replace(string(text))
+	require.NotEqual(t, string(text), changed)
+	f.Write(t, name, changed)
+}
+
+// Remove removes a file.
+func (f Folder) Remove(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, os.Remove(filepath.Join(f.Path, name)))
+}
