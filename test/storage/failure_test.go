@@ -131,6 +131,8 @@ func TestAsksForMoreAfterAFailureThatIsNotFinal(t *testing.T) {
 	busy := storage.Failure{Volume: claim.Spec.VolumeName, Code: codes.Unavailable, Message: "busy"}
 	storage.Settings{Failures: []storage.Failure{busy}}.Use(t, shared.Dir())
 	b.grow(claim, "3Gi").until(resizing)
+	b.awaitEvent(claim, `Warning VolumeResizeFailed resize volume "`+claim.Spec.VolumeName+`" by resizer "storage.trueup.example" failed: `+
+		"rpc error: code = Unavailable desc = busy")
 	more := b.grow(claim, "4Gi")
 	require.NoError(t, storage.Settings{}.Write(shared.Dir()))
 	require.Empty(t, cmp.Diff([]string{

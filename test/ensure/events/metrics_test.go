@@ -219,7 +219,14 @@ func TestMetricsOfRefusals(t *testing.T) {
 			map[string]int{"requests Failed Invalid": 1},
 		},
 		{
-			"a creation", func() { d.ensure(held) },
+			"a creation", func() {
+				d.ensure(held)
+				live := &appsv1.StatefulSet{}
+				d.await("its controller, whose writes would be in the way", func() bool {
+					err := d.cached.Get(d.ctx, client.ObjectKeyFromObject(held), live)
+					return err == nil && live.Status.ObservedGeneration == live.Generation
+				})
+			},
 			map[string]int{"patch statefulsets": 1},
 			map[string]int{"requests Created Missing": 1, "writes Created Missing": 1},
 		},
