@@ -19,7 +19,7 @@ type document struct {
 }
 
 // decode makes the object of a document, if it is of one of kinds.
-func (d document) decode(scheme *runtime.Scheme, kinds []schema.GroupVersionKind) (client.Object, error) {
+func (d document) decode(strict runtime.Decoder, kinds []schema.GroupVersionKind) (client.Object, error) {
 	if d.root.Kind != yaml.MappingNode {
 		return nil, d.at(d.root.Line).error("", "a document is an object, with apiVersion and kind")
 	}
@@ -30,9 +30,9 @@ func (d document) decode(scheme *runtime.Scheme, kinds []schema.GroupVersionKind
 	if fault != nil {
 		return nil, fault
 	}
-	object, err := decodeStrictly(scheme, content)
+	object, err := decodeWith(strict, content)
 	if err != nil {
-		return nil, d.locate(scheme, err)
+		return nil, d.locate(strict, err)
 	}
 	return object, nil
 }

@@ -20,13 +20,14 @@ import (
 type Manifests struct {
 	files  fs.FS
 	scheme *runtime.Scheme
+	strict runtime.Decoder
 	parsed sync.Map // name of a manifest to *parsed
 }
 
 // New returns the manifests of files, often an embed.FS, or an Overlay of a mounted folder
 // on one. scheme knows the kinds that may come out.
 func New(files fs.FS, scheme *runtime.Scheme) *Manifests {
-	return &Manifests{files: files, scheme: scheme}
+	return &Manifests{files: files, scheme: scheme, strict: newStrictDecoder(scheme)}
 }
 
 // Object renders the manifest called name, a path in the file system, which has to hold
@@ -86,7 +87,7 @@ func (m *Manifests) objects(
 	}
 	objects := make([]client.Object, len(documents))
 	for i, document := range documents {
-		if objects[i], err = document.decode(m.scheme, kinds); err != nil {
+		if objects[i], err = document.decode(m.strict, kinds); err != nil {
 			return nil, err
 		}
 		if err := document.keepIn(namespace, objects[i]); err != nil {

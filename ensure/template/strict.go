@@ -13,15 +13,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// decodeStrictly makes the object of a document's content, as an API server does with
-// fieldValidation Strict.
-func decodeStrictly(scheme *runtime.Scheme, content any) (client.Object, error) {
+// newStrictDecoder decodes as an API server does with fieldValidation Strict.
+func newStrictDecoder(scheme *runtime.Scheme) runtime.Decoder {
+	return serializer.NewSerializerWithOptions(
+		serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
+}
+
+// decodeWith makes the object of a document's content.
+func decodeWith(strict runtime.Decoder, content any) (client.Object, error) {
 	encoded, err := json.Marshal(content)
 	if err != nil {
 		return nil, err
 	}
-	strict := serializer.NewSerializerWithOptions(
-		serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{Strict: true})
 	decoded, _, err := strict.Decode(encoded, nil, nil)
 	if err != nil {
 		return nil, err
@@ -38,12 +41,12 @@ func decodeStrictly(scheme *runtime.Scheme, content any) (client.Object, error) 
 type search struct {
 	document
 
-	scheme *runtime.Scheme
+	strict runtime.Decoder
 }
 
 // locate says what is wrong with a document whose decoding failed with err.
-func (d document) locate(scheme *runtime.Scheme, err error) *Error {
-	s := search{document: d, scheme: scheme}
+func (d document) locate(strict runtime.Decoder, err error) *Error {
+	s := search{document: d, strict: strict}
 	if fault := s.in(d.root, nil, func(part any) any { return part }); fault != nil {
 		return fault
 	}
@@ -83,7 +86,7 @@ func (s search) try(content any) error {
 	members, _ := content.(map[string]any) // which wrap begins with
 	members = maps.Clone(members)
 	members["apiVersion"], members["kind"] = s.member("apiVersion").Value, s.member("kind").Value
-	_, err := decodeStrictly(s.scheme, members)
+	_, err := decodeWith(s.strict, members)
 	return err
 }
 
