@@ -5,11 +5,14 @@
 //	var embedded embed.FS
 //
 //	defaults, _ := fs.Sub(embedded, "templates")
-//	manifests := template.New(template.Overlay(os.DirFS(folder), defaults), scheme) // once
+//	if folder != "" { // of a flag
+//		defaults = template.Overlay(os.DirFS(folder), defaults)
+//	}
+//	manifests := template.New(defaults, scheme) // once
 //
 //	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
 //	if err != nil {
-//		return r.reject(ctx, app, err) // a condition, children stay as they are
+//		return ctrl.Result{}, r.reject(ctx, app, err) // a condition; children stay as they are
 //	}
 //	res, err := ensure.Object(ctx, r.ensure, deployment, ensure.ControlledBy(app))
 //
@@ -45,14 +48,22 @@
 //	title: {{quote .Title}}
 //	greeting: {{printf "Hello, %s" .Title | quote}}
 //
-// No quotes and no other text belong around it. Numbers and booleans need no quote. What a
-// value is goes by its JSON: a resource.Quantity is text, an intstr.IntOrString what it
-// holds, a list or an object is an error. So is an action in a key, or in the apiVersion or
-// kind of a document. What may be missing from a map is read with index, which makes nothing
-// of it: {{quote (index .Labels "team")}}.
+// No quotes and no other text belong around that. Without quote other text may: --port={{.Port}}.
+// Numbers and booleans need no quote. What a value is goes by its JSON: a resource.Quantity is
+// text, an intstr.IntOrString what it holds, a list or an object is an error. So is an action
+// in a key, or in the apiVersion or kind of a document. What may be missing from a map of texts
+// is read with index, which makes the empty one of it: {{quote (index .Labels "team")}}.
 //
 // Which parts there are may depend on data, where the manifest says so with if, with and
-// range. How long that takes, too: a range over a number counts to it.
+// range: over up to 1,000,000 items in all, so that a large number in the data keeps nobody
+// busy for long.
+//
+// # When files change
+//
+// Files are read at each call, so that a pass makes what they say then. Nobody is told of a
+// change: the operator's own clock or a source that watches the folder wakes its objects, see
+// examples/internal/operator/templates_source.go, which also takes up a folder as a whole,
+// once it has come to rest, and refuses files that override nothing.
 //
 // # What is refused
 //

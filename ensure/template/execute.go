@@ -10,13 +10,20 @@ import (
 // the lines of its own errors.
 const (
 	textFunction  = "_text"
+	turnFunction  = "_turn"
 	yieldFunction = "_yield"
 )
 
 // maxSize is what an API server takes in one request.
 const maxSize = 3 << 20
 
-const errTooLarge = fault("yields more than 3 MiB")
+// maxTurns of all ranges together are more than any list has in an object that small.
+const maxTurns = 1_000_000
+
+const (
+	errTooLarge = fault("yields more than 3 MiB")
+	errTooLong  = fault("ranges over more than 1,000,000 items")
+)
 
 // An execution makes the text of a manifest. Each action leaves a token where its value
 // belongs, so that the structure is the manifest's own, whatever the values are.
@@ -25,6 +32,7 @@ type execution struct {
 
 	out    strings.Builder
 	size   int // of what was written, and of the values
+	turns  int // of ranges
 	values []value
 	spans  []span
 }
@@ -69,7 +77,7 @@ func (x *execution) run(data any) (err error) {
 }
 
 func (x *execution) functions() template.FuncMap {
-	return template.FuncMap{textFunction: x.enterText, yieldFunction: x.yield, "quote": quote}
+	return template.FuncMap{textFunction: x.enterText, turnFunction: x.turn, yieldFunction: x.yield, "quote": quote}
 }
 
 // Write implements io.Writer.
@@ -91,6 +99,15 @@ func (x *execution) grow(size int) error {
 func (x *execution) enterText(index int) (string, error) {
 	_, err := x.enter(index)
 	return "", err
+}
+
+// turn is called at the beginning of each turn of a range. A number in the data is no
+// reason to count to it for hours.
+func (x *execution) turn(int) (string, error) {
+	if x.turns++; x.turns > maxTurns {
+		return "", errTooLong
+	}
+	return "", nil
 }
 
 func (x *execution) enter(index int) (place, error) {

@@ -107,6 +107,15 @@ func TestTextWithAFormOfItsOwn(t *testing.T) {
 	require.Equal(t, map[string]string{"key": "WEB", "other": "WEB"}, dataOf(t, objects))
 }
 
+// What a method returned as an error may quote anything.
+func TestErrorsOfData(t *testing.T) {
+	require.Equal(t, "manifest.yaml:6: cannot be executed with this data", fault(t, configMap+"  key: {{.Open}}\n", failing{}).Error())
+}
+
+type failing struct{}
+
+func (failing) Open() (string, error) { return "", errDisk }
+
 // brokenFS has no folder that can be read.
 type brokenFS struct{ fs.FS }
 

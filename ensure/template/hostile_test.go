@@ -18,7 +18,7 @@ var hostile = []string{
 	"&a b", "*a", "!a b", "!!int 3", "<<", "!!binary aGk=",
 	"3", "-1", "0x10", "0o7", "0777", "1e3", "1.", ".5", "1_000", "12:30:45", "+1", ".inf", ".NaN",
 	"true", "False", "null", "~", "yes", "No", "on", "off", "y", "N",
-	"{{", "{{.}}", "}}", `{{template "x"}}`, "action0z", "actionx0z",
+	"{{", "{{.}}", "}}", `{{template "x"}}`, "\ue0000z", "\ue0010z",
 	"\x00", "\u0085", "a\u0085b", "a\u2028b", "\ufeff", "\ufeffa", "\ufffe", "a\rb", "\r\n", "\x7f",
 	"é: ü", "日本: 語", "😀", strings.Repeat("a: b\n", 200), strings.Repeat("[", 1<<12),
 }
@@ -88,12 +88,32 @@ func TestHostileValuesOfAMegabyte(t *testing.T) {
 
 // A remark is no place where data could get out of either.
 func TestHostileValuesInRemarks(t *testing.T) {
+	read := 0
 	for _, value := range hostile {
 		objects, err := render("# {{.}}\n"+configMap+"  key: here # {{.}}\n", value)
 		if err == nil {
+			read++
 			require.Equal(t, map[string]string{"key": "here"}, dataOf(t, objects), "%.40q", value)
 		}
 	}
+	require.Greater(t, read, len(hostile)/2)
+}
+
+// Whatever marks the places of values, a manifest can hold, or make of pieces.
+func TestTextThatLooksLikeAPlaceOfAValue(t *testing.T) {
+	for manifest, want := range map[string]string{
+		"act{{if true}}{{end}}ion0z": "action0z",
+		"act{{/**/}}ion9z":           "action9z",
+		"\ue0000z {{.}}":             "\ue0000z x",
+		"\ue000{{/**/}}9z":           "\ue0009z",
+		"\ue000{{.}}z\ue001":         "\ue000xz\ue001",
+	} {
+		objects, err := render(configMap+"  key: "+manifest+"\n", "x")
+		require.NoError(t, err, "%q", manifest)
+		require.Equal(t, map[string]string{"key": want}, dataOf(t, objects))
+	}
+	found := fault(t, configMap+"  key: \xee{{/**/}}\x80\x800z\n", "x")
+	require.Equal(t, "manifest.yaml:6: is not UTF-8", found.Error())
 }
 
 func TestTextThatIsNotUTF8(t *testing.T) {

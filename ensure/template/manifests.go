@@ -57,7 +57,7 @@ func Object[T client.Object](m *Manifests, name, namespace string, data any) (T,
 //
 // The objects are the caller's own, with no fields but those of the documents. Every error
 // is an *Error, and with one there are no objects. It quotes no value, neither of data nor
-// of the manifest; what a method of data returned as an error is part of it.
+// of the manifest, nor what a method of data returned as an error.
 func (m *Manifests) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
 	allowed := make([]schema.GroupVersionKind, 0, len(kinds))
 	for _, object := range kinds {
@@ -138,8 +138,7 @@ func (m *Manifests) sources(name string) ([]source, error) {
 	}
 	files := []string{name}
 	for _, entry := range entries {
-		shared := strings.HasSuffix(entry.Name(), sharedSuffix) && !strings.HasPrefix(entry.Name(), ".")
-		if shared && entry.Name() != name {
+		if entry.Name() != name && isShared(entry) {
 			files = append(files, entry.Name())
 		}
 	}
@@ -149,9 +148,17 @@ func (m *Manifests) sources(name string) ([]source, error) {
 		if err != nil {
 			return nil, unreadable(file, err)
 		}
-		sources[i] = source{file: file, text: strings.ReplaceAll(string(text), "\r\n", "\n")}
+		if sources[i], err = newSource(file, string(text)); err != nil {
+			return nil, err
+		}
 	}
 	return sources, nil
+}
+
+// isShared reports whether every manifest may use the definitions in a file.
+func isShared(entry fs.DirEntry) bool {
+	name := entry.Name()
+	return !entry.IsDir() && strings.HasSuffix(name, sharedSuffix) && !strings.HasPrefix(name, ".")
 }
 
 // unreadable names the file as the manifests know it, not where it is mounted.

@@ -96,6 +96,7 @@ func TestValues(t *testing.T) {
 		{"two actions in a scalar", `{{.}}-{{.}}`, "a", "a-a"},
 		{"inside quotes", `"x {{.}} y"`, "it's", "x it's y"},
 		{"inside single quotes", `'x {{.}} y'`, `a\b`, `x a\b y`},
+		{"paragraphs", "a\n\n    {{.}}", "b1", "a\nb1"},
 		{"block", "|-\n    first\n    {{.}}", "second", "first\nsecond"},
 		{"quantity", `{{.}}`, resource.MustParse("2Gi"), "2Gi"},
 		{"quantity that looks like a number", `{{quote .}}`, resource.MustParse("1"), "1"},

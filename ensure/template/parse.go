@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+	"unicode/utf8"
 )
 
 // sharedSuffix is of the files whose definitions every manifest may use.
@@ -14,12 +15,22 @@ const sharedSuffix = ".tpl"
 // A source is a file as it was read.
 type source struct{ file, text string }
 
+func newSource(file, text string) (source, error) {
+	number := 0
+	for line := range strings.Lines(text) {
+		if number++; !utf8.ValidString(line) {
+			return source{}, &Error{File: file, Line: number, Problem: "is not UTF-8"}
+		}
+	}
+	return source{file: file, text: strings.ReplaceAll(text, "\r\n", "\n")}, nil
+}
+
 // parsed is a manifest with the files that it may use.
 type parsed struct {
 	sources []source
 	set     *template.Template
 	places  []place // of what the marks in set name by their index
-	token   string  // occurs in no source
+	token   string  // begins every token, and occurs in no source
 }
 
 // A place is a line of a file.
@@ -35,8 +46,8 @@ func (p place) error(path, problem string) *Error {
 func (p *parsed) isOf(sources []source) bool { return slices.Equal(p.sources, sources) }
 
 // parseSources reads sources, of which the first is the manifest, and puts marks into them:
-// before each text one that tells where it comes from, and at the end of each action that
-// yields something one that takes what it yields.
+// before each text one that tells where it comes from, at the end of each action that yields
+// something one that takes what it yields, and in each range one that counts its turns.
 func parseSources(sources []source) (*parsed, error) {
 	p := &parsed{sources: sources, set: newTemplate(sources[0].file), token: unused(sources)}
 	definedIn := map[string]string{}
@@ -65,13 +76,14 @@ func newTemplate(name string) *template.Template {
 	return template.New(name).Option("missingkey=error").Funcs((&execution{}).functions())
 }
 
-// unused returns the beginning of a word that occurs nowhere in sources.
+// unused returns a character that occurs nowhere in sources. A word would not do: texts make
+// one together where what stands between them yields nothing.
 func unused(sources []source) string {
-	token := "action"
-	for slices.ContainsFunc(sources, func(s source) bool { return strings.Contains(s.text, token) }) {
-		token += "x"
+	token := '\ue000' // the first for private use
+	for slices.ContainsFunc(sources, func(s source) bool { return strings.ContainsRune(s.text, token) }) {
+		token++
 	}
-	return token
+	return string(token)
 }
 
 func (p *parsed) mark(source source, list *parse.ListNode) {
@@ -82,7 +94,7 @@ func (p *parsed) mark(source source, list *parse.ListNode) {
 	for _, node := range list.Nodes {
 		switch node := node.(type) {
 		case *parse.TextNode:
-			marked = append(marked, p.textMark(source, node))
+			marked = append(marked, p.action(textFunction, source, node.Position()))
 		case *parse.ActionNode:
 			if len(node.Pipe.Decl) == 0 {
 				node.Pipe.Cmds = append(node.Pipe.Cmds, p.call(yieldFunction, source, node.Position()))
@@ -96,16 +108,17 @@ func (p *parsed) mark(source source, list *parse.ListNode) {
 		case *parse.RangeNode:
 			p.mark(source, node.List)
 			p.mark(source, node.ElseList)
+			node.List.Nodes = slices.Insert(node.List.Nodes, 0, parse.Node(p.action(turnFunction, source, node.Position())))
 		}
 		marked = append(marked, node)
 	}
 	list.Nodes = marked
 }
 
-func (p *parsed) textMark(source source, text *parse.TextNode) *parse.ActionNode {
-	pos := text.Position()
+// action calls nothing but function.
+func (p *parsed) action(function string, source source, pos parse.Pos) *parse.ActionNode {
 	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: &parse.PipeNode{
-		NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{p.call(textFunction, source, pos)},
+		NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{p.call(function, source, pos)},
 	}}
 }
 

@@ -38,8 +38,17 @@ func TestBrokenManifests(t *testing.T) {
 		{"function", service + "spec:\n  clusterIP: {{.Func}}", 6, "", "yields a func() string, which has no JSON"},
 		{"no JSON", service + "spec:\n  clusterIP: {{.Inf}}", 6, "", "yields a float64, which has no JSON"},
 		{"recursion", `{{define "x"}}{{template "x"}}{{end}}` + service + `{{template "x"}}`, 1, "", "exceeded maximum template depth"},
-		{"no YAML", service + "spec:\n  a: b\n c: d\n", 6, "", "is no YAML: "},
+		{"no YAML", service + "spec:\n  a: b\n c: d\n", 7, "", "is no YAML: did not find expected key"},
+		{"no YAML in a value", service + "spec:\n  a: }\n", 6, "", "is no YAML: did not find expected node content"},
+		{"list in an object", service + "spec:\n  a: b\n  - c\n", 6, "", "is no YAML: did not find expected key"}, // where the object begins
+		{"more after quotes", service + "spec:\n  a: 'b' c\n", 6, "", "is no YAML: did not find expected key"},
+		{"list without an end", service + "spec:\n  a: [b\n  c: d\n", 6, "", "is no YAML: did not find expected ',' or ']'"},
+		{"text without an end", service + "spec:\n  a: \"b\n  c: d\n", 6, "", "is no YAML: found unexpected end of stream"},
+		{"directive", service + "---\n%YAML 2.0\n---\n", 6, "", "is no YAML: "},
+		{"alias of nothing", service + "spec:\n  type: *x\n", 6, "", "anchors, aliases and tags"},
+		{"after lines that only YAML counts", service + "# \r#\u0085#\u2028#\u2029#\nsepc: {}\n", 6, "sepc", "is no field of this kind"},
 		{"tab", service + "spec:\n\ta: b\n", 6, "", "is no YAML: "},
+		{"tab among others", service + "spec:\n  a: b\n\tc: d\n", 7, "", "is no YAML: found a tab character"},
 		{"no object", "- a\n- b\n", 1, "", "a document is an object"},
 		{"only text", "text", 1, "", "a document is an object"},
 		{"no kind", "apiVersion: v1\nmetadata:\n  name: web\n", 1, "kind", "is not among"},
@@ -65,6 +74,7 @@ func TestBrokenManifests(t *testing.T) {
 		{"text for a number", service + "spec:\n  ports:\n  - port: \"80\"\n", 7, "spec.ports[0].port", "is of type string, where int32 is wanted"},
 		{"number for text", service + "  labels:\n    version: 1.0\n", 6, "metadata.labels.version", "is of type number, where string is wanted"},
 		{"key with a dot", service + "  labels:\n    a.b/c: 1.0\n", 6, "metadata.labels[a.b/c]", "is of type number, where string is wanted"},
+		{"key of two lines", service + "  labels:\n    \"a\\nb\": 1.0\n", 6, `metadata.labels[a\nb]`, "is of type number, where string is wanted"},
 		{"object for a list", service + "spec:\n  ports:\n    port: 80\n", 6, "spec.ports", "is of type object, where []v1.ServicePort is wanted"},
 		{"too large for its type", service + "spec:\n  ports:\n  - port: 80000000000\n", 7, "spec.ports[0].port", "is of type number, where int32 is wanted"},
 		{"no date", service + "  creationTimestamp: tomorrow\n", 5, "metadata.creationTimestamp", "is no value of its type"},
@@ -86,6 +96,7 @@ func TestBrokenManifests(t *testing.T) {
 func TestDefinitionsAreThereOnce(t *testing.T) {
 	manifests := template.New(folder(map[string]string{
 		".a.tpl":        `{{define "name"}}hidden{{end}}`,
+		"folder.tpl/a":  `{{define "name"}}deeper{{end}}`,
 		"a.tpl":         `{{define "name"}}a{{end}}`,
 		"b.tpl":         "\n\n" + `{{define "name"}}b{{end}}`,
 		"manifest.yaml": configMap,
@@ -116,6 +127,21 @@ func TestTooLarge(t *testing.T) {
 		fault(t, configMap+"  key: {{.}}\n", strings.Repeat("a", 3<<20)).Problem)
 	require.Contains(t, fault(t, configMap+"  key: |\n{{range .}}    "+strings.Repeat("a", 1<<10)+"\n{{end}}", 3<<10).Problem,
 		"yields more than 3 MiB")
+}
+
+// No number makes a manifest go on for hours, not even where nothing comes of it.
+func TestTooLong(t *testing.T) {
+	for name, manifest := range map[string]string{
+		"empty":         configMap + "  key: a\n{{range .}}{{end}}\n",
+		"never true":    configMap + "  key: a\n{{range .}}{{if false}}x{{end}}{{end}}\n",
+		"in each other": configMap + "  key: a\n{{range $i := .}}{{range 1000}}{{end}}{{end}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, "manifest.yaml:7: ranges over more than 1,000,000 items", fault(t, manifest, 1<<40).Error())
+		})
+	}
+	_, err := render(configMap+"  key: a\n{{range .}}{{end}}\n", 1_000_000)
+	require.NoError(t, err)
 }
 
 // A manifest may hold secrets, too, and an error ends up in conditions and logs.

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -140,17 +141,27 @@ func pathOf(v value, marked []*yaml.Node) string {
 	return ""
 }
 
-// at is the place of a line of the text in the files.
+// at is the place of a line of the text, as YAML counts them, in the files.
 func (r *rendered) at(line int) place {
 	start := 0
-	for range line - 1 {
-		start += 1 + strings.IndexByte(r.text[start:], '\n')
+	for i, char := range r.text {
+		if line <= 1 {
+			break
+		}
+		if isBreak(char) {
+			line, start = line-1, i+utf8.RuneLen(char)
+		}
 	}
-	after := sort.Search(len(r.spans), func(i int) bool { return r.spans[i].from > start })
+	return r.around(start)
+}
+
+// around is the place of an offset in the text.
+func (r *rendered) around(offset int) place {
+	after := sort.Search(len(r.spans), func(i int) bool { return r.spans[i].from > offset })
 	if after == 0 {
 		return place{file: r.sources[0].file, line: 1}
 	}
 	span := r.spans[after-1]
-	span.place.line += strings.Count(r.text[span.from:start], "\n")
+	span.place.line += strings.Count(r.text[span.from:offset], "\n")
 	return span.place
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -29,7 +30,7 @@ func (s *step) String() string {
 	case s.index >= 0:
 		return s.from.String() + "[" + strconv.Itoa(s.index) + "]"
 	case !simple.MatchString(s.name):
-		return s.from.String() + "[" + s.name + "]"
+		return s.from.String() + "[" + strings.Trim(strconv.Quote(s.name), `"`) + "]" // on one line
 	case s.from == nil:
 		return s.name
 	default:

@@ -26,7 +26,7 @@ func isAmbiguous(text string) bool {
 	if old.MatchString(text) {
 		return true
 	}
-	if !strings.ContainsAny(text, "0123456789") || len(text) > 64 {
+	if !strings.ContainsAny(text, "0123456789") || len(text) > 64 || strings.Contains(text, "\n") {
 		return false
 	}
 	var read any

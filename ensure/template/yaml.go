@@ -34,6 +34,13 @@ const noAnchors = "anchors, aliases and tags are not for manifests"
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
+// countedFromZero are the problems whose line go-yaml tells as its parser counts, from 0. It
+// tells no line 0, and counts most of its scanner's from 1.
+var countedFromZero = regexp.MustCompile(
+	`^(?:did not find expected (?:<|key|node|'-'|',')|found (?:undefined|duplicate|incompatible|a tab character that violates))`)
+
+var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+
 // notYAML says where the text is no YAML.
 func (r *rendered) notYAML(err error) *Error {
 	line := 1
@@ -41,12 +48,18 @@ func (r *rendered) notYAML(err error) *Error {
 	if found := yamlLine.FindStringSubmatch(problem); found != nil {
 		problem = problem[len(found[0]):]
 		line = max(line, atoi(found[1]))
+		if found[1] != "" && countedFromZero.MatchString(problem) {
+			line++
+		}
 	}
-	if strings.HasPrefix(problem, "unknown anchor") { // which it quotes
-		problem = noAnchors
+	if anchor := unknownAnchor.FindStringSubmatch(problem); anchor != nil { // which is told without a line
+		return r.around(max(0, strings.Index(r.text, "*"+anchor[1]))).error("", noAnchors)
 	}
 	return r.at(line).error("", "is no YAML: "+problem)
 }
+
+// isBreak reports whether YAML ends a line here, which it does more often than editors.
+func isBreak(char rune) bool { return strings.ContainsRune("\n\r\u0085\u2028\u2029", char) }
 
 func atoi(digits string) int {
 	n, _ := strconv.Atoi(digits) // 0 where there are none
