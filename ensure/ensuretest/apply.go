@@ -19,13 +19,20 @@ func (s *store) applyBody(config *unstructured.Unstructured, like client.Object,
 	if err != nil {
 		return err
 	}
+	if err := refuseOtherObject(gvk, config, like); err != nil {
+		return err
+	}
 	if s.withStatus[gvk] != nil {
 		delete(config.Object, "status")
 	}
+	isNamed := config.GetName() != ""
 	config.SetNamespace(like.GetNamespace())
 	config.SetName(like.GetName())
 	live, gvr, err := s.live(like)
 	switch {
+	case apierrors.IsNotFound(err) && !isNamed: // else the name is that of what is there
+		return apierrors.NewBadRequest("the name of the object (" + config.GetName() +
+			" based on URL) was undeterminable: name must be provided")
 	case apierrors.IsNotFound(err) && config.GetUID() != "":
 		return apierrors.NewConflict(gvr.GroupResource(), config.GetName(), errors.New("uid mismatch: there is no such object"))
 	case apierrors.IsNotFound(err):

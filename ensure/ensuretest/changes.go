@@ -41,7 +41,7 @@ func compare(before, after client.Object) ([]ensure.Change, string) {
 	return changes, ""
 }
 
-func statusOf(obj client.Object) any {
+func statusOf(obj runtime.Object) any {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil
@@ -64,6 +64,9 @@ func statusChanges(path string, before, after any) []ensure.Change {
 	maps.Copy(all, inAfter)
 	for _, inner := range slices.Sorted(maps.Keys(all)) {
 		changes = append(changes, statusChanges(inner, inBefore[inner], inAfter[inner])...)
+	}
+	if len(changes) == 0 { // the order of the items, or one of two with the same key
+		return []ensure.Change{{Path: path}}
 	}
 	return changes
 }

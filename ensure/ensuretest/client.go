@@ -137,7 +137,7 @@ func (c *Client) write(ctx context.Context, r Request, obj client.Object, do fun
 		c.end(at, nil, "", err)
 		return err
 	}
-	r.Key = client.ObjectKeyFromObject(obj) // the server may have made the name
+	c.name(at, client.ObjectKeyFromObject(obj))
 	changes, outcome := compare(before, c.live(ctx, obj))
 	c.end(at, changes, outcome, nil)
 	return nil
@@ -163,6 +163,13 @@ func (c *Client) begin(r Request) (at int) {
 	defer c.mu.Unlock()
 	c.requests = append(c.requests, r)
 	return len(c.requests) - 1
+}
+
+// name tells the object's name, which the server may have made.
+func (c *Client) name(at int, key client.ObjectKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests[at].Key = key
 }
 
 func (c *Client) end(at int, changes []ensure.Change, outcome string, err error) {

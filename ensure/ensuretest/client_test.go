@@ -87,6 +87,17 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// A name that the server made is told: it is what a reconcile that makes another object in
+// each pass is found by.
+func TestGeneratedNames(t *testing.T) {
+	c := ensuretest.NewClient(scheme.Scheme)
+	obj := settings("")
+	obj.Name, obj.GenerateName = "", "settings-"
+	require.NoError(t, c.Create(t.Context(), obj))
+	require.Equal(t, client.ObjectKeyFromObject(obj), c.Requests()[0].Key)
+	require.Equal(t, "create ConfigMap default/"+obj.Name+": created", c.Requests()[0].String())
+}
+
 func TestWatch(t *testing.T) {
 	c := ensuretest.NewClient(scheme.Scheme)
 	watching, err := c.Watch(t.Context(), &corev1.ConfigMapList{})

@@ -40,8 +40,10 @@ type T interface {
 // one that is refused; a dry run is not.
 //
 // What comes with time is none of a pass's business: a Result's RequeueAfter is not waited
-// for. Nor are times seen that stay the same for longer than a second: those in minutes or
-// days, and those of a test's own clock that stands still.
+// for. So a reconcile that hands its errors to ensure.Retry is done, too, where a child is
+// foreign, refused or still going: look at its conditions, or have reconcile return the
+// error that Retry was given. Nor are times seen that stay the same for longer than a
+// second: those in minutes or days, and those of a test's own clock that stands still.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	t.Helper()
 	begin := len(c.Requests())
@@ -108,7 +110,7 @@ func verdict(done []pass) string {
 	last := done[len(done)-1]
 	switch {
 	case last.err != nil:
-		return fmt.Sprintf("the reconcile still fails in pass %d: %v%s", len(done), last.err, story(done))
+		return fmt.Sprintf("the reconcile still fails in pass %d%s", len(done), story(done))
 	case len(done) < passes:
 		return fmt.Sprintf("the reconcile wrote again %d times right after a pass that wrote nothing, in another second than before: "+
 			"does it write a time, or in every second pass?%s", relapses, story(done))
@@ -117,13 +119,17 @@ func verdict(done []pass) string {
 	}
 }
 
-// story tells what the last three passes wrote: enough to see two states alternate.
+// story tells what the last three passes wrote, and how they failed: enough to see two
+// states alternate.
 func story(done []pass) string {
 	var text strings.Builder
 	named := [...]string{"the third-last pass", "the second-last pass", "the last pass"}
 	for i, p := range done[len(done)-len(named):] {
 		fmt.Fprintf(&text, "\n%s:", named[i])
-		if len(p.writes) == 0 {
+		switch {
+		case p.err != nil:
+			fmt.Fprintf(&text, " failed: %v", p.err)
+		case len(p.writes) == 0:
 			text.WriteString(" wrote nothing")
 		}
 		for _, write := range p.writes {

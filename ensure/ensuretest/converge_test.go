@@ -60,8 +60,8 @@ func TestConvergeTellsTheLastError(t *testing.T) {
 	f := &failing{T: t}
 	ensuretest.Converge(f, ensuretest.NewClient(scheme.Scheme), func(context.Context) error { return errRefused })
 
-	want := "the reconcile still fails in pass 20: refused" +
-		"\nthe third-last pass: wrote nothing\nthe second-last pass: wrote nothing\nthe last pass: wrote nothing"
+	want := "the reconcile still fails in pass 20" +
+		"\nthe third-last pass: failed: refused\nthe second-last pass: failed: refused\nthe last pass: failed: refused"
 	require.Empty(t, cmp.Diff(want, f.text))
 }
 

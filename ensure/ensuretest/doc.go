@@ -4,21 +4,21 @@
 //	func TestWebsiteConverges(t *testing.T) {
 //		site := &v1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 //		c := ensuretest.NewClient(scheme, site)
-//		r := controller.New(c, c.APIReader()) // as with a manager's GetClient and GetAPIReader
-//		reconcile := func(ctx context.Context) error {
+//		r := reconcile.AsReconciler(c, controller.New(c, c.APIReader())) // as with a manager's GetClient and GetAPIReader
+//		pass := func(ctx context.Context) error {
 //			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(site)})
 //			return err
 //		}
 //
-//		ensuretest.Converge(t, c, reconcile)                // until a pass writes nothing
-//		require.Empty(t, ensuretest.Converge(t, c, reconcile)) // from then on, no request at all
+//		ensuretest.Converge(t, c, pass)                // until a pass writes nothing
+//		require.Empty(t, ensuretest.Converge(t, c, pass)) // from then on, no request at all
 //
 //		deployment := &appsv1.Deployment{}
 //		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(site), deployment))
 //		deployment.Spec.Replicas = new(int32(7)) // by hand
 //		require.NoError(t, c.Update(t.Context(), deployment))
 //
-//		requests := ensuretest.Converge(t, c, reconcile)
+//		requests := ensuretest.Converge(t, c, pass)
 //		require.Len(t, requests, 1)
 //		require.Equal(t, "apply Deployment default/site: spec.replicas 7 -> 2", requests[0].String())
 //	}
@@ -60,6 +60,9 @@
 //   - an apply of Kubernetes' own kinds is held against their schema: unknown fields, wrong
 //     types and keys that are there twice are refused, a NetworkPolicy is not, and empty lists
 //     mean what they say;
+//   - a strategic merge patch of a custom kind is refused, and its update without a
+//     resourceVersion; so is a deletion of all objects in all namespaces;
+//   - a request that is refused leaves the caller's object as it was;
 //   - an apply with a resourceVersion creates or is refused, one with another object's UID is
 //     refused; so are updates and deletions of another UID, and JSON patches whose test fails;
 //   - of Kubernetes' own kinds, what has to be in a namespace is refused without one, and
@@ -83,6 +86,9 @@
 //   - What is of a custom kind need not be in a namespace: nothing says whether it has to.
 //   - The first update of a claim moves its resourceVersion on a server, even if it changes
 //     nothing; here it does not.
+//   - Each version of a kind has objects of its own, as nothing converts them.
+//   - A list with a field selector needs an index, even by metadata.name: fake.AddIndex makes
+//     one. A watch has no selector.
 //   - A namespace need not exist, and none is ever terminating.
 //   - What is deleted is gone at once, whatever the propagation, unless it has finalizers of
 //     its own; there is no garbage collector, and no other controller: no pods, no status, no

@@ -13,19 +13,32 @@ func taken(option *[]string) []string {
 	return dryRun
 }
 
-// write does a write, and has obj be what is stored then.
+// write does a write, and has obj be what is stored then, or what it was if it fails.
 func (s *server) write(
 	ctx context.Context, c client.WithWatch, obj client.Object, dryRun []string, do func(client.WithWatch, *store) error,
 ) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if len(dryRun) > 0 {
-		return s.rehearse(ctx, obj, do)
+	return attempt(obj, func() error {
+		if len(dryRun) > 0 {
+			return s.rehearse(ctx, obj, do)
+		}
+		if err := do(c, s.store); err != nil {
+			return err
+		}
+		return client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(obj), obj))
+	})
+}
+
+// attempt does a write, which changes nothing in obj if it fails: no client touches what it
+// sends, but controller-runtime's fake client and the store do.
+func attempt(obj client.Object, do func() error) error {
+	before := obj.DeepCopyObject()
+	err := do()
+	if err != nil {
+		_ = assign(obj, before) // what is no pointer was not changed either
 	}
-	if err := do(c, s.store); err != nil {
-		return err
-	}
-	return client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(obj), obj))
+	return err
 }
 
 // rehearse does a write on a stage that has a copy of the object and nothing else.

@@ -2,6 +2,7 @@ package ensuretest_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,13 +52,50 @@ func (w *Widget) DeepCopyObject() runtime.Object {
 	return &out
 }
 
+// Gauge is a custom kind whose Go type writes what is zero.
+type Gauge struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Limit uint64 `json:"limit"`
+	} `json:"spec"`
+	Status struct {
+		Replicas int32 `json:"replicas"`
+	} `json:"status,omitempty"`
+}
+
+func (g *Gauge) DeepCopyObject() runtime.Object {
+	out := *g
+	g.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// Meter is a custom kind that has no status.
+type Meter struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Limit uint64 `json:"limit"`
+}
+
+func (m *Meter) DeepCopyObject() runtime.Object {
+	out := *m
+	m.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+func gauge() *Gauge {
+	return &Gauge{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gauge"}}
+}
+
 var thingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	scheme.AddKnownTypes(thingKind.GroupVersion(), &Widget{})
+	scheme.AddKnownTypes(thingKind.GroupVersion(), &Widget{}, &Gauge{}, &Meter{})
 	scheme.AddKnownTypeWithName(thingKind, &unstructured.Unstructured{})
 	return scheme
 }
@@ -173,6 +211,36 @@ func TestFirstStatus(t *testing.T) {
 	}))
 	require.Len(t, c.Requests(), 1)
 	require.Equal(t, "patch status of Widget default/widget: status.conditions", c.Requests()[0].String())
+}
+
+// So it is if the Go type shows members of a status that is not there.
+func TestFirstStatusWithoutOmitEmpty(t *testing.T) {
+	c := ensuretest.NewClient(newScheme(t), gauge())
+	g := live(t, c, gauge())
+	require.NoError(t, status.Patch(t.Context(), c, g, func(g *Gauge) { g.Status.Replicas = 2 }))
+	require.Len(t, c.Requests(), 1)
+	require.Equal(t, "patch status of Gauge default/gauge: status.replicas 0 -> 2", c.Requests()[0].String())
+}
+
+// Numbers without a sign are kept as long as a server can hold them.
+func TestUnsignedNumbers(t *testing.T) {
+	c := ensuretest.NewClient(newScheme(t), gauge())
+	g := live(t, c, gauge())
+	g.Spec.Limit = 4
+	require.NoError(t, c.Update(t.Context(), g))
+	require.Equal(t, uint64(4), live(t, c, gauge()).Spec.Limit)
+	require.Equal(t, int64(2), g.Generation)
+
+	g.Spec.Limit = math.MaxUint64
+	require.Error(t, c.Update(t.Context(), g))
+	require.Equal(t, uint64(4), live(t, c, gauge()).Spec.Limit)
+
+	other := gauge()
+	other.Name, other.Spec.Limit = "other", math.MaxUint64
+	meter := &Meter{ObjectMeta: other.ObjectMeta, Limit: math.MaxUint64}
+	for _, tooMuch := range []client.Object{other, meter} {
+		require.ErrorContains(t, c.Create(t.Context(), tooMuch), "does not fit into int64")
+	}
 }
 
 func TestFinalizers(t *testing.T) {

@@ -239,6 +239,14 @@ func TestListsOfAStatus(t *testing.T) {
 	require.Equal(t, "patch status of Thing default/thing: status.phase, status.ports[1] 81 -> 82", c.Requests()[1].String())
 }
 
+// Items that changed places are a change, of the list.
+func TestOrderOfAStatus(t *testing.T) {
+	c := ensuretest.NewClient(newScheme(t), thing())
+	require.NoError(t, c.Status().Patch(t.Context(), thing(), merge(`{"status":{"nodes":[{"name":"a"},{"name":"b"}]}}`)))
+	require.NoError(t, c.Status().Patch(t.Context(), thing(), merge(`{"status":{"nodes":[{"name":"b"},{"name":"a"}]}}`)))
+	require.Equal(t, "patch status of Thing default/thing: status.nodes", c.Requests()[1].String())
+}
+
 // A write of which only the owners of fields changed says so.
 func TestChangeOfOwnersOnly(t *testing.T) {
 	c := ensuretest.NewClient(newScheme(t), settings("hello"))

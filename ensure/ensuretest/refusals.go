@@ -9,9 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -40,6 +42,47 @@ func refuseOtherUID(gvk schema.GroupVersionKind, config metav1.Object, live runt
 	return apierrors.NewInvalid(gvk.GroupKind(), config.GetName(), field.ErrorList{immutable, immutable}) // a server says it twice
 }
 
+// refuseOtherObject refuses the body of an apply that is not the object's which the request
+// names.
+func refuseOtherObject(gvk schema.GroupVersionKind, config *unstructured.Unstructured, named client.Object) error {
+	name, namespace := config.GetName(), config.GetNamespace()
+	switch {
+	case config.GroupVersionKind() != gvk:
+		return apierrors.NewBadRequest("invalid object type: " + config.GroupVersionKind().String())
+	case name != "" && name != named.GetName():
+		return apierrors.NewBadRequest("the name of the object (" + name + ") does not match the name on the URL (" + named.GetName() + ")")
+	case namespace != "" && namespace != named.GetNamespace():
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// goTyped are the groups beside Kubernetes' own that a server has Go types for.
+var goTyped = sets.New("apiextensions.k8s.io", "apiregistration.k8s.io")
+
+// refuseStrategic refuses a strategic merge patch of a custom object: the server has no Go
+// type that says how its lists merge.
+func (s *server) refuseStrategic(obj client.Object, patch client.Patch) error {
+	gvk, err := s.fake.GroupVersionKindFor(obj)
+	if err != nil || patch.Type() != types.StrategicMergePatchType || builtIn().Recognizes(gvk) || goTyped.Has(gvk.Group) {
+		return err
+	}
+	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", schema.GroupResource{}, obj.GetName(),
+		"the body of the request was in an unknown format - accepted media types include: "+
+			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false)
+}
+
+// asUnversioned is what a server makes of an update without a resourceVersion, of a kind
+// that needs one, as all custom ones do.
+func (s *server) asUnversioned(obj client.Object, err error) error {
+	gvk, unknown := s.fake.GroupVersionKindFor(obj)
+	if unknown != nil || obj.GetResourceVersion() != "" || !apierrors.IsConflict(err) {
+		return err
+	}
+	missing := field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")
+	return apierrors.NewInvalid(gvk.GroupKind(), obj.GetName(), field.ErrorList{missing})
+}
+
 // refuseNewFinalizers: what is going gets no further ones.
 func refuseNewFinalizers(gvk schema.GroupVersionKind, before, after metav1.Object) error {
 	if before.GetDeletionTimestamp() == nil {
@@ -64,6 +107,10 @@ var (
 	errPatchNowhere  = &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource",
+	}}
+	errDeleteAllNowhere = &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
+		Message: "the server does not allow this method on the requested resource",
 	}}
 )
 

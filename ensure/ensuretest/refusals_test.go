@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,6 +78,7 @@ func TestRefusals(t *testing.T) {
 			return c.Update(ctx, obj, opts...)
 		}
 	}
+	strategic := client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"size":2}}`))
 	otherUID := func(obj *corev1.ConfigMap) { obj.UID = another }
 
 	for _, test := range []struct {
@@ -102,6 +104,23 @@ func TestRefusals(t *testing.T) {
 		{"JSON patch that is no list", patched(settings(""), jsonPatch(`{}`)), metav1.StatusReasonInvalid},
 		{"JSON patch that is no list, of a custom kind", patched(widget(), jsonPatch(`{}`)), metav1.StatusReasonInvalid},
 		{"patch in no namespace", patched(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, merge(`{}`)), metav1.StatusReasonNotFound},
+		{"strategic merge patch of a custom kind", patched(widget(), strategic), metav1.StatusReasonUnsupportedMediaType},
+		{"strategic merge patch of a custom status", func(ctx context.Context, c client.Client) error {
+			return c.Status().Patch(ctx, widget(), strategic)
+		}, metav1.StatusReasonUnsupportedMediaType},
+		{"update of a custom kind without a version", func(ctx context.Context, c client.Client) error {
+			return c.Update(ctx, widget())
+		}, metav1.StatusReasonInvalid},
+		{"deletion of all in no namespace", func(ctx context.Context, c client.Client) error {
+			return c.DeleteAllOf(ctx, &corev1.ConfigMap{})
+		}, metav1.StatusReasonMethodNotAllowed},
+		{"apply of another name", applied(settings(""), `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`), metav1.StatusReasonBadRequest},
+		{"apply of another namespace", applied(settings(""), body(`,"namespace":"other"`, "")), metav1.StatusReasonBadRequest},
+		{"apply of another kind", applied(settings(""), `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"settings"}}`), metav1.StatusReasonBadRequest},
+		{"scale of what is not there", func(ctx context.Context, c client.Client) error {
+			absent := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "absent"}}
+			return c.SubResource("scale").Update(ctx, absent, client.WithSubResourceBody(&autoscalingv1.Scale{}))
+		}, metav1.StatusReasonNotFound},
 		{"status of a kind without one", func(ctx context.Context, c client.Client) error {
 			return c.Status().Patch(ctx, settings(""), merge(`{"status":{}}`))
 		}, metav1.StatusReasonNotFound},
@@ -149,6 +168,8 @@ func TestRefusedBeginnings(t *testing.T) {
 		{"of what is gone", gone, "uid mismatch"},
 		{"of an unknown field", unknown, "field not declared in schema"},
 		{"of no kind", `{"metadata":{"name":"settings"}}`, "Kind"},
+		{"of another kind", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"settings"}}`, "invalid object type"},
+		{"of no name", `{"apiVersion":"v1","kind":"ConfigMap"}`, "name must be provided"},
 	} {
 		for mode, opts := range map[string][]client.PatchOption{
 			"":         {client.FieldOwner("applier")},
@@ -161,6 +182,32 @@ func TestRefusedBeginnings(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The object that a caller passed is as it was after a refusal, ready to be sent again.
+func TestRefusalsLeaveTheObject(t *testing.T) {
+	c := ensuretest.NewClient(newScheme(t), settings("hello"))
+	obj := settings("goodbye")
+	for _, opts := range [][]client.CreateOption{{}, {client.DryRunAll}} {
+		require.True(t, apierrors.IsAlreadyExists(c.Create(t.Context(), obj, opts...)))
+		require.Empty(t, cmp.Diff(settings("goodbye"), obj))
+	}
+	require.NoError(t, c.Update(t.Context(), obj))
+
+	w := widget()
+	require.True(t, apierrors.IsNotFound(c.Status().Update(t.Context(), w)))
+	require.Empty(t, cmp.Diff(widget(), w))
+}
+
+// A scale says how many, and nothing of the rest, however little of the object is known.
+func TestScaleOfWhatIsOnlyNamed(t *testing.T) {
+	c := ensuretest.NewClient(newScheme(t), web())
+	named := &appsv1.Deployment{ObjectMeta: web().ObjectMeta}
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	require.NoError(t, c.SubResource("scale").Update(t.Context(), named, client.WithSubResourceBody(scale)))
+	want := web().Spec
+	want.Replicas = new(int32(5))
+	require.Empty(t, cmp.Diff(want, live(t, c, web()).Spec))
 }
 
 // What is going may lose finalizers, and gets no new ones.

@@ -3,6 +3,7 @@ package ensuretest
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
@@ -32,7 +33,12 @@ func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.Validatio
 	if builtIn().Recognizes(obj.GetObjectKind().GroupVersionKind()) {
 		return c.builtIn.ObjectToTyped(obj, opts...)
 	}
-	return c.custom.ObjectToTyped(obj, opts...)
+	// Read as a Go type, an unsigned number would be a panic.
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	return c.custom.ObjectToTyped(&unstructured.Unstructured{Object: content}, opts...)
 }
 
 func (c typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {

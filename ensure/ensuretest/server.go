@@ -69,7 +69,7 @@ func (s *server) update(ctx context.Context, c client.WithWatch, obj client.Obje
 		if err := s.requireUID(obj, obj.GetUID()); err != nil {
 			return err
 		}
-		return c.Update(ctx, obj, &options)
+		return s.asUnversioned(obj, c.Update(ctx, obj, &options))
 	})
 }
 
@@ -81,6 +81,9 @@ func (s *server) patch(ctx context.Context, c client.WithWatch, obj client.Objec
 	}
 	if patch.Type() == types.ApplyPatchType {
 		return s.applyPatch(ctx, c, obj, patch, dryRun, options)
+	}
+	if err := s.refuseStrategic(obj, patch); err != nil {
+		return err
 	}
 	return s.write(ctx, c, obj, dryRun, func(c client.WithWatch, _ *store) error {
 		return asUnprocessable(patch, c.Patch(ctx, obj, s.ofStored(obj, patch), &options))
@@ -156,6 +159,12 @@ func (s *server) delete(ctx context.Context, c client.WithWatch, obj client.Obje
 }
 
 func (s *server) deleteAllOf(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	options := *(&client.DeleteAllOfOptions{}).ApplyOptions(opts)
+	all, _ := obj.DeepCopyObject().(client.Object)
+	all.SetNamespace(options.Namespace)
+	if err := s.place(all, errDeleteAllNowhere); err != nil {
+		return err
+	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return c.DeleteAllOf(ctx, obj, opts...)

@@ -26,7 +26,15 @@ func (s *server) updateSubresource(
 	options := *(&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
 	dryRun := taken(&options.DryRun)
 	return s.writeSubresource(ctx, c, name, obj, dryRun, func(c client.SubResourceClient) error {
-		return c.Update(ctx, obj, &options)
+		if name != "scale" || options.SubResourceBody == nil {
+			return s.asUnversioned(obj, c.Update(ctx, obj, &options))
+		}
+		of, _ := obj.DeepCopyObject().(client.Object) // controller-runtime would store all of obj
+		if err := s.fake.Get(ctx, client.ObjectKeyFromObject(obj), of); err != nil {
+			return err
+		}
+		of.SetResourceVersion(options.SubResourceBody.GetResourceVersion())
+		return c.Update(ctx, of, &options)
 	})
 }
 
@@ -35,6 +43,9 @@ func (s *server) patchSubresource(
 ) error {
 	options := *(&client.SubResourcePatchOptions{}).ApplyOptions(opts)
 	dryRun := taken(&options.DryRun)
+	if err := s.refuseStrategic(obj, patch); err != nil {
+		return err
+	}
 	return s.writeSubresource(ctx, c, name, obj, dryRun, func(c client.SubResourceClient) error {
 		return asUnprocessable(patch, c.Patch(ctx, obj, s.ofStored(obj, patch), &options))
 	})
@@ -64,10 +75,12 @@ func (s *server) writeSubresource(
 		gvr, _ := meta.UnsafeGuessKindToResource(gvk)
 		return apierrors.NewNotFound(gvr.GroupResource(), obj.GetName()) // a NetworkPolicy has none, whatever controller-runtime says
 	}
-	if len(dryRun) > 0 {
-		return s.rehearse(ctx, obj, func(c client.WithWatch, stage *store) error {
-			return stage.of(name, func() error { return do(c.SubResource(name)) })
-		})
-	}
-	return s.store.of(name, func() error { return do(c.SubResource(name)) })
+	return attempt(obj, func() error {
+		if len(dryRun) > 0 {
+			return s.rehearse(ctx, obj, func(c client.WithWatch, stage *store) error {
+				return stage.of(name, func() error { return do(c.SubResource(name)) })
+			})
+		}
+		return s.store.of(name, func() error { return do(c.SubResource(name)) })
+	})
 }

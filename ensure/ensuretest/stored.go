@@ -1,7 +1,7 @@
 package ensuretest
 
 import (
-	"encoding/json"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -87,15 +87,13 @@ func (s *store) of(subresource string, write func() error) error {
 }
 
 // showsEmptyStatus reports whether obj is custom and stored without a status, in a Go type
-// that shows one all the same.
+// that shows one all the same: what it shows is what it shows of any new object.
 func (s *store) showsEmptyStatus(obj client.Object) bool {
 	live, _, err := s.live(obj)
 	if err != nil || builtIn().Recognizes(live.GetObjectKind().GroupVersionKind()) {
 		return false
 	}
-	var shown struct {
-		Status map[string]any `json:"status"`
-	}
-	data, err := json.Marshal(live)
-	return err == nil && json.Unmarshal(data, &shown) == nil && shown.Status != nil && len(shown.Status) == 0
+	none, err := s.scheme.New(live.GetObjectKind().GroupVersionKind())
+	shown := statusOf(live)
+	return err == nil && shown != nil && reflect.DeepEqual(shown, statusOf(none))
 }

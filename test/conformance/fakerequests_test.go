@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,7 +157,7 @@ func small(namespace string) *appsv1.Deployment {
 }
 
 func trials() []trial {
-	return append(refusedTrials(),
+	return append(slices.Concat(refusedTrials(), misfitTrials(), partialTrials(), callersTrials()),
 		trial{"create-only apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "")
 			err := applies(ctx, c, obj, redBody(createOnly))
