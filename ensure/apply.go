@@ -40,6 +40,9 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	answer, err := c.applyOrRepair(ctx, live)
+	if err != nil && answer != nil { // no later pass will find what the repair changed
+		c.wrote(outcome{live: answer, operation: Updated, cause: cause, changes: c.changes(live, answer)})
+	}
 	if errors.Is(err, ErrImmutable) {
 		return c.replaceOrGiveUp(ctx, live, cause, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,7 +80,8 @@ func (c *child) referToOwner() *corev1.ObjectReference {
 const noteLimit = 1024
 
 // note is a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If not
-// all changes fit, it says how many more there are.
+// all changes fit, it says how many more there are. A first one that does not fit is cut, at a
+// rune boundary.
 func (c *child) note(found outcome) string {
 	name := strings.TrimPrefix(c.key.String(), "/") // of a cluster-scoped object
 	note := strings.ToLower(string(found.operation)) + " " + c.gvk.Kind + " " + name
@@ -94,7 +94,7 @@ func (c *child) note(found outcome) string {
 		case len(longer)+len(rest) <= noteLimit:
 			note, separator = longer, ", "
 		case i == 0:
-			return cut(longer, noteLimit-len(rest)) + rest
+			return strings.ToValidUTF8(longer[:noteLimit-len(rest)], "") + rest
 		default:
 			return note + andMore(len(changes)-i)
 		}
@@ -117,15 +117,4 @@ func andMore(changes int) string {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", changes)
-}
-
-// cut is at most the first limit bytes of text, and no part of a rune.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

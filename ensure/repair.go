@@ -19,7 +19,8 @@ import (
 // applyOrRepair applies desired to live. An apply merges, and what others left in
 // live can make the merge invalid for ever though desired is fine: an edited Service
 // port stays beside ours and has its name. So a refusal that names fields is judged,
-// and if live's leftovers are at fault, they are replaced, once.
+// and if live's leftovers are at fault, they are replaced, once. What that made of live is
+// returned also if the apply after it fails.
 func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.Object, error) {
 	applied, refusal := c.send(ctx, "apply", live.GetUID(), "")
 	if refusal == nil || !namesFieldsOnly(refusal) {
@@ -36,15 +37,18 @@ func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.O
 	patched, err := c.replace(ctx, live, replacements)
 	switch {
 	case err != nil && namesFieldsOnly(err):
-		return nil, c.immutable(live, err)
+		return patched, c.immutable(live, err)
 	case err != nil || c.dryRun: // the rest builds on what is not there then
 		return patched, err
 	}
 	applied, err = c.send(ctx, "apply", live.GetUID(), "")
-	if err != nil && namesFieldsOnly(err) {
-		return nil, c.immutable(live, err)
+	switch {
+	case err != nil && namesFieldsOnly(err):
+		return patched, c.immutable(live, err)
+	case err != nil:
+		return patched, err
 	}
-	return applied, err
+	return applied, nil
 }
 
 // namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none

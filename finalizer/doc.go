@@ -71,5 +71,6 @@
 // controller-runtime's fake client differs from an API server in this: objects have no
 // UIDs, so that none counts as replaced; a list that changed meanwhile is a plain error
 // and no Conflict; names are not checked; and it takes finalizers for an object that is
-// being deleted.
+// being deleted. That of ensuretest has UIDs, answers with Conflict and takes no such
+// finalizers.
 package finalizer

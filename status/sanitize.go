@@ -70,9 +70,5 @@ func cut(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	end := maxMessage - len(ellipsis)
-	for !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + ellipsis
+	return strings.ToValidUTF8(message[:maxMessage-len(ellipsis)], "") + ellipsis // without part of a rune
 }
