@@ -1,4 +1,4 @@
-{{- /* What children are called. Names that begin with the Application's never collide with another's. */ -}}
+{{- /* What children are called. With the Application's name, and nothing else that people choose, none is another's. */ -}}
 
 {{define "secret"}}{{.Name}}-secret-greeting{{end}}
 {{define "deployment"}}{{.Name}}-deployment-microservice{{end}}

@@ -29,12 +29,13 @@ func CheckNames(owner string, children ...string) error {
 	for _, child := range children {
 		longest = max(longest, len(child))
 	}
-	if room := validation.DNS1035LabelMaxLength - (longest - len(owner)); len(owner) > room {
+	room := validation.DNS1035LabelMaxLength - (longest - len(owner))
+	if room > 0 && len(owner) > room {
 		return fmt.Errorf("the name %q has %d characters, and its children's names leave room for %d", owner, len(owner), room)
 	}
 	for _, child := range children {
 		if problems := validation.IsDNS1035Label(child); len(problems) > 0 {
-			return fmt.Errorf("children cannot be named after %q: %s", owner, strings.Join(problems, "; "))
+			return fmt.Errorf("a child of %q cannot be called %q: %s", owner, child, strings.Join(problems, "; "))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -23,11 +24,15 @@ import (
 // more of them than the defaults.
 const sharedSuffix = ".tpl"
 
+// maxSize is how much a folder may hold: no ConfigMap has as much, and the operator is to
+// outlive whatever else lies there.
+const maxSize = 3 << 20
+
 // Templates are the manifests that an operator makes children from: those that it was
 // built with, overridden file by file from a folder.
 //
-// What they are made from is one state of the folder, which TemplatesSource replaces when
-// the folder has changed and come to rest, never a file that is half written, and never
+// What they are made from is one state of the folder, which Source takes up at the start, and
+// again when the folder has changed, once it has come to rest: never a file that is half written, and never
 // one file of before a change beside another of after it.
 type Templates struct {
 	defaults fs.FS
@@ -67,6 +72,17 @@ func (t *Templates) Manifests() (*template.Manifests, error) {
 	return now.manifests, now.err
 }
 
+// Render makes the children of owner, by childrenFor, from the templates as they are now. An
+// error is about a template, or about what it makes of owner.
+func Render[O, C any](t *Templates, owner O, childrenFor func(O, *template.Manifests) (C, error)) (C, error) {
+	manifests, err := t.Manifests()
+	if err != nil {
+		var none C
+		return none, err
+	}
+	return childrenFor(owner, manifests)
+}
+
 // overridden are the templates with one state of the folder.
 type overridden struct {
 	files     fstest.MapFS // of the folder
@@ -91,7 +107,8 @@ func (t *Templates) read() *overridden {
 }
 
 // readFolder returns the files of the folder, the first that does not do as an error. What
-// is hidden, as the parts of a mounted ConfigMap are, and folders do not count.
+// is hidden, as the parts of a mounted ConfigMap are, and folders do not count, but for one
+// that is called as a file should be: a file that is not there is often mounted as such.
 func (t *Templates) readFolder() (fstest.MapFS, error) {
 	files := fstest.MapFS{}
 	if t.dir == "" {
@@ -102,8 +119,9 @@ func (t *Templates) readFolder() (fstest.MapFS, error) {
 		return files, nil
 	}
 	if err != nil {
-		return nil, unreadable(t.dir, err)
+		return nil, unreadable("--templates", err)
 	}
+	room := maxSize
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
@@ -112,42 +130,61 @@ func (t *Templates) readFolder() (fstest.MapFS, error) {
 		switch {
 		case err != nil:
 			return nil, unreadable(entry.Name(), err)
-		case info.IsDir():
+		case info.IsDir() && !t.isDefault(entry.Name()):
 			continue
 		}
-		text, err := t.readFile(entry.Name(), info.Mode())
+		text, err := t.readFile(entry.Name(), info.Mode(), room)
 		if err != nil {
 			return nil, err
 		}
+		room -= len(text)
 		files[entry.Name()] = &fstest.MapFile{Data: text}
 	}
 	return files, nil
 }
 
-func (t *Templates) readFile(name string, mode fs.FileMode) ([]byte, error) {
-	known, err := fs.ReadDir(t.defaults, ".")
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(known))
-	for i, file := range known {
-		names[i] = file.Name()
-	}
+func (t *Templates) isDefault(name string) bool {
+	_, err := fs.Stat(t.defaults, name)
+	return err == nil
+}
+
+// readFile returns what a file holds, if that is no more than room.
+func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, error) {
 	switch {
-	case !slices.Contains(names, name) && filepath.Ext(name) != sharedSuffix:
-		return nil, &template.Error{File: name, Problem: "overrides nothing: there are " +
-			strings.Join(names, ", ") + ", and *" + sharedSuffix + " of any name"}
+	case !t.isDefault(name) && filepath.Ext(name) != sharedSuffix:
+		return nil, t.overridesNothing(name)
 	case !mode.IsRegular():
 		return nil, &template.Error{File: name, Problem: "cannot be read: it is no file"}
 	}
-	text, err := os.ReadFile(filepath.Join(t.dir, name))
+	file, err := os.Open(filepath.Join(t.dir, name))
 	if err != nil {
 		return nil, unreadable(name, err)
+	}
+	defer file.Close() //nolint:errcheck // nothing is written to it
+	text, err := io.ReadAll(io.LimitReader(file, int64(room)+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(name, err)
+	case len(text) > room:
+		return nil, &template.Error{File: name, Problem: "cannot be read: with it the folder holds more than 3 MiB"}
 	}
 	return text, nil
 }
 
-// unreadable says why without the path, which only those who run the operator know.
+// overridesNothing says what names there are.
+func (t *Templates) overridesNothing(file string) error {
+	known, err := fs.ReadDir(t.defaults, ".")
+	if err != nil {
+		return err
+	}
+	var names strings.Builder
+	for _, entry := range known {
+		names.WriteString(entry.Name() + ", ")
+	}
+	return &template.Error{File: file, Problem: "overrides nothing: there are " + names.String() + "and *" + sharedSuffix + " of any name"}
+}
+
+// unreadable says why without the path, which is for those who run the operator to know.
 func unreadable(file string, err error) error {
 	if underlying, ok := errors.AsType[*fs.PathError](err); ok {
 		err = underlying.Err

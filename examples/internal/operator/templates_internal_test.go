@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -64,12 +66,12 @@ func TestFollower(t *testing.T) {
 		},
 		"whom to wake cannot be told yet": func(t *testing.T, s *stage) {
 			t.Helper()
-			s.listFails = true
+			s.listFails.Store(true)
 			s.write(t, "new")
 			s.after(quiet * 10)
 			require.Equal(t, "new", s.taken())
 			require.Zero(t, s.queue.Len())
-			s.listFails = false
+			s.listFails.Store(false)
 			s.after(quiet)
 			require.Equal(t, 2, s.queue.Len())
 		},
@@ -86,13 +88,44 @@ func TestFollower(t *testing.T) {
 	}
 }
 
+// TestAtRest has the folder be written, in between looks, when the operator starts.
+func TestAtRest(t *testing.T) {
+	for name, test := range map[string]struct {
+		writes int
+		want   string
+	}{
+		"nobody writes":  {0, "0"},
+		"half written":   {3, "3"},
+		"it never rests": {2 * mostLooks, strconv.Itoa(mostLooks)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			templates := NewTemplates(fstest.MapFS{"a.yaml": {}}, runtime.NewScheme())
+			templates.dir = t.TempDir()
+			write := func(i int) {
+				require.NoError(t, os.WriteFile(filepath.Join(templates.dir, "a.yaml"), []byte(strconv.Itoa(i)), 0o600))
+			}
+			write(0)
+			synctest.Test(t, func(t *testing.T) {
+				done := make(chan *overridden)
+				go func() { done <- templates.atRest(t.Context()) }()
+				<-time.After(quiet / 2)
+				for i := range test.writes {
+					write(i + 1)
+					<-time.After(quiet)
+				}
+				require.Equal(t, test.want, string((<-done).files["a.yaml"].Data))
+			})
+		})
+	}
+}
+
 // stage is a follower at work on a folder with one file.
 type stage struct {
 	*follower
 
 	events    chan fsnotify.Event
 	errs      chan error
-	listFails bool
+	listFails atomic.Bool
 }
 
 func newStage(t *testing.T, dir string) *stage {
@@ -102,7 +135,7 @@ func newStage(t *testing.T, dir string) *stage {
 		WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-				if s.listFails {
+				if s.listFails.Load() {
 					return errors.New("out of reach")
 				}
 				return c.List(ctx, list, opts...)

@@ -23,6 +23,8 @@ const (
 	// pollInterval is how often the folder is looked at without an event: the kernel may
 	// have none, of a network file system for example.
 	pollInterval = time.Minute
+	// mostLooks is how often it is waited for that at the start, where nothing else goes on.
+	mostLooks = 50
 )
 
 // Source takes up what changes in the folder and then wakes every object of the operator's
@@ -45,7 +47,7 @@ func (s *templatesSource) String() string { return fmt.Sprintf("templates in %q"
 
 // Start implements source.Source. The controller calls it before its first reconcile.
 func (s *templatesSource) Start(ctx context.Context, queue queue) error {
-	first := s.templates.read()
+	first := s.templates.atRest(ctx)
 	s.templates.current.Store(first)
 	if s.templates.dir == "" {
 		return nil
@@ -69,6 +71,23 @@ func (s *templatesSource) Start(ctx context.Context, queue queue) error {
 		f.follow(ctx, watcher.Events, watcher.Errors)
 	}()
 	return nil
+}
+
+// atRest reads the folder until it is twice the same: from what is half written children might
+// take other names for a moment, and lose what they are. One that never rests is taken as it is.
+func (t *Templates) atRest(ctx context.Context) *overridden {
+	now := t.read()
+	for range mostLooks {
+		if t.dir == "" || ctx.Err() != nil {
+			break
+		}
+		<-time.After(quiet)
+		before := now
+		if now = t.read(); now.equal(before) {
+			break
+		}
+	}
+	return now
 }
 
 // A follower takes up what changes.

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -121,6 +120,13 @@ func TestTemplates(t *testing.T) {
 			},
 			"default from defaults",
 		},
+		"a folder in a file's place": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				require.NoError(t, os.Mkdir(filepath.Join(dir, "config.yaml"), 0o755))
+			},
+			"config.yaml: cannot be read: it is no file",
+		},
 		"a mistyped name": {
 			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "confg.yaml", manifest("folder")) },
 			"confg.yaml: overrides nothing: there are config.yaml, names.tpl, and *.tpl of any name",
@@ -135,6 +141,15 @@ func TestTemplates(t *testing.T) {
 				require.NoError(t, os.Symlink("nothing", filepath.Join(dir, "config.yaml")))
 			},
 			"config.yaml: cannot be read: no such file or directory",
+		},
+		"more than any ConfigMap holds": {
+			func(t *testing.T, dir string) {
+				t.Helper()
+				write(t, dir, "config.yaml", manifest("folder"))
+				write(t, dir, "more.tpl", "")
+				require.NoError(t, os.Truncate(filepath.Join(dir, "more.tpl"), 1<<40))
+			},
+			"more.tpl: cannot be read: with it the folder holds more than 3 MiB",
 		},
 		"no file": {
 			func(t *testing.T, dir string) {
@@ -160,7 +175,7 @@ func TestNoTemplates(t *testing.T) {
 func TestTemplatesAreNoFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	write(t, filepath.Dir(dir), "file", "")
-	require.Equal(t, dir+": cannot be read: not a directory", made(templatesOf(t, dir)))
+	require.Equal(t, "--templates: cannot be read: not a directory", made(templatesOf(t, dir)))
 }
 
 func TestTemplatesFlag(t *testing.T) {
@@ -249,38 +264,4 @@ func (f followed) takesUp(t *testing.T, want string) {
 		woken[request.Name] = made(f.Templates)
 		f.queue.Done(request)
 	}
-}
-
-func TestWarnOfTemplate(t *testing.T) {
-	for name, test := range map[string]struct {
-		problem string
-		bytes   int
-	}{
-		"short":                      {"oops", 12},
-		"long":                       {strings.Repeat("x", 2000), 1024},
-		"long, not cut in character": {strings.Repeat("é", 2000), 1024},
-		"long, one byte further":     {"x" + strings.Repeat("é", 2000), 1023},
-	} {
-		t.Run(name, func(t *testing.T) {
-			recorder := events.NewFakeRecorder(1)
-			problem := &template.Error{File: "a.yaml", Problem: test.problem}
-			operator.WarnOfTemplate(recorder, configMap("one"), operator.ReasonInvalidTemplate, problem.Error())
-			note, ok := strings.CutPrefix(<-recorder.Events, "Warning InvalidTemplate ")
-			require.True(t, ok)
-			require.Len(t, note, test.bytes)
-			require.Equal(t, note, strings.ToValidUTF8(note, ""))
-		})
-	}
-}
-
-func TestIsNews(t *testing.T) {
-	conditions := []metav1.Condition{{Type: "Ready", Message: "oops"}}
-	require.False(t, operator.IsNews(conditions, "Ready", "oops"))
-	require.True(t, operator.IsNews(conditions, "Ready", "other"))
-	require.True(t, operator.IsNews(conditions, "Other", "oops"))
-}
-
-func TestIsInvalidTemplate(t *testing.T) {
-	require.True(t, operator.IsInvalidTemplate(fmt.Errorf("wrapped: %w", &template.Error{})))
-	require.False(t, operator.IsInvalidTemplate(io.EOF))
 }

@@ -1,4 +1,4 @@
-{{- /* What children are called. Names that hold the ReverseWordsApp's never collide with another's. */ -}}
+{{- /* What children are called. With the ReverseWordsApp's name, and nothing else that people choose, none is another's. */ -}}
 
 {{define "deployment"}}dp-{{.Name}}{{end}}
 {{define "service"}}service-{{.Name}}{{end}}

@@ -270,6 +270,10 @@ func testNames(t *testing.T, process *operator.Process) {
 		mark := shared.Mark()
 		s.reconcile(t)
 		require.Empty(t, s.allRequests(t, mark), "what cannot be helped is not tried again and again")
+		eventually(t, func(context.Context) error {
+			warnings := tests.Warnings(t, namespace, name, "InvalidName")
+			return expect(len(warnings) == 1, "%v", warnings)
+		})
 	}
 	var children corev1.SecretList
 	require.NoError(t, human(t).List(t.Context(), &children, client.InNamespace(namespace)))

@@ -2,9 +2,11 @@ package application_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +34,7 @@ func TestTemplates(t *testing.T) {
 		"broken templates leave everything as it is":  testBrokenTemplates,
 		"a mounted ConfigMap":                         testMountedTemplates,
 		"other names":                                 testTemplateNames,
+		"the old pods serve until there are new ones": testTemplateNameOfPending,
 		"what people write is not read as a manifest": testHostileSpecs,
 		"a template without quote":                    testUnquotedTemplate,
 	} {
@@ -124,8 +127,10 @@ func testTemplateLabel(t *testing.T) {
 	after := s.versions(t)
 	require.Equal(t, before["Secret"], after["Secret"])
 	require.Equal(t, before["Service"], after["Service"])
-	for i, pod := range s.pods(t) {
-		require.Equal(t, pods[i].UID, pod.UID, "no rollout")
+	still := s.pods(t)
+	require.Len(t, still, len(pods))
+	for i := range still {
+		require.Equal(t, pods[i].UID, still[i].UID, "no rollout")
 	}
 	require.Len(t, s.operator.Entries("Starting workers"), 1, "it was not started again")
 }
@@ -232,6 +237,29 @@ func testTemplateNames(t *testing.T) {
 	s.settle(t)
 	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: "web-shop"}, &appsv1.Deployment{})
 	require.NotEqual(t, old["Deployment"].GetUID(), s.deployment(t).UID)
+}
+
+// testTemplateNameOfPending has a Deployment take another name, whose pods then find no node.
+func testTemplateNameOfPending(t *testing.T) {
+	s, folder := newTemplated(t)
+	old, pods := s.deployment(t), s.pods(t)
+	folder.Write(t, "deployment.yaml", template(t, "deployment.yaml", "    spec:\n", "    spec:\n      nodeSelector: {example.org/none: here}\n"))
+	folder.Write(t, "names.tpl", template(t, "names.tpl", "{{.Name}}-deployment-microservice", "web-{{.Name}}"))
+	eventually(t, func(ctx context.Context) error {
+		var pending appsv1.Deployment
+		err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "web-shop"}, &pending)
+		return errors.Join(err, expect(pending.Status.UnavailableReplicas == 2, "%d pods wait for a node", pending.Status.UnavailableReplicas))
+	})
+	s.reconcile(t)
+	require.Equal(t, old.UID, s.deployment(t).UID)
+	all := s.pods(t)
+	for i := range pods {
+		require.True(t, slices.ContainsFunc(all, func(pod corev1.Pod) bool { return pod.UID == pods[i].UID }), pods[i].Name)
+	}
+
+	folder.Remove(t, "deployment.yaml")
+	tests.WaitUntilGone(t, client.ObjectKeyFromObject(old), old)
+	require.EqualValues(t, 2, get(t, s, "web-shop", &appsv1.Deployment{}).Status.AvailableReplicas)
 }
 
 // testHostileSpecs has a greeting for everybody who would rather have a manifest of his own.

@@ -36,8 +36,7 @@ func testHeldDatabase(t *testing.T, process *operator.Process) {
 	require.Contains(t, database.Message, `StatefulSet "shop-mongodb": `)
 	eventually(t, func(context.Context) error { return isTrue(s.store(t), v1alpha1.AppReadyCondition) })
 	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "DatabaseReady")
-	require.Contains(t, s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonProvisioning).Message,
-		"1 of 2 claims are still to be made")
+	s.waitForMessage(t, v1alpha1.ReasonProvisioning, "1 of 2 claims are still to be made")
 
 	// A set waits for the pod that it has before it makes one as it should be.
 	s.change(t, `{"bookDB":{"tag":"latest"}}`)

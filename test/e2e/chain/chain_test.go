@@ -13,12 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
-	"github.com/trueup-go/trueup/test/e2e/suite"
 )
-
-// collectorLimit is how long the garbage collector may take. It notices once in 30
-// seconds that a custom kind is new.
-const collectorLimit = 90 * time.Second
 
 // TestChain has both operators look after Sites.
 func TestChain(t *testing.T) {
@@ -127,7 +122,7 @@ func testPruning(t *testing.T, s scene) {
 
 	mark := shared.Mark()
 	s.change(t, `{"plain":true}`)
-	waitUntilGone(t, suite.Limit, &networkingv1.Ingress{ObjectMeta: s.meta("shop")}, &appsv1.Deployment{ObjectMeta: s.meta("dp-shop")})
+	waitUntilGone(t, &networkingv1.Ingress{ObjectMeta: s.meta("shop")}, &appsv1.Deployment{ObjectMeta: s.meta("dp-shop")})
 	eventually(t, func(context.Context) error {
 		left := s.app(t).Finalizers
 		return expect(slices.Equal(left, []string{"example.org/hold"}), "%v", left)
@@ -136,7 +131,7 @@ func testPruning(t *testing.T, s scene) {
 	s.waitFor(t, "Pruning", `still there: ReverseWordsApp "shop"`)
 	tests.Merge(t, s.named(), `{"metadata":{"finalizers":null}}`)
 	s.waitFor(t, "Plain", "")
-	waitUntilGone(t, suite.Limit, s.named())
+	waitUntilGone(t, s.named())
 	require.Equal(t, map[string]int{"delete ingresses": 1, "delete reversewordsapps": 1}, butStatus(s.siteRequests(t, mark)))
 	require.Nil(t, get(t, theirs).DeletionTimestamp)
 	get(t, &corev1.ConfigMap{ObjectMeta: s.meta("shop")})
@@ -152,10 +147,10 @@ func testRemoval(t *testing.T, s scene) {
 	s.settle(t)
 	mark := shared.Mark()
 	require.NoError(t, human(t).Delete(t.Context(), s.site(t)))
-	waitUntilGone(t, collectorLimit, s.named())
+	waitUntilGone(t, s.named())
 	require.NoError(t, areGone(t, &appsv1.Deployment{ObjectMeta: s.meta("dp-shop")}, &corev1.Service{ObjectMeta: s.meta("service-shop")}))
 	require.Empty(t, s.pods(t), "the app waited for them")
-	waitUntilGone(t, collectorLimit, &corev1.ConfigMap{ObjectMeta: s.meta("shop")}, &networkingv1.Ingress{ObjectMeta: s.meta("shop")})
+	waitUntilGone(t, &corev1.ConfigMap{ObjectMeta: s.meta("shop")}, &networkingv1.Ingress{ObjectMeta: s.meta("shop")})
 
 	require.Empty(t, s.siteRequests(t, mark), "nothing is made again")
 	writes := s.appRequests(t, mark)

@@ -181,9 +181,9 @@ func get[T client.Object](t *testing.T, obj T) T {
 }
 
 // waitUntilGone waits until there is none of these objects.
-func waitUntilGone(t *testing.T, limit time.Duration, objects ...client.Object) {
+func waitUntilGone(t *testing.T, objects ...client.Object) {
 	t.Helper()
-	require.NoError(t, operator.Until(t.Context(), limit, func(context.Context) error { return areGone(t, objects...) }))
+	eventually(t, func(context.Context) error { return areGone(t, objects...) })
 }
 
 // areGone is nil if there is none of these objects.

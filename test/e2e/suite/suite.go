@@ -26,8 +26,10 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// Limit is how long anything may take that takes a fraction of a second.
-const Limit = 30 * time.Second
+// Limit is how long anything may take that takes a fraction of a second. In a new cluster it may
+// be half a minute and more until the garbage collector takes something along: it looks for
+// new kinds every 30 s, and leaves alone what belongs to one that it does not know.
+const Limit = 90 * time.Second
 
 // A Suite is the tests of one operator, on one cluster.
 type Suite struct {

@@ -3,7 +3,6 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // marks a state, proves nothing; operators store this form already
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,9 +25,6 @@ import (
 
 // Name is the operator's: the owner of the fields it applies, and the user agent.
 const Name = "application-operator"
-
-// retryRejected is how often an Application that cannot be helped is looked at.
-const retryRejected = 5 * time.Minute
 
 // Reconciler makes the children of Applications.
 type Reconciler struct {
@@ -104,24 +100,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 	if app.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil // the garbage collector takes the children along
 	}
-	manifests, err := r.templates.Manifests()
+	wanted, reason, err := r.wanted(app)
 	if err != nil {
-		return r.fail(ctx, app, err)
-	}
-	wanted, err := childrenFor(app, manifests)
-	if err != nil {
-		return r.fail(ctx, app, err)
-	}
-	if err := wanted.checkNames(app.Name); err != nil {
-		return r.reject(ctx, app, reasonInvalidName, err)
+		return r.reject(ctx, app, reason, err)
 	}
 
 	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(),
-		ensure.Prune(&corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{}))
+		operator.PruneOnceReady(ctx, r.client, wanted.deployment, &corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{})...)
 	operator.LogWrites(ctx, made)
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}
 	err = r.report(ctx, app, readyWith(ensure.ResultOf(made, wanted.deployment)), made.Children...)
 	return operator.Retry(ctx, err)
+}
+
+// wanted are the children that app is to have. An error comes with the reason of a condition.
+func (r *Reconciler) wanted(app *v1alpha1.Application) (wanted *children, reason string, err error) {
+	wanted, err = operator.Render(r.templates, app, childrenFor)
+	if err != nil {
+		return nil, operator.ReasonInvalidTemplate, err
+	}
+	return wanted, reasonInvalidName, wanted.checkNames(app.Name)
 }

@@ -60,9 +60,6 @@ func (r *Reconciler) report(
 
 // fail reports why a child is not as it should be, and says when to try again.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
-	if operator.IsInvalidTemplate(err) {
-		return r.reject(ctx, app, operator.ReasonInvalidTemplate, err)
-	}
 	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
 	return operator.Retry(ctx, errors.Join(err, reportErr))
 }
@@ -74,10 +71,10 @@ func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reas
 	if reportErr := r.report(ctx, app, notReady(reason, err.Error())); reportErr != nil {
 		return operator.Retry(ctx, reportErr)
 	}
-	if isNews && reason == operator.ReasonInvalidTemplate {
-		operator.WarnOfTemplate(r.events, app, reason, err.Error())
+	if isNews {
+		operator.Warn(r.events, app, reason, err.Error())
 	}
-	return reconcile.Result{RequeueAfter: retryRejected}, nil
+	return reconcile.Result{RequeueAfter: operator.RetryRejected}, nil
 }
 
 func named(children []ensure.Result[client.Object]) []v1alpha1.Child {

@@ -25,8 +25,6 @@ import (
 const Name = "bookstore-operator"
 
 const (
-	// retryRejected is how often it is looked at what cannot be helped.
-	retryRejected = 5 * time.Minute
 	// patience is how often it is looked whether a child is gone. The event that tells so
 	// comes sooner; this is for the one that gets lost.
 	patience = 30 * time.Second
@@ -110,8 +108,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 
 	storage, storageErr := r.provide(ctx, store, db, wanted.database)
 	storage.writeInto(wanted.database)
-	made, err := ensure.Set(ctx, r.ensure, store, wanted.inOrder(), mayRecreate(db, wanted.database),
-		ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}))
+	prune := operator.PruneOnceReady(ctx, r.client, wanted.app, &appsv1.Deployment{}, &corev1.Service{})
+	made, err := ensure.Set(ctx, r.ensure, store, wanted.inOrder(), append(prune, mayRecreate(db, wanted.database))...)
 	operator.LogWrites(ctx, made)
 	err = r.prepareToRecreate(ctx, db, err)
 
@@ -130,7 +128,7 @@ func (r *Reconciler) wanted(store *v1alpha1.BookStore) (*children, *refusal) {
 	if size := store.Spec.BookDB.DBSize; size.Sign() <= 0 {
 		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s, and no volume can be so small", &size)}
 	}
-	wanted, err := r.render(store)
+	wanted, err := operator.Render(r.templates, store, childrenFor)
 	if err != nil {
 		return nil, &refusal{operator.ReasonInvalidTemplate, err.Error()}
 	}
@@ -138,15 +136,6 @@ func (r *Reconciler) wanted(store *v1alpha1.BookStore) (*children, *refusal) {
 		return nil, &refusal{reasonInvalidName, err.Error()}
 	}
 	return wanted, nil
-}
-
-// render makes the children of store from the templates as they are now.
-func (r *Reconciler) render(store *v1alpha1.BookStore) (*children, error) {
-	manifests, err := r.templates.Manifests()
-	if err != nil {
-		return nil, err
-	}
-	return childrenFor(store, manifests)
 }
 
 // mayRecreate allows for the set to be made again around its pods, unless it owns claims,
@@ -178,7 +167,7 @@ func retry(ctx context.Context, wait time.Duration, errs ...error) (reconcile.Re
 		if _, refused := errors.AsType[*refusal](err); !refused {
 			others = append(others, err)
 		} else if wait == 0 {
-			wait = retryRejected
+			wait = operator.RetryRejected
 		}
 	}
 	result, err := operator.Retry(ctx, errors.Join(others...))

@@ -133,5 +133,5 @@ func mounts(container corev1.Container, volume string) bool {
 // checkNames refuses a BookStore whose children could not be named after it. The pods of a
 // StatefulSet are labelled with its name and ten characters more.
 func (c *children) checkNames(store string) error {
-	return operator.CheckNames(store, c.database.Name+"-0123456789", c.databaseService.Name, c.app.Name, c.appService.Name)
+	return operator.CheckNames(store, c.databaseService.Name, c.app.Name, c.appService.Name, c.database.Name+"-0123456789")
 }

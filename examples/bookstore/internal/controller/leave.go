@@ -10,6 +10,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/finalizer"
 )
 
@@ -45,7 +46,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 
 // identityFor is what the templates have the database of store be; nil, if they cannot be used.
 func (r *Reconciler) identityFor(store *v1alpha1.BookStore) *v1alpha1.Database {
-	wanted, err := r.render(store)
+	wanted, err := operator.Render(r.templates, store, childrenFor)
 	if err != nil {
 		return nil
 	}

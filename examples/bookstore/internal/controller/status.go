@@ -90,9 +90,8 @@ func (r *Reconciler) report(
 func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, invalid *refusal) (reconcile.Result, error) {
 	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.message)
 	err := r.notReady(ctx, store, invalid.reason, invalid.message)
-	isOfTemplates := invalid.reason == operator.ReasonInvalidTemplate || invalid.reason == reasonRenameRefused
-	if isNews && err == nil && isOfTemplates {
-		operator.WarnOfTemplate(r.events, store, invalid.reason, invalid.message)
+	if isNews && err == nil {
+		operator.Warn(r.events, store, invalid.reason, invalid.message)
 	}
 	return retry(ctx, 0, invalid, err)
 }

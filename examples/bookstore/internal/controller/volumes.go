@@ -20,7 +20,7 @@ import (
 type database struct {
 	identity v1alpha1.Database
 	set      *appsv1.StatefulSet // nil if there is none of this BookStore
-	taken    bool                // somebody else's set has its name
+	taken    bool                // it is somebody else's, who has its name
 	volumes  []volume            // by ordinal
 	foreign  []volume            // claims with the name of one of the database's that are not its own
 	pods     []corev1.Pod        // that are the set's, or nobody's and once were
@@ -122,7 +122,13 @@ func (r *Reconciler) takeStock(
 	db := &database{}
 	for _, is := range all {
 		db = &database{identity: is, set: set}
-		db.taken = set == nil && slices.ContainsFunc(sets, func(other appsv1.StatefulSet) bool { return other.Name == is.StatefulSet })
+		if set == nil {
+			taken, err := r.isTaken(ctx, store, is, sets)
+			if err != nil {
+				return nil, err
+			}
+			db.taken = taken
+		}
 		pods, err := podsOf(is)
 		if err != nil {
 			return nil, err
@@ -140,6 +146,20 @@ func (r *Reconciler) takeStock(
 	return db, nil
 }
 
+// isTaken reports whether one of sets, none of which is store's, is called so, or whether the
+// last set of another BookStore was: templates may call two alike.
+func (r *Reconciler) isTaken(
+	ctx context.Context, store *v1alpha1.BookStore, is v1alpha1.Database, sets []appsv1.StatefulSet,
+) (bool, error) {
+	if slices.ContainsFunc(sets, func(other appsv1.StatefulSet) bool { return other.Name == is.StatefulSet }) {
+		return true, nil
+	}
+	var stores v1alpha1.BookStoreList
+	err := r.client.List(ctx, &stores, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claims(is)},
+		client.DisableReadYourWritesConsistency)
+	return slices.ContainsFunc(stores.Items, func(other v1alpha1.BookStore) bool { return other.Name != store.Name }), err
+}
+
 // isNothing reports whether there is nothing that would be lost if the database were another.
 func (db *database) isNothing() bool {
 	return db.set == nil && len(db.volumes)+len(db.pods)+len(db.left) == 0
@@ -147,7 +167,8 @@ func (db *database) isNothing() bool {
 
 // classify tells the database's own pods and claims from others. A claim is its own if it has
 // the name and the labels that a StatefulSet gives it, and is mounted by one of the
-// database's pods or by none. Pods that have come to their end mount nothing.
+// database's pods or by none. Pods that have come to their end mount nothing. Of a database
+// that is somebody else's, none is.
 func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) {
 	selector := labels.SelectorFromSet(db.identity.Selector)
 	strangers := map[string]bool{} // claims that other pods mount
@@ -169,7 +190,7 @@ func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolume
 		claim := &claims[i]
 		_, ordinal := parseClaim(claim.Name)
 		found := volume{ordinal: ordinal, claim: claim, pod: db.podOf(claim.Name)}
-		if selector.Matches(labels.Set(claim.Labels)) && (found.pod != nil || !strangers[claim.Name]) {
+		if !db.taken && selector.Matches(labels.Set(claim.Labels)) && (found.pod != nil || !strangers[claim.Name]) {
 			db.volumes = append(db.volumes, found)
 		} else {
 			db.foreign = append(db.foreign, found)
@@ -183,7 +204,7 @@ func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolume
 // isOwn reports whether the set controls pod. Those that nobody controls are what a set
 // left that is being re-created around them, if they mount the claim of their name.
 func (db *database) isOwn(pod *corev1.Pod, selector labels.Selector) bool {
-	if !selector.Matches(labels.Set(pod.Labels)) {
+	if db.taken || !selector.Matches(labels.Set(pod.Labels)) {
 		return false
 	}
 	controller := metav1.GetControllerOfNoCopy(pod)

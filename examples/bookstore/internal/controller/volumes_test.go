@@ -62,6 +62,7 @@ func TestSort(t *testing.T) {
 		claim   corev1.PersistentVolumeClaim
 		pods    []corev1.Pod
 		noSet   bool
+		taken   bool
 		own     bool
 		mounted string
 	}{
@@ -82,10 +83,15 @@ func TestSort(t *testing.T) {
 		},
 		{name: "a stranger has succeeded", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "other", firstClaim), corev1.PodSucceeded)}},
 		{name: "a stranger has failed", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "other", firstClaim), corev1.PodFailed)}},
+		{name: "somebody else's database is called so", claim: claimCalled(firstClaim), noSet: true, taken: true},
+		{
+			name: "mounted by a pod that somebody else's set left", claim: claimCalled(firstClaim), noSet: true, taken: true,
+			pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)},
+		},
 		{name: "its own pod has failed", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "set", firstClaim), corev1.PodFailed)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			db := &database{identity: shopDatabase}
+			db := &database{identity: shopDatabase, taken: test.taken}
 			if !test.noSet {
 				db.set = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "set"}}
 			}

@@ -29,8 +29,6 @@ const Name = "reverse-words-operator"
 const (
 	// workers is how many ReverseWordsApps are reconciled at once.
 	workers = 10
-	// retryRejected is how often a ReverseWordsApp that cannot be helped is looked at.
-	retryRejected = 5 * time.Minute
 	// patience is how often it is looked whether children are gone. The event that tells
 	// so comes sooner; this is for the one that gets lost.
 	patience = 30 * time.Second
@@ -95,17 +93,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 		return r.reject(ctx, app, reason, err)
 	}
 
-	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(), ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}))
+	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(),
+		operator.PruneOnceReady(ctx, r.client, wanted.deployment, &appsv1.Deployment{}, &corev1.Service{})...)
 	operator.LogWrites(ctx, made)
 	return r.tell(ctx, app, ensure.ResultOf(made, wanted.deployment), ensure.ResultOf(made, wanted.service), err)
 }
 
 // wanted are the children that app is to have. An error comes with the reason of a condition.
 func (r *Reconciler) wanted(app *v1alpha1.ReverseWordsApp) (wanted *children, reason string, err error) {
-	manifests, err := r.templates.Manifests()
-	if err == nil {
-		wanted, err = childrenFor(app, manifests)
-	}
+	wanted, err = operator.Render(r.templates, app, childrenFor)
 	if err != nil {
 		return nil, operator.ReasonInvalidTemplate, err
 	}
@@ -216,8 +212,8 @@ func (r *Reconciler) reject(
 	if err := r.report(ctx, app, there, is, is); err != nil {
 		return operator.Retry(ctx, err)
 	}
-	if isNews && operator.IsInvalidTemplate(err) {
-		operator.WarnOfTemplate(r.events, app, reason, err.Error())
+	if isNews {
+		operator.Warn(r.events, app, reason, err.Error())
 	}
-	return reconcile.Result{RequeueAfter: retryRejected}, nil
+	return reconcile.Result{RequeueAfter: operator.RetryRejected}, nil
 }

@@ -34,5 +34,5 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.ReverseWordsApp, 
 		} else {
 			set.False(conditions, v1alpha1.ReadyCondition, ready.reason, ready.message)
 		}
-	})
+	}, status.FieldOwner(Name))
 }

@@ -1,30 +1,25 @@
 package operator
 
 import (
-	"errors"
-	"unicode/utf8"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trueup-go/trueup/ensure/template"
 )
 
 // ReasonInvalidTemplate is of a condition and of an event: no children can be made, because
 // of a template or of what it makes of an object's spec.
 const ReasonInvalidTemplate = "InvalidTemplate"
 
+// RetryRejected is how often an object that cannot be helped is looked at.
+const RetryRejected = 5 * time.Minute
+
 // noteLimit is what the API takes for an event's note, in bytes.
 const noteLimit = 1024
-
-// IsInvalidTemplate tells errors about templates from others.
-func IsInvalidTemplate(err error) bool {
-	_, is := errors.AsType[*template.Error](err)
-	return is
-}
 
 // IsNews reports whether the condition of that type says something else than message. It is
 // asked before the condition is written, so that an event comes with a change and not with
@@ -34,14 +29,12 @@ func IsNews(conditions []metav1.Condition, conditionType, message string) bool {
 	return condition == nil || condition.Message != message
 }
 
-// WarnOfTemplate emits an event on obj that says what is wrong with a template, or with what it asks for.
-func WarnOfTemplate(recorder events.EventRecorder, obj client.Object, reason, note string) {
+// Warn emits an event on obj that says why no children are made for it: what is wrong with it,
+// or with the templates. obj's condition has just been written: with a resourceVersion that an
+// earlier warning had, client-go would count that one again and drop this note.
+func Warn(recorder events.EventRecorder, obj client.Object, reason, note string) {
 	if len(note) > noteLimit {
-		end := noteLimit
-		for !utf8.RuneStart(note[end]) {
-			end--
-		}
-		note = note[:end]
+		note = strings.ToValidUTF8(note[:noteLimit], "") // without part of a rune
 	}
-	recorder.Eventf(obj, nil, corev1.EventTypeWarning, reason, "Render", "%s", note)
+	recorder.Eventf(obj, nil, corev1.EventTypeWarning, reason, "Reject", "%s", note)
 }

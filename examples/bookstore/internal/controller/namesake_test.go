@@ -1,0 +1,71 @@
+package controller //nolint:testpackage // how pods and claims are found is the package's own affair
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/bookstore/templates"
+	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/examples/internal/operatortest"
+)
+
+// namesAfterTeam calls the databases of one team alike, so that whoever may create a BookStore
+// can have it want another's database.
+const namesAfterTeam = `{{define "database"}}{{index .Labels "team"}}-db{{end}}{{define "app"}}{{.Name}}-app{{end}}`
+
+// TestNamesakeLeaves deletes a BookStore whose database would be called as another's is: it
+// takes nothing of that along, whether the other's set is there or just being made again.
+func TestNamesakeLeaves(t *testing.T) {
+	for name, midst := range map[string]bool{"the other's set is there": false, "it is being made again": true} {
+		t.Run(name, func(t *testing.T) {
+			first, second := storeOfTeam("first"), storeOfTeam("second")
+			c, r := reconcilerWith(t, namesAfterTeam, first, second)
+			ensuretest.Converge(t, c, operatortest.Pass(c, r, first))
+			claim := claimCalled("mongodb-pvc-blue-db-0")
+			claim.Namespace, claim.Labels = first.Namespace, map[string]string{"app": "blue-db"}
+			require.NoError(t, c.Create(t.Context(), &claim))
+			if midst {
+				require.NoError(t, c.Delete(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: "blue-db"}}))
+			}
+
+			ensuretest.Converge(t, c, operatortest.Pass(c, r, second))
+			require.NoError(t, c.Delete(t.Context(), second))
+			ensuretest.Converge(t, c, operatortest.Pass(c, r, second))
+			require.NoError(t, client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(second), second)))
+			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(&claim), &corev1.PersistentVolumeClaim{}))
+		})
+	}
+}
+
+// storeOfTeam is a BookStore that takes its claims along.
+func storeOfTeam(name string) *v1alpha1.BookStore {
+	store := storeCalled(name)
+	store.Labels = map[string]string{"team": "blue"}
+	return store
+}
+
+// reconcilerWith makes children from the operator's own templates with other names.
+func reconcilerWith(t *testing.T, names string, stores ...client.Object) (*ensuretest.Client, *Reconciler) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	c := ensuretest.NewClient(scheme, stores...)
+	mgr := operatortest.Manager(c)
+	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
+	files := template.Overlay(fstest.MapFS{"names.tpl": {Data: []byte(names)}}, templates.Files)
+	r, err := New(mgr, Options{Templates: operator.NewTemplates(files, scheme)})
+	require.NoError(t, err)
+	return c, r
+}
