@@ -142,6 +142,7 @@ soak: ## Try 10,000 children, 500 owners beside a plain client, faults, and all 
 
 .PHONY: run
 run: ## Install OPERATOR (application, reversewordsapp, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
+	@test -n "$$KUBECONFIG" || { echo 'KUBECONFIG is not set; of the local cluster it is: export KUBECONFIG=$$(make cluster-up STORAGE=1)' >&2; exit 1; }
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
 	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
 		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(RUN_ARGS) $(ARGS)'

@@ -12,8 +12,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"github.com/trueup-go/trueup/ensure"
 )
 
 // Website is the custom resource of the reconciler in the README.
@@ -44,21 +42,29 @@ func (w *Website) DeepCopy() *Website {
 
 func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
 
-// The README's reconciler, run by hand on a fake client: it creates the Deployment,
-// leaves it alone, and puts back what somebody changed.
-func Example() {
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(scheme)
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})
+	return scheme
+}
 
-	ctx := context.Background()
-	site := &Website{
+func shop() *Website {
+	return &Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
 		Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 2},
 	}
+}
+
+// The README's reconciler, run by hand on a fake client: it creates the Deployment,
+// leaves it alone, and puts back what somebody changed.
+func Example() {
+	scheme := newScheme()
+	ctx := context.Background()
+	site := shop()
 	deployment := &appsv1.Deployment{ObjectMeta: site.ObjectMeta}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(site).WithStatusSubresource(site).Build()
-	r := &Reconciler{Client: c, ensure: ensure.New(c, c, "website-operator")}
+	r := New(c, c)
 
 	reconcile := func() {
 		_ = c.Get(ctx, client.ObjectKeyFromObject(site), site)

@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadmeShowsWhatIsCompiled compares the README's reconciler with the one that
-// this package's example runs.
+// TestReadmeShowsWhatIsCompiled compares the README's reconciler and its test with those that
+// this package runs.
 func TestReadmeShowsWhatIsCompiled(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	source, err := os.ReadFile("reconciler_test.go")
-	require.NoError(t, err)
-	_, reconciler, found := strings.Cut(string(source), "package trueup_test\n\n")
-	require.True(t, found)
-	require.Contains(t, string(readme), "```go\n"+reconciler+"```\n",
-		"README.md and reconciler_test.go differ: copy the one that is right")
+	for file, before := range map[string]string{"reconciler_test.go": "package trueup_test\n\n", "converge_test.go": ")\n\n"} {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, shown, found := strings.Cut(string(source), before)
+		require.True(t, found)
+		require.Contains(t, string(readme), "```go\n"+shown+"```\n", "README.md and %s differ: copy the one that is right", file)
+	}
 }

@@ -22,13 +22,16 @@ type Reconciler struct {
 	ensure *ensure.Ensurer
 }
 
+// New returns a reconciler with mgr.GetClient() and mgr.GetAPIReader().
+func New(c client.Client, server client.Reader) *Reconciler {
+	return &Reconciler{Client: c, ensure: ensure.New(c, server, "website-operator")}
+}
+
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.Client = mgr.GetClient()
-	r.ensure = ensure.New(mgr.GetClient(), mgr.GetAPIReader(), "website-operator")
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Website{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
 // Reconcile makes the website's Deployment so and tells how it stands.

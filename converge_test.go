@@ -1,0 +1,36 @@
+package trueup_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/ensure/ensuretest"
+)
+
+func TestWebsiteConverges(t *testing.T) {
+	scheme, site := newScheme(), shop()
+	c := ensuretest.NewClient(scheme, site) // UIDs, generations and no-op writes as a server has them; counts requests
+	r := reconcile.AsReconciler(c, New(c, c.APIReader()))
+	pass := func(ctx context.Context) error {
+		_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(site)})
+		return err
+	}
+
+	require.Len(t, ensuretest.Converge(t, c, pass), 2) // the Deployment and the status; until a pass writes nothing
+	require.Empty(t, ensuretest.Converge(t, c, pass))  // from then on, no request at all
+
+	deployment := &appsv1.Deployment{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(site), deployment))
+	deployment.Spec.Replicas = new(int32(7)) // by hand
+	require.NoError(t, c.Update(t.Context(), deployment))
+
+	requests := ensuretest.Converge(t, c, pass)
+	require.Len(t, requests, 1)
+	require.Equal(t, "apply Deployment default/shop: spec.replicas 7 -> 2", requests[0].String())
+}
