@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/stretchr/testify/require"
 
@@ -78,4 +79,32 @@ func TestFirst(t *testing.T) {
 	}
 	require.InDelta(t, 0, highest(`sum(increase(trueup_ensure_contests_total[10s]))`), 0)
 	require.InDelta(t, 1, highest(query), 0)
+}
+
+// TestGone is why what is shown of the whole range does not begin with what is there now: an operator that has been
+// replaced serves nothing any more, and what it did counts.
+func TestGone(t *testing.T) {
+	d, err := grafana.Read("../../docs/dashboard.json")
+	require.NoError(t, err)
+	operation := map[string]string{"trueup_ensure_requests_total": "Failed"}
+	for title, metric := range map[string]string{
+		"Writes": "trueup_ensure_writes_total", "Failed requests": "trueup_ensure_requests_total",
+		"Contests begun": "trueup_ensure_contests_total",
+	} {
+		recording := record.New(time.Minute)
+		series := labels.FromStrings("__name__", metric, "job", "a", "namespace", "b", "kind", "Site", "operation", operation[metric])
+		for round, value := range []float64{0, 0, 3, 3, 4} {
+			if value > 0 {
+				recording.Add(round, []record.Sample{{Family: metric, Series: series, Value: value}})
+			}
+		}
+		recording.Add(20, nil)
+		panel, err := d.Chart(title)
+		require.NoError(t, err)
+		query, err := d.Values(time.Minute, recording.Length()).Fill(panel.Targets[0].Expr)
+		require.NoError(t, err)
+		holds, err := recording.Holds(t.Context(), query+" == 4")
+		require.NoError(t, err)
+		require.True(t, holds, title)
+	}
 }
