@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime/pprof"
 	"text/tabwriter"
@@ -82,15 +84,16 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 func compareDigests(out io.Writer, opts options, chosen []subject) (missed int, err error) {
 	table := newTable(out, "object", "trueup", "allocs", "", "json", "allocs", "ratio", "")
 	for _, s := range chosen {
-		c := digestOf(s)
-		costs, err := measure(opts.rounds, opts.turn, c.trueup, c.peer)
+		c, goal := digestOf(s), s.goal()
+		figures := func(costs []cost) (ratio, allocs target) {
+			return target{costs[0].ns / costs[1].ns, goal.digest}, target{costs[0].allocs, goal.digestAllocs}
+		}
+		costs, err := opts.measure(figures, c.trueup, c.peer)
 		if err != nil {
 			return missed, fmt.Errorf("%s: %w", s.name, err)
 		}
 		ours, theirs := costs[0], costs[1]
-		goal := s.goal()
-		ratio := target{ours.ns / theirs.ns, goal.digest}
-		allocs := target{ours.allocs, goal.digestAllocs}
+		ratio, allocs := figures(costs)
 		table.row(s.name, micros(ours), count(ours), allocs.verdict(), micros(theirs), count(theirs), ratio.text(), ratio.verdict())
 		missed += ratio.missed() + allocs.missed()
 	}
@@ -104,13 +107,16 @@ func compareNothingToDo(ctx context.Context, out io.Writer, opts options, chosen
 		if err != nil {
 			return missed, fmt.Errorf("%s: %w", s.name, err)
 		}
-		costs, err := measure(opts.rounds, opts.turn, c.trueup, c.peer, deepCopy(s))
+		goal := s.goal()
+		figures := func(costs []cost) (ratio, allocs target) {
+			return target{costs[0].ns / costs[1].ns, goal.nothing}, target{costs[0].allocs / costs[1].allocs, goal.nothingAllocs}
+		}
+		costs, err := opts.measure(figures, c.trueup, c.peer, deepCopy(s))
 		if err != nil {
 			return missed, fmt.Errorf("%s: %w", s.name, err)
 		}
 		ours, theirs, reading := costs[0], costs[1], costs[2]
-		goal := s.goal()
-		ratio, allocs := target{ours.ns / theirs.ns, goal.nothing}, target{ours.allocs / theirs.allocs, goal.nothingAllocs}
+		ratio, allocs := figures(costs)
 		table.row(s.name, micros(reading), micros(ours), micros(theirs), ratio.text(), ratio.verdict(),
 			count(ours), count(theirs), allocs.text(), allocs.verdict())
 		missed += ratio.missed() + allocs.missed()
@@ -132,6 +138,10 @@ func writeProfile(path string, opts options) error {
 		}
 		work = append(work, ours, digestOf(s).trueup)
 	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return err
+	}
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -141,10 +151,8 @@ func writeProfile(path string, opts options) error {
 	}
 	_, err = measure(opts.rounds, 10*opts.turn, work...)
 	pprof.StopCPUProfile()
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
+	fmt.Println("wrote", file.Name())
+	return errors.Join(err, file.Close())
 }
 
 type table struct{ *tabwriter.Writer }

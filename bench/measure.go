@@ -12,6 +12,11 @@ type cost struct {
 	allocs float64
 }
 
+// least is the lesser of each figure.
+func (c cost) least(other cost) cost {
+	return cost{ns: min(c.ns, other.ns), allocs: min(c.allocs, other.allocs)}
+}
+
 // measure runs functions by turns, rounds times for about turn each, and returns the
 // least that each has cost: what else the machine does can only add to that, and by
 // turns it adds to all alike.
@@ -31,10 +36,30 @@ func measure(rounds int, turn time.Duration, functions ...func() error) ([]cost,
 			if err != nil {
 				return nil, err
 			}
-			costs[i].ns, costs[i].allocs = min(costs[i].ns, c.ns), min(costs[i].allocs, c.allocs)
+			costs[i] = costs[i].least(c)
 		}
 	}
 	return costs, nil
+}
+
+// retries is how often a figure that misses its target is measured again.
+const retries = 2
+
+// measure measures again while a figure misses its target, as something else may have kept
+// the machine busy all the time: the least of all counts.
+func (o options) measure(figures func([]cost) (ratio, allocs target), functions ...func() error) ([]cost, error) {
+	costs, err := measure(o.rounds, o.turn, functions...)
+	for try := 0; err == nil && try < retries; try++ {
+		if ratio, allocs := figures(costs); ratio.missed()+allocs.missed() == 0 {
+			break
+		}
+		var again []cost
+		again, err = measure(o.rounds, o.turn, functions...)
+		for i, c := range again {
+			costs[i] = costs[i].least(c)
+		}
+	}
+	return costs, err
 }
 
 // runsIn is how often f runs within turn. The quickest of three tries counts, as one that
