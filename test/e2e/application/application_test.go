@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -200,13 +201,8 @@ func testReadyFollowsPods(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	mark, pod := shared.Mark(), s.pods(t)[0]
 	setReady := func(status corev1.ConditionStatus) {
-		live := get(t, s, pod.Name, &corev1.Pod{})
-		for i := range live.Status.Conditions {
-			if live.Status.Conditions[i].Type == corev1.PodReady {
-				live.Status.Conditions[i].Status = status
-			}
-		}
-		require.NoError(t, human(t).Status().Update(t.Context(), live))
+		patch := `{"status":{"conditions":[{"type":"Ready","status":"` + string(status) + `"}]}}`
+		require.NoError(t, human(t).Status().Patch(t.Context(), &pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch))))
 	}
 	setReady(corev1.ConditionFalse)
 	s.waitForReason(t, "InProgress")

@@ -102,6 +102,15 @@ func (s scene) waitForTeam(t *testing.T, team string) {
 	s.settle(t)
 }
 
+// waitUntilTaken waits until the operator has taken up the templates with these overridden.
+func (s scene) waitUntilTaken(t *testing.T, files ...string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		taken := s.operator.Entries("took up templates")
+		return expect(len(taken) > 0 && slices.Equal(taken[len(taken)-1].List("overridden"), files), "taken up: %v", taken)
+	})
+}
+
 // versions tells whether a child was written.
 func (s scene) versions(t *testing.T) map[string]string {
 	t.Helper()
@@ -223,9 +232,7 @@ func testTemplateNames(t *testing.T) {
 	for _, child := range old {
 		tests.WaitUntilGone(t, client.ObjectKeyFromObject(child), child)
 	}
-	mark := shared.Mark()
-	s.reconcile(t)
-	require.Empty(t, s.allRequests(t, mark))
+	tests.Settle(t, s.operator, s.named(), s.isReady) // when the operator, too, has heard that they are
 	env := get(t, s, "web-shop", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Env[0]
 	require.Equal(t, "web-shop-greeting", env.ValueFrom.SecretKeyRef.Name)
 
@@ -309,6 +316,7 @@ func countObjects(t *testing.T, namespace string, list client.ObjectList) int {
 func testUnquotedTemplate(t *testing.T) {
 	s, folder := newTemplated(t)
 	folder.Write(t, "secret.yaml", template(t, "secret.yaml", "{{quote .Title}}", "{{.Title}}"))
+	s.waitUntilTaken(t, "secret.yaml") // which nothing else shows: both make the same of this title
 	s.change(t, `{"title":"Universe"}`)
 	s.settle(t)
 	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))

@@ -18,12 +18,13 @@ import (
 // TestForeignClaim has somebody else's claim under the name of one of the database's: no pod
 // takes it, nothing is written to it, and the database goes on when it is gone.
 func TestForeignClaim(t *testing.T) {
-	s := emptyScene(t, start(t))
+	s := emptyScene(t, nil)
 	stranger := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.claimName(1), Labels: map[string]string{"app": "other"}},
 		Spec:       s.claimSpec("1Gi"),
 	}
 	require.NoError(t, human(t).Create(t.Context(), stranger))
+	s.operator = start(t) // which knows the claim before it hears of the BookStore
 	s.create(t)
 	is := s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
 	require.Contains(t, is.Message, s.claimName(1))
@@ -32,6 +33,9 @@ func TestForeignClaim(t *testing.T) {
 	})
 	require.EqualValues(t, 1, *s.set(t).Spec.Replicas)
 
+	eventually(t, func(context.Context) error {
+		return expect(s.claim(t, 1).Status.Phase == corev1.ClaimBound, "the stranger's has no volume")
+	})
 	bound := s.claim(t, 1)
 	s.grow(t, "3Gi")
 	eventually(t, func(context.Context) error {
@@ -63,6 +67,7 @@ func TestForeignPod(t *testing.T) {
 		},
 	}
 	require.NoError(t, human(t).Create(t.Context(), stranger))
+	s.waitForVolumes(t, 1)
 	s.grow(t, "3Gi")
 	s.settle(t)
 	require.Equal(t, "3Gi", has(s.claim(t, 0)))
@@ -75,13 +80,24 @@ func TestForeignPod(t *testing.T) {
 	})
 }
 
+// waitForVolumes waits until the operator takes so many volumes for the database's: until it has
+// seen who mounts the others. It hears of pods and of BookStores in no order.
+func (s scene) waitForVolumes(t *testing.T, want int) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		volumes := s.store(t).Status.Volumes
+		return expect(len(volumes) == want, "%d volumes: %+v", len(volumes), volumes)
+	})
+}
+
 // TestForeignFirstClaim leaves no room for any database: the BookStore is not ready without.
 func TestForeignFirstClaim(t *testing.T) {
-	s := emptyScene(t, start(t))
+	s := emptyScene(t, nil)
 	require.NoError(t, human(t).Create(t.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.claimName(0), Labels: map[string]string{"app": "other"}},
 		Spec:       s.claimSpec("1Gi"),
 	}))
+	s.operator = start(t)
 	s.create(t)
 	s.settleForeign(t)
 	store := s.store(t)
@@ -145,6 +161,7 @@ func TestLabelledStranger(t *testing.T) {
 		},
 	}
 	require.NoError(t, human(t).Create(t.Context(), stranger))
+	s.waitForVolumes(t, 1)
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
 	s.grow(t, "3Gi")
 	s.settle(t)

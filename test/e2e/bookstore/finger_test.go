@@ -71,11 +71,16 @@ func (f *finger) killAfter(writes int, process *operator.Process) {
 	f.left, f.operator = writes, process
 }
 
-// isDue reports whether the write of which the operator is to die has come.
-func (f *finger) isDue() bool {
+// spare has the operator live on, unless the write of which it is to die has come, and
+// reports whether it does.
+func (f *finger) spare() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.left == 0
+	if f.left == 0 {
+		return false
+	}
+	f.left = -1
+	return true
 }
 
 // last is the last write that came by.

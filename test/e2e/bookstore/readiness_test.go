@@ -2,11 +2,14 @@ package bookstore_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/e2e/operator"
@@ -41,6 +44,10 @@ func testHeldDatabase(t *testing.T, process *operator.Process) {
 	// A set waits for the pod that it has before it makes one as it should be.
 	s.change(t, `{"bookDB":{"tag":"latest"}}`)
 	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
+	eventually(t, func(context.Context) error {
+		set := s.set(t)
+		return expect(set.Status.ObservedGeneration == set.Generation, "its controller would make the pod as it was")
+	})
 	require.NoError(t, human(t).Delete(t.Context(), s.pod(t, 0)))
 	s.settle(t)
 }
@@ -88,11 +95,8 @@ func testReadyFollowsPods(t *testing.T, process *operator.Process) {
 // setReady says in a pod's status whether it is ready, as its kubelet would.
 func (s scene) setReady(t *testing.T, pod *corev1.Pod, status corev1.ConditionStatus) {
 	t.Helper()
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
-			pod.Status.Conditions[i].Status = status
-			pod.Status.Conditions[i].LastTransitionTime = metav1.Now()
-		}
-	}
-	require.NoError(t, human(t).Status().Update(t.Context(), pod))
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{ready}}})
+	require.NoError(t, err)
+	require.NoError(t, human(t).Status().Patch(t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, patch)))
 }

@@ -17,10 +17,11 @@ import (
 
 const (
 	// startLimit is how long an operator may take until it answers on /readyz and
-	// reconciles. It takes a second.
-	startLimit = 30 * time.Second
-	// stopLimit is how long it may take to end after a SIGTERM.
-	stopLimit = 20 * time.Second
+	// reconciles. It takes a second; the limit is for machines that do much else.
+	startLimit = 90 * time.Second
+	// stopLimit is how long it may take to end after a SIGTERM. By itself it gives up after
+	// half a minute.
+	stopLimit = time.Minute
 	// interval is how often a condition is looked at.
 	interval = 10 * time.Millisecond
 )

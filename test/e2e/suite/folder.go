@@ -16,11 +16,14 @@ type Folder struct {
 	Defaults fs.FS
 }
 
-// Write writes a file, into a folder that need not be there.
+// Write writes a file, into a folder that need not be there. It is there all at once: on a slow
+// machine an operator would take up one that is half written.
 func (f Folder) Write(t *testing.T, name, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(f.Path, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(f.Path, name), []byte(text), 0o600))
+	hidden := filepath.Join(f.Path, "."+name) // which does not count
+	require.NoError(t, os.WriteFile(hidden, []byte(text), 0o600))
+	require.NoError(t, os.Rename(hidden, filepath.Join(f.Path, name)))
 }
 
 // Override writes a default template with some of its text replaced.

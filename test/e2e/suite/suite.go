@@ -145,9 +145,10 @@ func failures(process *operator.Process, expected []string) []string {
 }
 
 // isLateEvent reports whether client-go complains that an event came when its namespace, an
-// earlier test's, was already being deleted.
+// earlier test's, was already being deleted, or gone.
 func isLateEvent(line string) bool {
-	return strings.Contains(line, "Server rejected event") && strings.Contains(line, "because it is being terminated")
+	return strings.Contains(line, "Server rejected event") &&
+		(strings.Contains(line, "because it is being terminated") || strings.Contains(line, `"error":"namespaces `))
 }
 
 // RunToEnd starts an operator that is to end by itself, and returns when it has.

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/finalizer"
@@ -42,14 +44,23 @@ func (r *Reconciler) release(ctx context.Context, db *database) error {
 		if !db.isOwnerOf(volume) {
 			continue
 		}
-		before := volume.claim.DeepCopy()
-		volume.claim.OwnerReferences = slices.DeleteFunc(volume.claim.OwnerReferences, func(owner metav1.OwnerReference) bool {
-			return owner.UID == db.set.UID
-		})
-		if err := r.patch(ctx, before, volume.claim); err != nil {
+		if err := r.removeOwner(ctx, volume.claim, db.set.UID); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// removeOwner removes an owner of a claim, as the garbage collector does it: that others write
+// to the claim at the same time, such as the set's controller, which does the same, or the
+// resizer, is no conflict.
+func (r *Reconciler) removeOwner(ctx context.Context, claim *corev1.PersistentVolumeClaim, owner types.UID) error {
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, claim.UID, owner)
+	err := r.client.Patch(ctx, claim, client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.FieldOwner(Name))
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(is metav1.OwnerReference) bool { return is.UID == owner })
 	return nil
 }
 

@@ -1,0 +1,58 @@
+package controller //nolint:testpackage // what becomes of claims is the package's own affair
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestReleaseMeanwhile has somebody write to a claim after it was read: that is no conflict.
+func TestReleaseMeanwhile(t *testing.T) {
+	set := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "shop-mongodb", UID: "set"}
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "other"}
+	for name, meanwhile := range map[string]func(*corev1.PersistentVolumeClaim){
+		"nobody":                  func(*corev1.PersistentVolumeClaim) {},
+		"the resizer writes":      func(claim *corev1.PersistentVolumeClaim) { claim.Annotations = map[string]string{"resized": "yes"} },
+		"its controller is first": func(claim *corev1.PersistentVolumeClaim) { claim.OwnerReferences = []metav1.OwnerReference{other} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, r := reconcilerWith(t, namesAfterTeam)
+			claim := claimCalled(firstClaim)
+			claim.Namespace, claim.UID, claim.OwnerReferences = "default", "claim", []metav1.OwnerReference{set, other}
+			require.NoError(t, c.Create(t.Context(), &claim))
+			read := claim.DeepCopy()
+			meanwhile(&claim)
+			require.NoError(t, c.Update(t.Context(), &claim))
+
+			db := &database{set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: set.UID}}, volumes: []volume{{claim: read}}}
+			require.NoError(t, r.release(t.Context(), db))
+			require.False(t, db.owns())
+			live := &corev1.PersistentVolumeClaim{}
+			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(&claim), live))
+			require.Empty(t, cmp.Diff([]metav1.OwnerReference{other}, live.OwnerReferences))
+			require.Empty(t, cmp.Diff(claim.Annotations, live.Annotations))
+		})
+	}
+}
+
+// TestProvideInTheMidst has a set be on its way out, of which its controller takes no notice:
+// nothing but its end is waited for.
+func TestProvideInTheMidst(t *testing.T) {
+	store := storeCalled("shop")
+	template := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}}}}
+	going := template.DeepCopy()
+	going.Generation, going.DeletionTimestamp = 2, new(metav1.Now())
+	_, r := reconcilerWith(t, namesAfterTeam)
+	wanted, err := r.provide(t.Context(), store, &database{set: going}, template)
+	require.NoError(t, err)
+	require.True(t, wanted.isLike(storageFor(store, template)))
+
+	going.DeletionTimestamp = nil
+	_, err = r.provide(t.Context(), store, &database{set: going}, template)
+	require.ErrorContains(t, err, "is made again once it owns no claims")
+}
