@@ -21,8 +21,9 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// limit is how long anything may take that takes a second or two.
-const limit = time.Minute
+// limit is how long anything may take that takes a second or two. In a new cluster it may be
+// half a minute and more until the garbage collector takes something along.
+const limit = 3 * time.Minute
 
 // A reader sits at a shell, in the folder of the operator's project, with a kubectl and a
 // cluster that he may do everything in.

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trueup-go/trueup/test/internal/filelock"
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
@@ -169,8 +171,9 @@ func TestServerThatEndedByItselfIsToldByClose(t *testing.T) {
 	temp := alone(t)
 	s, err := postgres.Start(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(postmaster(t, temp), syscall.SIGTERM))
-	require.Eventually(t, func() bool { return len(processesIn(t, temp)) == 0 }, limit, tick)
+	pid := postmaster(t, temp)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }, limit, tick)
 	err = s.Close()
 	require.ErrorContains(t, err, "PostgreSQL ended: exit status 0")
 	require.ErrorContains(t, err, "received smart shutdown request")
@@ -195,5 +198,11 @@ func postmaster(t *testing.T, dir string) int {
 func kill(t *testing.T, dir string) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(postmaster(t, dir), syscall.SIGKILL))
-	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, limit, tick, "the others follow")
+	locks, err := filepath.Glob(filepath.Join(dir, "*", "lock"))
+	require.NoError(t, err)
+	require.Len(t, locks, 1)
+	require.Eventually(t, func() bool {
+		held, err := filelock.Held(locks[0])
+		return err == nil && !held
+	}, limit, tick, "the others follow, and let go of the lock")
 }

@@ -201,14 +201,13 @@ func (i *instance) gone(ctx context.Context) error {
 	return nil
 }
 
-// ended reports whether the server has ended.
+// ended reports whether the server has ended. The kernel may know before exited is closed.
 func (i *instance) ended() bool {
-	select {
-	case <-i.exited:
+	if errors.Is(i.postmaster.Process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+		<-i.exited
 		return true
-	default:
-		return false
 	}
+	return false
 }
 
 // crash tells how the server ended by itself.

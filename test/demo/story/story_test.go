@@ -147,15 +147,20 @@ func TestWithoutAnOperator(t *testing.T) {
 	installed, err := application()
 	require.NoError(t, err)
 	var out bytes.Buffer
-	_, err = story.Application(t.Context(), stage(t, &out, installed, nil, time.Second))
+	_, err = story.Application(t.Context(), stage(t, &out, installed, nil, 5*time.Second))
 	require.ErrorContains(t, err, "expected a Secret, a Deployment and a Service; seen: no Secret, no Deployment, no Service")
 	require.NotContains(t, out.String(), "came true")
 }
 
 func TestOperatorThatEndsBeforeSomebodyScales(t *testing.T) {
 	installed, process := start(t, application)
-	out := &listener{word: "kubectl scale", do: func() { require.NoError(t, process.Stop()) }}
-	_, err := story.Application(t.Context(), stage(t, out, installed, process, 5*time.Second))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &listener{word: "kubectl scale", do: func() {
+		require.NoError(t, process.Stop())
+		time.AfterFunc(10*time.Second, cancel) // patience is for what comes before
+	}}
+	_, err := story.Application(ctx, stage(t, out, installed, process, time.Minute))
 	require.ErrorContains(t, err, "expected 5 replicas to be 1 again; seen: 5 replicas")
 	require.Contains(t, out.String(), "2. ")
 	require.NotContains(t, out.String(), "3. ")

@@ -33,11 +33,15 @@ type Operator struct {
 	kubeconfig string
 }
 
-// Install builds the operator called name, applies its config/default to the
-// cluster, and gives it a token of its ServiceAccount.
+// Install builds the operator called name, defines its kinds, applies its config/default
+// to the cluster, and gives it a token of its ServiceAccount.
 func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	o, err := Build(ctx, c, name)
 	if err != nil {
+		return nil, err
+	}
+	// The first owner that the admission plugin meets may be the Deployment of config/default.
+	if err := Define(ctx, c, name); err != nil {
 		return nil, err
 	}
 	if err := o.deploy(ctx, c); err != nil {

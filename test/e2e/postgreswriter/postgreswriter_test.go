@@ -13,6 +13,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
 // TestRows has rows made, changed, moved and removed, by one operator as its Deployment
@@ -45,7 +46,7 @@ func TestRows(t *testing.T) {
 func testSample(t *testing.T, d *database, _ *operator.Process) {
 	require.Equal(t, "postgreswriter.demo.yash.com/sample-student created",
 		kubectl(t, "apply", "-k", filepath.Join(installed(t).Dir, "config", "samples")))
-	kubectl(t, "wait", "--for=condition=Ready", "--timeout=30s", "postgreswriter/sample-student")
+	kubectl(t, "wait", "--for=condition=Ready", "--timeout="+suite.Limit.String(), "postgreswriter/sample-student")
 	require.Equal(t, row{Name: "alex", Age: 23, Country: "canada"}, d.rows(t, "students")["default/sample-student"])
 
 	columns := strings.Split(kubectl(t, "get", "postgreswriters", "sample-student"), "\n")
@@ -53,7 +54,7 @@ func testSample(t *testing.T, d *database, _ *operator.Process) {
 	require.Regexp(t, `^sample-student +students +True +Written +\d+s$`, columns[1])
 
 	kubectl(t, "patch", "postgreswriter", "sample-student", "--type=merge", "--patch", `{"spec":{"country":"norway"}}`)
-	kubectl(t, "wait", "--for=condition=Ready", "--timeout=30s", "postgreswriter/sample-student")
+	kubectl(t, "wait", "--for=condition=Ready", "--timeout="+suite.Limit.String(), "postgreswriter/sample-student")
 	eventually(t, func(context.Context) error {
 		is := d.rows(t, "students")["default/sample-student"]
 		return expect(is.Country == "norway", "%+v", is)

@@ -87,8 +87,8 @@ func (s scene) follow(t *testing.T) (seen func() []v1alpha1.ReverseWordsAppStatu
 		}
 	}()
 	return func() []v1alpha1.ReverseWordsAppStatus {
-		now := s.app(t).Status
 		eventually(t, func(context.Context) error {
+			now := s.app(t).Status
 			mu.Lock()
 			defer mu.Unlock()
 			return expect(len(statuses) > 0 && cmp.Equal(statuses[len(statuses)-1], now), "the watch lags behind")
@@ -110,10 +110,11 @@ func testPending(t *testing.T, process *operator.Process) {
 	// Nothing but the pod tells this: neither its ReplicaSet nor the Deployment changes. It
 	// is of an init container, as kwok would put the others' back at once.
 	pod := get(t, s, s.podNames(t)[1], &corev1.Pod{})
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
-		Name: "init", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
-	}}
-	require.NoError(t, human(t).Status().Update(t.Context(), pod))
+	setStatus(t, pod, func() {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+			Name: "init", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
+		}}
+	})
 	require.Contains(t, s.waitForReason(t, "CreateContainerConfigError").Message, pod.Name)
 	s.change(t, `{"appVersion":"latest"}`)
 	s.settle(t)
@@ -127,6 +128,7 @@ func testMissing(t *testing.T, process *operator.Process) {
 	is := condition(s.app(t), notReadyCondition)
 	require.Equal(t, metav1.ConditionTrue, is.Status)
 	require.Equal(t, "ImagePullBackOff", is.Reason)
+	eventually(t, func(context.Context) error { return expect(len(s.podNames(t)) == 2, "%v", s.podNames(t)) })
 	s.waitForPods(t, func() []string { return s.podNames(t) })
 	require.Len(t, s.app(t).Status.AppPods, 2, "they are pending")
 	s.change(t, `{"appVersion":"latest"}`)

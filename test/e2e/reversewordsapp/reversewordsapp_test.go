@@ -141,6 +141,7 @@ func testServiceTypes(t *testing.T, process *operator.Process) {
 
 func testStatus(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
+	s.waitForPods(t, func() []string { return s.podNames(t) })
 	want := s.app(t).Status
 	require.Equal(t, []v1alpha1.Child{
 		{Kind: "Deployment", Name: "dp-shop", UID: s.deployment(t).UID},

@@ -69,6 +69,10 @@ func TestRights(t *testing.T) {
 		s.delete(t)
 		require.Contains(t, s.waitForReason(t, "Forbidden").Message, v1alpha1.Finalizer, "a cleanup that fails is a condition")
 		s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
+		eventually(t, func(context.Context) error { // else what it hears of that is another reason to try again
+			children := s.app(t).Status.Children
+			return expect(len(children) == 1 && children[0].Kind == "Service", "%v", children)
+		})
 		giveBack()
 		s.patch(t, s.named(), `{"metadata":{"annotations":{"helped":"yes"}}}`)
 		s.waitUntilGone(t, s.name, s.named())

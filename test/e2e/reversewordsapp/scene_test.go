@@ -125,12 +125,22 @@ func (s scene) delete(t *testing.T, opts ...client.DeleteOption) {
 func (s scene) setReady(t *testing.T, pod string, status corev1.ConditionStatus) {
 	t.Helper()
 	live := get(t, s, pod, &corev1.Pod{})
-	for i := range live.Status.Conditions {
-		if live.Status.Conditions[i].Type == corev1.PodReady {
-			live.Status.Conditions[i].Status = status
+	setStatus(t, live, func() {
+		for i := range live.Status.Conditions {
+			if live.Status.Conditions[i].Type == corev1.PodReady {
+				live.Status.Conditions[i].Status = status
+			}
 		}
-	}
-	require.NoError(t, human(t).Status().Update(t.Context(), live))
+	})
+}
+
+// setStatus writes what change does to a pod's status, and nothing else: the scheduler and
+// kwok may be writing to it, too.
+func setStatus(t *testing.T, pod *corev1.Pod, change func()) {
+	t.Helper()
+	before := pod.DeepCopy()
+	change()
+	require.NoError(t, human(t).Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
 }
 
 // reconcile makes the operator look at the ReverseWordsApp again, and returns when it

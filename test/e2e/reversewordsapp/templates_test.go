@@ -118,7 +118,7 @@ func TestBrokenTemplate(t *testing.T) {
 	s.reconcile(t)
 	require.Equal(t, before, s.versions(t))
 	require.Empty(t, s.requests(t, mark))
-	require.Equal(t, s.podNames(t), s.app(t).Status.AppPods)
+	s.waitForPods(t, func() []string { return s.podNames(t) })
 	require.Len(t, s.app(t).Status.Children, 2)
 
 	f.Override(t, "service.yaml", "kind: Service", "kind: ConfigMap")
@@ -130,7 +130,10 @@ func TestBrokenTemplate(t *testing.T) {
 
 	f.Remove(t, "service.yaml")
 	s.settle(t)
-	require.Len(t, s.app(t).Status.AppPods, 3)
+	eventually(t, func(context.Context) error {
+		pods := s.app(t).Status.AppPods
+		return expect(len(pods) == 3, "%v", pods)
+	})
 }
 
 // TestBrokenFromTheStart makes nothing until the folder does.
@@ -155,16 +158,20 @@ func TestTemplateNames(t *testing.T) {
 	s.settle(t)
 	earlier := s.podNames(t)
 
-	f.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	// The names come last: a Deployment that was made before could not select by other labels.
 	for _, file := range []string{"deployment.yaml", "service.yaml"} {
 		f.Override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
 	}
+	f.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
 	s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
 	s.waitUntilGone(t, "service-shop", &corev1.Service{})
 	s.settleAs(t, "shop-words")
+	eventually(t, func(context.Context) error {
+		pods := s.app(t).Status.AppPods
+		return expect(len(pods) == 2, "%v", pods)
+	})
 	status := s.app(t).Status
 	require.Equal(t, []string{"shop-words", "shop-front"}, []string{status.Children[0].Name, status.Children[1].Name})
-	require.Len(t, status.AppPods, 2)
 	for _, pod := range status.AppPods {
 		require.True(t, strings.HasPrefix(pod, "shop-words-"), pod)
 		require.NotContains(t, earlier, pod)
