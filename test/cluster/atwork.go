@@ -72,14 +72,14 @@ func probe(component Component) metav1.ObjectMeta {
 	return metav1.ObjectMeta{GenerateName: "probe-", Labels: map[string]string{probeLabel: string(component)}}
 }
 
-// controllersAtWork waits until a namespace gets its ServiceAccount.
+// controllersAtWork waits until a namespace gets what is in each.
 func (c *Cluster) controllersAtWork(ctx context.Context) error {
 	namespaces := c.clients.CoreV1().Namespaces()
 	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: probe(ControllerManager)}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("cannot create a namespace: %w", err)
 	}
-	err = c.until(ctx, "a namespace's ServiceAccount", c.accountReady(created.Name))
+	err = c.until(ctx, "what is in each namespace", c.namespaceReady(created.Name))
 	return errors.Join(err, namespaces.Delete(context.WithoutCancel(ctx), created.Name, metav1.DeleteOptions{}))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
 	"github.com/trueup-go/trueup/test/cluster/internal/pki"
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
+	"github.com/trueup-go/trueup/test/internal/port"
 )
 
 // UserAgent is the user agent of the requests that this package makes by
@@ -32,7 +33,7 @@ type Cluster struct {
 	programs        binaries.Set
 	storagePrograms binaries.StorageSet // empty without storage
 	supervisor      *supervisor.Supervisor
-	port            port
+	port            port.Port
 	authority       *pki.Authority
 	server          string
 	config          *rest.Config
@@ -73,13 +74,13 @@ func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	reserved, err := reservePort()
+	reserved, err := port.Reserve(port.ReusePort) // see apiServerFlags
 	if err != nil {
 		return nil, err
 	}
 	launched, err := supervisor.Launch(programs.Supervisor, dir)
 	if err != nil {
-		reserved.release()
+		reserved.Release()
 		return nil, err
 	}
 	c := &Cluster{
@@ -101,7 +102,7 @@ func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 			err = errors.Join(err, c.keepLogs())
 		}
 		err = errors.Join(err, launched.Stop())
-		reserved.release()
+		reserved.Release()
 		return nil, err
 	}
 	return c, nil
@@ -131,7 +132,7 @@ func (c *Cluster) boot(ctx context.Context) error {
 	if err := c.until(ctx, "the nodes", c.nodesReady); err != nil {
 		return err
 	}
-	return c.until(ctx, "the namespace default", c.accountReady("default"))
+	return c.until(ctx, "the namespace default", c.namespaceReady("default"))
 }
 
 func (c *Cluster) run(components ...Component) error {
@@ -175,7 +176,7 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) end() error {
 	err := c.supervisor.Stop()
-	c.port.release()
+	c.port.Release()
 	<-c.crashed // by the supervisor's end, if by nothing else
 	if errors.Is(c.crash, errSupervisorEnded) {
 		return err // which says how

@@ -47,7 +47,7 @@ func (c *Cluster) process(component Component) (supervisor.Process, error) {
 	case Etcd:
 		process.Path, process.Args = c.programs.Etcd, etcdFlags()
 	case APIServer:
-		process.Path, process.Args = c.programs.APIServer, apiServerFlags(c.port.number)
+		process.Path, process.Args = c.programs.APIServer, apiServerFlags(c.port.Number)
 	case ControllerManager:
 		process.Path, process.Args = c.programs.ControllerManager, controllerManagerFlags()
 	case Scheduler:

@@ -7,6 +7,10 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,9 +35,32 @@ func define(ctx context.Context, c client.Client, definition *apiextensionsv1.Cu
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, interval, defineLimit, true, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition)
-		return Established(definition), err
+		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil || !Established(definition) {
+			return false, err
+		}
+		return served(ctx, c, definition)
 	})
+}
+
+// served reports whether the kind is found and listed: the handlers learn a moment later
+// than the definition tells that it is established.
+func served(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) (bool, error) {
+	for _, version := range definition.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind + "List",
+		})
+		switch err := c.List(ctx, list, client.Limit(1)); {
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Established reports whether the API server serves what definition defines.

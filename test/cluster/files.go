@@ -62,7 +62,7 @@ func (c *Cluster) writeFiles() error {
 		return err
 	}
 	c.authority = authority
-	c.server = fmt.Sprintf("https://127.0.0.1:%d", c.port.number)
+	c.server = fmt.Sprintf("https://127.0.0.1:%d", c.port.Number)
 	if err := c.writePairs(); err != nil {
 		return err
 	}

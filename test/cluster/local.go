@@ -62,7 +62,7 @@ func Up(ctx context.Context, opts ...Option) (string, error) {
 	if err := c.supervisor.Detach(); err != nil {
 		return "", errors.Join(err, c.Stop())
 	}
-	c.port.release() // nobody restarts its API server
+	c.port.Release() // nobody restarts its API server
 	return c.Kubeconfig(), nil
 }
 

@@ -59,11 +59,16 @@ func ready(node corev1.Node) bool {
 	return false
 }
 
-// accountReady is the condition that the namespace has the ServiceAccount
-// default, without which no pod can be created there.
-func (c *Cluster) accountReady(namespace string) func(context.Context) error {
+// namespaceReady is the condition that the namespace has what the controllers put
+// into each: the ServiceAccount default, without which no pod can be created there,
+// and the ConfigMap of the cluster's authority, which must not come in the midst of
+// what a test counts.
+func (c *Cluster) namespaceReady(namespace string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := c.clients.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		if _, err := c.clients.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		_, err := c.clients.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err
 	}
 }

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// limit is how long a test waits for anything.
-	limit = time.Minute
+	// limit is how long a test waits for anything. It is longer than the minute for
+	// which components can stay deaf after an API server was away.
+	limit = 3 * time.Minute
 	// tick is the time between two looks.
 	tick = 20 * time.Millisecond
 )

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// namespaceLimit is how long making and deleting a namespace may take.
-const namespaceLimit = time.Minute
+// namespaceLimit is how long making and deleting a namespace may take. It takes a
+// fraction of a second, but a minute more if the controllers have yet to notice that
+// an API server is back: see [Cluster.Restart].
+const namespaceLimit = 3 * time.Minute
 
 // Main runs the tests of a package on one shared cluster: it starts a cluster,
 // stores it in c, runs the tests, stops the cluster and returns the exit code.
@@ -35,8 +37,8 @@ func Main(m *testing.M, c **Cluster, opts ...Option) int {
 }
 
 // Namespace creates a namespace for a test and returns its name. Pods can be
-// created in it at once. It is deleted when the test ends; what is in it goes a
-// moment later.
+// created in it at once, and what the controllers put into each is there. It is
+// deleted when the test ends; what is in it goes a moment later.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceLimit)
@@ -54,7 +56,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 			t.Errorf("cannot delete namespace %s: %v", created.Name, err)
 		}
 	})
-	if err := c.until(ctx, "the namespace's ServiceAccount", c.accountReady(created.Name)); err != nil {
+	if err := c.until(ctx, "what is in each namespace", c.namespaceReady(created.Name)); err != nil {
 		t.Fatal(err)
 	}
 	return created.Name

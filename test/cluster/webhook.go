@@ -24,8 +24,8 @@ import (
 // the component.
 const probeLabel = "trueup-go.github.io/webhook-probe"
 
-// webhookLimit is how long a webhook may take to be out of force. It takes a
-// fraction of a second.
+// webhookLimit is how long a webhook may take to answer, and to be out of force.
+// Both take a fraction of a second.
 const webhookLimit = 30 * time.Second
 
 // MutatingWebhook has the API server ask handler about each request that one of
@@ -143,6 +143,7 @@ func (w *webhook) entry(
 	url := "https://" + w.address + path
 	fail := admissionregistrationv1.Fail
 	none := admissionregistrationv1.SideEffectClassNone
+	patience := int32(webhookLimit / time.Second) // the most there can be: this process has much else to do
 	return admissionregistrationv1.MutatingWebhook{
 		Name:                    path[1:] + ".trueup-go.github.io",
 		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: w.cluster.authority.Certificate},
@@ -150,6 +151,7 @@ func (w *webhook) entry(
 		ObjectSelector:          &objects,
 		FailurePolicy:           &fail,
 		SideEffects:             &none,
+		TimeoutSeconds:          &patience,
 		AdmissionReviewVersions: []string{"v1"},
 	}
 }

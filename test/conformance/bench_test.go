@@ -31,8 +31,12 @@ const (
 	digestAnnotation = "spec-hash.trueup-go.github.io/" + fieldOwner
 )
 
-// benchLimit turns a request that hangs into a failure that tells which.
-const benchLimit = 4 * time.Minute
+// benchLimit turns a request that hangs into a failure that tells which, and awaitLimit
+// what never comes. It comes within seconds.
+const (
+	benchLimit = 4 * time.Minute
+	awaitLimit = 2 * time.Minute
+)
 
 // A bench is one kind in a namespace of its own, with an operator that ensures it
 // and a person who meddles.
@@ -167,7 +171,7 @@ func (b *bench) settle() {
 	b.t.Helper()
 	b.awaitWritten(b.live())
 	var last []cluster.Request
-	err := wait.PollUntilContextTimeout(b.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(b.ctx, 20*time.Millisecond, awaitLimit, true, func(context.Context) (bool, error) {
 		res, requests := b.pass()
 		last = requests
 		b.requireOperation(res, ensure.Unchanged, "", "while it settles")
@@ -337,7 +341,7 @@ func (b *bench) clear() {
 
 func (b *bench) await(what string, done func() bool) {
 	b.t.Helper()
-	err := wait.PollUntilContextTimeout(b.ctx, 5*time.Millisecond, 30*time.Second, true,
+	err := wait.PollUntilContextTimeout(b.ctx, 5*time.Millisecond, awaitLimit, true,
 		func(context.Context) (bool, error) { return done(), nil })
 	require.NoError(b.t, err, "waited in vain for "+what)
 }

@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/port"
 	"github.com/trueup-go/trueup/test/postgres/internal/programs"
 )
 
@@ -49,7 +51,7 @@ type instance struct {
 	programs programs.Set
 	settings []string
 	user     *syscall.Credential
-	port     port
+	port     port.Port
 	janitor  *janitor
 	// postmaster is the server's first process, as last started, which starts all
 	// others; exited is closed when it has ended.
@@ -63,18 +65,18 @@ func newInstance(found programs.Set, settings []string) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	reserved, err := reservePort()
+	reserved, err := port.Reserve(port.ReuseAddress)
 	if err != nil {
 		return nil, err
 	}
 	dir, err := makeFolder(as)
 	if err != nil {
-		reserved.release()
+		reserved.Release()
 		return nil, err
 	}
 	hired, err := hireJanitor(dir)
 	if err != nil {
-		reserved.release()
+		reserved.Release()
 		return nil, errors.Join(err, os.Remove(dir))
 	}
 	return &instance{dir: dir, programs: found, settings: settings, user: as, port: reserved, janitor: hired}, nil
@@ -120,7 +122,7 @@ func (i *instance) prepare(cmd *exec.Cmd) {
 func (i *instance) arguments() []string {
 	settings := []string{
 		"listen_addresses=127.0.0.1",
-		"port=" + i.port.number,
+		"port=" + strconv.Itoa(i.port.Number),
 		"unix_socket_directories=",
 		"fsync=off",
 		"dynamic_shared_memory_type=mmap", // which is in the folder, and goes with it

@@ -60,7 +60,7 @@ func (s *Server) detach(file string) error {
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("cannot describe the local server: %w", err)
 	}
-	s.own.port.release()
+	s.own.port.Release()
 	return s.own.janitor.leave()
 }
 

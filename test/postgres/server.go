@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -130,7 +131,7 @@ func (s *Server) boot(ctx context.Context) error {
 		return err
 	}
 	s.admin = connection{
-		host: "127.0.0.1", port: s.own.port.number, sslMode: "disable",
+		host: "127.0.0.1", port: strconv.Itoa(s.own.port.Number), sslMode: "disable",
 		database: maintenance, user: superuser, password: password,
 	}
 	return s.launch(ctx)
@@ -246,7 +247,7 @@ func (s *Server) Close() error {
 func (s *Server) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.own.port.release()
+	defer s.own.port.Release()
 	var crash error
 	if s.state != stopped && s.own.ended() {
 		crash = s.own.crash()

@@ -357,7 +357,9 @@ func jobs(t *testing.T, r *report) {
 	var found corev1.PodList
 	require.NoError(t, r.client.List(t.Context(), &found, client.InNamespace(namespace), client.MatchingLabels{batchv1.JobNameLabel: "held"}))
 	require.Len(t, found.Items, 1)
-	write(t, r, &found.Items[0], func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
+	// What the node has begun to write would undo what is written here.
+	pod := until(t, r, &found.Items[0], func(p *corev1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 })
+	write(t, r, pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
 	r.look(t, "failed", until(t, r, held, is(batchv1.JobFailed)))
 }
 

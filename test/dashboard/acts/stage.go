@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/dashboard/record"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/internal/port"
 )
 
 // operators are those that run, by their folders below examples. Their jobs are named after what
@@ -82,34 +82,25 @@ func (s *stage) startOperators(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			address, err := freeAddress(ctx)
+			metrics, err := port.Reserve(port.ReuseAddress)
 			if err != nil {
 				return err
 			}
-			process, err := installed.Start(ctx, "--metrics-bind-address", address)
+			process, err := installed.Start(ctx, "--metrics-bind-address", metrics.Address())
 			if err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			s.ends = append(s.ends, process.Stop)
+			s.ends = append(s.ends, func() error { metrics.Release(); return nil }, process.Stop)
 			s.users = append(s.users, installed.User())
-			s.targets = append(s.targets, record.Target{URL: "http://" + address + "/metrics", Labels: map[string]string{
+			s.targets = append(s.targets, record.Target{URL: "http://" + metrics.Address() + "/metrics", Labels: map[string]string{
 				"job": job, "namespace": installed.Namespace, "pod": job + "-0", "instance": job + ":8080",
 			}})
 			return nil
 		})
 	}
 	return group.Wait()
-}
-
-// freeAddress is one that nobody listens at.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("cannot find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 func (s *stage) close() error {

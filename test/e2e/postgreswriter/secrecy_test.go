@@ -3,14 +3,13 @@ package postgreswriter_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
+
+	"github.com/trueup-go/trueup/test/internal/port"
 )
 
 // TestSecrecy looks for the password wherever the operator leaves word, in good days and
@@ -35,8 +34,10 @@ func TestSecrecy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-			metrics := reservedAddress(t)
-			s.operator = launch(t, append(d.env(), test.env...), "--watch-namespace", s.namespace, "--metrics-bind-address", metrics)
+			metrics, err := port.Reserve(port.ReuseAddress)
+			require.NoError(t, err)
+			t.Cleanup(metrics.Release)
+			s.operator = launch(t, append(d.env(), test.env...), "--watch-namespace", s.namespace, "--metrics-bind-address", metrics.Address())
 			s.create(t)
 			eventually(t, func(context.Context) error {
 				ready := condition(s.writer(t))
@@ -51,7 +52,7 @@ func TestSecrecy(t *testing.T) {
 			}
 			s.waitUntilGone(t)
 			requireNoSecret(t, "an event", kubectl(t, "get", "events", "-A", "-o", "json"))
-			body := scrape(t, metrics)
+			body := scrape(t, metrics.Address())
 			require.Contains(t, body, "controller_runtime_reconcile_total")
 			requireNoSecret(t, "a metric", body)
 			_ = s.operator.Stop()
@@ -59,24 +60,6 @@ func TestSecrecy(t *testing.T) {
 			requireNoSecret(t, "the log", s.operator.Log())
 		})
 	}
-}
-
-// reservedAddress is one that nobody listens at, and that nobody else is given until the test
-// ends: it is bound by a socket that lets others bind it if they ask for this very port and set
-// SO_REUSEADDR, as net.Listen does.
-func reservedAddress(t *testing.T) string {
-	t.Helper()
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	require.NoError(t, err)
-	unix.CloseOnExec(socket)
-	t.Cleanup(func() { require.NoError(t, unix.Close(socket)) })
-	require.NoError(t, unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
-	require.NoError(t, unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	bound, err := unix.Getsockname(socket)
-	require.NoError(t, err)
-	inet, ok := bound.(*unix.SockaddrInet4)
-	require.True(t, ok)
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(inet.Port))
 }
 
 func scrape(t *testing.T, address string) string {

@@ -142,12 +142,12 @@ func (w *workshop) await(what string, done func() bool) {
 	require.NoError(w.t, err, "waited in vain for "+what)
 }
 
-// awaitCached waits until the operator sees obj as it is, or that there is none.
+// awaitCached waits until the operator sees obj as it is, or that there is none. Others may
+// write to it meanwhile.
 func (w *workshop) awaitCached(obj client.Object) {
 	w.t.Helper()
-	live := w.find(obj)
 	w.await("the cache to show "+obj.GetName(), func() bool {
-		seen := obj.DeepCopyObject().(client.Object)
+		live, seen := w.find(obj), obj.DeepCopyObject().(client.Object)
 		err := w.client.Get(w.ctx, w.keyOf(obj), seen, client.DisableReadYourWritesConsistency)
 		if live == nil {
 			return apierrors.IsNotFound(err)
