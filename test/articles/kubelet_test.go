@@ -9,8 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 // startOperator is the kubelet that the cluster has not: it runs the operator as its
@@ -29,22 +27,15 @@ func startOperator(t *testing.T, r *reader) {
 	// Outside of a pod it cannot know where it is.
 	process, err := r.operator.Start(t.Context(), append(manager.Args, "--leader-election-namespace", deployment.Namespace)...)
 	require.NoError(t, err)
-	t.Cleanup(func() { kill(t, process) })
+	t.Cleanup(func() { _ = process.Kill() }) // as it ended is for endOperator to say
 	r.process = process
 }
 
 // endOperator ends the operator as the kubelet does when its pod is deleted.
 func endOperator(t *testing.T, r *reader) {
 	t.Helper()
-	kill(t, r.process)
-}
-
-// kill ends a process, unless it has done so itself because its lease was gone: that goes with
-// the namespace of the pod, and before the pod.
-func kill(t *testing.T, process *operator.Process) {
-	t.Helper()
-	if err := process.Kill(); err != nil {
-		require.ErrorContains(t, err, "leader election lost")
+	if err := r.process.Kill(); err != nil {
+		require.ErrorContains(t, err, "leader election lost", "its lease goes with the namespace, and before the pod")
 	}
 }
 

@@ -49,7 +49,7 @@ type Cluster struct {
 
 // Start builds the programs that are missing, saying so on standard error, and
 // starts a cluster. On return all nodes are ready to take pods, and the
-// namespace default has its ServiceAccount.
+// namespace default has what the controllers put into each.
 //
 // A component that ends before that is an error, which quotes the end of its
 // log; and the error of every start that fails names a folder where all logs

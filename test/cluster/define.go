@@ -20,7 +20,7 @@ import (
 const defineLimit = time.Minute
 
 // Define creates the definitions of custom kinds, and returns when the API server
-// serves them. The scheme of c must know CustomResourceDefinitions.
+// serves them: c can list them. The scheme of c must know CustomResourceDefinitions.
 func Define(ctx context.Context, c client.Client, definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	for _, definition := range definitions {
 		if err := define(ctx, c, definition); err != nil {

@@ -24,9 +24,14 @@ import (
 // the component.
 const probeLabel = "trueup-go.github.io/webhook-probe"
 
-// webhookLimit is how long a webhook may take to answer, and to be out of force.
-// Both take a fraction of a second.
-const webhookLimit = 30 * time.Second
+const (
+	// webhookLimit is how long a webhook may take to be out of force. It takes a
+	// fraction of a second.
+	webhookLimit = 30 * time.Second
+	// webhookTimeout is how many seconds the API server waits for an answer: the most
+	// that it takes for a limit, as this process has much else to do.
+	webhookTimeout = 30
+)
 
 // MutatingWebhook has the API server ask handler about each request that one of
 // the rules matches, from the moment this returns until stop returns. The
@@ -143,7 +148,6 @@ func (w *webhook) entry(
 	url := "https://" + w.address + path
 	fail := admissionregistrationv1.Fail
 	none := admissionregistrationv1.SideEffectClassNone
-	patience := int32(webhookLimit / time.Second) // the most there can be: this process has much else to do
 	return admissionregistrationv1.MutatingWebhook{
 		Name:                    path[1:] + ".trueup-go.github.io",
 		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: w.cluster.authority.Certificate},
@@ -151,7 +155,7 @@ func (w *webhook) entry(
 		ObjectSelector:          &objects,
 		FailurePolicy:           &fail,
 		SideEffects:             &none,
-		TimeoutSeconds:          &patience,
+		TimeoutSeconds:          new(int32(webhookTimeout)),
 		AdmissionReviewVersions: []string{"v1"},
 	}
 }

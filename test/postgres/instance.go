@@ -203,7 +203,8 @@ func (i *instance) gone(ctx context.Context) error {
 	return nil
 }
 
-// ended reports whether the server has ended. The kernel may know before exited is closed.
+// ended reports whether the server has ended. A process that was reaped may yet have to close
+// exited.
 func (i *instance) ended() bool {
 	if errors.Is(i.postmaster.Process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
 		<-i.exited

@@ -88,6 +88,7 @@ func (s *stage) startOperators(ctx context.Context) error {
 			}
 			process, err := installed.Start(ctx, "--metrics-bind-address", metrics.Address())
 			if err != nil {
+				metrics.Release()
 				return err
 			}
 			mu.Lock()

@@ -2,6 +2,7 @@ package bookstore_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,9 +109,13 @@ func TestHandGrown(t *testing.T) {
 func (s scene) eventuallyOwned(t *testing.T, set *appsv1.StatefulSet, retain bool) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		owners := s.claim(t, 0).OwnerReferences
-		return expect(retain && len(owners) == 0 || !retain && len(owners) == 1 && owners[0].UID == set.UID,
-			"the owners of the claim are %v", owners)
+		for ordinal := range int(*set.Spec.Replicas) {
+			owners := s.claim(t, ordinal).OwnerReferences
+			if retain && len(owners) != 0 || !retain && (len(owners) != 1 || owners[0].UID != set.UID) {
+				return fmt.Errorf("the owners of claim %d are %v", ordinal, owners)
+			}
+		}
+		return nil
 	})
 }
 

@@ -253,8 +253,7 @@ func TestRenamedDatabase(t *testing.T) {
 func testRenamedDatabase(t *testing.T, f folder, s scene, rename func(*testing.T, folder), says string) {
 	before, mark := s.state(t), shared.Mark()
 	rename(t, f)
-	s.waitForReason(t, v1alpha1.ReadyCondition, "RenameRefused")
-	require.Contains(t, condition(s.store(t), v1alpha1.ReadyCondition).Message, says)
+	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "RenameRefused").Message, says)
 	s.change(t, `{"bookDB":{"dbSize":"3Gi"},"bookApp":{"replicas":1}}`)
 	s.waitForReason(t, v1alpha1.ReadyCondition, "RenameRefused")
 	s.reconcile(t)

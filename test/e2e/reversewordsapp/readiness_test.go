@@ -110,8 +110,8 @@ func testPending(t *testing.T, process *operator.Process) {
 	// Nothing but the pod tells this: neither its ReplicaSet nor the Deployment changes. It
 	// is of an init container, as kwok would put the others' back at once.
 	pod := get(t, s, s.podNames(t)[1], &corev1.Pod{})
-	setStatus(t, pod, func() {
-		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+	setStatus(t, pod, func(is *corev1.PodStatus) {
+		is.InitContainerStatuses = []corev1.ContainerStatus{{
 			Name: "init", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
 		}}
 	})

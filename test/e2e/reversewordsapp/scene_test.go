@@ -125,10 +125,10 @@ func (s scene) delete(t *testing.T, opts ...client.DeleteOption) {
 func (s scene) setReady(t *testing.T, pod string, status corev1.ConditionStatus) {
 	t.Helper()
 	live := get(t, s, pod, &corev1.Pod{})
-	setStatus(t, live, func() {
-		for i := range live.Status.Conditions {
-			if live.Status.Conditions[i].Type == corev1.PodReady {
-				live.Status.Conditions[i].Status = status
+	setStatus(t, live, func(is *corev1.PodStatus) {
+		for i := range is.Conditions {
+			if is.Conditions[i].Type == corev1.PodReady {
+				is.Conditions[i].Status = status
 			}
 		}
 	})
@@ -136,10 +136,10 @@ func (s scene) setReady(t *testing.T, pod string, status corev1.ConditionStatus)
 
 // setStatus writes what change does to a pod's status, and nothing else: the scheduler and
 // kwok may be writing to it, too.
-func setStatus(t *testing.T, pod *corev1.Pod, change func()) {
+func setStatus(t *testing.T, pod *corev1.Pod, change func(*corev1.PodStatus)) {
 	t.Helper()
 	before := pod.DeepCopy()
-	change()
+	change(&pod.Status)
 	require.NoError(t, human(t).Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
 }
 

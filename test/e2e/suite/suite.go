@@ -148,7 +148,8 @@ func failures(process *operator.Process, expected []string) []string {
 // earlier test's, was already being deleted, or gone.
 func isLateEvent(line string) bool {
 	return strings.Contains(line, "Server rejected event") &&
-		(strings.Contains(line, "because it is being terminated") || strings.Contains(line, `"error":"namespaces `))
+		(strings.Contains(line, "because it is being terminated") ||
+			strings.Contains(line, `"error":"namespaces `) && strings.Contains(line, "not found"))
 }
 
 // RunToEnd starts an operator that is to end by itself, and returns when it has.

@@ -25,26 +25,27 @@ type Sharing int
 const (
 	// ReuseAddress is what net.Listen and PostgreSQL set.
 	ReuseAddress Sharing = unix.SO_REUSEADDR
-	// ReusePort is for programs that have to be told: net.Listen gets nothing.
+	// ReusePort is what some programs set when they are told to. net.Listen does not, and
+	// cannot take such a port.
 	ReusePort Sharing = unix.SO_REUSEPORT
 )
 
-// Reserve finds a port that nobody has.
-func Reserve(with Sharing) (Port, error) {
+// Reserve finds a port that nobody has, and keeps it until Release.
+func Reserve(sharing Sharing) (Port, error) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return Port{}, fmt.Errorf("cannot reserve a port: %w", err)
 	}
 	unix.CloseOnExec(socket)
-	number, err := bindAny(socket, with)
+	number, err := bindAny(socket, sharing)
 	if err != nil {
 		return Port{}, errors.Join(fmt.Errorf("cannot reserve a port: %w", err), unix.Close(socket))
 	}
 	return Port{Number: number, socket: socket}, nil
 }
 
-func bindAny(socket int, with Sharing) (int, error) {
-	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, int(with), 1); err != nil {
+func bindAny(socket int, sharing Sharing) (int, error) {
+	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, int(sharing), 1); err != nil {
 		return 0, err
 	}
 	if err := unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {

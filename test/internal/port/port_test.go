@@ -6,36 +6,53 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/trueup-go/trueup/test/internal/port"
 )
 
+// TestReserve has nobody get a port but who asks for it in the way that was agreed, whether
+// something has listened at it before or not.
 func TestReserve(t *testing.T) {
+	plain, told := &net.ListenConfig{}, &net.ListenConfig{Control: reusePort}
 	for name, test := range map[string]struct {
 		sharing port.Sharing
-		want    error
+		plain   error
 	}{
-		"with who asks for it":                {sharing: port.ReuseAddress},
-		"with who is told to ask another way": {sharing: port.ReusePort, want: syscall.EADDRINUSE},
+		"for any server":             {sharing: port.ReuseAddress},
+		"for one that is told about": {sharing: port.ReusePort, plain: syscall.EADDRINUSE},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reserved, err := port.Reserve(test.sharing)
 			require.NoError(t, err)
-			for range 2 { // for a server that is started again, too
-				require.ErrorIs(t, listen(t, reserved.Address()), test.want)
+			defer reserved.Release()
+			other, err := port.Reserve(test.sharing)
+			require.NoError(t, err)
+			defer other.Release()
+			require.NotEqual(t, reserved.Number, other.Number)
+			for range 2 {
+				require.ErrorIs(t, listen(t, plain, reserved), test.plain)
+				require.NoError(t, listen(t, told, reserved))
 			}
-			reserved.Release()
-			require.NoError(t, listen(t, reserved.Address()))
 		})
 	}
 }
 
-// listen listens at address for a moment.
-func listen(t *testing.T, address string) error {
+// listen listens at a port for a moment.
+func listen(t *testing.T, config *net.ListenConfig, at port.Port) error {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	listener, err := config.Listen(t.Context(), "tcp", at.Address())
 	if err != nil {
 		return err
 	}
 	return listener.Close()
+}
+
+func reusePort(_, _ string, socket syscall.RawConn) error {
+	var err error
+	controlErr := socket.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
+	if controlErr != nil {
+		return controlErr
+	}
+	return err
 }

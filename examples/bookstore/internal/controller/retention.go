@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,15 +54,24 @@ func (r *Reconciler) release(ctx context.Context, db *database) error {
 
 // removeOwner removes an owner of a claim, as the garbage collector does it: that others write
 // to the claim at the same time, such as the set's controller, which does the same, or the
-// resizer, is no conflict.
+// resizer, is no conflict. A claim that is gone has no owner, also when another has its name.
 func (r *Reconciler) removeOwner(ctx context.Context, claim *corev1.PersistentVolumeClaim, owner types.UID) error {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, claim.UID, owner)
 	err := r.client.Patch(ctx, claim, client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.FieldOwner(Name))
-	if client.IgnoreNotFound(err) != nil {
+	if err != nil && !isGone(err) {
 		return err
 	}
 	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(is metav1.OwnerReference) bool { return is.UID == owner })
 	return nil
+}
+
+// isGone reports whether a patch that names a UID failed because the object is gone: the API
+// server takes the UID of another one of that name for a change of a field that is immutable.
+func isGone(err error) bool {
+	if cause, invalid := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid); invalid {
+		return cause.Field == "metadata.uid"
+	}
+	return apierrors.IsNotFound(err)
 }
 
 // keepClaims has the set go without its claims, whatever it was told before.

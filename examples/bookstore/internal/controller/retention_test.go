@@ -1,13 +1,16 @@
 package controller //nolint:testpackage // what becomes of claims is the package's own affair
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -37,6 +40,25 @@ func TestReleaseMeanwhile(t *testing.T) {
 			require.Empty(t, cmp.Diff([]metav1.OwnerReference{other}, live.OwnerReferences))
 			require.Empty(t, cmp.Diff(claim.Annotations, live.Annotations))
 		})
+	}
+}
+
+func TestIsGone(t *testing.T) {
+	claims, kind := corev1.Resource("persistentvolumeclaims"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind()
+	invalid := func(at *field.Path) error {
+		return apierrors.NewInvalid(kind, firstClaim, field.ErrorList{field.Invalid(at, "other", "field is immutable")})
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it is gone":           {apierrors.NewNotFound(claims, firstClaim), true},
+		"another has its name": {invalid(field.NewPath("metadata", "uid")), true},
+		"it is not valid":      {invalid(field.NewPath("spec")), false},
+		"somebody was quicker": {apierrors.NewConflict(claims, firstClaim, nil), false},
+		"no answer":            {errors.New("connection refused"), false},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, isGone(test.err)) })
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *Reconciler) provide(
 	if err := r.release(ctx, db); err != nil {
 		return standing, err
 	}
-	if standing.isLike(wanted) || !db.owns() || db.set.DeletionTimestamp != nil { // it is being made again already
+	if standing.isLike(wanted) || !db.owns() || db.set.DeletionTimestamp != nil { // it goes, whoever wanted that
 		return wanted, noRoom
 	}
 	standing.whenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
