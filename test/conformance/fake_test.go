@@ -179,42 +179,38 @@ func (b *bench) told(err error) string {
 	return ensure.Reason(err)
 }
 
-// changed is an update by a person, tried again if a controller was quicker.
+// changed is an update by a person.
 func (b *bench) changed(step string, change edit) observation {
+	b.t.Helper()
+	return b.written(step, func(obj client.Object) error {
+		change.do(obj)
+		return b.human.Update(b.ctx, obj, client.FieldOwner("kubectl-edit"))
+	})
+}
+
+// statusWritten writes a member that few kinds have, and that no controller minds: the
+// others drop it.
+func (b *bench) statusWritten() observation {
+	b.t.Helper()
+	return b.written("a status write", func(obj client.Object) error {
+		status := `{"message":"written by a person"}`
+		if obj.GetObjectKind().GroupVersionKind().Group == gadgetGVK.Group || b.name == "Gadget" {
+			status = `{"phase":"Written"}`
+		}
+		patch := merge(fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":%s}`, obj.GetResourceVersion(), status))
+		return b.human.Status().Patch(b.ctx, obj, patch, client.FieldOwner("kubectl-edit"))
+	})
+}
+
+// written is what a person's write to the child does, which is tried again if a controller
+// was quicker.
+func (b *bench) written(step string, write func(client.Object) error) observation {
 	b.t.Helper()
 	o := observation{Step: step}
 	b.await(step, func() bool {
 		before := b.live()
 		after := before.DeepCopyObject().(client.Object)
-		change.do(after)
-		err := b.human.Update(b.ctx, after, client.FieldOwner("kubectl-edit"))
-		if apierrors.IsConflict(err) {
-			return false
-		}
-		o.Error = b.told(err)
-		if err == nil {
-			o.compare(before, after)
-			o.Moved = after.GetResourceVersion() != before.GetResourceVersion()
-		}
-		return true
-	})
-	return o
-}
-
-// statusWritten writes a member that few kinds have, and that no controller minds: the
-// others drop it. It is tried again if a controller was quicker.
-func (b *bench) statusWritten() observation {
-	b.t.Helper()
-	o := observation{Step: "a status write"}
-	b.await(o.Step, func() bool {
-		before := b.live()
-		after := before.DeepCopyObject().(client.Object)
-		status := `{"message":"written by a person"}`
-		if after.GetObjectKind().GroupVersionKind().Group == gadgetGVK.Group || b.name == "Gadget" {
-			status = `{"phase":"Written"}`
-		}
-		patch := merge(fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":%s}`, before.GetResourceVersion(), status))
-		err := b.human.Status().Patch(b.ctx, after, patch, client.FieldOwner("kubectl-edit"))
+		err := write(after)
 		if apierrors.IsConflict(err) {
 			return false
 		}
