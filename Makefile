@@ -6,6 +6,9 @@ OPERATOR ?= application
 RUN_ARGS = --metrics-bind-address=0 --health-probe-bind-address=0
 # How long `make fuzz` spends on each target.
 FUZZTIME ?= 1m
+# How often `make flakes` runs the tests, and of which package: ./test/status, ./ensure/...; all if it is empty.
+N ?= 10
+PKG ?=
 # The race detector checks pointers, too. It needs a C compiler; where there is none, the pointers of the one package
 # that makes some are checked all the same.
 CHECKPTR = -gcflags=github.com/trueup-go/trueup/internal/canon=-d=checkptr
@@ -29,21 +32,41 @@ MAKEFLAGS += --no-print-directory
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: test-unit
-test-unit: ## Test the library by itself, without a cluster.
-	go test $(RACE) ./...
+# How tests are run, and how long a package may take.
+GOTEST = go test
+SHORT = -short
+TIMEOUT = -timeout 30m
+# How many packages with a cluster are tested at once. They wait for most of their time, but each cluster takes half
+# a gigabyte of memory.
+CLUSTERS ?= 3
 
-# Packages with a cluster each would fight over the machine, hence -p 1. As that is also how many compilers run, vet has
-# everything compiled before; and building the cluster's programs, minutes the first time, counts against no timeout.
+.PHONY: test-unit
+test-unit: ## Test the library by itself, without a cluster: while you work.
+	$(GOTEST) $(RACE) $(SHORT) $(TIMEOUT) ./...
+
 .PHONY: test
-test: test-unit ## Test everything: the library, the examples, and both against a real API server.
-	cd examples && go test ./...
-	cd bench && go test ./...
-	cd test/compat && go test ./...
-	cd test && go vet ./...
+test: test-unit test-modules test-cluster ## Test everything in short forms, on a real API server too: before you send a change.
+
+.PHONY: test-modules
+test-modules:
+	cd examples && $(GOTEST) $(TIMEOUT) ./...
+	cd bench && $(GOTEST) $(TIMEOUT) ./...
+	cd test/compat && $(GOTEST) $(TIMEOUT) ./...
+
+# Building the cluster's programs, minutes the first time, counts against no timeout.
+.PHONY: test-cluster
+test-cluster:
 	cd test && go run ./cluster/cmd build
-	cd test && go test -count=1 -p 1 -timeout 30m ./...
-	cd test/dashboard && go test -count=1 ./...
+	cd test && $(GOTEST) -count=1 $(SHORT) -p $(CLUSTERS) $(TIMEOUT) ./...
+	cd test/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
+
+.PHONY: test-full
+test-full: SHORT =
+test-full: test compat soak ## Test everything in full, with all soaks and all versions of k8s.io/api: before a release.
+
+.PHONY: flakes
+flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed once.
+	@cd test && go run ./flakes -n $(N) $(if $(PKG),-pkg $(PKG))
 
 .PHONY: lint
 lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 mends style.
@@ -76,7 +99,7 @@ tidy: ## Tidy the go.mod of every module.
 	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
 
 .PHONY: conformance
-conformance: ## Try every kind on a real API server and write docs/conformance.md; make test fails if that is stale.
+conformance: ## Try every kind on a real API server and write docs/conformance.md.
 	cd test && go run ./cluster/cmd build
 	cd test && go test -count=1 -timeout 30m ./conformance -update
 

@@ -137,8 +137,15 @@ func TestTooLong(t *testing.T) {
 		"in each other": configMap + "  key: a\n{{range $i := .}}{{range 1000}}{{end}}{{end}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && name != "never true" {
+				t.Skip("counting to a million takes seconds")
+			}
 			require.Equal(t, "manifest.yaml:7: ranges over more than 1,000,000 items", fault(t, manifest, 1<<40).Error())
 		})
+	}
+	if testing.Short() {
+		return
 	}
 	_, err := render(configMap+"  key: a\n{{range .}}{{end}}\n", 1_000_000)
 	require.NoError(t, err)

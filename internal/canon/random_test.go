@@ -86,6 +86,9 @@ func randomQuantity(c randfill.Continue) resource.Quantity {
 func eachBuiltin(t *testing.T, objects int, check func(t *testing.T, gvk schema.GroupVersionKind, obj canon.Object, source *rand.Rand)) {
 	t.Helper()
 	require.Greater(t, len(builtin), 100, "the scheme is not what it was")
+	if testing.Short() {
+		objects = 1
+	}
 	for _, gvk := range builtin {
 		t.Run(strings.ReplaceAll(gvk.GroupVersion().String(), "/", ".")+"."+gvk.Kind, func(t *testing.T) {
 			for seed := range int64(objects) {

@@ -5,7 +5,6 @@
 package articles_test
 
 import (
-	"flag"
 	"slices"
 	"testing"
 
@@ -13,8 +12,6 @@ import (
 
 	"github.com/trueup-go/trueup/test/cluster"
 )
-
-var update = flag.Bool("update", false, "write the page instead of comparing with it")
 
 // A play is how an article is replayed. Its text is testdata/<name>/article.yaml.
 type play struct {
@@ -52,7 +49,7 @@ func TestArticles(t *testing.T) {
 	})
 	missing := func(a article) bool { return a.Title == "" } // it failed, or was not asked for
 	if !slices.ContainsFunc(replayed, missing) {
-		page(t, replayed)
+		settlePage(t, replayed)
 	}
 }
 

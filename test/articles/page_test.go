@@ -3,14 +3,13 @@ package articles_test
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/internal/page"
 )
 
 const introduction = `# The articles, replayed
@@ -24,22 +23,14 @@ expressions. Nothing runs in the pods of that cluster, so the operator is a proc
 rights that its Deployment has.
 `
 
-var pagePath = filepath.Join("..", "..", "docs", "articles.md")
-
-// page writes the page or compares with it.
-func page(t *testing.T, articles []article) {
+// settlePage writes the page or compares with it.
+func settlePage(t *testing.T, articles []article) {
 	t.Helper()
 	text := introduction
 	for i := range articles {
 		text += "\n" + articles[i].chapter()
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(pagePath, []byte(text), 0o644))
-		return
-	}
-	written, err := os.ReadFile(pagePath)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(written), text), "the page is stale: run make articles")
+	require.NoError(t, page.Settle(t.Context(), "articles", text))
 }
 
 func (a *article) chapter() string {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 // limit is how long anything may take that takes a second or two. In a new cluster it may be
@@ -142,5 +143,5 @@ func (r *reader) remembered() string { return filepath.Join(r.home, ".remembered
 // eventually tries until it works.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	require.NoError(t, operator.Until(t.Context(), limit, func(context.Context) error { return try() }), what)
+	require.NoError(t, await.Until(t.Context(), limit, func(context.Context) error { return try() }), what)
 }

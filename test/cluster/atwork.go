@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,18 +38,11 @@ func (c *Cluster) atWork(ctx context.Context, component Component) error {
 // etcdReady is the condition that etcd answers, and that what it answers is up
 // to date.
 func (c *Cluster) etcdReady(ctx context.Context) error {
-	dir, err := os.Open(c.Dir())
+	transport, closeTransport, err := c.etcdTransport()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }()
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			// The socket's full path may be longer than sockets take.
-			return (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), etcdSocketFile))
-		},
-	}
+	defer closeTransport()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", http.NoBody)
 	if err != nil {
 		return err

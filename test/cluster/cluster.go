@@ -29,22 +29,23 @@ const startLimit = 3 * time.Minute
 // Cluster is a running control plane. Its methods may be called from several
 // goroutines.
 type Cluster struct {
-	options         options
-	programs        binaries.Set
-	storagePrograms binaries.StorageSet // empty without storage
-	supervisor      *supervisor.Supervisor
-	port            port.Port
-	authority       *pki.Authority
-	server          string
-	config          *rest.Config
-	clients         kubernetes.Interface
+	options    options
+	programs   binaries.Paths
+	stages     string // the path of kwok's stages
+	supervisor *supervisor.Supervisor
+	port       port.Port
+	authority  *pki.Authority
+	server     string
+	config     *rest.Config
+	clients    kubernetes.Interface
 
 	// crash is set before crashed is closed.
 	crash   error
 	crashed chan struct{}
 	stop    func() error
 
-	faults faults
+	faults  faults
+	changes changes
 }
 
 // Start builds the programs that are missing, saying so on standard error, and
@@ -64,33 +65,31 @@ func Start(ctx context.Context, opts ...Option) (*Cluster, error) {
 // start is Start with the cluster's folder; empty stands for a temporary one.
 func start(ctx context.Context, dir string, opts []Option) (*Cluster, error) {
 	chosen := newOptions(opts)
-	programs, err := binaries.All(ctx, os.Stderr)
+	programs, err := binaries.Build(ctx, os.Stderr, chosen.programs()...)
 	if err != nil {
 		return nil, err
 	}
-	var storagePrograms binaries.StorageSet
-	if chosen.storage {
-		if storagePrograms, err = binaries.Storage(ctx, os.Stderr); err != nil {
-			return nil, err
-		}
+	stages, err := binaries.Stages(ctx)
+	if err != nil {
+		return nil, err
 	}
 	reserved, err := port.Reserve(port.ReusePort) // see apiServerFlags
 	if err != nil {
 		return nil, err
 	}
-	launched, err := supervisor.Launch(programs.Supervisor, dir)
+	launched, err := supervisor.Launch(programs[binaries.Supervisor], dir)
 	if err != nil {
 		reserved.Release()
 		return nil, err
 	}
 	c := &Cluster{
-		options:         chosen,
-		programs:        programs,
-		storagePrograms: storagePrograms,
-		supervisor:      launched,
-		port:            reserved,
-		crashed:         make(chan struct{}),
-		faults:          faults{down: map[Component]bool{}},
+		options:    chosen,
+		programs:   programs,
+		stages:     stages,
+		supervisor: launched,
+		port:       reserved,
+		crashed:    make(chan struct{}),
+		faults:     faults{down: map[Component]bool{}},
 	}
 	c.stop = sync.OnceValue(c.end)
 	go c.watch()
@@ -126,8 +125,10 @@ func (c *Cluster) boot(ctx context.Context) error {
 	if err := c.run(ControllerManager, Scheduler, Kwok); err != nil {
 		return err
 	}
-	if err := c.startStorage(ctx); err != nil {
-		return err
+	if c.options.storage {
+		if err := c.startStorage(ctx); err != nil {
+			return err
+		}
 	}
 	if err := c.until(ctx, "the nodes", c.nodesReady); err != nil {
 		return err

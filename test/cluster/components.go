@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 )
 
@@ -42,25 +43,25 @@ const (
 
 // process says how a component is run.
 func (c *Cluster) process(component Component) (supervisor.Process, error) {
-	process := supervisor.Process{Name: string(component)}
+	process := supervisor.Process{Name: string(component), Path: c.programs[binaries.Program(component)]}
 	switch component {
 	case Etcd:
-		process.Path, process.Args = c.programs.Etcd, etcdFlags()
+		process.Args = etcdFlags()
 	case APIServer:
-		process.Path, process.Args = c.programs.APIServer, apiServerFlags(c.port.Number)
+		process.Args = apiServerFlags(c.port.Number)
 	case ControllerManager:
-		process.Path, process.Args = c.programs.ControllerManager, controllerManagerFlags()
+		process.Args = controllerManagerFlags()
 	case Scheduler:
-		process.Path, process.Args = c.programs.Scheduler, clientFlags(schedulerKubeconfig)
+		process.Args = clientFlags(schedulerKubeconfig)
 	case Kwok:
-		process.Path, process.Args = c.programs.Kwok, kwokFlags()
+		process.Args = kwokFlags()
 		process.Env = []string{oneProcessor}
 	case StorageDriver:
-		process.Path, process.Args = c.storagePrograms.Driver, []string{storageKubeconfig}
+		process.Args = []string{storageKubeconfig}
 	case Provisioner:
-		process.Path, process.Args = c.storagePrograms.Provisioner, append(c.sidecarFlags(provisionerKubeconfig), provisionerFlags()...)
+		process.Args = append(c.sidecarFlags(provisionerKubeconfig), provisionerFlags()...)
 	case Resizer:
-		process.Path, process.Args = c.storagePrograms.Resizer, append(c.sidecarFlags(resizerKubeconfig), resizerFlags()...)
+		process.Args = append(c.sidecarFlags(resizerKubeconfig), resizerFlags()...)
 	}
 	if process.Path == "" {
 		return process, fmt.Errorf("there is no component %q", component)

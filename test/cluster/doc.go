@@ -34,9 +34,11 @@
 // # The programs
 //
 // They are built from source, from the Go module proxy, on first use, which
-// takes minutes: see the modules below tools/. They are kept in
+// takes minutes: see the module tools/cluster. They are kept in
 // ${XDG_CACHE_HOME:-~/.cache}/trueup and shared by all checkouts. If
-// KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there.
+// KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there, of
+// whatever version; failing that, from where setup-envtest installs the version that
+// would be built. Only what a command needs is built.
 //
 // # Faults
 //

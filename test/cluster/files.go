@@ -160,7 +160,7 @@ func (c *Cluster) anonymousConfig() *rest.Config {
 }
 
 func (c *Cluster) writeStages() error {
-	fast, err := os.ReadFile(c.programs.Stages)
+	fast, err := os.ReadFile(c.stages)
 	if err != nil {
 		return fmt.Errorf("cannot read kwok's stages: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,26 +15,29 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/places"
 	"github.com/trueup-go/trueup/test/storage"
 )
 
 // Build builds every program of a cluster, those of its storage, and kubectl, as
 // far as they are missing, and says so on standard error.
 func Build(ctx context.Context) error {
-	if _, err := binaries.All(ctx, os.Stderr); err != nil {
-		return err
-	}
-	if _, err := binaries.Storage(ctx, os.Stderr); err != nil {
-		return err
-	}
-	_, err := Kubectl(ctx)
+	_, err := binaries.Build(ctx, os.Stderr, slices.Concat(binaries.Cluster(), binaries.Storage(), []binaries.Program{binaries.Kubectl})...)
 	return err
 }
+
+// ErrOtherVersion is the error of [CheckVersion].
+var ErrOtherVersion = binaries.ErrOtherVersion
+
+// CheckVersion returns an error that wraps [ErrOtherVersion] if KUBEBUILDER_ASSETS has a
+// kube-apiserver of another version than the one that is built from source.
+func CheckVersion(ctx context.Context) error { return binaries.CheckVersion(ctx) }
 
 // Kubectl returns the path of kubectl, of the cluster's version, which is built
 // if it is missing.
 func Kubectl(ctx context.Context) (string, error) {
-	return binaries.Kubectl(ctx, os.Stderr)
+	paths, err := binaries.Build(ctx, os.Stderr, binaries.Kubectl)
+	return paths[binaries.Kubectl], err
 }
 
 // Up starts the user's local cluster, of which there is one, unless it is up,
@@ -105,7 +109,7 @@ func Down(ctx context.Context) error {
 // lockLocal returns the local cluster's folder, and keeps others from changing
 // whether there is one.
 func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
-	cache, err := binaries.CacheDir()
+	cache, err := places.Cache()
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,5 +1,9 @@
 package cluster
 
+import (
+	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
+)
+
 // Option changes what [Start] starts.
 type Option func(*options)
 
@@ -8,6 +12,7 @@ type options struct {
 	stages  []string
 	flags   map[Component][]string
 	storage bool
+	kubectl bool
 }
 
 func newOptions(opts []Option) options {
@@ -16,6 +21,18 @@ func newOptions(opts []Option) options {
 		opt(&o)
 	}
 	return o
+}
+
+// programs returns the programs that a cluster with these options runs.
+func (o options) programs() []binaries.Program {
+	programs := binaries.Cluster()
+	if o.kubectl {
+		programs = append(programs, binaries.Kubectl)
+	}
+	if o.storage {
+		programs = append(programs, binaries.Storage()...)
+	}
+	return programs
 }
 
 // Nodes sets the number of nodes, 2 by default.
@@ -45,4 +62,10 @@ func Flags(component Component, flags ...string) Option {
 // volumes behave, and for failures.
 func WithStorage() Option {
 	return func(o *options) { o.storage = true }
+}
+
+// WithKubectl has [Start] build kubectl along with the programs of the cluster. That
+// takes less time than building it later, when [Kubectl] is first called.
+func WithKubectl() Option {
+	return func(o *options) { o.kubectl = true }
 }

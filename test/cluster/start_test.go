@@ -53,7 +53,7 @@ func TestStartsWithNodesThatTakePods(t *testing.T) {
 func TestServerHasThePinnedVersion(t *testing.T) {
 	version, err := clients(t, shared.Config()).Discovery().ServerVersion()
 	require.NoError(t, err)
-	gomod, err := os.ReadFile("../../tools/kubernetes/go.mod")
+	gomod, err := os.ReadFile("../../tools/cluster/go.mod")
 	require.NoError(t, err)
 	require.Contains(t, string(gomod), "k8s.io/kubernetes "+version.GitVersion+" ")
 	require.Equal(t, strings.Split(version.GitVersion, ".")[1], version.Minor)

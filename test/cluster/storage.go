@@ -3,13 +3,16 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"os"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
 	"github.com/trueup-go/trueup/test/storage"
 )
 
@@ -44,7 +47,7 @@ func provisionerFlags() []string {
 
 // resizerFlags let a call that hangs end soon.
 func resizerFlags() []string {
-	return []string{"--workers=10", "--resize-timeout=2s"}
+	return []string{"--workers=10", "--timeout=2s"}
 }
 
 // driverSocket is absolute: the sidecars take nothing else.
@@ -52,11 +55,33 @@ func (c *Cluster) driverSocket() string {
 	return filepath.Join(c.Dir(), storage.SocketFile)
 }
 
-// startStorage starts the components of storage if there is to be any.
-func (c *Cluster) startStorage(ctx context.Context) error {
-	if !c.options.storage {
-		return nil
+// AddStorage adds to a running cluster what [WithStorage] adds at its start. It builds the
+// programs that are missing, saying so on standard error. It is called once, and not for a
+// cluster that has storage.
+func (c *Cluster) AddStorage(ctx context.Context) error {
+	programs, err := binaries.Build(ctx, os.Stderr, binaries.Storage()...)
+	if err != nil {
+		return err
 	}
+	c.faults.mu.Lock()
+	c.programs = merged(c.programs, programs)
+	c.faults.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	defer cancel()
+	if err := c.startStorage(ctx); err != nil {
+		return fmt.Errorf("cannot add storage: %w", err)
+	}
+	return nil
+}
+
+func merged(a, b binaries.Paths) binaries.Paths {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// startStorage starts the components of storage.
+func (c *Cluster) startStorage(ctx context.Context) error {
 	if socket := c.driverSocket(); len(socket) > socketLimit {
 		return fmt.Errorf("cannot name a socket %s: more than %d bytes", socket, socketLimit)
 	}

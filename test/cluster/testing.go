@@ -56,8 +56,8 @@ func (c *Cluster) Namespace(t testing.TB) string {
 			t.Errorf("cannot delete namespace %s: %v", created.Name, err)
 		}
 	})
-	if err := c.until(ctx, "what is in each namespace", c.namespaceReady(created.Name)); err != nil {
-		t.Fatal(err)
+	if err := c.Await(ctx, namespaceLimit, created.Name, c.namespaceReady(created.Name)); err != nil {
+		t.Fatalf("cannot wait for what is in each namespace: %v", err)
 	}
 	return created.Name
 }

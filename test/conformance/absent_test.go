@@ -23,21 +23,11 @@ const unwanted = "what is no longer wanted is deleted, and nothing else"
 // TestAbsent takes away what is ours, and nothing else.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
-	for _, m := range modes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			a := m.open(t)
-			for _, s := range []subject{configMap(), deployment(), clusterRole(), unstructuredGadget()} {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					b := newBench(t, a, s)
-					b.oursIsDeleted()
-					b.othersAreNotDeleted()
-					b.shows(unwanted)
-				})
-			}
-		})
-	}
+	benches(t, []subject{configMap(), deployment(), clusterRole(), unstructuredGadget()}, everyMode, func(b *bench) {
+		b.oursIsDeleted()
+		b.othersAreNotDeleted()
+		b.shows(unwanted)
+	})
 }
 
 func (b *bench) absent(opts ...ensure.Option) (ensure.Result[client.Object], error) {

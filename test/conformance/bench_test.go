@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -18,12 +19,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 const (
@@ -135,7 +136,7 @@ func (b *bench) pass() (ensure.Result[client.Object], []cluster.Request) {
 func (b *bench) try() (ensure.Result[client.Object], []cluster.Request, error) {
 	b.t.Helper()
 	if b.home == "" {
-		lock := b.turn()
+		lock := b.turn("pass")
 		lock.Lock()
 		defer lock.Unlock()
 	}
@@ -148,8 +149,8 @@ func (b *bench) try() (ensure.Result[client.Object], []cluster.Request, error) {
 // namespace: a dry run, which has no name, could be of any of them.
 var turns sync.Map
 
-func (b *bench) turn() *sync.Mutex {
-	lock, _ := turns.LoadOrStore(b.access.agent+" "+b.resource, &sync.Mutex{})
+func (b *bench) turn(of string) *sync.Mutex {
+	lock, _ := turns.LoadOrStore(of+" "+b.access.agent+" "+b.resource, &sync.Mutex{})
 	return lock.(*sync.Mutex)
 }
 
@@ -170,16 +171,13 @@ func (b *bench) requests(mark cluster.Mark) []cluster.Request {
 func (b *bench) settle() {
 	b.t.Helper()
 	b.awaitWritten(b.live())
-	var last []cluster.Request
-	err := wait.PollUntilContextTimeout(b.ctx, 20*time.Millisecond, awaitLimit, true, func(context.Context) (bool, error) {
+	b.await("it to settle", func() bool {
 		res, requests := b.pass()
-		last = requests
 		b.requireOperation(res, ensure.Unchanged, "", "while it settles")
 		b.requireAtMostOne(requests, "while it settles")
 		done := b.settled == nil || b.settled(res.Live)
-		return done && !res.Stale && writes(requests) == 0, nil
+		return done && !res.Stale && writes(requests) == 0
 	})
-	require.NoError(b.t, err, "it never settled; the last pass made %v", last)
 }
 
 // awaitControllers waits, without a pass, until the built-in controllers are done and
@@ -341,9 +339,17 @@ func (b *bench) clear() {
 
 func (b *bench) await(what string, done func() bool) {
 	b.t.Helper()
-	err := wait.PollUntilContextTimeout(b.ctx, 5*time.Millisecond, awaitLimit, true,
-		func(context.Context) (bool, error) { return done(), nil })
-	require.NoError(b.t, err, "waited in vain for "+what)
+	try := func(context.Context) error {
+		if !done() {
+			return errors.New("not yet")
+		}
+		return nil
+	}
+	if b.access.agent == "" { // a fake client, which nobody else writes to
+		require.NoError(b.t, await.Until(b.ctx, awaitLimit, try), "waited in vain for "+what)
+		return
+	}
+	require.NoError(b.t, shared.Await(b.ctx, awaitLimit, b.namespace, try), "waited in vain for "+what)
 }
 
 // requireSame compares all but what the server keeps for itself.

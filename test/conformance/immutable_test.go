@@ -47,26 +47,19 @@ const immutableRequests = 3
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
-	for turn, m := range modes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			a := m.open(t)
-			for i, tc := range immutables() {
-				if i%len(modes) != turn {
-					continue
-				}
-				t.Run(tc.subject.name+" "+tc.field, func(t *testing.T) {
-					if tc.rename == nil { // the dry runs of others could not be told from our own
-						t.Parallel()
-					}
-					b := newBench(t, a, tc.subject)
-					b.refuses(tc)
-					b.isMadeAnew(tc)
-				})
-			}
-		})
-	}
+	inModes(t, immutables(), immutable.title, inTurn, func(t *testing.T, a access, tc immutable) {
+		b := newBench(t, a, tc.subject)
+		if tc.rename != nil { // the dry runs of others could not be told from our own
+			lock := b.turn("life")
+			lock.Lock()
+			defer lock.Unlock()
+		}
+		b.refuses(tc)
+		b.isMadeAnew(tc)
+	})
 }
+
+func (tc immutable) title() string { return tc.subject.name + " " + tc.field }
 
 func (b *bench) refuses(tc immutable) {
 	b.t.Helper()

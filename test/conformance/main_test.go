@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	// Autoscalers report every 15 s by default, which every test of one would wait for.
 	code := cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
 	if code == 0 && isWhole() {
-		if err := settleReport(); err != nil {
+		if err := settleReport(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

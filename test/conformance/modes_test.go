@@ -5,43 +5,61 @@ import (
 	"testing"
 )
 
-// inEveryMode checks each of the kinds with every sort of client, each in a bench of
-// its own.
-func inEveryMode(t *testing.T, kinds []subject, check func(*bench)) {
+// A schedule reports whether case i is tried with the mode whose index is turn.
+type schedule func(i, turn int) bool
+
+// everyMode tries every case with every sort of client; with -short, each with one.
+func everyMode(i, turn int) bool { return !testing.Short() || inTurn(i, turn) }
+
+// inTurn tries every case with one sort of client.
+func inTurn(i, turn int) bool { return i%len(modes) == turn }
+
+// firstInEveryMode tries the first case with every sort of client, and the others, which
+// differ from it in little, with one; with -short, the first, too.
+func firstInEveryMode(i, turn int) bool { return i == 0 && !testing.Short() || inTurn(i, turn) }
+
+// firstAndLastMode tries every case with the first and the last sort of client; with
+// -short, each with one of them.
+func firstAndLastMode(i, turn int) bool {
+	if turn != 0 && turn != len(modes)-1 {
+		return false
+	}
+	return !testing.Short() || (i%2 == 0) == (turn == 0)
+}
+
+// inModes runs check, in parallel, for each case and each sort of client that the
+// schedule has for it.
+func inModes[T any](t *testing.T, cases []T, name func(T) string, tried schedule, check func(*testing.T, access, T)) {
 	t.Helper()
-	for _, m := range modes {
+	for turn, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
+			var taken []T
+			for i, c := range cases {
+				if tried(i, turn) {
+					taken = append(taken, c)
+				}
+			}
+			if len(taken) == 0 {
+				return
+			}
 			a := m.open(t)
-			for _, s := range kinds {
-				t.Run(s.name, func(t *testing.T) {
+			for _, c := range taken {
+				t.Run(name(c), func(t *testing.T) {
 					t.Parallel()
-					check(newBench(t, a, s))
+					check(t, a, c)
 				})
 			}
 		})
 	}
 }
 
-// inTurn checks the first of the kinds with every sort of client, and the others, which
-// differ from it in little, with one each.
-func inTurn(t *testing.T, kinds []subject, check func(*bench)) {
+// benches is inModes for kinds, each in a bench of its own.
+func benches(t *testing.T, kinds []subject, tried schedule, check func(*bench)) {
 	t.Helper()
-	for turn, m := range modes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			a := m.open(t)
-			for i, s := range kinds {
-				if i > 0 && i%len(modes) != turn {
-					continue
-				}
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					check(newBench(t, a, s))
-				})
-			}
-		})
-	}
+	inModes(t, kinds, subject.title, tried, func(t *testing.T, a access, s subject) { check(newBench(t, a, s)) })
 }
+
+func (s subject) title() string { return s.name }
 
 func text(n int32) string { return strconv.Itoa(int(n)) }

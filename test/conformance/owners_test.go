@@ -69,7 +69,7 @@ func (b *bench) awaitSettled() {
 // TestAdopt takes over what another manager made.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
-	inTurn(t, subjects(), func(b *bench) {
+	benches(t, subjects(), firstInEveryMode, func(b *bench) {
 		b.createStrangers()
 		b.requireRefusal(ensure.ErrForeign, b.asked())
 		b.awaitSettled()
@@ -120,7 +120,7 @@ func (b *bench) replace(managedFields []metav1.ManagedFieldsEntry) {
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	reset := []metav1.ManagedFieldsEntry{{}}
-	inTurn(t, subjects(), func(b *bench) {
+	benches(t, subjects(), firstInEveryMode, func(b *bench) {
 		b.createIsOneRequest()
 		for _, fields := range [][]metav1.ManagedFieldsEntry{nil, reset} {
 			before := b.live()
@@ -163,7 +163,7 @@ func (b *bench) metadataOf(labels map[string]string) func() client.Object {
 // the same object, one of them ours as well.
 func TestTwoOwners(t *testing.T) {
 	t.Parallel()
-	inTurn(t, subjects(), func(b *bench) {
+	benches(t, subjects(), firstInEveryMode, func(b *bench) {
 		const theirDigest = "spec-hash.trueup-go.github.io/another"
 		another := ensure.New(b.access.client, b.access.reader, "another")
 		b.createIsOneRequest()
@@ -214,7 +214,7 @@ func TestTwoOwners(t *testing.T) {
 // TestMetadataOnly: an object can even be made of nothing else.
 func TestMetadataOnly(t *testing.T) {
 	t.Parallel()
-	inEveryMode(t, []subject{configMap()}, func(b *bench) {
+	benches(t, []subject{configMap()}, everyMode, func(b *bench) {
 		b.desired = b.metadataOf(map[string]string{ours: "yes"})
 		res, requests := b.pass()
 		b.requireOperation(res, ensure.Created, ensure.Missing)
@@ -233,7 +233,7 @@ func handful() []subject {
 func TestLabelDigest(t *testing.T) {
 	t.Parallel()
 	const key = "example.com/digest"
-	inTurn(t, handful(), func(b *bench) {
+	benches(t, handful(), firstInEveryMode, func(b *bench) {
 		fresh := func() *ensure.Ensurer {
 			return ensure.New(b.access.client, b.access.reader, fieldOwner, ensure.WithDigest(hash.Using(ripemd160.New), hash.Label(key)))
 		}
@@ -285,7 +285,7 @@ func twin(t *testing.T, desired client.Object, gvk schema.GroupVersionKind) clie
 // writes its digest at most, as zero values that Go writes out may make it another.
 func TestTwins(t *testing.T) {
 	t.Parallel()
-	inTurn(t, subjects(), func(b *bench) {
+	benches(t, subjects(), firstInEveryMode, func(b *bench) {
 		b.createIsOneRequest()
 		before, gvk := b.live(), b.empty().GetObjectKind().GroupVersionKind()
 		typed, settled := b.desired, b.settled

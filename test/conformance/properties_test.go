@@ -60,21 +60,11 @@ func (b *bench) requireProperty(p property) {
 
 // TestProperties takes every kind through its life, with every sort of client.
 func TestProperties(t *testing.T) {
-	for _, m := range modes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			c := m.open(t)
-			for _, s := range subjects() {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					b := newBench(t, c, s)
-					for _, p := range properties {
-						b.requireProperty(p)
-					}
-				})
-			}
-		})
-	}
+	benches(t, subjects(), everyMode, func(b *bench) {
+		for _, p := range properties {
+			b.requireProperty(p)
+		}
+	})
 }
 
 func (b *bench) createIsOneRequest() {

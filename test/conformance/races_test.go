@@ -36,7 +36,10 @@ func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patc
 	return r.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// TestRaces deletes and replaces the child between the operator's read and its write.
+// TestRaces deletes and replaces the child between the operator's read and its write. The
+// built-in controllers are done with a child before it goes: the DaemonSet controller, for
+// one, would take pods that it is about to make for those of the next child of that name,
+// and wait five minutes for them.
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	for _, s := range subjects() {
@@ -69,12 +72,14 @@ func TestRaces(t *testing.T) {
 			require.Len(t, b.live().GetOwnerReferences(), 1)
 
 			t.Log("created by a stranger while it was missing: likewise")
+			b.awaitControllers()
 			b.delete()
 			race.before = func() { b.createStrangers(controlledBy(t, b.stranger)...) }
 			_, err = b.ensure()
 			require.ErrorIs(t, err, ensure.ErrForeign)
 
 			t.Log("deleted again and again: a conflict, to be retried soon")
+			b.awaitControllers()
 			b.delete()
 			b.pass()
 			b.settle()

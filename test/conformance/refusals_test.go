@@ -83,26 +83,13 @@ var refusals = []refusal{
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	installPolicy(t)
-	for _, m := range modes {
-		if !slices.Contains([]string{"cache", "plain client"}, m.name) {
-			continue
-		}
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			c := m.open(t)
-			for _, s := range subjects() {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					b := newBench(t, c, s)
-					b.refusesAll(toCreate)
-					b.goesThrough(toUpdate, ensure.Created, ensure.Missing)
-					b.refusesAll(toUpdate)
-					b.requireFiveFreePasses("after refusals")
-					b.goesThrough(toCreate, ensure.Updated, ensure.DesiredChanged)
-				})
-			}
-		})
-	}
+	benches(t, subjects(), firstAndLastMode, func(b *bench) {
+		b.refusesAll(toCreate)
+		b.goesThrough(toUpdate, ensure.Created, ensure.Missing)
+		b.refusesAll(toUpdate)
+		b.requireFiveFreePasses("after refusals")
+		b.goesThrough(toCreate, ensure.Updated, ensure.DesiredChanged)
+	})
 }
 
 func (b *bench) refusesAll(operation string) {

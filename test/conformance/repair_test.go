@@ -53,6 +53,8 @@ type defacement struct {
 	additions, edits []edit
 }
 
+func (d defacement) title() string { return d.subject.name }
+
 func defacements() []defacement {
 	port := on("a port", func(s *corev1.Service) { s.Spec.Ports[0].Port = 54 })
 	more := on("a port more", func(s *corev1.Service) {
@@ -75,24 +77,15 @@ func defacements() []defacement {
 // same, by five requests that change nothing else.
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	for _, m := range modes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			a := m.open(t)
-			for _, tc := range defacements() {
-				t.Run(tc.subject.name, func(t *testing.T) {
-					t.Parallel()
-					newBench(t, a, tc.subject).isRepaired(tc.additions, tc.edits)
-				})
-			}
-		})
-	}
+	inModes(t, defacements(), defacement.title, everyMode, func(t *testing.T, a access, tc defacement) {
+		newBench(t, a, tc.subject).isRepaired(tc.additions, tc.edits)
+	})
 }
 
 // TestRepairOfPods is TestRepair for what has a pod template.
 func TestRepairOfPods(t *testing.T) {
 	t.Parallel()
-	inTurn(t, templated(), func(b *bench) { b.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
+	benches(t, templated(), firstInEveryMode, func(b *bench) { b.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
 }
 
 func (b *bench) isRepaired(additions, edits []edit) {
@@ -166,7 +159,7 @@ func reorders() []edit {
 // sidecar, are put back by one request, each time.
 func TestReordered(t *testing.T) {
 	t.Parallel()
-	inTurn(t, templated(), func(b *bench) {
+	benches(t, templated(), firstInEveryMode, func(b *bench) {
 		b.subject = wellFilled(b.subject)
 		b.createIsOneRequest()
 		b.edit(podAdditions()[0])

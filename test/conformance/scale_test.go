@@ -106,7 +106,7 @@ func (b *bench) scale(n int32) {
 func TestAutoscaled(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
-	inEveryMode(t, scalable(), func(b *bench) {
+	benches(t, scalable(), everyMode, func(b *bench) {
 		b.subject = leftOut(b.subject)
 		b.createIsOneRequest()
 		for _, n := range []int32{2, 0, 3} {
@@ -142,7 +142,7 @@ func (b *bench) leavesReplicas(n int32) {
 func TestScaledByHand(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
-	inEveryMode(t, scalable(), func(b *bench) {
+	benches(t, scalable(), everyMode, func(b *bench) {
 		b.createIsOneRequest()
 		wanted := replicasOf(b.live())
 		for _, restarts := range []bool{false, true, true, false} {
@@ -170,7 +170,7 @@ func TestScaledByHand(t *testing.T) {
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	workloads := []subject{scaled(deployment()), scaled(statefulSet()), scaled(replicaSet()), scaled(replicationController())}
-	inEveryMode(t, workloads, func(b *bench) {
+	benches(t, workloads, everyMode, func(b *bench) {
 		b.subject = leftOut(b.subject)
 		b.createIsOneRequest()
 		scaler := autoscaler().desired().(*autoscalingv2.HorizontalPodAutoscaler)

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,32 +61,22 @@ type transition struct {
 // does not go with.
 func TestSwitch(t *testing.T) {
 	t.Parallel()
-	for turn, m := range modes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			a := m.open(t)
-			for _, tc := range transitionsOf(turn) {
-				t.Run(tc.subject.name+" "+tc.name, func(t *testing.T) {
-					t.Parallel()
-					newBench(t, a, tc.subject).takes(tc.steps)
-				})
-			}
-		})
+	repaired := len(strategies()) // they come first
+	tried := func(i, turn int) bool {
+		return i < repaired && everyMode(i, turn) || i >= repaired && inTurn(i-repaired, turn)
 	}
+	inModes(t, transitions(), transition.title, tried, func(t *testing.T, a access, tc transition) {
+		newBench(t, a, tc.subject).takes(tc.steps)
+	})
 }
 
-// transitionsOf a mode: those that need repairs, and the others in turn.
-func transitionsOf(turn int) []transition {
-	others := append(services(), webhookClients()...)
-	others = append(others, smallTransitions()...)
+func (tc transition) title() string { return tc.subject.name + " " + tc.name }
+
+// transitions are those that need repairs, and then all others.
+func transitions() []transition {
+	all := slices.Concat(strategies(), services(), webhookClients(), smallTransitions())
 	for _, s := range templated() {
-		others = append(others, podTransitions(s)...)
-	}
-	all := strategies()
-	for i, tc := range others {
-		if i%len(modes) == turn {
-			all = append(all, tc)
-		}
+		all = append(all, podTransitions(s)...)
 	}
 	return all
 }

@@ -168,7 +168,7 @@ func TestWebhook(t *testing.T) {
 		{late, templated(), (*bench).livesWithLateWebhook}, // a job or a pod could not be updated any more, by nobody
 	} {
 		t.Run(tc.manner, func(t *testing.T) {
-			inEveryMode(t, tc.kinds, func(b *bench) {
+			benches(t, tc.kinds, everyMode, func(b *bench) {
 				b.subject = rewritten(b.subject, tc.manner)
 				tc.check(b)
 			})

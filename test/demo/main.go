@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/cluster"
@@ -22,8 +23,9 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// patience is how long the story waits for what takes a fraction of a second.
-const patience = 20 * time.Second
+// patience is how long the story waits for what takes a fraction of a second. The
+// first time, programs are compiled meanwhile.
+const patience = time.Minute
 
 func main() {
 	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C")
@@ -53,40 +55,42 @@ func run(ctx context.Context, keep bool) (err error) {
 	return nil
 }
 
-// demo is what the stories need.
+// demo is the cluster and what runs on it.
 type demo struct {
-	cluster  *cluster.Cluster
-	server   *postgres.Server
-	database *postgres.Database
-	ends     []func() error // the last to begin is the first to end
+	cluster *cluster.Cluster
+	ends    []func() error // the last to begin is the first to end
 }
 
 // An act is an operator, how it is started, and its story.
 type act struct {
 	operator string
-	env      []string // beside what is in every operator's environment
 	args     []string
-	tell     func(context.Context, story.Stage) (story.Summary, error)
+	// need starts what this operator needs and those before it do not, and returns the
+	// variables that tell the operator of it; nil if there is nothing.
+	need func(context.Context) ([]string, error)
+	tell func(context.Context, story.Stage) (story.Summary, error)
 }
 
 func (d *demo) acts() []act {
+	var rows database
 	return []act{
 		{operator: "application", tell: story.Application},
 		{operator: "reversewordsapp", tell: story.ReverseWordsApp},
-		{operator: "bookstore", args: []string{"--restart-after=1s"}, tell: story.BookStore},
+		{operator: "bookstore", args: []string{"--restart-after=1s"}, need: d.addStorage, tell: story.BookStore},
 		{
-			operator: "postgreswriter", env: d.database.Environment(), args: []string{"--create-tables", "--check-interval=2s"},
+			operator: "postgreswriter", args: []string{"--create-tables", "--check-interval=2s"},
+			need: func(ctx context.Context) ([]string, error) { return d.startDatabase(ctx, &rows) },
 			tell: func(ctx context.Context, stage story.Stage) (story.Summary, error) {
-				return story.PostgresWriter(ctx, stage, d.server, d.database)
+				return story.PostgresWriter(ctx, stage, rows.server, rows.Database)
 			},
 		},
 	}
 }
 
-// tell tells every story, once all operators run, and then sums up.
+// tell tells every story and then sums up. While it tells one, the next is prepared, which
+// takes a minute the first time, when everything has to be compiled.
 func (d *demo) tell(ctx context.Context) error {
 	acts := d.acts()
-	fmt.Printf("Building and installing %d operators.\n", len(acts))
 	var names []string
 	for _, act := range acts {
 		names = append(names, act.operator)
@@ -94,17 +98,19 @@ func (d *demo) tell(ctx context.Context) error {
 	if err := operator.Define(ctx, d.cluster, names...); err != nil {
 		return err
 	}
-	var stages []story.Stage
-	for _, act := range acts {
-		stage, err := d.prepare(ctx, act)
-		if err != nil {
-			return err
-		}
-		stages = append(stages, stage)
-	}
+	ctx, cancel := context.WithCancel(ctx)
+	preparing, stages := d.prepareAll(ctx, acts)
+	defer func() {
+		cancel()
+		_ = preparing.Wait() // its error is told below, unless a story failed before
+	}()
 	var summaries []story.Summary
-	for i, act := range acts {
-		summary, err := act.tell(ctx, stages[i])
+	for _, act := range acts {
+		stage, prepared := <-stages
+		if !prepared {
+			return preparing.Wait()
+		}
+		summary, err := act.tell(ctx, stage)
 		if err != nil {
 			return err
 		}
@@ -113,32 +119,72 @@ func (d *demo) tell(ctx context.Context) error {
 	return story.SumUp(os.Stdout, summaries...)
 }
 
+// prepareAll prepares the acts one after another and sends their stages. It closes the
+// channel when there are no more.
+func (d *demo) prepareAll(ctx context.Context, acts []act) (*errgroup.Group, <-chan story.Stage) {
+	stages := make(chan story.Stage, len(acts))
+	preparing := &errgroup.Group{}
+	preparing.Go(func() error {
+		defer close(stages)
+		for _, act := range acts {
+			stage, err := d.prepare(ctx, act)
+			if err != nil {
+				return err
+			}
+			stages <- stage
+		}
+		return nil
+	})
+	return preparing, stages
+}
+
 func (d *demo) begin(ctx context.Context) (err error) {
 	fmt.Println("Starting a Kubernetes control plane; the first time ever it has to be built.")
-	began := time.Now()
-	if d.cluster, err = cluster.Start(ctx, cluster.WithStorage()); err != nil {
+	if d.cluster, err = cluster.Start(ctx, cluster.WithKubectl()); err != nil {
 		return err
 	}
 	d.ends = append(d.ends, d.cluster.Stop)
-	if d.server, err = postgres.Start(ctx); err != nil {
-		return err
-	}
-	d.ends = append(d.ends, d.server.Close)
-	if d.database, err = d.server.CreateDatabase(ctx); err != nil {
-		return err
-	}
-	d.ends = append(d.ends, func() error { return d.database.Drop(context.WithoutCancel(ctx)) })
-	fmt.Printf("It is up after %.1f s, with storage, and a PostgreSQL.\n", time.Since(began).Seconds())
 	return nil
+}
+
+// addStorage adds storage to the cluster.
+func (d *demo) addStorage(ctx context.Context) ([]string, error) {
+	return nil, d.cluster.AddStorage(ctx)
+}
+
+// A database is one of a PostgreSQL server.
+type database struct {
+	*postgres.Database
+	server *postgres.Server
+}
+
+// startDatabase starts a PostgreSQL server and stores a database of it in rows.
+func (d *demo) startDatabase(ctx context.Context, rows *database) (env []string, err error) {
+	if rows.server, err = postgres.Start(ctx); err != nil {
+		return nil, err
+	}
+	d.ends = append(d.ends, rows.server.Close)
+	if rows.Database, err = rows.server.CreateDatabase(ctx); err != nil {
+		return nil, err
+	}
+	d.ends = append(d.ends, func() error { return rows.Drop(context.WithoutCancel(ctx)) })
+	return rows.Environment(), nil
 }
 
 // prepare installs an act's operator and starts it.
 func (d *demo) prepare(ctx context.Context, act act) (story.Stage, error) {
+	var env []string
+	if act.need != nil {
+		var err error
+		if env, err = act.need(ctx); err != nil {
+			return story.Stage{}, err
+		}
+	}
 	installed, err := operator.Install(ctx, d.cluster, act.operator)
 	if err != nil {
 		return story.Stage{}, err
 	}
-	installed.Env = act.env
+	installed.Env = env
 	process, err := installed.Start(ctx, act.args...)
 	if err != nil {
 		return story.Stage{}, err

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/places"
 )
 
 // local is what is known of the user's local server.
@@ -87,7 +88,7 @@ func Down(ctx context.Context) error {
 // lockLocal returns the file that describes the local server, and keeps others from
 // changing whether there is one.
 func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
-	cache, err := cacheDir()
+	cache, err := places.Cache()
 	if err != nil {
 		return "", nil, err
 	}
@@ -96,19 +97,6 @@ func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
 		return "", nil, err
 	}
 	return filepath.Join(cache, "postgres.json"), lock, nil
-}
-
-// cacheDir is the folder below which the repository keeps what outlives a process.
-func cacheDir() (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot name the cache: %w", err)
-	}
-	dir := filepath.Join(base, "trueup")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("cannot create the cache: %w", err)
-	}
-	return dir, nil
 }
 
 // readLocal returns what is known of the local server, and whether it is up.

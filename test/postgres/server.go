@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/places"
 	"github.com/trueup-go/trueup/test/postgres/internal/programs"
 )
 
@@ -105,7 +106,7 @@ func findPrograms(ctx context.Context, folder string) (programs.Set, error) {
 	if !errors.Is(err, programs.ErrMissing) || !programs.Installable() {
 		return found, err
 	}
-	cache, err := cacheDir()
+	cache, err := places.Cache()
 	if err != nil {
 		return programs.Set{}, err
 	}

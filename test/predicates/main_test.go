@@ -25,8 +25,6 @@ var (
 	shared *cluster.Cluster
 	scheme = runtime.NewScheme()
 	human  client.Client // a person with every right
-
-	update = flag.Bool("update", false, "write the page instead of comparing with it")
 )
 
 func TestMain(m *testing.M) {

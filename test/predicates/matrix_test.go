@@ -118,7 +118,7 @@ func TestEvents(t *testing.T) {
 	if t.Failed() {
 		return // a page of half the truth helps nobody
 	}
-	page(t, results)
+	settlePage(t, results)
 }
 
 func newBench(t *testing.T, k kind) *bench {

@@ -1,13 +1,12 @@
 package predicates_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/internal/page"
 )
 
 // The columns of the page.
@@ -46,22 +45,14 @@ What to read from it:
   there is no generation. What changes in a PriorityClass does not show there.
 `
 
-var pagePath = filepath.Join("..", "..", "docs", "predicates.md")
-
-// page writes the page or compares with it.
-func page(t *testing.T, results map[string]map[string]verdicts) {
+// settlePage writes the page or compares with it.
+func settlePage(t *testing.T, results map[string]map[string]verdicts) {
 	t.Helper()
 	text := introduction
 	for _, k := range kinds() {
 		text += "\n## " + strings.ToUpper(k.name[:1]) + k.name[1:] + "\n\n" + table(results[k.name])
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(pagePath, []byte(text), 0o644))
-		return
-	}
-	written, err := os.ReadFile(pagePath)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(written), text), "the page is stale: run make predicates")
+	require.NoError(t, page.Settle(t.Context(), "predicates", text))
 }
 
 func table(seen map[string]verdicts) string {

@@ -1,9 +1,7 @@
 package status_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -16,12 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/test/internal/page"
 )
-
-// page is what TestReadinessBesideKstatus compares with.
-const page = "../../docs/readiness.md"
-
-var update = flag.Bool("update", false, "write "+page+" instead of comparing with it")
 
 // row is one look at an object.
 type row struct {
@@ -104,11 +98,5 @@ func (r *report) check(t *testing.T) {
 	require.Empty(t, cmp.Diff(documented, seen), "differences, documented and seen")
 	require.Len(t, seen, len(differences), "each documented difference was looked at once")
 
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(r.markdown()), 0o644)) //nolint:gosec // a page for everybody to read
-		return
-	}
-	want, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), r.markdown()), "the page is stale: run make readiness")
+	require.NoError(t, page.Settle(t.Context(), "readiness", r.markdown()))
 }

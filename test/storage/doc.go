@@ -12,7 +12,7 @@
 //
 // # How a claim grows
 //
-// This is what was seen, under Kubernetes 1.36.3 and external-resizer 2.3.0, of a claim
+// This is what was seen, under Kubernetes 1.36.3 and external-resizer 2.2.0, of a claim
 // of 2Gi that is asked for 3Gi. It is status.capacity / status.allocatedResources, the
 // status in status.allocatedResourceStatuses, and the conditions, each of them True:
 //

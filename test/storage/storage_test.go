@@ -47,11 +47,16 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	c, err := client.NewWithWatch(shared.Config(), client.Options{})
+	return benchOn(t, shared)
+}
+
+func benchOn(t *testing.T, on *cluster.Cluster) *bench {
+	t.Helper()
+	c, err := client.NewWithWatch(on.Config(), client.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("not seen within %s", limit))
 	t.Cleanup(cancel)
-	return &bench{WithWatch: c, t: t, ctx: ctx, namespace: shared.Namespace(t)}
+	return &bench{WithWatch: c, t: t, ctx: ctx, namespace: on.Namespace(t)}
 }
 
 // claim creates a claim of 2Gi; without a class it is of the default class.
@@ -198,4 +203,19 @@ func stateOf(claim *corev1.PersistentVolumeClaim) string {
 	return strings.TrimSpace(fmt.Sprintf("%s/%s %s %s",
 		claim.Status.Capacity.Storage(), claim.Status.AllocatedResources.Storage(),
 		claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage], strings.Join(conditions, "+")))
+}
+
+// TestStorageCanBeAddedLater: to a cluster that was started without.
+func TestStorageCanBeAddedLater(t *testing.T) {
+	t.Parallel()
+	c, err := cluster.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	require.ErrorContains(t, c.Restart(t.Context(), cluster.StorageDriver), `there is no component "csi-driver"`)
+
+	require.NoError(t, c.AddStorage(t.Context()))
+	b := benchOn(t, c)
+	b.bound("data")
+	require.NoError(t, c.Restart(t.Context(), cluster.StorageDriver))
+	b.bound("more")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/dashboard/record"
 	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/internal/await"
 	"github.com/trueup-go/trueup/test/internal/port"
 )
 
@@ -146,7 +147,7 @@ func (s *stage) scrape(ctx context.Context) error {
 const patience = 3 * time.Minute
 
 func (s *stage) until(ctx context.Context, try func(context.Context) error) error {
-	return operator.Until(ctx, patience, try)
+	return await.Until(ctx, patience, try)
 }
 
 // untilFigures waits until a query about the figures has a result.

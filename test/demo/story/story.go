@@ -170,7 +170,7 @@ func (s *story) run(ctx context.Context, args ...string) error {
 
 // expect waits until look sees what is expected, and says what it saw if not.
 func (s *story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
-	return operator.Until(ctx, s.Patience, func(ctx context.Context) error {
+	return s.Cluster.Await(ctx, s.Patience, "", func(ctx context.Context) error {
 		if seen, ok := look(ctx); !ok {
 			return fmt.Errorf("expected %s; seen: %s", expected, seen)
 		}

@@ -24,7 +24,7 @@ var (
 	start      = tests.Start
 	startWith  = tests.StartWith
 	run        = tests.RunToEnd
-	eventually = suite.Eventually
+	eventually = tests.Eventually
 	expect     = suite.Expect
 )
 

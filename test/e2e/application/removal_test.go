@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 // collectorLimit is how long the garbage collector may take. It notices once in 30
@@ -41,7 +39,7 @@ func TestRemoval(t *testing.T) {
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-deployment-microservice"}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-service-microservice"}},
 	} {
-		require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+		require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 			err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: child.GetName()}, child)
 			return expect(apierrors.IsNotFound(err), "%T is not gone: %v", child, err)
 		}))

@@ -23,7 +23,11 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	require.NoError(t, first.Stop())
 	before := s.uids(t)
 
-	for writes, killed := 1, true; killed; writes++ {
+	step := 1
+	if testing.Short() {
+		step = 4
+	}
+	for writes, killed := 1, true; killed; writes += step {
 		mortal, finger := startMortal(t, o)
 		finger.killAfter(writes, mortal)
 		want := fmt.Sprintf("%dGi", 2+writes)

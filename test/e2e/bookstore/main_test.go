@@ -24,7 +24,7 @@ var (
 	start        = tests.Start
 	startWith    = tests.StartWith
 	startFailing = tests.StartFailing
-	eventually   = suite.Eventually
+	eventually   = tests.Eventually
 	expect       = suite.Expect
 )
 

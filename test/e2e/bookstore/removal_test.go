@@ -50,7 +50,7 @@ func noRetain(store *v1alpha1.BookStore) { store.Spec.BookDB.Retain = new(false)
 func (s scene) areGone(t *testing.T) {
 	t.Helper()
 	s.waitUntilGone(t, s.name, s.named())
-	require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+	require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 		for _, list := range []client.ObjectList{
 			&corev1.ServiceList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{},
 		} {
@@ -193,7 +193,7 @@ func testNamespaceRemoval(t *testing.T, process *operator.Process) {
 	mark := shared.Mark()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	require.NoError(t, human(t).Delete(t.Context(), namespace))
-	require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+	require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 		err := human(t).Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 		return expect(apierrors.IsNotFound(err), "not gone: %v", err)
 	}))

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
-	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 // TestRetainAtLast asks for that right before the BookStore is deleted: the operator sees both
@@ -61,7 +60,7 @@ func TestRetainEarlierReplica(t *testing.T) {
 // claim.
 func (s scene) waitForCollector(t *testing.T) {
 	t.Helper()
-	require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+	require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 		claim := &corev1.PersistentVolumeClaim{}
 		err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.claimName(1)}, claim)
 		if err != nil {
@@ -111,7 +110,7 @@ func TestRetainHidden(t *testing.T) {
 	s.change(t, `{"bookDB":{"retain":true}}`)
 	s.delete(t)
 	start(t)
-	require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+	require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 		return expect(client.IgnoreNotFound(human(t).Get(ctx, client.ObjectKeyFromObject(s.named()), s.named())) == nil &&
 			human(t).Get(ctx, client.ObjectKeyFromObject(s.named()), s.named()) != nil, "still there")
 	}))

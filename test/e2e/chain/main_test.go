@@ -34,7 +34,7 @@ var (
 // What the tests are written with.
 var (
 	human      = tests.Human
-	eventually = suite.Eventually
+	eventually = tests.Eventually
 	expect     = suite.Expect
 )
 

@@ -13,6 +13,9 @@ import (
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+	// entries are those of the first read bytes: tests look at a log often, and it is long.
+	entries []Entry
+	read    int
 }
 
 // Write is called by the process's output.
@@ -26,6 +29,23 @@ func (l *log) bytes() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bytes.Clone(l.text.Bytes())
+}
+
+// all returns the entries of all lines so far.
+func (l *log) all() []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		line, _, whole := bytes.Cut(l.text.Bytes()[l.read:], []byte("\n"))
+		if !whole {
+			return slices.Clip(l.entries)
+		}
+		l.read += len(line) + 1
+		var entry Entry
+		if json.Unmarshal(line, &entry) == nil {
+			l.entries = append(l.entries, entry)
+		}
+	}
 }
 
 // Entry is a line of the operator's log, which is JSON.
@@ -63,9 +83,8 @@ func (p *Process) Log() string {
 // Entries are the lines of the log that have one of the messages.
 func (p *Process) Entries(messages ...string) []Entry {
 	var entries []Entry
-	for line := range bytes.Lines(p.log.bytes()) {
-		var entry Entry
-		if json.Unmarshal(line, &entry) == nil && slices.Contains(messages, entry.Text("msg")) {
+	for _, entry := range p.log.all() {
+		if slices.Contains(messages, entry.Text("msg")) {
 			entries = append(entries, entry)
 		}
 	}
@@ -75,9 +94,8 @@ func (p *Process) Entries(messages ...string) []Entry {
 // Reconciles counts the reconciles of an object that have ended, well or not.
 func (p *Process) Reconciles(kind, namespace, name string) int {
 	count := 0
-	for line := range bytes.Lines(p.log.bytes()) {
-		var entry Entry
-		if json.Unmarshal(line, &entry) == nil && entry.endsReconcile() && entry.About(kind, namespace, name) {
+	for _, entry := range p.log.all() {
+		if entry.endsReconcile() && entry.About(kind, namespace, name) {
 			count++
 		}
 	}
@@ -86,9 +104,8 @@ func (p *Process) Reconciles(kind, namespace, name string) int {
 
 // HasEnded reports whether the reconcile of that ID has, well or not.
 func (p *Process) HasEnded(reconcileID string) bool {
-	for line := range bytes.Lines(p.log.bytes()) {
-		var entry Entry
-		if json.Unmarshal(line, &entry) == nil && entry.endsReconcile() && entry.Text("reconcileID") == reconcileID {
+	for _, entry := range p.log.all() {
+		if entry.endsReconcile() && entry.Text("reconcileID") == reconcileID {
 			return true
 		}
 	}
@@ -99,9 +116,8 @@ func (p *Process) HasEnded(reconcileID string) bool {
 // ended, well or not.
 func (p *Process) HasReconciled(kind, namespace, name string, since time.Time) bool {
 	begun := map[string]bool{} // by the reconcile's ID
-	for line := range bytes.Lines(p.log.bytes()) {
-		var entry Entry
-		if json.Unmarshal(line, &entry) != nil || !entry.About(kind, namespace, name) {
+	for _, entry := range p.log.all() {
+		if !entry.About(kind, namespace, name) {
 			continue
 		}
 		id := entry.Text("reconcileID")

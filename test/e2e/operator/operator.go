@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/internal/filelock"
 )
 
 // examples is the module that the operators are in.
@@ -51,8 +52,9 @@ func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, e
 }
 
 // Build builds the operator called name, for a cluster that somebody else installs it
-// in. It keeps program and kubeconfig in the cluster's folder, so that they go when the
-// cluster does. Before it can run, As has to say with what rights.
+// in. The kubeconfig is in the cluster's folder, so that it goes when the cluster does; the
+// program is in the folder test/bin of the checkout, where it is linked again only if its
+// source has changed. Before it can run, As has to say with what rights.
 func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	module, err := moduleDir(ctx)
 	if err != nil {
@@ -61,11 +63,26 @@ func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, err
 	o := &Operator{
 		Name:       name,
 		Dir:        filepath.Join(module, name),
-		program:    filepath.Join(c.Dir(), name+"-operator"),
 		kubeconfig: filepath.Join(c.Dir(), name+"-operator.kubeconfig"),
 	}
-	_, err = output(ctx, module, "go", "build", "-buildvcs=false", "-o", o.program, "./"+name+"/cmd")
+	o.program, err = link(ctx, module, name)
 	return o, err
+}
+
+// link returns the path of the operator's program. Several tests may ask at once.
+func link(ctx context.Context, module, name string) (string, error) {
+	bin := filepath.Join(filepath.Dir(module), "test", "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", fmt.Errorf("cannot build %s: %w", name, err)
+	}
+	lock, err := filelock.Acquire(ctx, filepath.Join(bin, name+".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
+	program := filepath.Join(bin, name)
+	_, err = output(ctx, module, "go", "build", "-buildvcs=false", "-o", program, "./"+name+"/cmd")
+	return program, err
 }
 
 // As gives the operator a token of this ServiceAccount, to run with its rights.

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 const (
@@ -22,8 +24,6 @@ const (
 	// stopLimit is how long it may take to end after a SIGTERM. By itself it gives up after
 	// half a minute.
 	stopLimit = time.Minute
-	// interval is how often a condition is looked at.
-	interval = 10 * time.Millisecond
 )
 
 // A Process is an operator that runs.
@@ -91,10 +91,10 @@ func withoutOurs(environment []string) []string {
 }
 
 func (p *Process) waitUntilReady(ctx context.Context) error {
-	return Until(ctx, startLimit, func(ctx context.Context) error {
+	return await.Until(ctx, startLimit, func(ctx context.Context) error {
 		select {
 		case <-p.exited:
-			return Final(fmt.Errorf("the operator ended with %q; its log:\n%s", p.Exit(), p.Log()))
+			return await.Final(fmt.Errorf("the operator ended with %q; its log:\n%s", p.Exit(), p.Log()))
 		default:
 		}
 		if code, err := p.Probe(ctx, "/readyz"); err != nil || code != http.StatusOK {

@@ -27,7 +27,7 @@ var (
 	human      = tests.Human
 	kubectl    = tests.Kubectl
 	installed  = tests.Installed
-	eventually = suite.Eventually
+	eventually = tests.Eventually
 	expect     = suite.Expect
 )
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/cluster"
-	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 const (
@@ -38,7 +37,7 @@ func TestFleet(t *testing.T) {
 		}))
 	}
 	began := time.Now()
-	require.NoError(t, operator.Until(t.Context(), fleetLimit, func(ctx context.Context) error {
+	require.NoError(t, shared.Await(t.Context(), fleetLimit, "", func(ctx context.Context) error {
 		var apps v1alpha1.ReverseWordsAppList
 		if err := human(t).List(ctx, &apps, client.InNamespace(namespace)); err != nil {
 			return err
@@ -67,7 +66,11 @@ func TestFleet(t *testing.T) {
 		return isQuiet(ctx, 5*time.Second, requests)
 	})
 	mark = shared.Mark()
-	require.NoError(t, isQuiet(t.Context(), quiet, requests))
+	span := quiet
+	if testing.Short() {
+		span /= 4
+	}
+	require.NoError(t, isQuiet(t.Context(), span, requests))
 }
 
 // isQuiet waits for as long as no request is sent, and is an error if one is.

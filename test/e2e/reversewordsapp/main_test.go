@@ -23,7 +23,7 @@ var (
 	installed  = tests.Installed
 	start      = tests.Start
 	startWith  = tests.StartWith
-	eventually = suite.Eventually
+	eventually = tests.Eventually
 	expect     = suite.Expect
 )
 

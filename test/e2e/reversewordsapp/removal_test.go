@@ -163,7 +163,7 @@ func testEarlyRemoval(t *testing.T, process *operator.Process) {
 		s.waitUntilGone(t, s.name, s.named())
 	}
 	for name, child := range map[string]client.Object{"dp-shop": &appsv1.Deployment{}, "service-shop": &corev1.Service{}} {
-		require.NoError(t, operator.Until(t.Context(), collectorLimit, func(ctx context.Context) error {
+		require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 			err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, child)
 			return expect(apierrors.IsNotFound(err), "%s is not gone: %v", name, err)
 		}))

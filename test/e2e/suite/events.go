@@ -29,7 +29,7 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 		}
 	}
 	require.NotEmpty(t, written, "the operator has written nothing")
-	Eventually(t, func(ctx context.Context) error {
+	s.Eventually(t, func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := s.Human(t).List(ctx, &list, client.InNamespace(obj.GetNamespace())); err != nil {
 			return err

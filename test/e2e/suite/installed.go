@@ -21,7 +21,7 @@ func prefix(o operator.Operator) string { return strings.TrimSuffix(o.Namespace,
 func (s *Suite) CheckInstalled(t *testing.T) {
 	t.Helper()
 	o := s.Installed(t)
-	Eventually(t, func(ctx context.Context) error {
+	s.Eventually(t, func(ctx context.Context) error {
 		var manager appsv1.Deployment
 		key := client.ObjectKey{Namespace: o.Namespace, Name: prefix(o) + "controller-manager"}
 		if err := s.Human(t).Get(ctx, key, &manager); err != nil {

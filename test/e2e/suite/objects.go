@@ -13,7 +13,7 @@ import (
 // WaitUntilGone waits until there is no object of that kind and key.
 func (s *Suite) WaitUntilGone(t *testing.T, key client.ObjectKey, obj client.Object) {
 	t.Helper()
-	Eventually(t, func(ctx context.Context) error {
+	s.Eventually(t, func(ctx context.Context) error {
 		err := s.Human(t).Get(ctx, key, obj)
 		return Expect(apierrors.IsNotFound(err), "%T %s is not gone: %v", obj, key, err)
 	})
@@ -30,7 +30,7 @@ func (s *Suite) CheckAbsent(t *testing.T, key client.ObjectKey, obj client.Objec
 func (s *Suite) DeleteToReturn(t *testing.T, old client.Object, how metav1.DeletionPropagation) {
 	t.Helper()
 	require.NoError(t, s.Human(t).Delete(t.Context(), old, client.PropagationPolicy(how)))
-	Eventually(t, func(ctx context.Context) error {
+	s.Eventually(t, func(ctx context.Context) error {
 		live, _ := old.DeepCopyObject().(client.Object)
 		if err := s.Human(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
 			return err

@@ -69,7 +69,7 @@ func (s *Suite) OnlyUsed(t *testing.T, since cluster.Mark, unseen ...Right) *rba
 	for _, right := range unseen {
 		given.Delete(right)
 	}
-	Eventually(t, func(context.Context) error {
+	s.Eventually(t, func(context.Context) error {
 		unused := given.Difference(s.usedRights(t, since))
 		return Expect(unused.Len() == 0, "never used: %v", unused.UnsortedList())
 	})
@@ -92,13 +92,13 @@ func (s *Suite) Without(t *testing.T, role *rbacv1.ClusterRole, right Right, nam
 	}
 	t.Cleanup(func() { write(context.Background(), role.Rules) })
 	write(t.Context(), without(role.Rules, right))
-	Eventually(t, func(ctx context.Context) error {
+	s.Eventually(t, func(ctx context.Context) error {
 		return Expect(!s.may(ctx, t, right, namespace), "it still may %s", right)
 	})
 	return func() {
 		t.Helper()
 		write(t.Context(), role.Rules)
-		Eventually(t, func(ctx context.Context) error {
+		s.Eventually(t, func(ctx context.Context) error {
 			return Expect(s.may(ctx, t, right, namespace), "it may not %s yet", right)
 		})
 	}

@@ -22,7 +22,7 @@ func (s *Suite) Reconcile(t *testing.T, process *operator.Process, obj client.Ob
 	require.NoError(t, err)
 	asked := time.Now()
 	s.Merge(t, obj, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, asked.UnixNano()))
-	Eventually(t, func(context.Context) error {
+	s.Eventually(t, func(context.Context) error {
 		return Expect(process.HasReconciled(kind.Kind, obj.GetNamespace(), obj.GetName(), asked), "no reconcile")
 	})
 }
@@ -35,7 +35,7 @@ func (s *Suite) Settle(t *testing.T, process *operator.Process, obj client.Objec
 	t.Helper()
 	var requests map[string]int
 	for range 10 {
-		Eventually(t, isAtRest)
+		s.Eventually(t, isAtRest)
 		mark := (*s.cluster).Mark()
 		s.Reconcile(t, process, obj)
 		if requests = s.Requests(t, mark, obj.GetNamespace()); len(requests) == 0 && isAtRest(t.Context()) == nil {

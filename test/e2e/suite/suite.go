@@ -190,9 +190,9 @@ func (s *Suite) Requests(t *testing.T, since cluster.Mark, namespace string) map
 }
 
 // Eventually calls try until it returns nil.
-func Eventually(t *testing.T, try func(context.Context) error) {
+func (s *Suite) Eventually(t *testing.T, try func(context.Context) error) {
 	t.Helper()
-	require.NoError(t, operator.Until(t.Context(), Limit, try))
+	require.NoError(t, (*s.cluster).Await(t.Context(), Limit, "", try))
 }
 
 // Expect is an error with that text unless ok.

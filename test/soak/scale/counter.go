@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/trueup-go/trueup/test/cluster"
-	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 // transit is how long a request may take from its sender to the server's log.
@@ -66,7 +66,7 @@ func (c *counter) now() mark {
 
 // since waits for what is on its way to the server.
 func (c *counter) since(ctx context.Context, m mark) (requests Requests, err error) {
-	err = operator.Until(ctx, transit, func(context.Context) error {
+	err = await.Until(ctx, transit, func(context.Context) error {
 		requests, err = c.compare(m)
 		return err
 	})

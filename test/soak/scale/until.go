@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 // patience is how long anything may take. Nothing is judged by it: it turns what
@@ -12,5 +12,5 @@ import (
 const patience = 10 * time.Minute
 
 func until(ctx context.Context, try func(context.Context) error) error {
-	return operator.Until(ctx, patience, try)
+	return await.Until(ctx, patience, try)
 }

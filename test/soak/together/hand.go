@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/trueup-go/trueup/test/e2e/operator"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 // A hand does things to objects that no other hand touches, so that it is known in the end
@@ -96,7 +96,7 @@ func (h *hand) patch(ctx context.Context, obj client.Object, kind types.PatchTyp
 
 // create makes the owner as it is asked for. One of its name may still be going.
 func (h *hand) create(ctx context.Context, o *object) error {
-	return operator.Until(ctx, patience, func(ctx context.Context) error {
+	return await.Until(ctx, patience, func(ctx context.Context) error {
 		return h.client.Create(ctx, o.owner.DeepCopyObject().(client.Object))
 	})
 }
@@ -106,7 +106,7 @@ func (h *hand) deleteOwner(ctx context.Context, o *object, how metav1.DeletionPr
 	if err := h.client.Delete(ctx, o.owner.DeepCopyObject().(client.Object), client.PropagationPolicy(how)); err != nil {
 		return err
 	}
-	return operator.Until(ctx, patience, func(ctx context.Context) error {
+	return await.Until(ctx, patience, func(ctx context.Context) error {
 		err := h.client.Get(ctx, o.key, o.kind.newOwner())
 		switch {
 		case apierrors.IsNotFound(err):

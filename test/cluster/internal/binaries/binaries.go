@@ -1,87 +1,93 @@
-// Package binaries builds the programs that a cluster is made of, once, into
-// the user's cache.
+// Package binaries provides the programs that a cluster is made of. It builds
+// them from source, once, into the user's cache.
 //
-// What is built, and from which versions, is pinned by the nested modules
-// below tools/: the folder of the cache that holds a program is named after
-// the content of its module's files, so that another version is another
-// folder. A program appears in it whole or not at all, and one build runs at a
-// time, whatever the number of processes that need it.
+// The modules that hold the programs pin what is built. The folder of the cache
+// that holds a module's programs is named after the content of the module's
+// files, so another version has another folder. A program appears in its folder
+// whole or not at all. One build runs at a time in a folder, whatever the number
+// of processes that need it and the paths by which they reach it.
 package binaries
 
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
+	"maps"
+	"slices"
+
+	"github.com/trueup-go/trueup/test/internal/places"
 )
 
-// Set holds the paths of everything that a cluster needs.
-type Set struct {
-	Etcd              string
-	APIServer         string
-	ControllerManager string
-	Scheduler         string
-	Kwok              string
-	// Stages is a file of kwok stages: how nodes and pods come to life, run
-	// to completion and go.
-	Stages string
+// Program is the name of a program, and of its file.
+type Program string
+
+// The programs of a cluster.
+const (
+	Etcd              Program = "etcd"
+	APIServer         Program = "kube-apiserver"
+	ControllerManager Program = "kube-controller-manager"
+	Scheduler         Program = "kube-scheduler"
+	Kwok              Program = "kwok"
+	Kubectl           Program = "kubectl"
 	// Supervisor is the program of package supervisor.
-	Supervisor string
+	Supervisor Program = "supervisor"
+)
+
+// The programs of a cluster's storage.
+const (
+	StorageDriver Program = "csi-driver"
+	Provisioner   Program = "csi-provisioner"
+	Resizer       Program = "csi-resizer"
+)
+
+// Cluster lists the programs that every cluster runs.
+func Cluster() []Program {
+	return []Program{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Supervisor}
 }
 
-// All builds what is missing, which takes minutes the first time and nothing
-// later, and says so on progress. Etcd and kube-apiserver are taken from the
-// folder that KUBEBUILDER_ASSETS names, if it is set.
-func All(ctx context.Context, progress io.Writer) (Set, error) {
+// Storage lists the programs that a cluster with storage runs besides.
+func Storage() []Program {
+	return []Program{StorageDriver, Provisioner, Resizer}
+}
+
+// Paths holds the absolute path of each program that was asked for.
+type Paths map[Program]string
+
+// Build returns the paths of the wanted programs. It builds those that are
+// missing, which takes minutes the first time, and reports on progress. A build
+// uses all processors, at a low priority.
+//
+// Etcd, APIServer and Kubectl are not built if they are installed already: in the
+// folder that KUBEBUILDER_ASSETS names, whatever their version, or else where
+// setup-envtest puts the pinned version.
+func Build(ctx context.Context, progress io.Writer, wanted ...Program) (Paths, error) {
 	b, err := newBuilder(progress)
 	if err != nil {
-		return Set{}, err
+		return nil, err
 	}
-	set := Set{
-		Etcd:              b.asset(ctx, etcd),
-		APIServer:         b.asset(ctx, apiServer),
-		ControllerManager: b.program(ctx, controllerManager),
-		Scheduler:         b.program(ctx, scheduler),
-		Kwok:              b.program(ctx, kwok),
-		Stages:            b.stages(ctx),
-		Supervisor:        b.program(ctx, supervisor),
-	}
-	return set, b.err
-}
-
-// StorageSet holds the paths of what a cluster with storage needs besides.
-type StorageSet struct {
-	Driver      string
-	Provisioner string
-	Resizer     string
-}
-
-// Storage is [All] for what storage needs.
-func Storage(ctx context.Context, progress io.Writer) (StorageSet, error) {
-	b, err := newBuilder(progress)
+	paths, err := b.installed(ctx, wanted)
 	if err != nil {
-		return StorageSet{}, err
+		return nil, err
 	}
-	set := StorageSet{
-		Driver:      b.program(ctx, storageDriver),
-		Provisioner: b.program(ctx, provisioner),
-		Resizer:     b.program(ctx, resizer),
+	for _, m := range modules {
+		missing := slices.DeleteFunc(m.named(wanted), func(p program) bool { return paths[p.name] != "" })
+		if len(missing) == 0 {
+			continue
+		}
+		built, err := b.build(ctx, m, missing)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(paths, built)
 	}
-	return set, b.err
+	return paths, nil
 }
 
-// Kubectl builds kubectl if need be and returns its path. The one in the
-// folder that KUBEBUILDER_ASSETS names is preferred.
-func Kubectl(ctx context.Context, progress io.Writer) (string, error) {
-	b, err := newBuilder(progress)
+// Version returns the version of Kubernetes that the programs are built from, such
+// as v1.36.3.
+func Version() (string, error) {
+	root, err := places.Repository()
 	if err != nil {
 		return "", err
 	}
-	if assets := os.Getenv(assetsVariable); assets != "" {
-		path := filepath.Join(assets, kubectl.name)
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return b.program(ctx, kubectl), b.err
+	return clusterModule.required(root, clusterModule.version)
 }

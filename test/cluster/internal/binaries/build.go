@@ -10,162 +10,185 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/trueup-go/trueup/test/internal/filelock"
+	"github.com/trueup-go/trueup/test/internal/places"
 )
 
-// assetsVariable names the folder of ready-made programs, by the custom of
-// controller-runtime's envtest.
-const assetsVariable = "KUBEBUILDER_ASSETS"
+const (
+	// scratch is how the names of folders of unfinished builds begin.
+	scratch = ".unfinished-"
+	// lockFile is the file in a module's folder that whoever builds there locks. It is
+	// in the folder itself, so that all paths to the folder share it.
+	lockFile = "build.lock"
+	// niceness is the priority of builds: low, so that whatever runs beside them does not wait.
+	niceness = 10
+	// stopLimit is how long an interrupted go command may take to end.
+	stopLimit = 5 * time.Second
+)
 
-// scratch is how the names of unfinished builds begin.
-const scratch = ".unfinished-"
-
-// builder finds and builds programs. After the first error its methods do
-// nothing.
+// A builder builds programs of a checkout into a cache.
 type builder struct {
 	root     string
 	cache    string
 	progress io.Writer
-	err      error
 }
 
 func newBuilder(progress io.Writer) (*builder, error) {
-	root, err := repository()
+	root, err := places.Repository()
 	if err != nil {
 		return nil, err
 	}
-	cache, err := CacheDir()
+	cache, err := places.Cache()
 	if err != nil {
 		return nil, err
 	}
 	return &builder{root: root, cache: cache, progress: progress}, nil
 }
 
-// asset is the path of p in the folder of ready-made programs, or else as built.
-func (b *builder) asset(ctx context.Context, p program) string {
-	assets := os.Getenv(assetsVariable)
-	if assets == "" {
-		return b.program(ctx, p)
+// build returns the paths of the programs of m, and builds those that are missing.
+func (b *builder) build(ctx context.Context, m module, programs []program) (Paths, error) {
+	names := make([]string, len(programs))
+	for i, p := range programs {
+		names[i] = string(p.name)
 	}
-	path, err := filepath.Abs(filepath.Join(assets, p.name))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
+	dir, err := b.provide(ctx, m, names, func(dir string, missing []string, lock *os.File) error {
+		wanted := slices.DeleteFunc(slices.Clone(programs), func(p program) bool {
+			return !slices.Contains(missing, string(p.name))
+		})
+		return b.compile(ctx, m, wanted, dir, lock)
+	})
 	if err != nil {
-		b.fail(fmt.Errorf("cannot find %s in %s: %w", p.name, assetsVariable, err))
+		return nil, err
 	}
-	return path
-}
-
-// program is the path of p, which is built if it is not there.
-func (b *builder) program(ctx context.Context, p program) string {
-	return b.once(ctx, p.module, p.name, func(path string, lock *os.File) error {
-		fmt.Fprintf(b.progress, "building %s", p.name)
-		if p.comment != "" {
-			fmt.Fprintf(b.progress, " (%s)", p.comment)
-		}
-		start := time.Now()
-		if err := b.build(ctx, p, path, lock); err != nil {
-			fmt.Fprintln(b.progress)
-			return fmt.Errorf("cannot build %s: %w", p.name, err)
-		}
-		fmt.Fprintf(b.progress, ": %s\n", time.Since(start).Round(time.Second/10))
-		return nil
-	})
-}
-
-// stages is the path of the file of stages, copied from kwok's own.
-func (b *builder) stages(ctx context.Context) string {
-	return b.once(ctx, kwokModule, "stages.yaml", func(path string, lock *os.File) error {
-		stages, err := b.readStages(ctx, lock)
-		if err != nil {
-			return fmt.Errorf("cannot find kwok's stages: %w", err)
-		}
-		return os.WriteFile(path, stages, 0o644)
-	})
-}
-
-// createFunc makes the file path. Processes that it starts inherit the lock, so
-// that it outlasts a killed builder until they, too, have stopped writing.
-type createFunc func(path string, lock *os.File) error
-
-// once is the path of a file in m's folder of the cache. If the file is not
-// there, it is made elsewhere first and moved when it is complete, while no
-// other process makes one.
-func (b *builder) once(ctx context.Context, m module, name string, create createFunc) string {
-	if b.err != nil {
-		return ""
+	paths := Paths{}
+	for _, p := range programs {
+		paths[p.name] = filepath.Join(dir, string(p.name))
 	}
+	return paths, nil
+}
+
+// A createFunc creates the named files in the folder dir. The processes that it
+// starts inherit lock, so that the lock outlasts a killed builder until they have
+// ended, too.
+type createFunc func(dir string, names []string, lock *os.File) error
+
+// provide returns m's folder of the cache once it holds the named files. It has
+// create make those that are missing in a folder of its own, and moves them to
+// their place when they are complete. No other process creates any meanwhile.
+func (b *builder) provide(ctx context.Context, m module, names []string, create createFunc) (string, error) {
 	folder, err := m.folder(b.root)
 	if err != nil {
-		return b.fail(err)
+		return "", err
 	}
-	final := filepath.Join(b.cache, folder, name)
-	if _, err := os.Stat(final); err == nil {
-		return final
+	dir := filepath.Join(b.cache, folder)
+	if len(missing(dir, names)) == 0 {
+		return dir, nil
 	}
-	lock, err := filelock.Acquire(ctx, filepath.Join(b.cache, "build.lock"))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("cannot create the cache: %w", err)
+	}
+	lock, err := filelock.Acquire(ctx, filepath.Join(dir, lockFile))
 	if err != nil {
-		return b.fail(err)
+		return "", err
 	}
 	defer lock.Release()
-	if _, err := os.Stat(final); err == nil {
-		return final
+	absent := missing(dir, names) // others may have built them while this waited
+	if len(absent) == 0 {
+		return dir, nil
 	}
-	if err := publish(final, func(path string) error { return create(path, lock.File) }); err != nil {
-		return b.fail(err)
-	}
-	return final
+	return dir, publish(dir, absent, func(unfinished string) error { return create(unfinished, absent, lock.File) })
 }
 
-// publish has create make a file, and moves it to its place.
-func publish(final string, create func(path string) error) error {
-	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
+// missing returns the names of which dir holds no file.
+func missing(dir string, names []string) []string {
+	var absent []string
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			absent = append(absent, name)
+		}
+	}
+	return absent
+}
+
+// publish has create make the named files in a folder inside dir, and moves them to
+// dir. It removes what killed builds have left: their locks are released, so they
+// have ended.
+func publish(dir string, names []string, create func(unfinished string) error) error {
+	stale, err := filepath.Glob(filepath.Join(dir, scratch+"*"))
+	if err != nil {
+		return fmt.Errorf("cannot list unfinished builds: %w", err)
+	}
+	for _, folder := range stale {
+		if err := os.RemoveAll(folder); err != nil {
+			return fmt.Errorf("cannot remove an unfinished build: %w", err)
+		}
+	}
+	unfinished, err := os.MkdirTemp(dir, scratch)
+	if err != nil {
 		return fmt.Errorf("cannot create the cache: %w", err)
 	}
-	unfinished := filepath.Join(filepath.Dir(final), scratch+filepath.Base(final))
 	if err := create(unfinished); err != nil {
 		return errors.Join(err, os.RemoveAll(unfinished))
 	}
-	if err := os.Rename(unfinished, final); err != nil {
-		return fmt.Errorf("cannot move a build to its place: %w", err)
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(unfinished, name), filepath.Join(dir, name)); err != nil {
+			return errors.Join(fmt.Errorf("cannot move a build to its place: %w", err), os.RemoveAll(unfinished))
+		}
+	}
+	return os.RemoveAll(unfinished)
+}
+
+// compile builds the programs into dir with one go command, so that one program is
+// linked while others are compiled. It builds with the environment's settings, as
+// go test does: packages that programs and tests share are then compiled once.
+func (b *builder) compile(ctx context.Context, m module, programs []program, dir string, lock *os.File) error {
+	flags, err := m.linkerFlags(b.root, programs)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, flags...)
+	for _, p := range programs {
+		args = append(args, p.pkg)
+	}
+	report := startReport(b.progress, dir, programs)
+	_, err = b.goCommand(ctx, lock, m, args...)
+	report.stop()
+	if err != nil {
+		return fmt.Errorf("cannot build the programs of %s: %w", m.dir, err)
+	}
+	for _, p := range programs {
+		if err := os.Rename(filepath.Join(dir, p.output()), filepath.Join(dir, string(p.name))); err != nil {
+			return fmt.Errorf("cannot name a program: %w", err)
+		}
 	}
 	return nil
 }
 
-// fail keeps the first error.
-func (b *builder) fail(err error) string {
-	if b.err == nil {
-		b.err = err
+// Stages returns the path of a file of kwok stages: how nodes and pods come to
+// life, run to completion and go. It is made of kwok's own files.
+func Stages(ctx context.Context) (string, error) {
+	b, err := newBuilder(io.Discard)
+	if err != nil {
+		return "", err
 	}
-	return ""
-}
-
-// build compiles p to the file path. The module's own files decide what goes
-// in: no workspace, no C compiler unless the tests use it, no state of the
-// working copy.
-func (b *builder) build(ctx context.Context, p program, path string, lock *os.File) error {
-	flags := p.module.flags
-	if p.module.version != "" {
-		version, err := p.module.required(b.root)
+	const name = "stages.yaml"
+	dir, err := b.provide(ctx, clusterModule, []string{name}, func(dir string, _ []string, lock *os.File) error {
+		stages, err := b.readStages(ctx, lock)
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot find kwok's stages: %w", err)
 		}
-		flags = p.module.linkerFlags(version)
-	}
-	args := []string{"build", "-buildvcs=false", "-ldflags", flags, "-o", path}
-	if !p.module.tested {
-		args = append(args, "-trimpath")
-	}
-	_, err := b.goCommand(ctx, lock, p.module, append(args, p.pkg)...)
-	return err
+		return os.WriteFile(filepath.Join(dir, name), stages, 0o644)
+	})
+	return filepath.Join(dir, name), err
 }
 
-// readStages are the fast stages of nodes and pods, from kwok's module.
+// readStages returns the fast stages of nodes and pods from kwok's module.
 func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error) {
-	answer, err := b.goCommand(ctx, lock, kwokModule, "mod", "download", "-json", kwokModule.version)
+	answer, err := b.goCommand(ctx, lock, clusterModule, "mod", "download", "-json", kwokModule)
 	if err != nil {
 		return nil, err
 	}
@@ -185,20 +208,25 @@ func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error)
 	return stages.Bytes(), nil
 }
 
-// goCommand runs the go command in m's folder and returns its output.
+// goCommand runs the go command in m's folder and returns its output. No workspace
+// replaces the versions that the module pins.
 func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.root, m.dir)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if !m.tested {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
-	}
 	cmd.ExtraFiles = []*os.File{lock}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	output, err := cmd.Output()
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopLimit
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Start()
+	if err == nil {
+		// A build that keeps its priority is only less considerate.
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, niceness)
+		err = cmd.Wait()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("go %s: %w\n%s", args[0], err, stderr.Bytes())
 	}
-	return output, nil
+	return stdout.Bytes(), nil
 }

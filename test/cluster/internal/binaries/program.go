@@ -5,84 +5,90 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 )
 
-// module is a Go module of this repository that programs are built from.
+// A module is a Go module of this repository that programs are built from.
 type module struct {
-	// name is how the cache calls it.
+	// name is the module's name in the cache.
 	name string
-	// dir is its folder, from the repository's root.
+	// dir is the module's folder, relative to the repository's root.
 	dir string
-	// version is the module whose version names this one; empty if none does.
+	// version is the required module whose version becomes part of the name in
+	// the cache; empty if there is none.
 	version string
-	// sources are the files, from dir, that decide what is built. A pattern
-	// stands for all that match.
+	// sources are patterns of the files, relative to dir, that decide what is built.
 	sources []string
-	// flags are the linker's; VERSION, MAJOR and MINOR stand for the version's.
-	flags string
-	// tested is whether tests are built from the same packages. Then it is built as they are: to
-	// compile half of Kubernetes' client a second time takes minutes.
-	tested bool
+	// flags are the linker flags of all programs. VERSION, MAJOR and MINOR stand
+	// for the version.
+	flags    string
+	programs []program
 }
 
-// program is a command of a module.
+// A program is a command of a module.
 type program struct {
-	module  module
-	name    string
-	pkg     string
-	comment string
+	name Program
+	// pkg is the path of the command's package.
+	pkg string
+	// release is the required module whose version the program reports by its
+	// variable main.version; empty if it has no such variable.
+	release string
+	// work is how long two processors take to compile the program's packages when those of
+	// the programs before it are compiled, and to link it.
+	work time.Duration
 }
 
-// aWhile is how long it takes, for people who watch.
-const aWhile = "minutes, the first time"
+// clusterModule holds all programs that share Kubernetes' packages, so that these
+// are compiled once.
+var clusterModule = module{
+	name:    "cluster",
+	dir:     "tools/cluster",
+	version: "k8s.io/kubernetes",
+	sources: []string{"go.mod", "go.sum"},
+	// Without these the server reports version v0.0.0-master.
+	flags: "-X k8s.io/component-base/version.gitVersion=VERSION" +
+		" -X k8s.io/component-base/version.gitMajor=MAJOR" +
+		" -X k8s.io/component-base/version.gitMinor=MINOR" +
+		" -X k8s.io/client-go/pkg/version.gitVersion=VERSION" +
+		" -X k8s.io/client-go/pkg/version.gitMajor=MAJOR" +
+		" -X k8s.io/client-go/pkg/version.gitMinor=MINOR",
+	programs: []program{
+		{name: Etcd, pkg: "go.etcd.io/etcd/server/v3", work: 35 * time.Second},
+		{name: APIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver", work: 150 * time.Second},
+		{name: ControllerManager, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", work: 30 * time.Second},
+		{name: Scheduler, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", work: 8 * time.Second},
+		{name: Kwok, pkg: kwokModule + "/cmd/kwok", work: 15 * time.Second},
+		{name: Kubectl, pkg: "k8s.io/kubernetes/cmd/kubectl", work: 25 * time.Second},
+		{name: Provisioner, pkg: provisionerModule + "/cmd/csi-provisioner", release: provisionerModule, work: 20 * time.Second},
+		{name: Resizer, pkg: resizerModule + "/cmd/csi-resizer", release: resizerModule, work: 8 * time.Second},
+	},
+}
 
-var (
-	kubernetesModule = module{
-		name:    "kubernetes",
-		dir:     "tools/kubernetes",
-		version: "k8s.io/kubernetes",
-		sources: []string{"go.mod", "go.sum"},
-		// Without a stamp the server calls itself v0.0.0-master.
-		flags: "-X k8s.io/component-base/version.gitVersion=VERSION" +
-			" -X k8s.io/component-base/version.gitMajor=MAJOR" +
-			" -X k8s.io/component-base/version.gitMinor=MINOR" +
-			" -X k8s.io/client-go/pkg/version.gitVersion=VERSION" +
-			" -X k8s.io/client-go/pkg/version.gitMajor=MAJOR" +
-			" -X k8s.io/client-go/pkg/version.gitMinor=MINOR",
-	}
-	kwokModule = module{
-		name:    "kwok",
-		dir:     "tools/kwok",
-		version: "sigs.k8s.io/kwok",
-		sources: []string{"go.mod", "go.sum"},
-	}
-	supervisorModule = module{
+const (
+	kwokModule        = "sigs.k8s.io/kwok"
+	provisionerModule = "github.com/kubernetes-csi/external-provisioner/v6"
+	resizerModule     = "github.com/kubernetes-csi/external-resizer/v2"
+)
+
+// modules are all modules, in the order in which they are built.
+var modules = []module{
+	{
 		name: "supervisor",
 		dir:  "test",
 		sources: []string{
 			"cluster/internal/supervisor/*.go",
 			"cluster/internal/supervisor/cmd/*.go",
 		},
-	}
-
-	provisionerModule = module{
-		name:    "provisioner",
-		dir:     "tools/provisioner",
-		version: "github.com/kubernetes-csi/external-provisioner/v6",
-		sources: []string{"go.mod", "go.sum"},
-		flags:   "-X main.version=VERSION",
-	}
-	resizerModule = module{
-		name:    "resizer",
-		dir:     "tools/resizer",
-		version: "github.com/kubernetes-csi/external-resizer/v2",
-		sources: []string{"go.mod", "go.sum"},
-		flags:   "-X main.version=VERSION",
-	}
-	storageModule = module{
+		programs: []program{{name: Supervisor, pkg: "./cluster/internal/supervisor/cmd"}},
+	},
+	clusterModule,
+	{
 		name: "storage",
 		dir:  "test",
 		sources: []string{
@@ -92,28 +98,29 @@ var (
 			"storage/cmd/*.go",
 			"storage/internal/driver/*.go",
 		},
-		flags:  "-s -w",
-		tested: true,
+		programs: []program{{name: StorageDriver, pkg: "./storage/cmd", work: 30 * time.Second}},
+	},
+}
+
+// named returns the module's programs that are among names.
+func (m module) named(names []Program) []program {
+	var found []program
+	for _, p := range m.programs {
+		if slices.Contains(names, p.name) {
+			found = append(found, p)
+		}
 	}
+	return found
+}
 
-	etcd              = program{kubernetesModule, "etcd", "go.etcd.io/etcd/server/v3", ""}
-	apiServer         = program{kubernetesModule, "kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", aWhile}
-	controllerManager = program{kubernetesModule, "kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", ""}
-	scheduler         = program{kubernetesModule, "kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", ""}
-	kubectl           = program{kubernetesModule, "kubectl", "k8s.io/kubernetes/cmd/kubectl", ""}
-	kwok              = program{kwokModule, "kwok", "sigs.k8s.io/kwok/cmd/kwok", "about a minute, the first time"}
-	supervisor        = program{supervisorModule, "supervisor", "./cluster/internal/supervisor/cmd", ""}
-
-	storageDriver = program{storageModule, "csi-driver", "./storage/cmd", ""}
-	provisioner   = program{provisionerModule, "csi-provisioner", provisionerModule.version + "/cmd/csi-provisioner", aWhile}
-	resizer       = program{resizerModule, "csi-resizer", resizerModule.version + "/cmd/csi-resizer", aWhile}
-)
-
-// folder names the module's folder in the cache: its version, and a digest of
-// all that decides what is built.
+// folder returns the name of the module's folder in the cache: its version, and a
+// digest of everything that decides what is built.
 func (m module) folder(root string) (string, error) {
 	digest := sha256.New()
 	fmt.Fprintln(digest, runtime.GOOS, runtime.GOARCH, m.flags)
+	for _, p := range m.programs {
+		fmt.Fprintln(digest, p.name, p.pkg, p.release)
+	}
 	for _, pattern := range m.sources {
 		paths, err := filepath.Glob(filepath.Join(root, m.dir, pattern))
 		if err != nil {
@@ -133,7 +140,7 @@ func (m module) folder(root string) (string, error) {
 	}
 	name := m.name
 	if m.version != "" {
-		version, err := m.required(root)
+		version, err := m.required(root, m.version)
 		if err != nil {
 			return "", err
 		}
@@ -142,26 +149,58 @@ func (m module) folder(root string) (string, error) {
 	return name + "-" + hex.EncodeToString(digest.Sum(nil))[:12], nil
 }
 
-// required is the version that the module requires of the one it is named after.
-func (m module) required(root string) (string, error) {
+// required returns the version of a module that this one requires.
+func (m module) required(root, of string) (string, error) {
 	path := filepath.Join(root, m.dir, "go.mod")
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("cannot read the version of %s: %w", m.name, err)
+		return "", fmt.Errorf("cannot read the version of %s: %w", of, err)
 	}
 	for line := range strings.Lines(string(content)) {
 		fields := strings.Fields(strings.TrimPrefix(line, "require "))
-		if len(fields) >= 2 && fields[0] == m.version && fields[1] != "=>" {
+		if len(fields) >= 2 && fields[0] == of && fields[1] != "=>" {
 			return fields[1], nil
 		}
 	}
-	return "", fmt.Errorf("cannot find %s in %s", m.version, path)
+	return "", fmt.Errorf("cannot find %s in %s", of, path)
 }
 
-// linkerFlags are the module's flags for the given version, without symbols
-// that only a debugger needs.
-func (m module) linkerFlags(version string) string {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	return "-s -w " + strings.NewReplacer("VERSION", version, "MAJOR", major, "MINOR", minor).Replace(m.flags)
+// linkerFlags returns the arguments of go build that set the linker flags of the
+// programs. They strip symbols, which only a debugger needs.
+func (m module) linkerFlags(root string, programs []program) ([]string, error) {
+	flags := "-s -w"
+	if m.version != "" {
+		version, err := m.required(root, m.version)
+		if err != nil {
+			return nil, err
+		}
+		major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+		minor, _, _ := strings.Cut(rest, ".")
+		flags += " " + strings.NewReplacer("VERSION", version, "MAJOR", major, "MINOR", minor).Replace(m.flags)
+	}
+	args := []string{"-ldflags=" + flags}
+	for _, p := range programs {
+		if p.release == "" {
+			continue
+		}
+		release, err := m.required(root, p.release)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, fmt.Sprintf("-ldflags=%s=%s -X main.version=%s", p.pkg, flags, release))
+	}
+	return args, nil
+}
+
+// majorVersion matches the last element of a package path that is only the major
+// version of its module.
+var majorVersion = regexp.MustCompile(`^v\d+$`)
+
+// output returns the name of the file that go build makes of the program.
+func (p program) output() string {
+	name := path.Base(p.pkg)
+	if majorVersion.MatchString(name) {
+		name = path.Base(path.Dir(p.pkg))
+	}
+	return name
 }

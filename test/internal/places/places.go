@@ -1,4 +1,5 @@
-package binaries
+// Package places finds the folders that tests and tools work in.
+package places
 
 import (
 	"fmt"
@@ -7,8 +8,12 @@ import (
 	"runtime"
 )
 
-// CacheDir is the folder that everything is kept below.
-func CacheDir() (string, error) {
+// anchor is a file of the repository, relative to its root.
+var anchor = filepath.Join("tools", "cluster", "go.mod")
+
+// Cache returns the folder in the user's cache that this repository's programs and local
+// servers are kept below, and creates it if need be.
+func Cache() (string, error) {
 	base := os.Getenv("XDG_CACHE_HOME")
 	if base == "" {
 		home, err := os.UserHomeDir()
@@ -27,10 +32,10 @@ func CacheDir() (string, error) {
 	return dir, nil
 }
 
-// repository is the root of the checkout: the folder that holds tools/, above
+// Repository returns the root of the checkout: the folder that holds tools/, above
 // the working directory (a test's is its package's folder) or, failing that,
 // above this source file.
-func repository() (string, error) {
+func Repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("cannot name the working directory: %w", err)
@@ -38,7 +43,7 @@ func repository() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	for _, start := range []string{dir, filepath.Dir(file)} {
 		for dir := start; ; dir = filepath.Dir(dir) {
-			if _, err := os.Stat(filepath.Join(dir, kubernetesModule.dir, "go.mod")); err == nil {
+			if _, err := os.Stat(filepath.Join(dir, anchor)); err == nil {
 				return dir, nil
 			}
 			if dir == filepath.Dir(dir) {
@@ -46,5 +51,5 @@ func repository() (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("cannot find %s above %s: run inside the repository", kubernetesModule.dir, dir)
+	return "", fmt.Errorf("cannot find %s above %s: run inside the repository", anchor, dir)
 }

@@ -1,0 +1,138 @@
+// Command flakes runs tests again and again while the processors are kept busy, and
+// lists each test that failed at least once, with its log.
+//
+//	go -C test run ./flakes -n 3                        # the suites of make test
+//	go -C test run ./flakes -n 10 -pkg ./test/status    # those of one package, or of a pattern like ./ensure/...
+//
+// It ends with exit code 1 if a test failed.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/trueup-go/trueup/test/internal/places"
+)
+
+func main() {
+	n := flag.Int("n", 10, "how many times the tests are run")
+	pkg := flag.String("pkg", "", "packages, from the repository's root; empty stands for those of make test")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	clean, err := hunt(ctx, *n, *pkg)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if err != nil || !clean {
+		os.Exit(1)
+	}
+}
+
+// hunt runs the tests n times and reports whether none failed.
+func hunt(ctx context.Context, n int, pkg string) (clean bool, err error) {
+	root, err := places.Repository()
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	keepBusy(ctx, runtime.NumCPU())
+	var all tally
+	for i := range n {
+		began := time.Now()
+		results, err := run(ctx, root, pkg)
+		if err != nil {
+			return false, fmt.Errorf("run %d of %d: %w", i+1, n, err)
+		}
+		all.add(i+1, results)
+		fmt.Printf("run %d of %d: %d tests passed, %d failed, in %s\n",
+			i+1, n, results.passed, len(results.failed), time.Since(began).Round(time.Second))
+	}
+	all.print(os.Stdout)
+	return all.empty(), nil
+}
+
+// keepBusy has so many processors compute until ctx ends.
+func keepBusy(ctx context.Context, processors int) {
+	for range processors {
+		go func() {
+			var sum [sha256.Size]byte
+			for ctx.Err() == nil {
+				sum = sha256.Sum256(sum[:])
+			}
+		}()
+	}
+}
+
+// run runs the tests once.
+func run(ctx context.Context, root, pkg string) (results, error) {
+	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "--keep-going", "test", "GOTEST=go test -json -count=1")
+	cmd.Dir = root
+	if pkg != "" {
+		dir, pattern, err := module(root, pkg)
+		if err != nil {
+			return results{}, err
+		}
+		cmd = exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-short", "-timeout", "30m", pattern)
+		cmd.Dir = dir
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return results{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return results{}, fmt.Errorf("cannot run the tests: %w", err)
+	}
+	found, readErr := read(out)
+	_, _ = io.Copy(io.Discard, out) // what could not be read must not keep the command
+	runErr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return results{}, context.Cause(ctx)
+	case readErr != nil:
+		return results{}, readErr
+	case runErr != nil && len(found.failed) == 0:
+		return results{}, fmt.Errorf("no test failed, but the command did: %w", runErr)
+	case found.passed == 0 && len(found.failed) == 0:
+		return results{}, fmt.Errorf("there is no test in %q", pkg)
+	}
+	return found, nil
+}
+
+// module returns the folder of the module that a pattern of packages belongs to, and the
+// pattern as seen from there.
+func module(root, pkg string) (dir, pattern string, err error) {
+	path, rest := filepath.Join(root, pkg), ""
+	if filepath.Base(path) == "..." {
+		path, rest = filepath.Dir(path), "/..."
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", "", fmt.Errorf("cannot find the package: %w", err)
+	}
+	for dir = path; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == root {
+			return "", "", fmt.Errorf("%s is in no module", pkg)
+		}
+	}
+	below, err := filepath.Rel(dir, path)
+	if below != "." {
+		below = "./" + filepath.ToSlash(below)
+	}
+	return dir, below + rest, err
+}

@@ -1,0 +1,67 @@
+// Package await waits for conditions.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// first is the time between the first two looks, and last that between late ones.
+	first, last = 5 * time.Millisecond, 200 * time.Millisecond
+	// ease is how many times as long as it took the time after a look is at least.
+	ease = 4
+)
+
+// Until calls try until it returns nil, an error that is [Final], or until the limit is
+// over. Its error then is the last that try returned in time. It looks less and less often.
+func Until(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
+	return UntilWoken(ctx, limit, nil, try)
+}
+
+// UntilWoken is Until, but that it looks soon, and then often again, when woken receives.
+func UntilWoken(ctx context.Context, limit time.Duration, woken <-chan struct{}, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	pause := first
+	var unmet error
+	for {
+		began := time.Now()
+		err := try(ctx)
+		shortest := max(first, ease*time.Since(began))
+		if final, ok := errors.AsType[*finalError](err); ok {
+			return final.error
+		}
+		if err == nil {
+			return nil
+		}
+		if unmet == nil || ctx.Err() == nil {
+			unmet = err
+		}
+		next := time.After(max(pause, shortest))
+		pause = min(pause*3/2, last)
+		select {
+		case <-ctx.Done():
+		case <-next:
+		case <-woken:
+			pause, next = first, time.After(shortest)
+			select {
+			case <-ctx.Done():
+			case <-next:
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("waited %s: %w", limit, unmet)
+		}
+	}
+}
+
+// Final marks an error that waiting does not mend.
+func Final(err error) error { return &finalError{err} }
+
+type finalError struct{ error }
+
+// Unwrap returns the marked error.
+func (e *finalError) Unwrap() error { return e.error }

@@ -1,0 +1,62 @@
+package await_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/internal/await"
+)
+
+const limit = time.Minute
+
+var errUnmet = errors.New("unmet")
+
+func TestUntilItIsMet(t *testing.T) {
+	looks := 0
+	require.NoError(t, await.Until(t.Context(), limit, func(context.Context) error {
+		if looks++; looks < 3 {
+			return errUnmet
+		}
+		return nil
+	}))
+	require.Equal(t, 3, looks)
+}
+
+func TestTheLastErrorIsTold(t *testing.T) {
+	err := await.Until(t.Context(), time.Millisecond, func(context.Context) error { return errUnmet })
+	require.ErrorIs(t, err, errUnmet)
+	require.ErrorContains(t, err, "waited 1ms")
+}
+
+// An error that comes of the wait's own end does not hide what was waited for.
+func TestTheErrorOfTheEndIsNotTold(t *testing.T) {
+	err := await.Until(t.Context(), 50*time.Millisecond, func(ctx context.Context) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errUnmet
+	})
+	require.ErrorIs(t, err, errUnmet)
+}
+
+func TestFinalErrorsEndIt(t *testing.T) {
+	err := await.Until(t.Context(), limit, func(context.Context) error { return await.Final(errUnmet) })
+	require.Equal(t, errUnmet, err)
+}
+
+// TestWoken: each look but the first is one that was woken, however fast they come.
+func TestWoken(t *testing.T) {
+	woken := make(chan struct{}, 1)
+	looks := 0
+	require.NoError(t, await.UntilWoken(t.Context(), limit, woken, func(context.Context) error {
+		if looks++; looks == 20 {
+			return nil
+		}
+		woken <- struct{}{}
+		return errUnmet
+	}))
+}

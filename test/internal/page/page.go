@@ -1,0 +1,76 @@
+// Package page keeps the pages of docs/ that tests write from what they see on a real
+// API server.
+package page
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trueup-go/trueup/test/cluster"
+	"github.com/trueup-go/trueup/test/internal/places"
+)
+
+var update = flag.Bool("update", false, "write the page instead of comparing with it")
+
+// Settle compares text with the page docs/NAME.md, and returns an error if they differ.
+// With the flag -update it writes text to the page instead.
+//
+// A page tells of the pinned version of Kubernetes. With any other, which
+// KUBEBUILDER_ASSETS may bring, Settle compares nothing and refuses to write.
+func Settle(ctx context.Context, name, text string) error {
+	if err := cluster.CheckVersion(ctx); err != nil {
+		return outdated(name, err)
+	}
+	path, err := pathOf(name)
+	if err != nil {
+		return err
+	}
+	if *update {
+		return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a page for everybody to read
+	}
+	written, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if diff := cmp.Diff(string(written), text); diff != "" {
+		return fmt.Errorf("docs/%s.md is stale: run make %s\n%s", name, name, diff)
+	}
+	return nil
+}
+
+// outdated returns the error of writing a page with another version, and none of comparing.
+func outdated(name string, err error) error {
+	if *update && errors.Is(err, cluster.ErrOtherVersion) {
+		return fmt.Errorf("cannot write docs/%s.md: %w", name, err)
+	}
+	if errors.Is(err, cluster.ErrOtherVersion) {
+		fmt.Fprintf(os.Stderr, "docs/%s.md is not compared: %v\n", name, err)
+		return nil
+	}
+	return err
+}
+
+// Read returns the page docs/NAME.md, empty if there is none.
+func Read(name string) (string, error) {
+	path, err := pathOf(name)
+	if err != nil {
+		return "", err
+	}
+	written, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(written), err
+}
+
+func pathOf(name string) (string, error) {
+	root, err := places.Repository()
+	return filepath.Join(root, "docs", name+".md"), err
+}
