@@ -65,8 +65,8 @@ var clusterModule = module{
 		{name: Scheduler, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", work: 8 * time.Second},
 		{name: Kwok, pkg: kwokModule + "/cmd/kwok", work: 15 * time.Second},
 		{name: Kubectl, pkg: "k8s.io/kubernetes/cmd/kubectl", work: 25 * time.Second},
-		{name: Provisioner, pkg: provisionerModule + "/cmd/csi-provisioner", release: provisionerModule, work: 20 * time.Second},
-		{name: Resizer, pkg: resizerModule + "/cmd/csi-resizer", release: resizerModule, work: 8 * time.Second},
+		{name: Provisioner, pkg: provisionerModule + "/cmd/csi-provisioner", release: provisionerModule, work: 10 * time.Second},
+		{name: Resizer, pkg: resizerModule + "/cmd/csi-resizer", release: resizerModule, work: 5 * time.Second},
 	},
 }
 
@@ -98,7 +98,7 @@ var modules = []module{
 			"storage/cmd/*.go",
 			"storage/internal/driver/*.go",
 		},
-		programs: []program{{name: StorageDriver, pkg: "./storage/cmd", work: 30 * time.Second}},
+		programs: []program{{name: StorageDriver, pkg: "./storage/cmd", work: 6 * time.Second}},
 	},
 }
 
