@@ -166,6 +166,14 @@ func eachMutation(t *testing.T, check func(t *testing.T, gvk schema.GroupVersion
 	})
 }
 
+// manyMutations is a number that eachMutation exceeds by far if it works.
+func manyMutations() int {
+	if testing.Short() {
+		return 1000 * 2 / (3 * 5) // the same share of those that are tried
+	}
+	return 1000
+}
+
 // Every change that the API would see changes the form, and nothing else does.
 func TestChangesAreSeen(t *testing.T) {
 	t.Parallel()
@@ -180,7 +188,7 @@ func TestChangesAreSeen(t *testing.T) {
 			require.True(t, same, "%v", m)
 		}
 	})
-	t.Cleanup(func() { require.Greater(t, seen, len(builtin)/2, "the mutations do nothing") })
+	t.Cleanup(func() { require.Greater(t, seen, manyMutations(), "the mutations do nothing") })
 }
 
 // What was changed or removed does not satisfy, and the list of places says so.
@@ -257,5 +265,5 @@ func TestSatisfiesAgreesWithTheServersMerge(t *testing.T) {
 			t.Errorf("%v: server %v, canon %v\n%s", m, comparison.IsSame(), canon.Satisfies(live, desired), comparison)
 		}
 	})
-	t.Cleanup(func() { require.Greater(t, judged, len(builtin)/2, "the schema knows nothing") })
+	t.Cleanup(func() { require.Greater(t, judged, manyMutations(), "the schema knows nothing") })
 }

@@ -64,7 +64,7 @@ func (c *Cluster) AddStorage(ctx context.Context) error {
 		return err
 	}
 	c.faults.mu.Lock()
-	c.programs = merged(c.programs, programs)
+	maps.Copy(c.programs, programs)
 	c.faults.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
 	defer cancel()
@@ -72,12 +72,6 @@ func (c *Cluster) AddStorage(ctx context.Context) error {
 		return fmt.Errorf("cannot add storage: %w", err)
 	}
 	return nil
-}
-
-func merged(a, b binaries.Paths) binaries.Paths {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
 }
 
 // startStorage starts the components of storage.

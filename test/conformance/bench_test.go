@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -171,12 +172,15 @@ func (b *bench) requests(mark cluster.Mark) []cluster.Request {
 func (b *bench) settle() {
 	b.t.Helper()
 	b.awaitWritten(b.live())
-	b.await("it to settle", func() bool {
+	b.awaitNoError("it to settle", func() error {
 		res, requests := b.pass()
 		b.requireOperation(res, ensure.Unchanged, "", "while it settles")
 		b.requireAtMostOne(requests, "while it settles")
 		done := b.settled == nil || b.settled(res.Live)
-		return done && !res.Stale && writes(requests) == 0
+		if !done || res.Stale || writes(requests) != 0 {
+			return fmt.Errorf("the last pass made %v", requests)
+		}
+		return nil
 	})
 }
 
@@ -339,12 +343,18 @@ func (b *bench) clear() {
 
 func (b *bench) await(what string, done func() bool) {
 	b.t.Helper()
-	try := func(context.Context) error {
+	b.awaitNoError(what, func() error {
 		if !done() {
 			return errors.New("not yet")
 		}
 		return nil
-	}
+	})
+}
+
+// awaitNoError is await for what says why it is not done.
+func (b *bench) awaitNoError(what string, done func() error) {
+	b.t.Helper()
+	try := func(context.Context) error { return done() }
 	if b.access.agent == "" { // a fake client, which nobody else writes to
 		require.NoError(b.t, await.Until(b.ctx, awaitLimit, try), "waited in vain for "+what)
 		return

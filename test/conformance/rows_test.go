@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
-	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/internal/page"
 )
 
@@ -17,17 +15,10 @@ import (
 // been shown, no more often than the page has it; and so must no other, and no other
 // exception.
 func checkRows(ctx context.Context) error {
-	if err := cluster.CheckVersion(ctx); err != nil {
-		if errors.Is(err, cluster.ErrOtherVersion) {
-			fmt.Fprintf(os.Stderr, "docs/conformance.md is not compared: %v\n", err)
-			return nil
-		}
-		return err
-	}
-	text, err := page.Read("conformance")
-	if err != nil {
-		return err
-	}
+	return page.Compare(ctx, "conformance", compareRows)
+}
+
+func compareRows(text string) error {
 	counts, err := countsOf(text)
 	if err != nil {
 		return err

@@ -25,36 +25,43 @@ var update = flag.Bool("update", false, "write the page instead of comparing wit
 // A page tells of the pinned version of Kubernetes. With any other, which
 // KUBEBUILDER_ASSETS may bring, Settle compares nothing and refuses to write.
 func Settle(ctx context.Context, name, text string) error {
+	if *update {
+		return write(ctx, name, text)
+	}
+	return Compare(ctx, name, func(written string) error {
+		if diff := cmp.Diff(written, text); diff != "" {
+			return fmt.Errorf("docs/%s.md is stale: run make %s\n%s", name, name, diff)
+		}
+		return nil
+	})
+}
+
+func write(ctx context.Context, name, text string) error {
 	if err := cluster.CheckVersion(ctx); err != nil {
-		return outdated(name, err)
+		return fmt.Errorf("cannot write docs/%s.md: %w", name, err)
 	}
 	path, err := pathOf(name)
 	if err != nil {
 		return err
 	}
-	if *update {
-		return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a page for everybody to read
-	}
-	written, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if diff := cmp.Diff(string(written), text); diff != "" {
-		return fmt.Errorf("docs/%s.md is stale: run make %s\n%s", name, name, diff)
-	}
-	return nil
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a page for everybody to read
 }
 
-// outdated returns the error of writing a page with another version, and none of comparing.
-func outdated(name string, err error) error {
-	if *update && errors.Is(err, cluster.ErrOtherVersion) {
-		return fmt.Errorf("cannot write docs/%s.md: %w", name, err)
-	}
+// Compare calls compare with the page docs/NAME.md, unless the version is another one.
+func Compare(ctx context.Context, name string, compare func(written string) error) error {
+	err := cluster.CheckVersion(ctx)
 	if errors.Is(err, cluster.ErrOtherVersion) {
 		fmt.Fprintf(os.Stderr, "docs/%s.md is not compared: %v\n", name, err)
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	written, err := Read(name)
+	if err != nil {
+		return err
+	}
+	return compare(written)
 }
 
 // Read returns the page docs/NAME.md, empty if there is none.

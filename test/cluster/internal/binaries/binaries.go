@@ -56,9 +56,10 @@ type Paths map[Program]string
 // missing, which takes minutes the first time, and reports on progress. A build
 // uses all processors, at a low priority.
 //
-// Etcd, APIServer and Kubectl are not built if they are installed already: in the
-// folder that KUBEBUILDER_ASSETS names, whatever their version, or else where
-// setup-envtest puts the pinned version.
+// Etcd and APIServer are not built if they are installed already: in the folder that
+// KUBEBUILDER_ASSETS names, whatever their version, or else where setup-envtest puts
+// the pinned version. Neither is Kubectl, if it is in the folder that
+// KUBEBUILDER_ASSETS names.
 func Build(ctx context.Context, progress io.Writer, wanted ...Program) (Paths, error) {
 	b, err := newBuilder(progress)
 	if err != nil {
