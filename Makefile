@@ -39,6 +39,8 @@ TIMEOUT = -timeout 30m
 # How many packages with a cluster are tested at once. They wait for most of their time, but each cluster takes half
 # a gigabyte of memory.
 CLUSTERS ?= 3
+# The modules, test aside, that have tests.
+TESTED_MODULES = examples bench test/compat
 
 .PHONY: test-unit
 test-unit: ## Test the library by itself, without a cluster: while you work.
@@ -47,17 +49,24 @@ test-unit: ## Test the library by itself, without a cluster: while you work.
 .PHONY: test
 test: test-unit test-modules test-cluster ## Test everything in short forms, on a real API server too: before you send a change.
 
-.PHONY: test-modules
-test-modules:
-	cd examples && $(GOTEST) $(TIMEOUT) ./...
-	cd bench && $(GOTEST) $(TIMEOUT) ./...
-	cd test/compat && $(GOTEST) $(TIMEOUT) ./...
+# Each module is a target of its own, so that with --keep-going none hides another.
+.PHONY: test-modules $(TESTED_MODULES:%=test-module-%)
+test-modules: $(TESTED_MODULES:%=test-module-%)
+$(TESTED_MODULES:%=test-module-%): test-module-%:
+	cd $* && $(GOTEST) $(TIMEOUT) ./...
+
+.PHONY: test-cluster test-suites test-dashboard
+test-cluster: test-suites test-dashboard
 
 # Building the cluster's programs, minutes the first time, counts against no timeout.
-.PHONY: test-cluster
-test-cluster:
+.PHONY: programs
+programs:
 	cd test && go run ./cluster/cmd build
+
+test-suites: programs
 	cd test && $(GOTEST) -count=1 $(SHORT) -p $(CLUSTERS) $(TIMEOUT) ./...
+
+test-dashboard: programs
 	cd test/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
 
 .PHONY: test-full
@@ -66,7 +75,7 @@ test-full: test compat soak ## Test everything in full, with all soaks and all v
 
 .PHONY: flakes
 flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed once.
-	@cd test && go run ./flakes -n $(N) $(if $(PKG),-pkg $(PKG))
+	@cd test && go run ./flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -unit '$(RACE)')
 
 .PHONY: lint
 lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 mends style.
@@ -99,8 +108,7 @@ tidy: ## Tidy the go.mod of every module.
 	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
 
 .PHONY: conformance
-conformance: ## Try every kind on a real API server and write docs/conformance.md.
-	cd test && go run ./cluster/cmd build
+conformance: programs ## Try every kind on a real API server and write docs/conformance.md.
 	cd test && go test -count=1 -timeout 30m ./conformance -update
 
 .PHONY: readiness

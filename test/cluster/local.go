@@ -33,8 +33,8 @@ var ErrOtherVersion = binaries.ErrOtherVersion
 // kube-apiserver of another version than the one that is built from source.
 func CheckVersion(ctx context.Context) error { return binaries.CheckVersion(ctx) }
 
-// Kubectl returns the path of kubectl, of the cluster's version, which is built
-// if it is missing.
+// Kubectl returns the path of kubectl, which is built in the cluster's version if it is
+// missing. One in KUBEBUILDER_ASSETS is taken as it is.
 func Kubectl(ctx context.Context) (string, error) {
 	paths, err := binaries.Build(ctx, os.Stderr, binaries.Kubectl)
 	return paths[binaries.Kubectl], err

@@ -15,7 +15,8 @@ func everyMode(i, turn int) bool { return !testing.Short() || inTurn(i, turn) }
 func inTurn(i, turn int) bool { return i%len(modes) == turn }
 
 // firstInEveryMode tries the first case with every sort of client, and the others, which
-// differ from it in little, with one; with -short, the first, too.
+// differ from it in little, with one. With -short every case, the first included, is tried
+// with one.
 func firstInEveryMode(i, turn int) bool { return i == 0 && !testing.Short() || inTurn(i, turn) }
 
 // firstAndLastMode tries every case with the first and the last sort of client; with

@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,10 +28,13 @@ import (
 
 func main() {
 	n := flag.Int("n", 10, "how many times the tests are run")
-	pkg := flag.String("pkg", "", "packages, from the repository's root; empty stands for those of make test")
+	var s selection
+	flag.StringVar(&s.pkg, "pkg", "", "packages, from the repository's root; empty stands for those of make test")
+	flag.IntVar(&s.parallel, "p", 1, "how many of these packages are tested at once")
+	flag.StringVar(&s.unit, "unit", "", "flags of go test for these packages if they are the library's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	clean, err := hunt(ctx, *n, *pkg)
+	clean, err := hunt(ctx, *n, s)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,8 +44,15 @@ func main() {
 	}
 }
 
+// A selection says which tests are run.
+type selection struct {
+	pkg      string // from the repository's root; empty stands for those of make test
+	parallel int    // how many packages at once
+	unit     string // flags of go test for the library's own packages
+}
+
 // hunt runs the tests n times and reports whether none failed.
-func hunt(ctx context.Context, n int, pkg string) (clean bool, err error) {
+func hunt(ctx context.Context, n int, tests selection) (clean bool, err error) {
 	root, err := places.Repository()
 	if err != nil {
 		return false, err
@@ -49,9 +61,10 @@ func hunt(ctx context.Context, n int, pkg string) (clean bool, err error) {
 	defer cancel()
 	keepBusy(ctx, runtime.NumCPU())
 	var all tally
+	defer func() { all.print(os.Stdout) }() // also if a run is interrupted
 	for i := range n {
 		began := time.Now()
-		results, err := run(ctx, root, pkg)
+		results, err := tests.run(ctx, root)
 		if err != nil {
 			return false, fmt.Errorf("run %d of %d: %w", i+1, n, err)
 		}
@@ -59,7 +72,6 @@ func hunt(ctx context.Context, n int, pkg string) (clean bool, err error) {
 		fmt.Printf("run %d of %d: %d tests passed, %d failed, in %s\n",
 			i+1, n, results.passed, len(results.failed), time.Since(began).Round(time.Second))
 	}
-	all.print(os.Stdout)
 	return all.empty(), nil
 }
 
@@ -76,15 +88,19 @@ func keepBusy(ctx context.Context, processors int) {
 }
 
 // run runs the tests once.
-func run(ctx context.Context, root, pkg string) (results, error) {
+func (s selection) run(ctx context.Context, root string) (results, error) {
 	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "--keep-going", "test", "GOTEST=go test -json -count=1")
 	cmd.Dir = root
-	if pkg != "" {
-		dir, pattern, err := module(root, pkg)
+	if s.pkg != "" {
+		dir, pattern, err := module(root, s.pkg)
 		if err != nil {
 			return results{}, err
 		}
-		cmd = exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-short", "-timeout", "30m", pattern)
+		args := []string{"test", "-json", "-count=1", "-short", "-timeout", "30m", "-p", strconv.Itoa(s.parallel)}
+		if dir == root {
+			args = append(args, strings.Fields(s.unit)...)
+		}
+		cmd = exec.CommandContext(ctx, "go", append(args, pattern)...)
 		cmd.Dir = dir
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -107,7 +123,7 @@ func run(ctx context.Context, root, pkg string) (results, error) {
 	case runErr != nil && len(found.failed) == 0:
 		return results{}, fmt.Errorf("no test failed, but the command did: %w", runErr)
 	case found.passed == 0 && len(found.failed) == 0:
-		return results{}, fmt.Errorf("there is no test in %q", pkg)
+		return results{}, fmt.Errorf("there is no test in %q", s.pkg)
 	}
 	return found, nil
 }

@@ -81,8 +81,30 @@ func link(ctx context.Context, module, name string) (string, error) {
 	}
 	defer lock.Release()
 	program := filepath.Join(bin, name)
-	_, err = output(ctx, module, "go", "build", "-buildvcs=false", "-o", program, "./"+name+"/cmd")
-	return program, err
+	return program, relink(ctx, module, program, "./"+name+"/cmd")
+}
+
+// relink has the go command link pkg again in a folder of its own if program is not up to
+// date, so that program is always whole, and another one for whoever runs it already.
+func relink(ctx context.Context, module, program, pkg string) error {
+	scratch := program + ".unfinished"
+	if err := os.RemoveAll(scratch); err != nil {
+		return fmt.Errorf("cannot remove an unfinished build: %w", err)
+	}
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return fmt.Errorf("cannot build %s: %w", pkg, err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	linked := filepath.Join(scratch, filepath.Base(program))
+	if before, err := os.ReadFile(program); err == nil {
+		if err := os.WriteFile(linked, before, 0o755); err != nil { //nolint:gosec // a program has to be executable
+			return fmt.Errorf("cannot build %s: %w", pkg, err)
+		}
+	}
+	if _, err := output(ctx, module, "go", "build", "-buildvcs=false", "-o", linked, pkg); err != nil {
+		return err
+	}
+	return os.Rename(linked, program)
 }
 
 // As gives the operator a token of this ServiceAccount, to run with its rights.

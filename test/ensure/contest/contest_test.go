@@ -149,10 +149,10 @@ func fightWithoutEnd(
 	o.forget(func() *ensure.Ensurer { return ensure.New(c, c, fieldOwner) })
 	since, begun := shared.Mark(), time.Now()
 	r := startRival(t, rivalName, list, namespace, undo)
-	o.await(func() bool { return r.undone.Load() >= 100 })
+	// A rival whose cache is behind undoes a write twice.
+	o.await(func() bool { return r.undone.Load() >= 100 && o.writes(since) > 50 })
 	writes, took := o.writes(since), time.Since(begun)
 	r.stop()
-	require.Greater(t, writes, 50, "they do fight")
 	figures.row("writes of one that remembers nothing", writes, took)
 }
 

@@ -11,8 +11,9 @@ import (
 const (
 	// first is the time between the first two looks, and last that between late ones.
 	first, last = 5 * time.Millisecond, 200 * time.Millisecond
-	// ease is how many times as long as it took the time after a look is at least.
-	ease = 4
+	// The pause after a look is at least ease times as long as the look took, but no longer
+	// than longest for that.
+	ease, longest = 4, time.Second
 )
 
 // Until calls try until it returns nil, an error that is [Final], or until the limit is
@@ -30,7 +31,7 @@ func UntilWoken(ctx context.Context, limit time.Duration, woken <-chan struct{},
 	for {
 		began := time.Now()
 		err := try(ctx)
-		shortest := max(first, ease*time.Since(began))
+		shortest := max(first, min(ease*time.Since(began), longest))
 		if final, ok := errors.AsType[*finalError](err); ok {
 			return final.error
 		}

@@ -48,7 +48,21 @@ func TestFinalErrorsEndIt(t *testing.T) {
 	require.Equal(t, errUnmet, err)
 }
 
-// TestWoken: each look but the first is one that was woken, however fast they come.
+// TestSlowLooks: a look that takes long is not followed by a pause that takes longer still.
+func TestSlowLooks(t *testing.T) {
+	const slow = 1500 * time.Millisecond
+	looks := 0
+	require.ErrorIs(t, await.Until(t.Context(), 3*slow, func(context.Context) error {
+		looks++
+		if looks == 1 {
+			<-time.After(slow)
+		}
+		return errUnmet
+	}), errUnmet)
+	require.Greater(t, looks, 1)
+}
+
+// TestWoken: a wake is never waited for, however fast they come.
 func TestWoken(t *testing.T) {
 	woken := make(chan struct{}, 1)
 	looks := 0
@@ -56,7 +70,10 @@ func TestWoken(t *testing.T) {
 		if looks++; looks == 20 {
 			return nil
 		}
-		woken <- struct{}{}
+		select {
+		case woken <- struct{}{}:
+		default: // the last one was not needed
+		}
 		return errUnmet
 	}))
 }

@@ -19,6 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write the page instead of comparing with it")
 
+// Updating reports whether pages are written instead of compared with.
+func Updating() bool { return *update }
+
 // Settle compares text with the page docs/NAME.md, and returns an error if they differ.
 // With the flag -update it writes text to the page instead.
 //

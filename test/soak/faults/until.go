@@ -4,32 +4,23 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-const (
-	// interval is the time between two looks. A look lists everything.
-	interval = 100 * time.Millisecond
-	// requestTimeout bounds a request to an API server that may be killed meanwhile.
-	requestTimeout = 10 * time.Second
-)
+// requestTimeout bounds a request to an API server that may be killed meanwhile.
+const requestTimeout = 10 * time.Second
 
 // until calls try again and again until it returns nil, for as long as there is patience.
 func until(ctx context.Context, what string, try func() error) error {
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-limit.C:
-			return fmt.Errorf("waited %s until %s: %w", patience, what, err)
-		case <-time.After(interval):
-		}
+	err := await.Until(ctx, patience, func(context.Context) error { return try() })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // pass lets time pass: a fault lasts for so long, or comes at such a moment.

@@ -188,12 +188,13 @@ func Stages(ctx context.Context) (string, error) {
 
 // readStages returns the fast stages of nodes and pods from kwok's module.
 func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error) {
-	answer, err := b.goCommand(ctx, lock, clusterModule, "mod", "download", "-json", kwokModule)
-	if err != nil {
-		return nil, err
-	}
-	var downloaded struct{ Dir string }
-	if err := json.Unmarshal(answer, &downloaded); err != nil {
+	answer, failed := b.goCommand(ctx, lock, clusterModule, "mod", "download", "-json", kwokModule)
+	var downloaded struct{ Dir, Error string }
+	err := json.Unmarshal(answer, &downloaded)
+	switch {
+	case failed != nil:
+		return nil, fmt.Errorf("%w%s", failed, downloaded.Error)
+	case err != nil:
 		return nil, fmt.Errorf("cannot read the answer of go mod download: %w", err)
 	}
 	var stages bytes.Buffer
@@ -208,7 +209,7 @@ func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error)
 	return stages.Bytes(), nil
 }
 
-// goCommand runs the go command in m's folder and returns its output. No workspace
+// goCommand runs the go command in m's folder and returns its output, also if it fails. No workspace
 // replaces the versions that the module pins.
 func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -226,7 +227,7 @@ func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args .
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("go %s: %w\n%s", args[0], err, stderr.Bytes())
+		err = fmt.Errorf("go %s: %w\n%s", args[0], err, stderr.Bytes())
 	}
-	return stdout.Bytes(), nil
+	return stdout.Bytes(), err
 }

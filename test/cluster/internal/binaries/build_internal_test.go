@@ -181,12 +181,15 @@ func TestKilledBuild(t *testing.T) {
 	requireNothingUnfinished(t, b)
 }
 
-// hangingGo is a folder with a go command that writes half a program and then hangs,
+// hangingGo returns a folder with a go command that builds half a program and then hangs,
 // until endHangingGo.
 func hangingGo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	whole, err := exec.LookPath("go")
+	require.NoError(t, err)
 	script := `#!/bin/sh
+[ "$1" = build ] || exec "` + whole + `" "$@"
 echo $$ > "` + dir + `/pid"
 while [ "$1" != -o ]; do shift; done
 echo half > "$2/v2"

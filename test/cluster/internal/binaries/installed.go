@@ -38,6 +38,10 @@ func (b *builder) installed(ctx context.Context, wanted []Program) (Paths, error
 		}
 		paths[p] = path
 	}
+	if err := checkVersion(ctx, paths[APIServer]); err != nil {
+		fmt.Fprintf(b.progress, "warning: %v; it is built instead\n", err)
+		return Paths{}, nil
+	}
 	return paths, nil
 }
 
@@ -105,7 +109,7 @@ func checkVersion(ctx context.Context, server string) error {
 	}
 	version := strings.TrimPrefix(strings.TrimSpace(string(printed)), "Kubernetes ")
 	if version != pinned {
-		return fmt.Errorf("kube-apiserver in %s is %s: %w, %s", assetsVariable, version, ErrOtherVersion, pinned)
+		return fmt.Errorf("%s is %s: %w, %s", server, version, ErrOtherVersion, pinned)
 	}
 	return nil
 }

@@ -4,13 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -117,12 +120,17 @@ func (m module) named(names []Program) []program {
 // digest of everything that decides what is built.
 func (m module) folder(root string) (string, error) {
 	digest := sha256.New()
-	fmt.Fprintln(digest, runtime.GOOS, runtime.GOARCH, m.flags)
+	cgo, err := cgoEnabled()
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintln(digest, runtime.GOOS, runtime.GOARCH, runtime.Version(), cgo, m.flags)
 	for _, p := range m.programs {
 		fmt.Fprintln(digest, p.name, p.pkg, p.release)
 	}
+	dir := os.DirFS(filepath.Join(root, m.dir))
 	for _, pattern := range m.sources {
-		paths, err := filepath.Glob(filepath.Join(root, m.dir, pattern))
+		paths, err := fs.Glob(dir, pattern)
 		if err != nil {
 			return "", fmt.Errorf("cannot list the sources of %s: %w", m.name, err)
 		}
@@ -130,11 +138,11 @@ func (m module) folder(root string) (string, error) {
 			if strings.HasSuffix(path, "_test.go") {
 				continue
 			}
-			content, err := os.ReadFile(path)
+			content, err := fs.ReadFile(dir, path)
 			if err != nil {
 				return "", fmt.Errorf("cannot read the sources of %s: %w", m.name, err)
 			}
-			fmt.Fprintln(digest, filepath.Base(path), len(content))
+			fmt.Fprintln(digest, path, len(content))
 			digest.Write(content)
 		}
 	}
@@ -148,6 +156,16 @@ func (m module) folder(root string) (string, error) {
 	}
 	return name + "-" + hex.EncodeToString(digest.Sum(nil))[:12], nil
 }
+
+// cgoEnabled returns whether the go command links programs with C libraries, which not every
+// machine that shares the cache may have.
+var cgoEnabled = sync.OnceValues(func() (string, error) {
+	enabled, err := exec.Command("go", "env", "CGO_ENABLED").Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot run the go command: %w", err)
+	}
+	return strings.TrimSpace(string(enabled)), nil
+})
 
 // required returns the version of a module that this one requires.
 func (m module) required(root, of string) (string, error) {
