@@ -84,7 +84,7 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 		return nil, c.refuse("metadata.name", "is required")
 	case c.adopt:
 		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
-	case c.ifExists, c.recreate != "", c.handsOver(), c.prune != nil, c.only != nil:
+	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.handsOver(), c.prune != nil, c.only != nil:
 		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {

@@ -175,7 +175,7 @@ func TestAnswersToAnApply(t *testing.T) {
 			checkAnswer(t, tc, "apply", err)
 			want := []string{"get", "apply"}
 			if name == "422 with causes" {
-				want = append(want, "dry run") // are leftovers in live at fault?
+				want = append(want, "get", "dry run") // is something in live at fault?
 			}
 			require.Empty(t, cmp.Diff(want, s.verbs()), "nothing is tried again")
 		})

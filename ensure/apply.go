@@ -39,10 +39,7 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // nothing. It carries live's UID: without it an apply based on a stale read would bring a
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	answer, err := c.applyOrRepair(ctx, live)
-	if err != nil && answer != nil { // no later pass will find what the repair changed
-		c.wrote(outcome{live: answer, operation: Updated, cause: cause, changes: c.changes(live, answer)})
-	}
+	applied, err := c.applyOrRepair(ctx, live)
 	if errors.Is(err, ErrImmutable) {
 		return c.replaceOrGiveUp(ctx, live, cause, err)
 	}
@@ -50,8 +47,13 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 		return outcome{}, err
 	}
 	c.recall() // what other reconciles learnt meanwhile counts, too
+	answer := applied.after
 	found := outcome{live: answer, operation: Unchanged}
-	changes := c.changes(live, answer)
+	changes := c.changes(applied.before, answer)
+	if c.dryRun && len(applied.removed) > 0 {
+		changes = c.allChanges(applied.before, answer) // made of what was just read
+	}
+	noteManagers(changes, applied.removed)
 	if len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged {
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}

@@ -6,8 +6,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
 // changes lists what an apply changed, going by the server's answer. live may be
@@ -28,10 +31,34 @@ func (c *child) changes(live, answer client.Object) []Change {
 	var changes []Change
 	for _, change := range found {
 		if !isOthers(change.Path) {
-			changes = append(changes, Change(change))
+			changes = append(changes, changeOf(change))
 		}
 	}
 	return changes
+}
+
+// allChanges are those of others, too.
+func (c *child) allChanges(live, answer client.Object) []Change {
+	var changes []Change
+	for _, change := range canon.Diff(live, answer) {
+		changes = append(changes, changeOf(change))
+	}
+	return changes
+}
+
+func changeOf(change canon.Change) Change {
+	return Change{Path: change.Path, Old: change.Old, New: change.New}
+}
+
+// noteManagers tells whose the fields were that had to be removed.
+func noteManagers(changes []Change, removed []obstacle.Obstacle) {
+	for i := range changes {
+		for _, o := range removed {
+			if managedfields.Overlap(o.Path, changes[i].Path) {
+				changes[i].Manager = strings.Join(o.Managers, ", ")
+			}
+		}
+	}
 }
 
 // othersMeanwhile tells the paths that another manager wrote between our read and our apply.
@@ -40,21 +67,27 @@ func (c *child) changes(live, answer client.Object) []Change {
 // are: what nobody owns, such as a default that goes with a value of ours, is a change like
 // any other.
 func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bool {
-	before, after := fieldsOf(applied(live, c.fieldOwner)), fieldsOf(applied(answer, c.fieldOwner))
+	before, after := c.ownedIn(live), c.ownedIn(answer)
 	others := c.othersIn(answer)
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
-			return !i.in(c.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !owns(before, path))
+			return !i.in(c.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
 		}
-		return path != "" && !owns(before, path) && !owns(after, path) && newestOwner(others, []string{path}) != ""
+		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
+		return path != "" && !isOurs && newestOwner(others, []string{path}) != ""
 	}
+}
+
+// ownedIn returns the fields that our applies own in obj.
+func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
+	return managedfields.Fields(managedfields.Applied(obj, c.fieldOwner))
 }
 
 // unsatisfied lists where live is not as desired.
 func (c *child) unsatisfied(live client.Object) []Change {
 	var changes []Change
 	for _, change := range canon.Unsatisfied(live, c.desired) {
-		changes = append(changes, Change(change))
+		changes = append(changes, changeOf(change))
 	}
 	return changes
 }

@@ -89,8 +89,14 @@ func (c *child) checkOptions() error {
 	switch {
 	case c.propagation != "":
 		return c.refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
-	case c.prune != nil, c.only != nil:
-		return c.refuse("", "ensure.Prune and ensure.OnlyFor are for ensure.Set")
+	case c.prune != nil:
+		return c.refuse("", "ensure.Prune is for ensure.Set")
+	case c.only != nil:
+		return c.refuse("", "ensure.OnlyFor names another object: give it the very pointer that ensure.Object is given")
+	case c.ifMissing && (c.ifExists || c.adopt || c.recreate != "" || c.handsOver()):
+		return c.refuse("", "ensure.IfMissing writes nothing to what exists: it goes with ensure.ControlledBy and ensure.DryRun only")
+	case c.onDrift && c.recreate == "":
+		return c.refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
 	case c.recreate != "" && c.recreate != metav1.DeletePropagationBackground && c.recreate != metav1.DeletePropagationOrphan:
 		return c.refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", c.recreate))
 	}

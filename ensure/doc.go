@@ -35,13 +35,19 @@
 // An apply merges, and what others left in the object can make the merge invalid
 // though desired is fine: whoever edits a Service's port leaves a second port of the
 // same name behind, and a defaulted rollingUpdate does not go with strategy Recreate.
-// A dry-run create tells whose fault it is. If it is live's, the innermost list or
-// struct around the named fields is set to desired's, of a list with keys only the items
-// at fault, and the apply goes through: four requests more. If it is desired's, that is
-// ErrInvalid; if the server takes such an object but not such a change, ErrImmutable names
-// the paths. With Recreate the child is then deleted and made again; nothing else ever
-// deletes one that is wanted. A refusal is not remembered: each pass asks again, with an
-// apply and a dry run.
+// Dry runs without what others left, one field or item after another, show what is in the
+// way. That alone is removed: one patch of the managed fields takes it over, and the next
+// apply, which no longer specifies it, drops it. Result.Changes names each path and whose it
+// was. A list with keys loses only the items in the way, and an item that desired does not
+// have goes whole. What other programs apply, or write through a subresource, is never
+// removed: ErrInvalid names it and them. So it is if something else of others' needs what
+// desired drops, such as a sidecar that mounts a volume of ours.
+//
+// If nothing of others' is in the way, desired is at fault, ErrInvalid, unless the server
+// would create it but does not let the existing object be changed so: ErrImmutable names the
+// paths. With Recreate the child is then deleted and made again; nothing else ever deletes
+// one that is wanted. For two minutes the same desired state of the same live object is not
+// tried again.
 //
 // # Several children
 //

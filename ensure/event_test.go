@@ -162,24 +162,6 @@ func TestWritesThatEndInAnErrorAreTold(t *testing.T) {
 	}
 }
 
-// What a repair put back stays so, and no later pass finds it, if the apply after it fails.
-func TestARepairWhoseApplyFailsIsTold(t *testing.T) {
-	s, told := newServer(), &recorder{}
-	created(t, s, service())
-	s.edit(t, service(), `{"spec":{"ports":[{"name":"http","port":8080,"protocol":"TCP"}]}}`)
-	leftovers := status(422, metav1.StatusReasonInvalid, cause(metav1.CauseTypeFieldValueDuplicate, "spec.ports[1].name"))
-	s.answers = []error{leftovers, nil, nil, nil, status(500, metav1.StatusReasonInternalError)}
-	counted := newTally(t)
-	_, err := ensure.Object(t.Context(), newEnsurer(s, ensure.WithRecorder(told)), service())
-	require.ErrorIs(t, err, ensure.ErrAPI)
-	require.Equal(t, service().Spec.Ports[0].Port, live(t, s, service()).Spec.Ports[0].Port)
-	events := told.take()
-	require.Len(t, events, 1)
-	require.Equal(t, "Drifted", events[0].Reason)
-	require.Contains(t, events[0].Note, "spec.ports")
-	require.InDelta(t, 1, counted.take()["writes /Service Updated Drifted"], 0)
-}
-
 func TestEventsOfASet(t *testing.T) {
 	s, r := newServer(), &recorder{}
 	e := ensure.New(s.cached(faithful), s, fieldOwner, ensure.WithRecorder(r))

@@ -3,7 +3,6 @@ package ensure_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,10 +126,10 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 				t.Helper()
 				created(t, s.apiServer, fixed())
 				s.edit(t, fixed(), `{"spec":{"type":"ClusterIP"}}`)
-				s.answers = []error{refused("spec"), nil, refused("spec"), nil}
+				s.answers = []error{refused("spec"), refused("spec"), nil}
 			},
-			object(fixed(), ensure.Recreate(metav1.DeletePropagationBackground)),
-			[]string{"apply", "dry run"},
+			object(fixed(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()),
+			[]string{"apply"},
 			[]string{"apply", "dry run", "delete", "create"},
 			ensure.Recreated,
 		},
@@ -209,7 +208,7 @@ func TestRecreationsThatWaitAreAContest(t *testing.T) {
 			return err
 		}
 		a.edit(t, fixed(), `{"metadata":{"finalizers":null}}`)
-		_, err := ensure.Object(t.Context(), a.e, fixed(), ensure.Recreate(metav1.DeletePropagationBackground))
+		_, err := ensure.Object(t.Context(), a.e, fixed(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift())
 		return err
 	})
 	require.Equal(t, 4, contests, "from the fifth on")
@@ -223,7 +222,7 @@ func TestRecreateIsNotForAPortOfOthers(t *testing.T) {
 	affinity := with(fixed(), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	_, err := ensure.Object(t.Context(), newEnsurer(s), affinity, ensure.Recreate(metav1.DeletePropagationBackground))
 	require.ErrorIs(t, err, ensure.ErrImmutable)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "dry run"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run"}, s.verbs()))
 }
 
 // Managed fields were handed over, then the apply fails: a later pass applies.
@@ -295,7 +294,7 @@ func TestPruneOfWhatIsGone(t *testing.T) {
 	require.Len(t, pruned, 1)
 	require.Equal(t, ensure.Gone, pruned[0].Operation)
 	require.Equal(t, "settings", pruned[0].Live.GetName(), "as it was last seen")
-	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "get"}, s.verbs()), "the owner, and what the cache has shown")
 }
 
 // Between our read and our apply another's delete may come.
@@ -359,45 +358,6 @@ func TestANamespaceThatIsNotThere(t *testing.T) {
 	require.ErrorContains(t, err, "its namespace does not exist")
 }
 
-// A repair leaves an entry under our name, which is removed beside others who write.
-func TestARepairBesideOtherWriters(t *testing.T) {
-	edited := func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 }
-	const jsonPatch = "patch application/json-patch+json"
-	begin := []error{refused("spec.ports"), nil, nil} // the apply; a dry run and the repair pass
-	for name, tc := range map[string]struct {
-		reason    string
-		conflicts int
-		verbs     []string
-		managers  []string
-	}{
-		"once": {
-			"the second try comes through", 1,
-			[]string{"get", "apply", "dry run", jsonPatch, jsonPatch, "get", jsonPatch, "apply"},
-			[]string{fieldOwner + " Apply"},
-		},
-		"every time": {
-			"the fields stay owned twice", 5,
-			[]string{
-				"get", "apply", "dry run", jsonPatch, jsonPatch, "get", jsonPatch, "get", jsonPatch, "get", jsonPatch, "get", jsonPatch, "get", "apply",
-			},
-			[]string{fieldOwner + " Apply", fieldOwner + " Update"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			created(t, s, service())
-			s.answers = append(s.answers, begin...)
-			for range tc.conflicts {
-				s.answers = append(s.answers, conflict())
-			}
-			result := mustEnsure(t, newEnsurer(s), with(service(), edited))
-			require.Equal(t, ensure.Updated, result.Operation, tc.reason)
-			require.Empty(t, cmp.Diff(tc.verbs, s.verbs()))
-			require.ElementsMatch(t, tc.managers, managers(result.Live))
-		})
-	}
-}
-
 // fussy is a store that takes no digest of the ConfigMap called settings.
 type fussy struct{ hash.Store }
 
@@ -447,53 +407,6 @@ func TestTheContextIsPassedOn(t *testing.T) {
 	_, err := ensure.Object(context.WithValue(t.Context(), key{}, "trace"), ensure.New(c, s, fieldOwner), configMap())
 	require.NoError(t, err)
 	require.Equal(t, "trace", seen)
-}
-
-// While a repair tidies up, it may find that there is nothing to tidy up any more, or not be
-// told.
-func TestARepairThatIsNotToldWhatIsThere(t *testing.T) {
-	edited := with(service(), func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 })
-	refusal := error(status(429, metav1.StatusReasonTooManyRequests))
-	const jsonPatch = "patch application/json-patch+json"
-	for name, tc := range map[string]struct {
-		reason string
-		show   func(live client.Object) (client.Object, error)
-		err    error
-		verbs  []string
-	}{
-		"somebody else has tidied up": {
-			"so the apply comes next", func(live client.Object) (client.Object, error) {
-				live.SetManagedFields(slices.DeleteFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-					return entry.Operation == metav1.ManagedFieldsOperationUpdate
-				}))
-				return live, nil
-			}, nil, []string{"apply", "dry run", jsonPatch, jsonPatch, "apply"},
-		},
-		"the read is refused": {
-			"a later pass goes on", func(client.Object) (client.Object, error) { return nil, refusal },
-			refusal,
-			[]string{"apply", "dry run", jsonPatch, jsonPatch},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			created(t, s, service())
-			reader := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
-				Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-					if err := s.peek(ctx, key, obj); err != nil {
-						return err
-					}
-					_, err := tc.show(obj)
-					return err
-				},
-			})
-			s.answers = []error{refused("spec.ports"), nil, nil, conflict()}
-			_, err := ensure.Object(t.Context(), ensure.New(s.cached(faithful), reader, fieldOwner), edited)
-			require.ErrorIs(t, err, tc.err, tc.reason)
-			require.Empty(t, cmp.Diff(tc.verbs, writes(s.verbs())))
-			require.Equal(t, int32(81), live(t, s, service()).Spec.Ports[0].Port, "the repair itself was done")
-		})
-	}
 }
 
 // gizmo is unstructured content under a Go type of its own, as some frameworks have it.

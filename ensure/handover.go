@@ -6,14 +6,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // What the patches that change nothing but managed fields are called in errors.
 const (
 	migrating = "migrate" // old managers' fields become ours, and what is released nobody's
-	releasing = "release" // only the latter
+	releasing = "release" // only the latter, or what we own twice
 )
 
 func isHandover(operation string) bool { return operation == migrating || operation == releasing }
@@ -32,7 +34,7 @@ func (c *child) checkHandover() error {
 
 // handOver applies desired to live, whose managed fields are put right before.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	if !c.handsOver() {
+	if !c.handsOver() && (c.dryRun || c.ownedTwice(live) < 0) {
 		return c.apply(ctx, live, cause)
 	}
 	if len(c.release) > 0 {
@@ -67,26 +69,47 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 
 // handover is the patch that gives us what the old managers own of live, and nobody what
 // is released. It is empty if there is neither.
-func (c *child) handover(live client.Object) (operation string, patch []canon.PatchOperation, err error) {
-	p, old := newEntryPatch(live), c.oldEntries(live)
-	own := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
-	entry := c.ownEntry(p.entries, own, old)
-	before := fieldsOf(&entry)
-	after, err := c.withoutReleased(before.Union(p.takeOut(old, c.isLeft)))
+func (c *child) handover(live client.Object) (operation string, patch []jsonpatch.Operation, err error) {
+	p, old := managedfields.NewPatch(live), c.oldEntries(live)
+	entries := live.GetManagedFields()
+	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := c.ownEntry(entries, own, old)
+	before := managedfields.Fields(&entry)
+	taken := p.Strike(old, func(path fieldpath.Path) bool { return !c.isLeft(path) })
+	if twice := c.ownedTwice(live); twice >= 0 && !slices.Contains(old, twice) {
+		p.Strike([]int{twice}, before.Has)
+	}
+	after, err := c.withoutReleased(before.Union(taken))
 	if err != nil {
 		return "", nil, err
 	}
-	setFields(&entry, after)
+	entry = managedfields.WithFields(entry, after)
 	switch {
 	case own < 0 && !after.Empty():
-		p.add(entry)
+		p.Add(entry)
 	case own >= 0 && len(old)+before.Difference(after).Size() > 0:
-		p.replace(own, entry)
+		p.Replace(own, entry)
 	}
 	if len(old) > 0 {
-		return migrating, p.operations(), nil
+		return migrating, p.Operations(), nil
 	}
-	return releasing, p.operations(), nil
+	return releasing, p.Operations(), nil
+}
+
+// ownedTwice returns the index of an entry of updates under our own name that owns what our
+// applies own, too, or -1. What desired drops would stay for it. Repairs by earlier versions
+// of this package left such entries.
+func (c *child) ownedTwice(live client.Object) int {
+	update := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate)
+	if update < 0 {
+		return -1
+	}
+	both := managedfields.Fields(&live.GetManagedFields()[update]).
+		Intersection(c.ownedIn(live))
+	if both.Empty() {
+		return -1
+	}
+	return update
 }
 
 // ownEntry is that of our applies, or a new one. It is of the API version that the old

@@ -191,13 +191,26 @@ func shareContent(k kind, obj client.Object, u runtime.Unstructured) client.Obje
 // statusSet reports whether obj specifies a status, which ensure never writes.
 func (k kind) statusSet(obj client.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
-		switch status := u.UnstructuredContent()["status"].(type) {
-		case nil:
-			return false
-		case map[string]any:
-			return len(status) > 0
-		}
-		return true
+		return saysSomething(u.UnstructuredContent()["status"])
 	}
 	return k.status >= 0 && !reflect.ValueOf(obj).Elem().Field(k.status).IsZero()
+}
+
+// saysSomething reports whether there is more in a value than zero values. Tools that write
+// a typed object as YAML leave those in its status.
+func saysSomething(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if saysSomething(member) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return len(v) > 0
+	case nil:
+		return false
+	}
+	return !reflect.ValueOf(value).IsZero()
 }

@@ -20,6 +20,7 @@ type memory struct {
 	absent  *lru.Cache // childKey, of what the server does not have
 	leaving *lru.Cache // childKey to replacement
 	moved   *lru.Cache // childKey to look, of what MigrateFrom has nothing to do for
+	refused *lru.Cache // childKey to refusal
 
 	contests *contests
 }
@@ -51,7 +52,7 @@ type sighting struct {
 func newMemory(entries int) *memory {
 	return &memory{
 		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries),
-		leaving: lru.New(entries), moved: lru.New(entries),
+		leaving: lru.New(entries), moved: lru.New(entries), refused: lru.New(entries),
 		contests: newContests(entries),
 	}
 }

@@ -135,7 +135,7 @@ func TestWritesAndRequestsAreCounted(t *testing.T) {
 		},
 		{
 			"it is not wanted", nil, removes(),
-			map[string]float64{"requests /ConfigMap Deleting Unwanted": 1, "writes /ConfigMap Deleting Unwanted": 1},
+			map[string]float64{"requests /ConfigMap Deleting Unwanted": 2, "writes /ConfigMap Deleting Unwanted": 1},
 		},
 		{"the server confirms it", nil, removes(), map[string]float64{"requests /ConfigMap Gone ": 1}},
 		{"once is enough", nil, removes(), none},
@@ -193,7 +193,7 @@ func TestRecreationIsCountedAsItsTwoWrites(t *testing.T) {
 			return err
 		},
 		map[string]float64{
-			"requests /Service Recreated DesiredChanged": 4, // refused, tried, deleted, made
+			"requests /Service Recreated DesiredChanged": 5, // refused, read, tried, deleted, made
 			"writes /Service Deleting DesiredChanged":    1,
 			"writes /Service Recreated DesiredChanged":   1,
 		},

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // MigrateFrom takes over what an earlier version of the operator wrote by Update or Patch,
@@ -34,10 +36,9 @@ import (
 // then the new one, the child is taken over once more; the option may stay for good. With
 // a cache that strips managed fields, each child is read from the server once, and again
 // when somebody changed it.
+//
+// Without managers it does nothing.
 func MigrateFrom(managers ...string) Option {
-	if len(managers) == 0 {
-		managers = []string{""} // is refused
-	}
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
 }
 
@@ -57,35 +58,18 @@ func (c *child) oldEntries(live client.Object) []int {
 			!slices.Contains(c.migrateFrom, entry.Manager) {
 			continue
 		}
-		if _, taken := split(fieldsOf(entry), c.isLeft); !taken.Empty() {
+		if _, taken := managedfields.Split(managedfields.Fields(entry), c.isLeft); !taken.Empty() {
 			old = append(old, i)
 		}
 	}
 	return old
 }
 
-// takeOut takes what entries own out of them, all but what is left to them, and the entries
-// away that this leaves empty.
-func (p *entryPatch) takeOut(entries []int, isLeft func(fieldpath.Path) bool) *fieldpath.Set {
-	taken := fieldpath.NewSet()
-	for _, at := range entries {
-		left, theirs := split(fieldsOf(&p.entries[at]), isLeft)
-		taken = taken.Union(theirs)
-		if left.Empty() {
-			p.remove(at)
-			continue
-		}
-		kept := p.entries[at]
-		setFields(&kept, left)
-		p.replace(at, kept)
-	}
-	return taken
-}
-
 // isLeft reports whether path is not to be taken over, as what we own and do not apply is
 // removed: the status, and the owners of an object that was adopted as nobody's child.
 func (c *child) isLeft(path fieldpath.Path) bool {
-	return isAt(path, []string{"status"}) || c.adopt && c.controller == nil && isAt(path, []string{"metadata", "ownerReferences"})
+	isOwner := managedfields.IsAt(path, []string{"metadata", "ownerReferences"})
+	return managedfields.IsAt(path, []string{"status"}) || isOwner && c.adopt && c.controller == nil
 }
 
 // withManagers returns live with its managed fields, if MigrateFrom has to know them and

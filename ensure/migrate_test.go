@@ -263,10 +263,18 @@ func TestHandoverIsForObjectOnly(t *testing.T) {
 		require.ErrorIs(t, err, ensure.ErrRefused, name)
 		require.ErrorContains(t, err, "ensure.Absent takes")
 	}
-	for name, opt := range map[string]ensure.Option{"no name": ensure.MigrateFrom(), "an empty name": ensure.MigrateFrom("a", "")} {
-		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), opt)
-		require.ErrorIs(t, err, ensure.ErrRefused, name)
-		require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
-	}
+	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom("a", ""))
+	require.ErrorIs(t, err, ensure.ErrRefused)
+	require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
 	require.Empty(t, s.verbs())
+}
+
+// A helper may have nothing to name.
+func TestHandoverOfNothing(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	require.Equal(t, ensure.Created, mustEnsure(t, e, configMap(), ensure.MigrateFrom(), ensure.Release()).Operation)
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	require.Equal(t, ensure.Updated, mustEnsure(t, e, configMap(), ensure.MigrateFrom(), ensure.Release()).Operation)
+	require.Empty(t, cmp.Diff([]string{"get", "create", "get", "apply"}, s.verbs()))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -16,8 +17,8 @@ import (
 //     other fields, other writers' labels, annotations, finalizers, list items.
 //     What desired specified earlier and no longer does is removed, unless another
 //     field manager owns it too.
-//   - If the server refuses the merge for what others left in the object, that is
-//     replaced first; if it refuses the change for good, that is ErrImmutable.
+//   - If the server refuses the merge for fields that others left in the object, those
+//     are removed with it; if it refuses the change for good, that is ErrImmutable.
 //   - If the server may have been left with something that only it can judge, it is
 //     asked once, by the same apply, and its answer is remembered.
 //
@@ -33,7 +34,8 @@ import (
 // Object is safe for concurrent use, for the same object too: a create never
 // overwrites, an apply never brings a deleted object back.
 func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
-	c, err := e.newChild(desired, resolve(opts))
+	o := resolve(opts)
+	c, err := e.newChild(desired, o.narrowedTo(desired))
 	if err != nil {
 		return Result[T]{}, err
 	}
@@ -109,6 +111,9 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{}, c.terminating("ensure", "it is being deleted")
 	}
+	if c.ifMissing {
+		return c.leave(live)
+	}
 	var err error
 	if c.ours, err = c.isOurs(ctx, live); err != nil {
 		return outcome{}, err
@@ -132,9 +137,20 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	return c.write(ctx, whole, c.causeToWrite(live))
 }
 
+// leave leaves live as it is, unless another controller has it.
+func (c *child) leave(live client.Object) (outcome, error) {
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
+		return outcome{}, c.foreign(live)
+	}
+	return c.standing(outcome{live: live, operation: Unchanged})
+}
+
 // write takes live to what is desired, unless somebody undoes that again and again.
 func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	if err := c.held(); err != nil {
+		return outcome{}, err
+	}
+	if err := c.lastRefusal(live); err != nil {
 		return outcome{}, err
 	}
 	live, err := c.witness(ctx, live)
@@ -143,6 +159,7 @@ func (c *child) write(ctx context.Context, live client.Object, cause Cause) (out
 	}
 	found, err := c.handOver(ctx, live, cause)
 	if err != nil {
+		c.noteRefusal(live, err)
 		return outcome{}, err
 	}
 	return c.written(live, found)

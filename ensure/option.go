@@ -13,11 +13,14 @@ type options struct {
 	owner      client.Object
 	adopt      bool
 	ifExists   bool
+	ifMissing  bool
 	dryRun     bool
 
-	recreate    metav1.DeletionPropagation // what becomes of dependents then; empty: never
-	migrateFrom []string
-	release     []string
+	recreate      metav1.DeletionPropagation // what becomes of dependents then; empty: never
+	recreateNamed bool                       // for this very child, by OnlyFor
+	onDrift       bool                       // recreate also for drift
+	migrateFrom   []string
+	release       []string
 
 	propagation metav1.DeletionPropagation // of Absent, and of pruning
 	prune       []client.Object            // one of each kind
@@ -71,9 +74,17 @@ func IfExists() Option {
 	return func(o *options) { o.ifExists = true }
 }
 
+// IfMissing creates the object if there is none and never writes it again: for what users are
+// to edit afterwards, such as a first configuration. What exists is Unchanged, whatever is in
+// it and whoever made it, unless another controller owns it (ErrForeign) or it is being
+// deleted (ErrTerminating). If somebody deletes it, it is created again.
+func IfMissing() Option {
+	return func(o *options) { o.ifMissing = true }
+}
+
 // DryRun asks the API server what would be done and has it store nothing. The Result tells
 // what would have been done; Live is the object as it would be, of a recreation as it is.
-// Where a write would take several requests, as a repair, a recreation, MigrateFrom and Release do, only the first of
+// Where a write would take several requests, as a recreation, MigrateFrom and Release do, only the first of
 // them can be tried.
 func DryRun() Option {
 	return func(o *options) { o.dryRun = true }

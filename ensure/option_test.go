@@ -116,8 +116,10 @@ func TestOptionsOutOfPlace(t *testing.T) {
 		says string
 	}{
 		"Propagation":         {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, "ensure.Propagation is for"},
-		"Prune":               {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "are for ensure.Set"},
-		"OnlyFor":             {[]ensure.Option{ensure.OnlyFor(configMap())}, "are for ensure.Set"},
+		"Prune":               {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "ensure.Prune is for ensure.Set"},
+		"OnlyFor":             {[]ensure.Option{ensure.OnlyFor(configMap())}, "ensure.OnlyFor names another object"},
+		"IfMissing":           {[]ensure.Option{ensure.IfMissing(), ensure.Adopt()}, "ensure.IfMissing writes nothing to what exists"},
+		"RecreateOnDrift":     {[]ensure.Option{ensure.RecreateOnDrift()}, "ensure.RecreateOnDrift has no meaning without ensure.Recreate"},
 		"Recreate of nothing": {[]ensure.Option{ensure.Recreate("")}, "ensure.Recreate takes Background or Orphan"},
 		"Recreate":            {[]ensure.Option{ensure.Recreate(metav1.DeletePropagationForeground)}, `ensure.Recreate takes Background or Orphan, not "Foreground"`},
 	} {
@@ -140,4 +142,33 @@ func TestOptionsOutOfPlace(t *testing.T) {
 			require.Empty(t, s.take())
 		})
 	}
+}
+
+// What exists is for users to edit.
+func TestIfMissing(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	require.Equal(t, ensure.Created, mustEnsure(t, e, configMap(), ensure.IfMissing(), ensure.ControlledBy(shop())).Operation)
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	s.take()
+	result := mustEnsure(t, e, configMap(), ensure.IfMissing(), ensure.ControlledBy(shop()))
+	require.Equal(t, ensure.Unchanged, result.Operation)
+	require.Equal(t, "red", result.Live.Data["color"])
+	changed := with(configMap(), func(o *corev1.ConfigMap) { o.Data["more"] = "x" })
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, newEnsurer(s), changed, ensure.IfMissing(), ensure.ControlledBy(shop())).Operation)
+	require.Empty(t, writes(s.verbs()))
+
+	s.remove(t, configMap())
+	require.Equal(t, ensure.Created, mustEnsure(t, e, changed, ensure.IfMissing()).Operation)
+
+	s = newServer(with(configMap(), func(o *corev1.ConfigMap) { o.UID = "a user's" }))
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, newEnsurer(s), configMap(), ensure.IfMissing(), ensure.ControlledBy(shop())).Operation,
+		"a user was first")
+	require.Empty(t, writes(s.verbs()))
+
+	s = newServer(with(configMap(), func(o *corev1.ConfigMap) {
+		o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "other", UID: "other", Controller: new(true)}}
+	}))
+	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.IfMissing(), ensure.ControlledBy(shop()))
+	require.ErrorIs(t, err, ensure.ErrForeign)
 }

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // isOurs reports whether live is ours to write: controlled by whom we want, or by
@@ -18,13 +20,13 @@ func (c *child) isOurs(ctx context.Context, live client.Object) (bool, error) {
 		return true, nil
 	}
 	if len(live.GetManagedFields()) > 0 {
-		return applied(live, c.fieldOwner) != nil, nil
+		return managedfields.Applied(live, c.fieldOwner) != nil, nil
 	}
 	complete, err := c.complete(ctx, live)
 	if err != nil {
 		return false, err
 	}
-	return applied(complete, c.fieldOwner) != nil, nil
+	return managedfields.Applied(complete, c.fieldOwner) != nil, nil
 }
 
 // isWanted reports whether a controller is the one that desired names.

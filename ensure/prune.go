@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Prune has Set delete the objects of these kinds that are no longer among the children:
@@ -26,6 +29,10 @@ import (
 // that has no cache, that is a request for each kind and pass. The operator needs get, list,
 // watch and delete on them. With a cache that strips managed fields, each object to be
 // deleted is read from the server first.
+//
+// Before the first deletion the owner is read from the server. If it has another generation
+// there than the one given to Set, is another object, or is being deleted, what it wants may
+// be something else by now: that is a Conflict, and nothing is deleted.
 //
 // The delete is of exactly the object and version that was looked at. Dependents go after
 // it, unless Propagation says otherwise. An object without a digest, which another program
@@ -62,6 +69,7 @@ func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error)
 // removeRest deletes what is no longer wanted.
 func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	var removed []Result[client.Object]
+	isOwnerCurrent := false
 	for _, kind := range slices.Backward(s.unwanted) {
 		members, err := kind.members(ctx)
 		if err != nil {
@@ -71,6 +79,12 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			c := kind.named(live)
 			if s.has(c.member()) {
 				continue
+			}
+			if !isOwnerCurrent && live.GetDeletionTimestamp() == nil {
+				if err := c.checkOwnerIsCurrent(ctx); err != nil {
+					return removed, err
+				}
+				isOwnerCurrent = true
 			}
 			found, err := c.removeMember(ctx, live)
 			c.wrote(found)
@@ -88,6 +102,34 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 		}
 	}
 	return removed, nil
+}
+
+// checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
+// cache that is behind, such as that of a replica that became the leader just now, shows an
+// older one, which wants other children.
+func (c *child) checkOwnerIsCurrent(ctx context.Context) error {
+	owner, err := c.kindOf(c.owner)
+	if err != nil {
+		return c.unknownKind("the owner given to ensure.Set", err)
+	}
+	current := &metav1.PartialObjectMetadata{}
+	current.SetGroupVersionKind(owner.gvk)
+	c.requests++
+	switch err := c.reader.Get(ctx, client.ObjectKeyFromObject(c.owner), current); {
+	case answer.IsGone(err):
+		return c.conflict("prune", c.ownerName()+" is gone", nil)
+	case err != nil:
+		return c.requestError("read", err)
+	}
+	switch {
+	case c.owner.GetUID() != "" && current.GetUID() != c.owner.GetUID():
+		return c.conflict("prune", c.ownerName()+" was replaced meanwhile", nil)
+	case current.GetDeletionTimestamp() != nil:
+		return c.conflict("prune", c.ownerName()+" is being deleted", nil)
+	case current.GetGeneration() != c.owner.GetGeneration():
+		return c.conflict("prune", c.ownerName()+" was changed meanwhile", nil)
+	}
+	return nil
 }
 
 // named is the child that live is.
@@ -127,7 +169,7 @@ func (c *child) members(ctx context.Context) ([]client.Object, error) {
 // alone does not show it: Deployments hand their annotations on to their ReplicaSets.
 func (c *child) isMember(live client.Object) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
-	return controller != nil && c.isWanted(controller) && c.store.Get(live) != "" && !isDisowned(live, c.fieldOwner)
+	return controller != nil && c.isWanted(controller) && c.store.Get(live) != "" && !managedfields.IsDisowned(live, c.fieldOwner)
 }
 
 // removeMember deletes live, unless it is no member any more: then it is Unchanged.

@@ -7,15 +7,24 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Recreate allows what is ErrImmutable otherwise: the child is deleted and made again when
-// the API server refuses the change of an existing object and a dry run shows that it
-// would take desired as a new one. It is never done for another error: not for an invalid
-// value, a quota, a policy, a missing right. Together with Adopt or IfExists, which may be
-// about what somebody else made, nothing is deleted.
+// desired has changed, the API server refuses that change for an existing object, and a dry
+// run shows that it would take desired as a new one. It is never done for another error: not
+// for an invalid value, a quota, a policy, a missing right, nor for fields of others that do
+// not go with desired. Together with Adopt or IfExists, which may be about what somebody else
+// made, nothing is deleted.
+//
+// If desired is as before and somebody changed the child in what cannot be changed back, it
+// is left as it is, unless RecreateOnDrift is given, too. A PersistentVolumeClaim, a
+// PersistentVolume, a Namespace or a CustomResourceDefinition takes with it what cannot be
+// made again: it is deleted only if OnlyFor gives Recreate to this very child.
 //
 // dependents says what becomes of those that name the child as their owner:
 // metav1.DeletePropagationBackground deletes them after it; metav1.DeletePropagationOrphan
@@ -35,6 +44,27 @@ func Recreate(dependents metav1.DeletionPropagation) Option {
 	return func(o *options) { o.recreate = cmp.Or(dependents, "nothing") } // which is refused
 }
 
+// RecreateOnDrift extends Recreate to drift: the child is also deleted and made again when
+// somebody changed what the API server does not let be changed back.
+func RecreateOnDrift() Option {
+	return func(o *options) { o.onDrift = true }
+}
+
+// holdsMore are the kinds whose deletion takes more with it than the object.
+var holdsMore = []schema.GroupKind{
+	{Kind: "Namespace"},
+	{Kind: "PersistentVolume"},
+	{Kind: "PersistentVolumeClaim"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
+
+func (c *child) holdsMore() bool { return slices.Contains(holdsMore, c.gvk.GroupKind()) }
+
+// mayRecreate reports whether the caller allows that the child is deleted for this cause.
+func (c *child) mayRecreate(cause Cause) bool {
+	return c.recreate != "" && (c.recreateNamed || !c.holdsMore()) && (cause == DesiredChanged || c.onDrift)
+}
+
 // A replacement is on its way from the deletion of a child to its creation.
 type replacement struct {
 	deleted types.UID
@@ -45,7 +75,7 @@ type replacement struct {
 // replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,
 // if that is allowed and of use. Else the refusal stands.
 func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
-	if c.recreate == "" || !c.ours || c.adopt || c.ifExists || !c.alone {
+	if !c.mayRecreate(cause) || !c.ours || c.adopt || c.ifExists || !c.alone {
 		return outcome{}, refusal
 	}
 	if cause != DesiredChanged {
@@ -71,8 +101,8 @@ func (c *child) isChangedByOthers(ctx context.Context, live client.Object) (bool
 	if err != nil {
 		return false, err
 	}
-	own := fieldsOf(applied(complete, c.fieldOwner))
-	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !owns(own, path) }), nil
+	own := c.ownedIn(complete)
+	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
 }
 
 // replaceWhole deletes live and makes the child again. If live is not gone at once, the

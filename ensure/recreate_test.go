@@ -2,13 +2,16 @@ package ensure_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -167,7 +170,7 @@ func TestRecreateOfWhatIsAsDesired(t *testing.T) {
 	e := newEnsurer(s)
 	mustEnsure(t, e, service())
 	s.edit(t, service(), `{"spec":{"externalName":"theirs"}}`)
-	s.immutableNow()
+	s.answers = []error{refused("spec"), refused("spec"), nil}
 	_, err := ensure.Object(t.Context(), e, service(), ensure.Recreate(metav1.DeletePropagationOrphan))
 	require.ErrorIs(t, err, ensure.ErrImmutable, "a webhook's doing: a new one would be no better")
 	require.Empty(t, removals(s.take()))
@@ -185,6 +188,92 @@ func TestRecreateIsOfTheVersionThatWasLookedAt(t *testing.T) {
 	}
 	result := mustEnsure(t, newEnsurer(s), affine(), ensure.Recreate(metav1.DeletePropagationOrphan))
 	require.Equal(t, ensure.Updated, result.Operation, "it is looked at once more, and this time the server lets it be changed")
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "dry run", "delete", "get", "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "delete", "get", "apply"}, s.verbs()))
 	require.Equal(t, "me", result.Live.Labels["keep"])
+}
+
+// Drift is no reason to delete, unless that is said.
+func TestRecreateForDrift(t *testing.T) {
+	drifted := func(t *testing.T) (*apiServer, *ensure.Ensurer) {
+		t.Helper()
+		s := newServer()
+		created(t, s, service())
+		e := newEnsurer(s)
+		mustEnsure(t, e, service())
+		s.edit(t, service(), `{"spec":{"selector":{"app":"theirs"}}}`)
+		s.immutableNow()
+		s.take()
+		return s, e
+	}
+	anew := ensure.Recreate(metav1.DeletePropagationBackground)
+	s, e := drifted(t)
+	_, err := ensure.Object(t.Context(), e, service(), anew)
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	require.Empty(t, removals(s.take()))
+
+	_, e = drifted(t)
+	result := mustEnsure(t, e, service(), anew, ensure.RecreateOnDrift())
+	require.Equal(t, ensure.Recreated, result.Operation)
+	require.Equal(t, ensure.Drifted, result.Cause)
+}
+
+// What takes more with it than itself is deleted only by name.
+func TestRecreateOfWhatHoldsMore(t *testing.T) {
+	claim := func(size string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"},
+			Spec: corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+			}},
+		}
+	}
+	s := newServer()
+	created(t, s, claim("2Gi"))
+	smaller, anew := claim("1Gi"), ensure.Recreate(metav1.DeletePropagationBackground)
+	s.immutableNow()
+	_, err := ensure.Object(t.Context(), newEnsurer(s), smaller, anew)
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	require.ErrorContains(t, err, "ensure.OnlyFor and ensure.Recreate")
+	require.Empty(t, removals(s.take()))
+
+	s.immutableNow()
+	result := mustEnsure(t, newEnsurer(s), smaller, ensure.OnlyFor(smaller, anew))
+	require.Equal(t, ensure.Recreated, result.Operation)
+
+	s.immutableNow()
+	larger := claim("2Gi")
+	_, err = ensure.Set(t.Context(), newEnsurer(s), shop(), []client.Object{larger}, anew)
+	require.ErrorIs(t, err, ensure.ErrImmutable, "it is for all of the children")
+}
+
+// A refusal is not asked for again and again.
+func TestRefusalsAreRemembered(t *testing.T) {
+	s := newServer()
+	created(t, s, service())
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	e := ensure.New(s.cached(faithful), s, fieldOwner, ensure.WithClock(clock))
+	s.immutableNow()
+	_, first := ensure.Object(t.Context(), e, affine())
+	require.ErrorIs(t, first, ensure.ErrImmutable)
+	s.take()
+	for range 10 {
+		_, err := ensure.Object(t.Context(), e, affine())
+		require.Equal(t, first, err)
+	}
+	require.Empty(t, s.verbs())
+
+	for what, change := range map[string]func(){
+		"the live object":    func() { s.edit(t, service(), `{"spec":{"externalName":"theirs"}}`) },
+		"time":               func() { clock.SetTime(clock.Now().Add(2 * time.Minute)) },
+		"the live object II": func() { s.edit(t, service(), `{"spec":{"externalName":"ours"}}`) },
+	} {
+		change()
+		s.answers = []error{invalid("spec.type"), invalid("spec.type"), invalid("spec.type")}
+		_, err := ensure.Object(t.Context(), e, affine())
+		require.Error(t, err)
+		require.Contains(t, s.verbs(), "apply", what)
+		s.answers = nil
+	}
+	require.Equal(t, ensure.Updated, mustEnsure(t, e, with(affine(), func(svc *corev1.Service) { svc.Labels = map[string]string{"a": "b"} })).Operation,
+		"another desired state is tried at once")
 }

@@ -232,10 +232,17 @@ func with[T client.Object](obj T, change func(T)) T {
 }
 
 func TestObjectTakesAnEmptyStatus(t *testing.T) {
-	desired := unstructuredConfigMap()
-	desired.Object["status"] = map[string]any{}
-	require.Equal(t, ensure.Created, mustEnsure(t, newEnsurer(newServer()), desired).Operation,
-		"what encoding a typed object leaves behind is no status")
+	for name, status := range map[string]any{
+		"none":         nil,
+		"an empty one": map[string]any{},
+		"of a Service": map[string]any{"loadBalancer": map[string]any{}},
+		"of a budget":  map[string]any{"currentHealthy": int64(0), "disruptionsAllowed": 0.0, "conditions": []any{}, "ready": false, "phase": ""},
+	} {
+		desired := unstructuredConfigMap()
+		desired.Object["status"] = status
+		require.Equal(t, ensure.Created, mustEnsure(t, newEnsurer(newServer()), desired).Operation,
+			"%s: what encoding a typed object leaves behind is no status", name)
+	}
 }
 
 func TestObjectMakesNothingForAnOwnerThatIsGoing(t *testing.T) {

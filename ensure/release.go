@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Release hands fields over to somebody else, such as spec.replicas to an autoscaler, with
@@ -28,10 +29,9 @@ import (
 // nothing, and what desired drops there goes. If desired
 // drops everything else around a field, too, the server would remove both together: that
 // is refused, and names what to release instead.
+//
+// Without paths it does nothing.
 func Release(paths ...string) Option {
-	if len(paths) == 0 {
-		paths = []string{""} // is refused
-	}
 	return func(o *options) { o.release = append(o.release, paths...) }
 }
 
@@ -68,11 +68,11 @@ func (c *child) withoutReleased(fields *fieldpath.Set) (*fieldpath.Set, error) {
 	all := fields
 	for _, path := range c.release {
 		steps, _ := canon.ParsePath(path) // was checked
-		_, fields = split(fields, func(p fieldpath.Path) bool { return isAt(p, steps) })
+		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, steps) })
 	}
 	for _, path := range c.release {
 		steps, _ := canon.ParsePath(path)
-		if released, _ := split(all, func(p fieldpath.Path) bool { return isAt(p, steps) }); released.Empty() {
+		if released, _ := managedfields.Split(all, func(p fieldpath.Path) bool { return managedfields.IsAt(p, steps) }); released.Empty() {
 			continue
 		}
 		var err error
@@ -92,8 +92,8 @@ func (c *child) withoutParents(fields *fieldpath.Set, path string, steps []strin
 		return nil, err
 	}
 	for n := depth + 1; n < len(steps); n++ {
-		beside, _ := split(fields, func(p fieldpath.Path) bool {
-			return len(p) > n && isAt(p, steps[:n]) && !isAt(p, steps[:n+1])
+		beside, _ := managedfields.Split(fields, func(p fieldpath.Path) bool {
+			return len(p) > n && managedfields.IsAt(p, steps[:n]) && !managedfields.IsAt(p, steps[:n+1])
 		})
 		if !beside.Empty() {
 			parent := beginning(path, n)
@@ -101,7 +101,7 @@ func (c *child) withoutParents(fields *fieldpath.Set, path string, steps []strin
 				", which would be removed with it: release "+parent)
 		}
 	}
-	_, rest := split(fields, func(p fieldpath.Path) bool { return isAt(p, steps[:depth+1]) })
+	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, steps[:depth+1]) })
 	return rest, nil
 }
 

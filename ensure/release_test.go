@@ -113,8 +113,6 @@ func TestReleaseRefuses(t *testing.T) {
 			require.Empty(t, s.verbs())
 		})
 	}
-	_, err := ensure.Object(t.Context(), newEnsurer(newServer()), deployment(), ensure.Release())
-	require.ErrorIs(t, err, ensure.ErrRefused, "no path at all")
 }
 
 // A value cannot stay where nothing is left around it.

@@ -3,6 +3,8 @@ package ensure
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,44 +13,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// applyOrRepair applies desired to live. An apply merges, and what others left in
-// live can make the merge invalid for ever though desired is fine: an edited Service
-// port stays beside ours and has its name. So a refusal that names fields is judged,
-// and if live's leftovers are at fault, they are replaced, once. What that made of live is
-// returned also if the apply after it fails.
-func (c *child) applyOrRepair(ctx context.Context, live client.Object) (client.Object, error) {
-	applied, refusal := c.send(ctx, "apply", live.GetUID(), "")
-	if refusal == nil || !namesFieldsOnly(refusal) {
-		return applied, refusal
+// An application is a successful apply: the object before it, and the server's answer.
+type application struct {
+	before, after client.Object
+	removed       []obstacle.Obstacle // that were in its way
+}
+
+// applyOrRepair applies desired to live. An apply merges, and fields that others left in live
+// can make the merge invalid for ever though desired is fine: an edited Service port stays
+// beside ours and has its name. Then the fields in the way are taken over, and the next
+// apply removes them.
+func (c *child) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
+	applied, err := c.send(ctx, "apply", live.GetUID(), "")
+	if err == nil || !namesFieldsOnly(err) {
+		return application{before: live, after: applied}, err
 	}
-	fine, err := c.isFineAlone(ctx, live, refusal)
-	if err != nil || !fine {
-		return nil, refusal
+	r := repair{child: c, refusal: err}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return application{}, err
 	}
-	replacements := canon.Replacements(live, c.desired, answer.Fields(refusal))
-	if len(replacements) == 0 {
-		return nil, c.immutable(live, refusal)
-	}
-	patched, err := c.replace(ctx, live, replacements)
-	switch {
-	case err != nil && namesFieldsOnly(err):
-		return patched, c.immutable(live, err)
-	case err != nil || c.dryRun: // the rest builds on what is not there then
-		return patched, err
-	}
-	applied, err = c.send(ctx, "apply", live.GetUID(), "")
-	switch {
-	case err != nil && namesFieldsOnly(err):
-		return patched, c.immutable(live, err)
-	case err != nil:
-		return patched, err
-	}
-	return applied, nil
+	return r.run(ctx)
 }
 
 // namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none
@@ -58,6 +51,302 @@ func namesFieldsOnly(err error) bool {
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || strings.HasPrefix(cause.Field, "metadata")
 	})
+}
+
+// A repair makes an apply possible that the server refused.
+type repair struct {
+	*child
+	refusal error
+	live    *unstructured.Unstructured // as the server has it
+	merge   *obstacle.Merge
+	tried   client.Object // what the server would make of live, by the last trial that passed
+	denied  error         // the server's answer to the last trial that did not
+}
+
+// observe reads live from the server, as JSON: a Go type may know less than the server has.
+func (r *repair) observe(ctx context.Context, uid types.UID) error {
+	desired, err := r.candidate()
+	if err != nil {
+		return err
+	}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(r.gvk)
+	r.requests++
+	switch err := r.reader.Get(ctx, r.key, live); {
+	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
+		return r.conflict("repair", "it was replaced meanwhile", err)
+	case err != nil:
+		return r.requestError("read", err)
+	}
+	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	return nil
+}
+
+// run finds what is in the way, and has it removed.
+func (r *repair) run(ctx context.Context) (application, error) {
+	obstacles, err := r.find(ctx)
+	switch {
+	case err != nil:
+		return application{}, err
+	case len(obstacles) == 0:
+		return application{}, r.judge(ctx)
+	case r.dryRun: // the rest builds on what is not there then
+		return application{before: r.typed(), after: r.tried, removed: obstacles}, nil
+	}
+	taken, err := r.takeOver(ctx, obstacles)
+	if err != nil {
+		return application{}, err
+	}
+	applied, err := r.applyAgain(ctx, obstacles)
+	if err != nil && apierrors.IsInvalid(err) {
+		r.giveBack(ctx, taken, obstacles)
+	}
+	return application{before: taken, after: applied, removed: obstacles}, err
+}
+
+// applyAgain applies desired, which removes the obstacles. Node ports that would go with them
+// are applied, too, and are nobody's afterwards, as they were before.
+func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	desired, err := r.candidate()
+	if err != nil {
+		return nil, err
+	}
+	kept := r.keepNodePorts(desired, obstacles)
+	if len(kept) == 0 {
+		return r.send(ctx, "apply", r.live.GetUID(), "")
+	}
+	desired.SetUID(r.live.GetUID())
+	body, err := desired.MarshalJSON()
+	if err != nil {
+		return nil, r.unfit(err)
+	}
+	applied, err := r.patch(ctx, "apply", types.ApplyPatchType, body, client.ForceOwnership)
+	for range takeOverAttempts {
+		if err != nil || applied == nil {
+			break
+		}
+		p := managedfields.NewPatch(applied)
+		p.Strike([]int{managedfields.Find(applied, r.fieldOwner, metav1.ManagedFieldsOperationApply)}, fieldpath.NewSet(kept...).Has)
+		released, failed := r.patchJSON(ctx, "repair", p.Operations())
+		if !hasMoved(failed) {
+			return released, failed
+		}
+		applied, err = r.readServer(ctx)
+	}
+	return applied, err
+}
+
+// maxAlone bounds the obstacles that are tried one at a time.
+const maxAlone = 8
+
+// find returns the obstacles that have to go, by trials: one alone that does, else those of
+// all that are needed. It is empty if removing them all is not enough.
+func (r *repair) find(ctx context.Context) ([]obstacle.Obstacle, error) {
+	all := r.merge.Obstacles(answer.Fields(r.refusal))
+	for i := range min(len(all), maxAlone) {
+		alone := all[i : i+1]
+		if ok, err := r.try(ctx, alone); ok || err != nil {
+			return alone, err
+		}
+	}
+	if len(all) < 2 {
+		return nil, nil
+	}
+	return r.least(ctx, all, nil)
+}
+
+// least returns those of obstacles that have to go, beside others, for the merge to be valid,
+// and nil if it is not valid without all of them. The unlikely ones are put back first.
+func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	ok, err := r.try(ctx, slices.Concat(beside, obstacles))
+	if !ok || err != nil {
+		return nil, err
+	}
+	needed := slices.Clone(obstacles)
+	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
+		rest := slices.Delete(slices.Clone(needed), i, i+1)
+		ok, err := r.try(ctx, slices.Concat(beside, rest))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			needed = rest
+		}
+	}
+	return needed, nil
+}
+
+// try reports whether the server would take desired if the obstacles were not there. Only a
+// refusal with causes means no.
+func (r *repair) try(ctx context.Context, without []obstacle.Obstacle) (bool, error) {
+	operations := append(managedfields.TestUID(r.live), r.merge.Trial(without)...)
+	tried, err := r.patchJSON(ctx, "repair", operations, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if apierrors.IsInvalid(err) && len(answer.Causes(err)) > 0 {
+		r.denied = err
+		return false, nil
+	}
+	r.tried = tried
+	return err == nil, err
+}
+
+// takeOverAttempts bounds the tries beside others who write at the same time.
+const takeOverAttempts = 5
+
+// takeOver makes our applies the only owner of the obstacles, so that the next one removes
+// them. It writes nothing but managed fields, and only while the obstacles are as they were
+// when they were tried.
+func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	for range takeOverAttempts {
+		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
+		if err == nil || !hasMoved(err) {
+			return taken, err
+		}
+		if err := r.observe(ctx, r.live.GetUID()); err != nil {
+			return nil, err
+		}
+		again, ok := r.merge.Again(obstacles)
+		if !ok {
+			break
+		}
+		obstacles = again
+	}
+	return nil, r.conflict("repair", "it was changed meanwhile", nil)
+}
+
+func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
+	p := managedfields.NewPatch(r.live)
+	for _, o := range obstacles {
+		p.Test(o.Pointer, o.Value)
+	}
+	updates := managedfields.Updates(r.live)
+	taken := p.Strike(updates, isIn(obstacles))
+	for _, o := range obstacles {
+		taken.Insert(o.Path)
+	}
+	entries := r.live.GetManagedFields()
+	own := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := r.ownEntry(entries, own, updates)
+	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
+	if own < 0 {
+		entry = managedfields.WithFields(entry, taken)
+		p.Add(entry)
+	} else {
+		p.Replace(own, entry)
+	}
+	return p.Operations()
+}
+
+func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
+	return func(path fieldpath.Path) bool {
+		return slices.ContainsFunc(obstacles, func(o obstacle.Obstacle) bool { return o.Contains(path) })
+	}
+}
+
+// giveBack undoes takeOver after an apply that was refused all the same. If it fails, the
+// fields stay until an apply succeeds, and that one removes them.
+func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
+	for range takeOverAttempts {
+		p := managedfields.NewPatch(taken)
+		own := managedfields.Find(taken, r.fieldOwner, metav1.ManagedFieldsOperationApply)
+		if own < 0 {
+			return
+		}
+		p.Strike([]int{own}, isIn(obstacles))
+		for _, at := range managedfields.Updates(r.live) {
+			r.restore(p, taken, r.live.GetManagedFields()[at], obstacles)
+		}
+		_, err := r.patchJSON(ctx, "repair", p.Operations())
+		if !hasMoved(err) {
+			return
+		}
+		if taken, err = r.readServer(ctx); err != nil || taken == nil {
+			return
+		}
+	}
+}
+
+// restore has an entry of taken own again what the entry before owned of the obstacles.
+func (r *repair) restore(p *managedfields.Patch, taken client.Object, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
+	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
+	if theirs.Empty() {
+		return
+	}
+	entries := taken.GetManagedFields()
+	at := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == before.Manager && entry.Operation == before.Operation &&
+			entry.APIVersion == before.APIVersion && entry.Subresource == before.Subresource
+	})
+	if at < 0 {
+		p.Add(managedfields.WithFields(before, theirs))
+		return
+	}
+	p.Replace(at, managedfields.WithFields(entries[at], managedfields.Fields(&entries[at]).Union(theirs)))
+}
+
+// judge says why no apply can succeed as long as live is as it is.
+func (r *repair) judge(ctx context.Context) error {
+	all, fixed := r.merge.Obstacles(answer.Fields(r.refusal)), r.merge.Fixed()
+	if len(fixed) > 0 {
+		needed, err := r.least(ctx, fixed, all)
+		if err != nil {
+			return err
+		}
+		if len(needed) > 0 {
+			return r.blocked(needed)
+		}
+	}
+	if r.denied != nil && !sameFields(r.denied, r.refusal) {
+		return r.refusal
+	}
+	fine, err := r.isFineAlone(ctx, r.typed(), r.refusal)
+	if err != nil || !fine {
+		return r.refusal
+	}
+	return r.immutable(r.typed(), r.refusal)
+}
+
+// blocked says that fields which others insist on do not go with desired.
+func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
+	var paths, whose []string
+	for _, o := range fixed {
+		path := managedfields.Text(o.Path)
+		paths = append(paths, path)
+		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, strings.Join(o.Managers, " and ")))
+	}
+	out := r.fail(ErrInvalid, "apply", "desired does not go with "+strings.Join(whose, ", nor with ")+
+		": have it removed there, or change desired", paths...)
+	out.cause = r.refusal
+	return out
+}
+
+// sameFields reports whether two refusals name the same fields. Indexes do not count: they
+// are those of two different merges.
+func sameFields(a, b error) bool {
+	return slices.Equal(withoutIndexes(answer.Fields(a)), withoutIndexes(answer.Fields(b)))
+}
+
+func withoutIndexes(fields []string) []string {
+	bare := make([]string, 0, len(fields))
+	for _, field := range fields {
+		bare = append(bare, indexes.ReplaceAllString(field, "[]"))
+	}
+	slices.Sort(bare)
+	return slices.Compact(bare)
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// typed returns what the server has in the Go type of desired.
+func (r *repair) typed() client.Object {
+	live := r.empty(r.desired)
+	text, err := r.live.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, live)
+	}
+	if err != nil {
+		return r.empty(r.desired)
+	}
+	return live
 }
 
 // isFineAlone asks the server by a dry run whether it would create desired, once more for
@@ -111,52 +400,22 @@ func (c *child) candidate() (*unstructured.Unstructured, error) {
 	return candidate, candidate.UnmarshalJSON(body)
 }
 
-// replace sets the named parts of live to desired's and gives up what that leaves in the
-// managed fields: a co-owner would keep what desired drops later.
-//
-// It tests what it builds on, and not the resourceVersion, which moves all the time
-// while a rollout reports its progress.
-func (c *child) replace(ctx context.Context, live client.Object, replacements []canon.PatchOperation) (client.Object, error) {
-	patched, err := c.patchJSON(ctx, "repair", append(testOfUID(live), replacements...))
-	if err != nil || c.dryRun || entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate) >= 0 {
-		// Somebody writes under our field owner by other means than ensure. What they own is
-		// not ours to give up.
-		return patched, err
-	}
-	return patched, c.disown(ctx, patched)
-}
-
-// disownAttempts bounds the tries beside others who write at the same time.
-const disownAttempts = 5
-
-// disown removes the Update entry that a replacement left under our name. The apply that
-// follows makes ours what desired specifies; the rest, such as a node port that was kept,
-// was nobody's before.
-func (c *child) disown(ctx context.Context, live client.Object) error {
-	for range disownAttempts {
-		update := entryOf(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate)
-		if update < 0 {
-			return nil
-		}
-		p := newEntryPatch(live)
-		p.remove(update)
-		_, err := c.patchJSON(ctx, "repair", p.operations())
-		if !hasMoved(err) {
-			return err
-		}
-		if live, err = c.readServer(ctx); err != nil || live == nil {
-			return err
-		}
-	}
-	return nil // the fields stay owned twice, which does no harm until desired drops one
-}
-
-func (c *child) patchJSON(ctx context.Context, operation string, operations []canon.PatchOperation) (client.Object, error) {
+func (c *child) patchJSON(
+	ctx context.Context, operation string, operations []jsonpatch.Operation, opts ...client.PatchOption,
+) (client.Object, error) {
 	patch, err := json.Marshal(operations)
 	if err != nil {
 		return nil, c.unfit(err)
 	}
-	return c.patch(ctx, operation, types.JSONPatchType, patch)
+	return c.patch(ctx, operation, types.JSONPatchType, patch, opts...)
+}
+
+// recreateOption tells how the caller may allow that the child is deleted.
+func (c *child) recreateOption() string {
+	if c.holdsMore() {
+		return "ensure.OnlyFor and ensure.Recreate, which loses what it holds"
+	}
+	return "ensure.Recreate"
 }
 
 // immutable says that the server takes desired, but not for this object.
@@ -167,7 +426,8 @@ func (c *child) immutable(live client.Object, refusal error) *Error {
 		paths = named
 	}
 	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so, for "+strings.Join(named, ", ")+
-		"; desired differs in "+strings.Join(paths, ", ")+"; delete it to have it made anew, or allow that with ensure.Recreate", paths...)
+		"; desired differs in "+strings.Join(paths, ", ")+
+		"; delete it to have it made anew, or allow that with "+c.recreateOption(), paths...)
 	out.cause = refusal
 	return out
 }

@@ -65,14 +65,22 @@ type Change struct {
 	// Old and New are the values of numbers and booleans, and empty for everything
 	// else, so that logging a Change can leak no secret.
 	Old, New string
+	// Manager is set for what somebody else owned and had to be removed, as the API server
+	// refuses it beside desired: the field manager whose update it was, several separated by
+	// commas.
+	Manager string
 }
 
-// String is the path, followed by old and new values where they are shown.
+// String is the path, followed by old and new values where they are shown, and by the manager.
 func (c Change) String() string {
-	if c.Old == "" && c.New == "" {
-		return c.Path
+	text := c.Path
+	if c.Old != "" || c.New != "" {
+		text += " " + orNone(c.Old) + " -> " + orNone(c.New)
 	}
-	return c.Path + " " + orNone(c.Old) + " -> " + orNone(c.New)
+	if c.Manager != "" {
+		text += " (set by " + c.Manager + ")"
+	}
+	return text
 }
 
 func orNone(value string) string {

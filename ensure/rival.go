@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // witness returns a copy of live, not yet put right, that tells who wrote it. That is live,
@@ -33,7 +35,7 @@ func (c *child) rival(undone client.Object, paths []string) string {
 	if owner := newestOwner(others, paths); owner != "" {
 		return owner
 	}
-	if own := applied(undone, c.fieldOwner); len(others) > 0 && own != nil && !wroteAt(&others[0]).Before(wroteAt(own)) {
+	if own := managedfields.Applied(undone, c.fieldOwner); len(others) > 0 && own != nil && !wroteAt(&others[0]).Before(wroteAt(own)) {
 		return others[0].Manager // what it removed is nobody's now, but it wrote something else with that
 	}
 	return ""
@@ -62,8 +64,8 @@ func wroteAt(entry *metav1.ManagedFieldsEntry) time.Time {
 // newestOwner is the manager of the first of entries that owns one of paths, or empty.
 func newestOwner(entries []metav1.ManagedFieldsEntry, paths []string) string {
 	for i := range entries {
-		fields := fieldsOf(&entries[i])
-		if slices.ContainsFunc(paths, func(path string) bool { return owns(fields, path) }) {
+		fields := managedfields.Fields(&entries[i])
+		if slices.ContainsFunc(paths, func(path string) bool { return managedfields.Owns(fields, path) }) {
 			return entries[i].Manager
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -58,14 +59,18 @@ type identity struct {
 
 // A request is one that reached the server from the client under test.
 type request struct {
-	verb    string // get, create (an apply that only creates), apply, or another verb
+	verb    string // get, create (an apply that only creates), apply, trial (a patch that is not stored), or another verb
 	body    map[string]any
 	options client.PatchOptions
 	removal client.DeleteOptions
 }
 
+// newServer has these objects, and the owner of tests.
 func newServer(objects ...client.Object) *apiServer {
 	s := &apiServer{known: map[objectID]identity{}}
+	if !slices.ContainsFunc(objects, func(obj client.Object) bool { _, ok := obj.(*Shop); return ok }) {
+		objects = append(slices.Clone(objects), shop())
+	}
 	seeds := make([]client.Object, 0, len(objects))
 	for _, obj := range objects {
 		seed, _ := obj.DeepCopyObject().(client.Object)
@@ -176,7 +181,9 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 		return err
 	}
 	r := request{verb: "patch " + string(patch.Type()), body: map[string]any{}}
-	r.options.ApplyOptions(opts)
+	if r.options.ApplyOptions(opts); len(r.options.DryRun) > 0 {
+		r.verb = "trial"
+	}
 	if patch.Type() == types.ApplyPatchType {
 		r.verb = "apply"
 		if err := json.Unmarshal(data, &r.body); err != nil {
@@ -192,35 +199,67 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 	if err := s.answer(); err != nil {
 		return err
 	}
-	if len(r.options.DryRun) > 0 {
-		return s.pretend(ctx, obj, data)
-	}
-	if patch.Type() == types.ApplyPatchType {
-		return s.apply(ctx, obj, data, opts...)
-	}
 	if patch.Type() == types.JSONPatchType {
 		if data, err = s.test(obj, data); err != nil {
 			return err
 		}
 		patch = client.RawPatch(types.JSONPatchType, data)
 	}
+	if len(r.options.DryRun) > 0 {
+		return s.pretend(ctx, obj, patch, data, opts...)
+	}
+	if patch.Type() == types.ApplyPatchType {
+		return s.apply(ctx, obj, data, opts...)
+	}
 	return s.commit(ctx, obj, func() error { return s.fake.Patch(ctx, obj, patch, opts...) })
 }
 
-// test carries out a JSON patch's tests of the UID, which the fake client does not
-// have, and returns the rest of the patch.
+// test carries out a JSON patch's tests, as the fake client has no UIDs and answers a failed
+// one with a plain error, and returns the rest of the patch.
 func (s *apiServer) test(obj client.Object, patch []byte) ([]byte, error) {
 	var operations []map[string]any
 	if err := json.Unmarshal(patch, &operations); err != nil {
 		return nil, err
 	}
-	isOfUID := func(operation map[string]any) bool { return operation["path"] == "/metadata/uid" }
+	stored, _ := obj.DeepCopyObject().(client.Object)
+	if err := s.fake.Get(context.Background(), client.ObjectKeyFromObject(obj), stored); err != nil {
+		return nil, err
+	}
+	s.identify(stored)
+	text, err := json.Marshal(stored)
+	if err != nil {
+		return nil, err
+	}
+	var live any
+	if err := json.Unmarshal(text, &live); err != nil {
+		return nil, err
+	}
 	for _, operation := range operations {
-		if isOfUID(operation) && operation["value"] != string(s.known[s.id(obj)].uid) {
+		path, _ := operation["path"].(string)
+		if operation["op"] == "test" && !reflect.DeepEqual(operation["value"], at(live, path)) {
 			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // a failed test is a 422 without causes
 		}
 	}
-	return json.Marshal(slices.DeleteFunc(operations, isOfUID))
+	return json.Marshal(slices.DeleteFunc(operations, func(operation map[string]any) bool { return operation["op"] == "test" }))
+}
+
+// at is what a JSON pointer leads to.
+func at(value any, pointer string) any {
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		switch parent := value.(type) {
+		case map[string]any:
+			value = parent[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(parent) {
+				return nil
+			}
+			value = parent[i]
+		default:
+			return nil
+		}
+	}
+	return value
 }
 
 // answer is the next given one; the lock is held.
@@ -262,9 +301,16 @@ func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, o
 	})
 }
 
-// pretend answers an apply as a dry run does: with what would be there, which has no
-// resourceVersion.
-func (s *apiServer) pretend(ctx context.Context, obj client.Object, body []byte) error {
+// pretend answers as a dry run does: with what would be there, which has no resourceVersion.
+func (s *apiServer) pretend(ctx context.Context, obj client.Object, patch client.Patch, body []byte, opts ...client.PatchOption) error {
+	if patch.Type() == types.JSONPatchType {
+		if err := s.fake.Patch(ctx, obj, patch, opts...); err != nil {
+			return err
+		}
+		obj.SetUID(s.known[s.id(obj)].uid)
+		obj.SetResourceVersion("")
+		return nil
+	}
 	before := []byte("{}")
 	if live, ok := obj.DeepCopyObject().(client.Object); ok && s.fake.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil {
 		before, _ = json.Marshal(live)

@@ -54,6 +54,8 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 // pointer:
 //
 //	ensure.OnlyFor(statefulSet, ensure.Recreate(metav1.DeletePropagationOrphan))
+//
+// Object takes it as well, for its only child, as Recreate needs it for some kinds.
 func OnlyFor(child client.Object, opts ...Option) Option {
 	return func(o *options) { o.only = append(o.only, narrowed{child, opts}) }
 }
@@ -156,11 +158,24 @@ const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an arg
 // of are the options of one of the children.
 func (o *options) of(desired client.Object) options {
 	own := *o
-	own.prune, own.only, own.propagation = nil, nil, ""
+	own.prune, own.propagation = nil, ""
+	own = own.narrowedTo(desired)
+	own.only = nil
+	return own
+}
+
+// narrowedTo are the options with those that OnlyFor gives to desired. What it gives to
+// others is left in only.
+func (o *options) narrowedTo(desired client.Object) options {
+	own := *o
+	own.only = nil
 	for _, part := range o.only {
-		if part.isFor(desired) {
-			own.add(part.opts)
+		if !part.isFor(desired) {
+			own.only = append(own.only, part)
+			continue
 		}
+		own.add(part.opts)
+		own.recreateNamed = own.recreateNamed || resolve(part.opts).recreate != ""
 	}
 	return own
 }

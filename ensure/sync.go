@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // staleFor is how long a copy may be older than our own last answer. One that stays so
@@ -72,7 +73,7 @@ func (c *child) inSync(live client.Object) bool {
 	if c.store.Get(live) != c.digest {
 		return false
 	}
-	if !canon.Satisfies(live, c.desired) || touchedSinceApply(live, c.fieldOwner) {
+	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) {
 		return false
 	}
 	c.confirm(live)
@@ -89,7 +90,7 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 		return true // without UIDs, on the fake client, versions come again
 	}
 	content, ok := fingerprint(live)
-	if !ok || content != known.content || c.oursIn(live) != known.ours || isDisowned(live, c.fieldOwner) {
+	if !ok || content != known.content || c.oursIn(live) != known.ours || managedfields.IsDisowned(live, c.fieldOwner) {
 		return false
 	}
 	known.version, known.at = live.GetResourceVersion(), c.clock.Now()

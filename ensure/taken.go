@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
 // What only one Service may have, cluster IPs and node ports, can keep another from being
@@ -57,4 +61,47 @@ func (c *child) wantsAnotherIP(candidate *unstructured.Unstructured, differing [
 	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
 	ips, _, _ := unstructured.NestedStringSlice(candidate.Object, "spec", "clusterIPs")
 	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
+}
+
+// keepNodePorts adds to desired the node ports of ports that somebody edited, which are among
+// the obstacles, and returns where. The server itself keeps a node port for another port of the
+// same name, but not one that it gave to the ports of two protocols.
+func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []obstacle.Obstacle) []fieldpath.Path {
+	if !r.isService() {
+		return nil
+	}
+	var kept []fieldpath.Path
+	live, _, _ := unstructured.NestedSlice(r.live.Object, "spec", "ports")
+	wanted, _, _ := unstructured.NestedSlice(desired.Object, "spec", "ports")
+	for _, o := range obstacles {
+		edited, _ := o.Value.(map[string]any)
+		nodePort, isPort := edited["nodePort"].(int64)
+		if !isPort || len(o.Path) != 3 {
+			continue
+		}
+		isShared := slices.ContainsFunc(live, func(port any) bool {
+			other, _ := port.(map[string]any)
+			return other["nodePort"] == nodePort && other["name"] != edited["name"]
+		})
+		for _, port := range wanted {
+			ours, _ := port.(map[string]any)
+			if _, given := ours["nodePort"]; !isShared || given || ours["name"] != edited["name"] {
+				continue
+			}
+			ours["nodePort"] = nodePort
+			key := fieldpath.KeyByFields("port", ours["port"], "protocol", cmp.Or(textOf(ours["protocol"]), string(corev1.ProtocolTCP)))
+			kept = append(kept, fieldpath.Path{
+				fieldpath.FieldNameElement("spec"), fieldpath.FieldNameElement("ports"), {Key: key}, fieldpath.FieldNameElement("nodePort"),
+			})
+		}
+	}
+	if len(kept) > 0 {
+		_ = unstructured.SetNestedSlice(desired.Object, wanted, "spec", "ports") // which it was read from
+	}
+	return kept
+}
+
+func textOf(value any) string {
+	text, _ := value.(string)
+	return text
 }

@@ -8,6 +8,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // duringContest runs do if one is on. Nearly always there is none anywhere, as what was undone
@@ -125,11 +127,11 @@ func (c *child) undoneIn(live client.Object, found outcome) []string {
 	if found.operation == Unchanged || predates(live, c.last) || isOther && c.last.removed {
 		return nil
 	}
-	before, after := c.ownedBefore(live), fieldsOf(applied(found.live, c.fieldOwner))
+	before, after := c.ownedBefore(live), c.ownedIn(found.live)
 	unknown := len(found.live.GetManagedFields()) == 0 // the fake client may give none
 	var paths []string
 	for _, change := range found.changes {
-		if change.Path != "" && (unknown || owns(after, change.Path) || owns(before, change.Path)) {
+		if change.Path != "" && (unknown || managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)) {
 			paths = append(paths, change.Path)
 		}
 	}
@@ -139,9 +141,9 @@ func (c *child) undoneIn(live client.Object, found outcome) []string {
 // ownedBefore are the fields that were ours when we began to write, those that we took over
 // from old managers included.
 func (c *child) ownedBefore(live client.Object) *fieldpath.Set {
-	owned := fieldsOf(applied(live, c.fieldOwner))
+	owned := c.ownedIn(live)
 	for _, at := range c.oldEntries(live) {
-		owned = owned.Union(fieldsOf(&live.GetManagedFields()[at]))
+		owned = owned.Union(managedfields.Fields(&live.GetManagedFields()[at]))
 	}
 	return owned
 }
@@ -166,6 +168,9 @@ func (c *child) contested(on *contest, wait time.Duration) *Error {
 		remedy = "stop it, or no longer ensure this object"
 	case on.rival == c.twin():
 		remedy = "let only one of them run, or have both want the same"
+	case slices.Contains(c.migrateFrom, on.rival):
+		remedy = "most likely this operator itself still writes so, by an Update or Patch of its own: " +
+			"give those writes a field owner of their own (client.WithFieldOwner), or hand the paths over with ensure.Release"
 	}
 	who := cmp.Or(on.rival, "somebody (nothing tells who)")
 	out := c.fail(ErrContested, operation, who+" "+does+" again and again: "+remedy+

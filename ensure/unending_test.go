@@ -59,7 +59,8 @@ func TestMigrateFromLeavesTheOwnersOfWhatIsAdopted(t *testing.T) {
 func (a *arena) recreates(e *ensure.Ensurer, desired client.Object) error {
 	a.immutableNow()
 	defer func() { a.answers = nil }()
-	_, err := ensure.Object(a.t.Context(), e, desired, ensure.Recreate(metav1.DeletePropagationBackground))
+	_, err := ensure.Object(a.t.Context(), e, desired,
+		ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift())
 	return err
 }
 

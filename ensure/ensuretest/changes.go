@@ -32,7 +32,7 @@ func compare(before, after client.Object) ([]ensure.Change, string) {
 	}
 	var changes []ensure.Change
 	for _, change := range canon.Diff(before, after) {
-		changes = append(changes, ensure.Change(change))
+		changes = append(changes, ensure.Change{Path: change.Path, Old: change.Old, New: change.New})
 	}
 	changes = append(changes, statusChanges("status", statusOf(before), statusOf(after))...)
 	if len(changes) == 0 {

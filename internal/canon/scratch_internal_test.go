@@ -4,20 +4,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 )
-
-// A create takes two items of one key, so live may hold them; a merge takes them for one.
-func TestMergedOrderOfDuplicates(t *testing.T) {
-	for name, tc := range map[string]struct{ live, desired, want []string }{
-		"one is desired":          {[]string{"a", "a"}, []string{"a"}, []string{"a"}},
-		"with another in between": {[]string{"a", "b", "a"}, []string{"a"}, []string{"a", "b"}},
-		"with more desired":       {[]string{"a", "a"}, []string{"a", "b"}, []string{"a", "b"}},
-	} {
-		require.Empty(t, cmp.Diff(tc.want, mergedOrder(tc.live, tc.desired)), name)
-	}
-}
 
 // What a giant needs is not kept for all who come after it.
 func TestScratchSpaceOfGiantsIsDropped(t *testing.T) {

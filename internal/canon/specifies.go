@@ -138,3 +138,26 @@ func (r *mergeRule) matches(keys map[string]string, members map[string]any) bool
 	}
 	return len(keys) > 0
 }
+
+// Steps splits a path, such as spec.template.spec.containers[0].ports[1].name, and keys in brackets
+// with dots in them.
+func Steps(field string) []string {
+	var out []string
+	for field != "" {
+		end := strings.IndexAny(field, ".[")
+		switch {
+		case end < 0:
+			return append(out, field)
+		case end > 0:
+			out = append(out, field[:end])
+			field = field[end:]
+		case field[0] == '.':
+			field = field[1:]
+		default:
+			inside, rest, _ := strings.Cut(field[1:], "]")
+			out = append(out, inside)
+			field = rest
+		}
+	}
+	return out
+}

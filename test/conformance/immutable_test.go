@@ -37,9 +37,9 @@ type immutable struct {
 	paths  []string
 }
 
-// immutableRequests are at most an apply, a dry run, and the one in which a repair is
-// refused.
-const immutableRequests = 3
+// immutableRequests are at most an apply, trials without what a controller has set, and a
+// dry run of a new object.
+const immutableRequests = 6
 
 // TestImmutable: what no update can change is an error that tells where, leaves the
 // object as it was, and does not stand in the way of a change that can be made. Where
@@ -110,8 +110,9 @@ func (b *bench) isMadeAnew(tc immutable) {
 	var res ensure.Result[client.Object]
 	b.await("the old object to be gone", func() bool {
 		var err error
-		res, err = ensure.Object(b.ctx, b.ensurer, b.desired(),
-			ensure.ControlledBy(b.owner), ensure.Recreate(metav1.DeletePropagationBackground))
+		desired := b.desired()
+		res, err = ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner),
+			ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground)))
 		if err != nil {
 			require.ErrorIs(b.t, err, ensure.ErrTerminating)
 		}

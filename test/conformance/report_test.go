@@ -72,7 +72,7 @@ var chapters = []struct {
 	}},
 	{"What the server refuses", "With the first and the last sort of client, for a child that is missing and for one that exists. Each time\n" +
 		"the error is of its class, names the fields that the server names, and holds no value; nothing is written,\n" +
-		"and the server is asked once, or twice where what others left in the child could be at fault.", []column{
+		"and the server is asked once, or a few times where what others left in the child could be at fault.", []column{
 		{"unknown", unknownField},
 		{"type", wrongType},
 		{"twice", duplicateKey},

@@ -41,7 +41,7 @@ type step struct {
 // to is a step of one request.
 func to[T client.Object](name string, do func(T)) step { return step{name: name, do: then(do)} }
 
-// repaired is a step of five.
+// repaired is a step of several.
 func repaired(s step) step {
 	s.repaired = true
 	return s

@@ -53,21 +53,21 @@ func TestDryRun(t *testing.T) {
 				live: w.service(0), desired: w.service(0),
 				edit: func(obj client.Object) { obj.(*corev1.Service).Spec.Ports[0].Port = 81 },
 				want: ensure.Updated, cause: ensure.Drifted,
-				dry: map[string]int{"patch services (dry run)": 2, "create services (dry run)": 1},
+				dry: map[string]int{"patch services (dry run)": 2, "get services": 1},
 			}
 		},
 		"recreate": func(w *workshop) trial {
 			return trial{
 				live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
 				want: ensure.Recreated, cause: ensure.DesiredChanged,
-				dry: map[string]int{"patch configmaps (dry run)": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
+				dry: map[string]int{"patch configmaps (dry run)": 1, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
 			}
 		},
 		"recreate what is unstructured": func(w *workshop) trial {
 			return trial{
 				live: untyped(w.frozen("config", "made")), desired: untyped(w.frozen("config", "changed")),
 				want: ensure.Recreated, cause: ensure.DesiredChanged,
-				dry: map[string]int{"patch configmaps (dry run)": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
+				dry: map[string]int{"patch configmaps (dry run)": 1, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
 			}
 		},
 	} {

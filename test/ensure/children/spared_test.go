@@ -91,12 +91,12 @@ func TestRecreateSpares(t *testing.T) {
 			if s.meanwhile != nil {
 				s.meanwhile()
 			}
-			for range 2 {
+			for turn := range 2 {
 				mark := shared.Mark()
 				res, err := w.object(s.desired, append(s.opts, anew)...)
 				require.ErrorIs(t, err, s.class, "%s; %s", s.why, res.Operation)
 				require.Equal(t, s.reason, ensure.Reason(err), s.why)
-				if s.asked != nil {
+				if s.asked != nil && turn == 0 { // then it may be remembered
 					require.Empty(t, cmp.Diff(s.asked, w.counts(mark)), s.why)
 				}
 				after := w.find(s.live)
@@ -114,7 +114,7 @@ func invalidValue(w *workshop) spared {
 	return spared{
 		why: "the server would not create it either", live: w.deployment(0), desired: desired,
 		class: ensure.ErrInvalid, reason: "Invalid",
-		asked: map[string]int{"get deployments": 1, "patch deployments": 1, "create deployments (dry run)": 1},
+		asked: map[string]int{"get deployments": 2, "patch deployments": 1, "create deployments (dry run)": 1},
 	}
 }
 
@@ -159,7 +159,7 @@ func refusedNodePort(w *workshop) spared {
 		why: "once it is deleted, the policy refuses the new one", class: ensure.ErrInvalid, reason: "Invalid",
 		live:    w.balancer("example.com/one", "", portOfPolicy),
 		desired: refusal{policyOn: "CREATE"}.of(w.balancer("example.com/other", "", portOfPolicy)),
-		asked:   map[string]int{"get services": 1, "patch services": 1, "create services (dry run)": 2},
+		asked:   map[string]int{"get services": 2, "patch services": 1, "create services (dry run)": 2},
 	}
 }
 
@@ -451,7 +451,7 @@ func TestRecreateServiceKeepingItsValues(t *testing.T) {
 			res := w.mustBe(ensure.Recreated, desired, anew)
 			require.Empty(t, cmp.Diff([]string{"spec.loadBalancerClass"}, pathsOf(res.Changes)))
 			require.Empty(t, cmp.Diff(map[string]int{
-				"get services": 1, "patch services": 2, "create services (dry run)": 2, "delete services": 1,
+				"get services": 2, "patch services": 2, "create services (dry run)": 2, "delete services": 1,
 			}, w.counts(mark)))
 			w.mustBe(ensure.Unchanged, desired, anew)
 		})

@@ -159,10 +159,10 @@ func TestMetricsAreWhatTheServerWasAsked(t *testing.T) {
 				d.set(d.settings("blue"), rest)
 				d.set(rest)
 			},
-			map[string]int{"patch configmaps": 1, "delete configmaps": 1},
+			map[string]int{"patch configmaps": 1, "get configmaps": 1, "delete configmaps": 1}, // it reads the owner
 			map[string]int{
 				"requests Created Missing": 1, "writes Created Missing": 1,
-				"requests Deleting Unwanted": 1, "writes Deleting Unwanted": 1,
+				"requests Deleting Unwanted": 2, "writes Deleting Unwanted": 1,
 			},
 		},
 	})
@@ -232,15 +232,15 @@ func TestMetricsOfRefusals(t *testing.T) {
 		},
 		{
 			"immutable", func() { fails(ensure.ErrImmutable, changed) },
-			map[string]int{"patch statefulsets": 1, "create statefulsets (dry run)": 1},
-			map[string]int{"requests Failed Immutable": 2},
+			map[string]int{"patch statefulsets": 1, "get statefulsets": 1, "create statefulsets (dry run)": 1},
+			map[string]int{"requests Failed Immutable": 3},
 		},
 		{
 			"deleted to be made again", func() { fails(ensure.ErrTerminating, changed, anew) },
 			map[string]int{
-				"patch statefulsets": 2, "create statefulsets (dry run)": 1, "delete statefulsets": 1, "get statefulsets": 1,
+				"patch statefulsets": 2, "create statefulsets (dry run)": 1, "delete statefulsets": 1, "get statefulsets": 2,
 			},
-			map[string]int{"requests Failed Terminating": 5, "writes Deleting DesiredChanged": 1},
+			map[string]int{"requests Failed Terminating": 6, "writes Deleting DesiredChanged": 1},
 		},
 		{
 			"made again", func() {

@@ -1,8 +1,9 @@
-package ensure
+package managedfields
 
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -11,8 +12,8 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// fieldsOf are those that an entry owns. An unreadable entry owns nothing.
-func fieldsOf(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
+// Fields returns the fields that an entry owns. An unreadable entry owns nothing.
+func Fields(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	fields := fieldpath.NewSet()
 	if entry == nil || entry.FieldsV1 == nil {
 		return fields
@@ -23,14 +24,15 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return fields
 }
 
-// setFields makes an entry own fields.
-func setFields(entry *metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
-	text, _ := fields.ToJSON() // writes to memory what was read from JSON
+// WithFields returns entry as the owner of fields instead of its own.
+func WithFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) metav1.ManagedFieldsEntry {
+	text, _ := fields.ToJSON() // fails for no fields that were read from JSON
 	entry.FieldsV1 = metav1.NewFieldsV1(string(text))
+	return entry
 }
 
-// split returns the fields for which inside holds, and the rest.
-func split(fields *fieldpath.Set, inside func(fieldpath.Path) bool) (within, rest *fieldpath.Set) {
+// Split returns the fields for which inside holds, and the rest.
+func Split(fields *fieldpath.Set, inside func(fieldpath.Path) bool) (within, rest *fieldpath.Set) {
 	within = fieldpath.NewSet()
 	fields.Iterate(func(path fieldpath.Path) {
 		if inside(path) {
@@ -40,12 +42,17 @@ func split(fields *fieldpath.Set, inside func(fieldpath.Path) bool) (within, res
 	return within, fields.Difference(within)
 }
 
-// owns reports whether fields have the place that a Change names, something inside it, or,
+// HasPrefix reports whether path leads to prefix or to something inside it.
+func HasPrefix(path, prefix fieldpath.Path) bool {
+	return len(path) >= len(prefix) && path[:len(prefix)].Equals(prefix)
+}
+
+// Owns reports whether fields have the place that a Change names, something inside it, or,
 // whole, something that it is inside of, such as a selector.
 //
 // A place in a list that the Go type knows no merge key of is named by its index, while
 // fields name it by its key, if the server knows one. Then any item will do.
-func owns(fields *fieldpath.Set, path string) bool {
+func Owns(fields *fieldpath.Set, path string) bool {
 	return ownsSteps(fields, canon.Steps(path))
 }
 
@@ -74,8 +81,51 @@ func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 	return !inParts
 }
 
-// isAt reports whether path leads to where the steps do, or below.
-func isAt(path fieldpath.Path, steps []string) bool {
+// Overlap reports whether a path of fields and one of a Change lead to the same place, or one
+// of them into the other.
+func Overlap(path fieldpath.Path, change string) bool {
+	steps := canon.Steps(change)
+	n := min(len(path), len(steps))
+	return IsAt(path[:n], steps[:n])
+}
+
+// Text returns a path as a Change has it.
+func Text(path fieldpath.Path) string {
+	var text strings.Builder
+	for _, element := range path {
+		switch {
+		case element.FieldName == nil:
+			text.WriteString("[" + itemText(element) + "]")
+		case strings.ContainsAny(*element.FieldName, "./[]=, "):
+			text.WriteString("[" + *element.FieldName + "]")
+		default:
+			if text.Len() > 0 {
+				text.WriteByte('.')
+			}
+			text.WriteString(*element.FieldName)
+		}
+	}
+	return text.String()
+}
+
+func itemText(element fieldpath.PathElement) string {
+	switch {
+	case element.Index != nil:
+		return strconv.Itoa(*element.Index)
+	case element.Value != nil:
+		return scalarText(*element.Value)
+	case element.Key == nil:
+		return ""
+	}
+	var parts []string
+	for _, field := range *element.Key {
+		parts = append(parts, field.Name+"="+scalarText(field.Value))
+	}
+	return strings.Join(parts, ",")
+}
+
+// IsAt reports whether path leads to where the steps do, or below.
+func IsAt(path fieldpath.Path, steps []string) bool {
 	if len(path) < len(steps) {
 		return false
 	}
@@ -98,7 +148,7 @@ func isStep(element fieldpath.PathElement, step string) bool {
 	case element.Key != nil:
 		return isKey(*element.Key, canon.ParseKeys(step))
 	case element.Value != nil:
-		return text(*element.Value) == step
+		return scalarText(*element.Value) == step
 	}
 	return false
 }
@@ -113,7 +163,7 @@ func isKey(key value.FieldList, wanted map[string]string) bool {
 	found := 0
 	for _, field := range key {
 		value, named := wanted[field.Name]
-		if value != text(field.Value) {
+		if value != scalarText(field.Value) {
 			return false
 		}
 		if named {
@@ -123,8 +173,8 @@ func isKey(key value.FieldList, wanted map[string]string) bool {
 	return found == len(wanted)
 }
 
-// text is a scalar as paths have it.
-func text(v value.Value) string {
+// scalarText returns a scalar as paths have it.
+func scalarText(v value.Value) string {
 	if v.IsString() {
 		return v.AsString()
 	}

@@ -1,4 +1,4 @@
-package canon
+package obstacle
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
@@ -27,8 +28,35 @@ func TestMergedOrder(t *testing.T) {
 		require.NoError(t, err)
 		m, err := l.Merge(d)
 		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(portsOf(t, m), mergedOrder(live, desired)), "live %v, desired %v", live, desired)
+		require.Empty(t, cmp.Diff(portsOf(t, m), orderOf(live, desired)), "live %v, desired %v", live, desired)
 	}
+}
+
+// A create takes two items of one key, so live may hold them; a merge takes them for one.
+func TestMergedOrderOfDuplicates(t *testing.T) {
+	for name, tc := range map[string]struct{ live, desired, want []string }{
+		"one is desired":          {[]string{"a", "a"}, []string{"a"}, []string{"a"}},
+		"with another in between": {[]string{"a", "b", "a"}, []string{"a"}, []string{"a", "b"}},
+		"with more desired":       {[]string{"a", "a"}, []string{"a", "b"}, []string{"a", "b"}},
+	} {
+		require.Empty(t, cmp.Diff(tc.want, orderOf(tc.live, tc.desired)), name)
+	}
+}
+
+func orderOf(live, desired []string) []string {
+	var names []string
+	for _, element := range mergedOrder(named(live), named(desired)) {
+		names = append(names, *element.FieldName)
+	}
+	return names
+}
+
+func named(names []string) []fieldpath.PathElement {
+	var elements []fieldpath.PathElement
+	for _, name := range names {
+		elements = append(elements, fieldpath.FieldNameElement(name))
+	}
+	return elements
 }
 
 func somePorts(random *rand.Rand) []string {

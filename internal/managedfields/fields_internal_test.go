@@ -1,4 +1,4 @@
-package ensure
+package managedfields
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestOwns(t *testing.T) {
-	fields := fieldsOf(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
+	fields := Fields(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
 		"f:metadata": {
 			"f:annotations": {".": {}, "f:example.org/note": {}},
 			"f:finalizers": {"v:\"example.org/hold\"": {}}
@@ -54,7 +54,7 @@ func TestOwns(t *testing.T) {
 		"":                                       {"the object", true},
 	}
 	for path, tc := range cases {
-		t.Run(path, func(t *testing.T) { require.Equal(t, tc.want, owns(fields, path), tc.reason) })
+		t.Run(path, func(t *testing.T) { require.Equal(t, tc.want, Owns(fields, path), tc.reason) })
 	}
 }
 
@@ -65,8 +65,8 @@ func TestNothingIsOwnedByNoEntry(t *testing.T) {
 		"unreadable": {FieldsV1: metav1.NewFieldsV1(`{"f:spec`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.False(t, owns(fieldsOf(entry), "spec"))
-			require.False(t, owns(fieldsOf(entry), ""))
+			require.False(t, Owns(Fields(entry), "spec"))
+			require.False(t, Owns(Fields(entry), ""))
 		})
 	}
 }

@@ -1,0 +1,62 @@
+package ensure
+
+import (
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// refusedFor is how long a refusal is remembered that was found out by several requests. The
+// same desired state for the same live object is refused again, unless somebody changes the
+// schema meanwhile. What a policy objects to is asked again each time: it is one request.
+const refusedFor = 2 * time.Minute
+
+// A refusal is the API server's last word about a change of live.
+type refusal struct {
+	uid      types.UID
+	digest   string
+	content  string // fingerprint of live
+	recreate metav1.DeletionPropagation
+	at       time.Time
+	err      error
+}
+
+// lastRefusal returns the error of an earlier pass that wanted the same of the same live
+// object a short time ago, or nil.
+func (c *child) lastRefusal(live client.Object) error {
+	if c.memory.refused.Len() == 0 {
+		return nil
+	}
+	value, _ := c.memory.refused.Get(c.id())
+	known, ok := value.(refusal)
+	now, readable := c.refusalOf(live, known.err)
+	if !ok || !readable || now.at.Sub(known.at) >= refusedFor {
+		return nil
+	}
+	if now.at = known.at; now != known {
+		return nil
+	}
+	return known.err
+}
+
+// noteRefusal remembers an error that would come again.
+func (c *child) noteRefusal(live client.Object, err error) {
+	if !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrImmutable) || !namesFieldsOnly(err) {
+		return
+	}
+	if refused, ok := c.refusalOf(live, err); ok {
+		c.memory.refused.Add(c.id(), refused)
+	}
+}
+
+// refusalOf returns err as the answer to this call for live; false if nothing tells whether
+// live stays as it is.
+func (c *child) refusalOf(live client.Object, err error) (refusal, bool) {
+	content, ok := fingerprint(live)
+	return refusal{
+		uid: live.GetUID(), digest: c.digest, content: content, recreate: c.recreate, at: c.clock.Now(), err: err,
+	}, ok && !c.dryRun
+}

@@ -1,0 +1,84 @@
+// Package managedfields reads and edits metadata.managedFields: which field manager owns
+// which fields of an object.
+package managedfields
+
+import (
+	"encoding/json"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Find returns the index of manager's entry for operations of this kind on the main
+// resource, or -1: there is none, or the copy came without managed fields.
+func Find(obj metav1.Object, manager string, operation metav1.ManagedFieldsOperationType) int {
+	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.Operation == operation && entry.Subresource == ""
+	})
+}
+
+// Applied returns the entry of manager's server-side applies, or nil.
+func Applied(obj metav1.Object, manager string) *metav1.ManagedFieldsEntry {
+	i := Find(obj, manager, metav1.ManagedFieldsOperationApply)
+	if i < 0 {
+		return nil
+	}
+	return &obj.GetManagedFields()[i]
+}
+
+// Updates returns the indexes of the entries that updates and patches of the main resource
+// left, whose fields another manager may take over.
+func Updates(obj metav1.Object) []int {
+	var updates []int
+	for i, entry := range obj.GetManagedFields() {
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
+			updates = append(updates, i)
+		}
+	}
+	return updates
+}
+
+// IsDisowned reports whether obj has managed fields and no entry of manager's applies: they
+// were reset, and until the next apply the server would not remove what desired drops.
+func IsDisowned(obj metav1.Object, manager string) bool {
+	return len(obj.GetManagedFields()) > 0 && Applied(obj, manager) == nil
+}
+
+// TouchedSinceApply reports whether another manager wrote, status aside, when manager last
+// applied or later. Times have a resolution of one second, so the same second counts, and so
+// does an entry without a time (the scale subresource leaves some). An entry with metadata
+// alone, such as the finalizer of a custom resource's own operator, does not count: labels
+// and the like are compared one by one. A copy without any managed fields, from a cache that
+// strips them, shows nothing.
+func TouchedSinceApply(obj metav1.Object, manager string) bool {
+	entries := obj.GetManagedFields()
+	if len(entries) == 0 {
+		return false
+	}
+	own := Applied(obj, manager)
+	if own == nil || own.Time == nil {
+		return true
+	}
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Manager == manager || entry.Subresource == "status" {
+			continue
+		}
+		if (entry.Time == nil || !entry.Time.Before(own.Time)) && !ownsMetadataOnly(entry) {
+			return true
+		}
+	}
+	return false
+}
+
+func ownsMetadataOnly(entry *metav1.ManagedFieldsEntry) bool {
+	if entry.FieldsV1 == nil {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+		return false
+	}
+	_, found := fields["f:metadata"]
+	return found && len(fields) == 1
+}

@@ -1,0 +1,94 @@
+package managedfields
+
+import (
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+)
+
+// A Patch changes single entries of an object's managed fields. It tests that these entries
+// are still those that were read and leaves all others alone, so that no ownership is lost
+// to a writer in between. The resourceVersion, which moves all the time while a rollout
+// reports its progress, is not tested.
+type Patch struct {
+	entries        []metav1.ManagedFieldsEntry
+	tests, changes []jsonpatch.Operation
+	removals       []int
+}
+
+// NewPatch returns a Patch of live that changes nothing yet.
+func NewPatch(live metav1.Object) *Patch {
+	return &Patch{entries: live.GetManagedFields(), tests: TestUID(live)}
+}
+
+// TestUID fails a JSON patch for another object of the same name. The fake client gives no
+// UIDs.
+func TestUID(live metav1.Object) []jsonpatch.Operation {
+	if live.GetUID() == "" {
+		return nil
+	}
+	return []jsonpatch.Operation{jsonpatch.Test("/metadata/uid", live.GetUID())}
+}
+
+// Test fails the patch unless the value at a JSON pointer is this one.
+func (p *Patch) Test(pointer string, value any) {
+	p.tests = append(p.tests, jsonpatch.Test(pointer, value))
+}
+
+func (p *Patch) testEntry(at int) string {
+	p.Test(pointer(at), p.entries[at])
+	return pointer(at)
+}
+
+func pointer(at int) string { return "/metadata/managedFields/" + strconv.Itoa(at) }
+
+// Replace puts entry in the place of the one with this index.
+func (p *Patch) Replace(at int, entry metav1.ManagedFieldsEntry) {
+	p.changes = append(p.changes, jsonpatch.Replace(p.testEntry(at), entry))
+}
+
+// Add appends entry.
+func (p *Patch) Add(entry metav1.ManagedFieldsEntry) {
+	p.changes = append(p.changes, jsonpatch.Add("/metadata/managedFields/-", entry))
+}
+
+// Remove removes the entry with this index.
+func (p *Patch) Remove(at int) {
+	p.testEntry(at)
+	p.removals = append(p.removals, at)
+}
+
+// Strike removes the paths for which isStruck holds from the entries with these indexes, and
+// the entries that this leaves empty. It returns the removed paths.
+func (p *Patch) Strike(entries []int, isStruck func(fieldpath.Path) bool) *fieldpath.Set {
+	struck := fieldpath.NewSet()
+	for _, at := range entries {
+		taken, kept := Split(Fields(&p.entries[at]), isStruck)
+		struck = struck.Union(taken)
+		switch {
+		case taken.Empty():
+		case kept.Empty():
+			p.Remove(at)
+		default:
+			p.Replace(at, WithFields(p.entries[at], kept))
+		}
+	}
+	return struck
+}
+
+// Operations returns the JSON patch; nil if nothing is to change.
+func (p *Patch) Operations() []jsonpatch.Operation {
+	if len(p.changes)+len(p.removals) == 0 {
+		return nil
+	}
+	operations := slices.Concat(p.tests, p.changes)
+	slices.Sort(p.removals)
+	for _, at := range slices.Backward(p.removals) { // the index of an earlier entry stays valid
+		operations = append(operations, jsonpatch.Remove(pointer(at)))
+	}
+	return operations
+}

@@ -1,0 +1,289 @@
+package obstacle
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// A Merge is one of desired into live, by a server-side apply of one field owner.
+type Merge struct {
+	live, desired map[string]any
+	entries       []entry // those with content in the main resource, or of a subresource
+	owned         *fieldpath.Set
+}
+
+// An entry is one of live's managed fields.
+type entry struct {
+	*metav1.ManagedFieldsEntry
+	fields *fieldpath.Set
+	own    bool // what the field owner applied
+}
+
+// isFixed reports whether nothing may be taken from an entry: another program applies it,
+// or writes it through a subresource, and would do so again.
+func (e *entry) isFixed() bool {
+	return e.Subresource != "" || e.Operation == metav1.ManagedFieldsOperationApply && !e.own
+}
+
+func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
+
+// Of returns the merge of desired, as fieldOwner applies it, into live, as the server has it.
+func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
+	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet()}
+	managed := live.GetManagedFields()
+	for i := range managed {
+		e := entry{ManagedFieldsEntry: &managed[i], fields: managedfields.Fields(&managed[i])}
+		e.own = e.Manager == fieldOwner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+		m.entries = append(m.entries, e)
+		m.owned = m.owned.Union(e.fields)
+	}
+	return m
+}
+
+// Trial returns a JSON patch that makes of live what the server would make of it if the
+// obstacles were removed and desired were applied.
+func (m *Merge) Trial(without []Obstacle) []jsonpatch.Operation {
+	merged := m.merged(without)
+	var operations []jsonpatch.Operation
+	for _, name := range memberNames(m.live, merged) {
+		switch name {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			operations = appendMember(operations, "", name, m.live, merged)
+		}
+	}
+	before, _ := m.live["metadata"].(map[string]any)
+	after, _ := merged["metadata"].(map[string]any)
+	for _, name := range []string{"annotations", "labels"} {
+		operations = appendMember(operations, "/metadata", name, before, after)
+	}
+	return operations
+}
+
+// merged returns live without obstacles and without the fields that the apply would remove, and
+// with desired.
+func (m *Merge) merged(without []Obstacle) map[string]any {
+	rest := runtime.DeepCopyJSON(m.live)
+	for _, path := range m.dropped() {
+		remove(rest, path)
+	}
+	for _, o := range without {
+		remove(rest, o.Path)
+	}
+	merged, _ := overlay(rest, runtime.DeepCopyJSON(m.desired), m.owned).(map[string]any)
+	return merged
+}
+
+// dropped returns the fields that only the field owner has applied, and that desired does
+// not specify any more.
+func (m *Merge) dropped() []fieldpath.Path {
+	var dropped []fieldpath.Path
+	for _, own := range m.entries {
+		if !own.own {
+			continue
+		}
+		own.fields.Iterate(func(path fieldpath.Path) {
+			isOthers := slices.ContainsFunc(m.entries, func(e entry) bool { return !e.own && holds(e.fields, path) })
+			if !isOthers && !specifies(m.desired, path) {
+				dropped = append(dropped, path.Copy())
+			}
+		})
+	}
+	return dropped
+}
+
+// overlay returns live with desired's values. owned are the fields below this place that
+// anybody owns: they tell lists with keys, and maps that are written as a whole.
+func overlay(live, desired any, owned *fieldpath.Set) any {
+	switch d := desired.(type) {
+	case map[string]any:
+		if l, ok := live.(map[string]any); ok {
+			return overlayMembers(l, d, owned)
+		}
+	case []any:
+		if l, ok := live.([]any); ok {
+			return overlayItems(l, d, owned)
+		}
+	}
+	return desired
+}
+
+func overlayMembers(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
+	for name, d := range desired {
+		l, ok := live[name]
+		element := fieldpath.FieldNameElement(name)
+		below := owned.WithPrefix(element)
+		if !ok || owned.Members.Has(element) && below.Empty() { // it is owned as a whole
+			live[name] = d
+			continue
+		}
+		live[name] = overlay(l, d, below)
+	}
+	return live
+}
+
+func overlayItems(live, desired []any, owned *fieldpath.Set) any {
+	name := naming(owned)
+	if name == nil {
+		return desired
+	}
+	merged := make([]any, 0, len(live)+len(desired))
+	for _, element := range mergedOrder(elements(live, name), elementsIn(live, desired, name)) {
+		l, d := indexOf(live, element), indexOf(desired, element)
+		switch {
+		case d < 0:
+			merged = append(merged, live[l])
+		case l < 0:
+			merged = append(merged, desired[d])
+		default:
+			merged = append(merged, overlay(live[l], desired[d], owned.WithPrefix(element)))
+		}
+	}
+	return merged
+}
+
+// naming returns how the items of a list are told apart, nil if they are not.
+func naming(owned *fieldpath.Set) func(item any) fieldpath.PathElement {
+	for element := range all(owned) {
+		switch {
+		case element.Key != nil:
+			return func(item any) fieldpath.PathElement {
+				key := make(value.FieldList, 0, len(*element.Key))
+				for _, field := range *element.Key {
+					member, _ := keyMember(item, field.Name)
+					key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(member)})
+				}
+				return fieldpath.PathElement{Key: &key}
+			}
+		case element.Value != nil:
+			return func(item any) fieldpath.PathElement { return fieldpath.ValueElement(value.NewValueInterface(item)) }
+		}
+	}
+	return nil
+}
+
+// all yields the first elements of the paths in a set.
+func all(set *fieldpath.Set) func(yield func(fieldpath.PathElement) bool) {
+	return func(yield func(fieldpath.PathElement) bool) {
+		for element := range set.Members.All() {
+			if !yield(element) {
+				return
+			}
+		}
+		for element := range set.Children.All() {
+			if !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+func elements(items []any, name func(any) fieldpath.PathElement) []fieldpath.PathElement {
+	named := make([]fieldpath.PathElement, len(items))
+	for i, item := range items {
+		named[i] = name(item)
+	}
+	return named
+}
+
+// elementsIn names desired's items as live's are named: those may have members of their keys
+// that the server filled in.
+func elementsIn(live, desired []any, name func(any) fieldpath.PathElement) []fieldpath.PathElement {
+	named := elements(desired, name)
+	for i, element := range named {
+		if element.Key == nil {
+			continue
+		}
+		known := slices.DeleteFunc(slices.Clone(*element.Key), func(field value.Field) bool { return field.Value.IsNull() })
+		if at := indexOf(live, fieldpath.PathElement{Key: &known}); at >= 0 && len(known) < len(*element.Key) {
+			named[i] = name(live[at])
+		}
+	}
+	return named
+}
+
+// mergedOrder returns the order that the server gives to a list of live's items and
+// desired's: desired's in their own order, live's others among them about where they were
+// (structured-merge-diff, typed/merge.go, whose steps these are).
+func mergedOrder(live, desired []fieldpath.PathElement) []fieldpath.PathElement {
+	has := func(list []fieldpath.PathElement, element fieldpath.PathElement) bool {
+		return slices.ContainsFunc(list, element.Equals)
+	}
+	var out []fieldpath.PathElement
+	wanted := slices.DeleteFunc(slices.Clone(desired), func(element fieldpath.PathElement) bool { return !has(live, element) })
+	rest := desired
+	take := func() {
+		out = append(out, rest[0])
+		if len(wanted) > 0 && wanted[0].Equals(rest[0]) {
+			wanted = wanted[1:]
+		}
+		rest = rest[1:]
+	}
+	for len(live) > 0 || len(rest) > 0 {
+		switch {
+		case len(live) == 0:
+			take()
+		case len(rest) > 0 && live[0].Equals(rest[0]):
+			take()
+			live = live[1:]
+		case !has(desired, live[0]):
+			out = append(out, live[0])
+			live = live[1:]
+		case len(rest) > 0 && len(wanted) > 0 && !wanted[0].Equals(live[0]):
+			live = live[1:] // its turn comes, or came, in desired's order
+		default:
+			if has(out, live[0]) {
+				live = live[1:]
+			}
+			if len(rest) > 0 {
+				take()
+			}
+		}
+	}
+	return out
+}
+
+// appendMember appends the operations that turn a member of before into that of after.
+func appendMember(
+	operations []jsonpatch.Operation, pointer, name string, before, after map[string]any,
+) []jsonpatch.Operation {
+	at := jsonpatch.Join(pointer, name)
+	b, inBefore := before[name]
+	a, inAfter := after[name]
+	switch {
+	case !inBefore && !inAfter, reflect.DeepEqual(b, a):
+		return operations
+	case !inBefore:
+		return append(operations, jsonpatch.Add(at, a))
+	case !inAfter:
+		return append(operations, jsonpatch.Remove(at))
+	}
+	x, isMap := b.(map[string]any)
+	y, stays := a.(map[string]any)
+	if !isMap || !stays {
+		return append(operations, jsonpatch.Replace(at, a))
+	}
+	for _, inner := range memberNames(x, y) {
+		operations = appendMember(operations, at, inner, x, y)
+	}
+	return operations
+}
+
+func memberNames(objects ...map[string]any) []string {
+	var names []string
+	for _, object := range objects {
+		names = slices.AppendSeq(names, maps.Keys(object))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

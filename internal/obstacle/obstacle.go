@@ -1,0 +1,257 @@
+// Package obstacle finds the fields of a live object that keep an API server from merging
+// desired into it: desired does not specify them, somebody else owns them, and together with
+// desired they are invalid. A Service port that a person edited stays beside ours and has the
+// same name; a rollingUpdate that the server filled in does not go with strategy Recreate.
+package obstacle
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// An Obstacle is a field, or a list item, that may stand in the way of a merge.
+type Obstacle struct {
+	// Path leads to it.
+	Path fieldpath.Path
+	// Managers own it, or fields in it, by updates. There is none for a default.
+	Managers []string
+	// Pointer and Value are where live has it and what it is there.
+	Pointer string
+	Value   any
+
+	wroteAt time.Time // by the latest of its managers
+}
+
+// Obstacles returns the fields that may be in the way and may be taken away, the likeliest
+// first. named are the fields that the server named when it refused the merge.
+//
+// Each is as large as possible: a struct and not its fields, as what is left of a struct
+// may be invalid as well. On the way to a field that the server named, its smaller parts are
+// there too.
+func (m *Merge) Obstacles(named []string) []Obstacle {
+	causes := m.resolveAll(named)
+	var found []Obstacle
+	add := func(path fieldpath.Path) {
+		known := slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(path) })
+		if o, ok := m.obstacle(path); ok && !known {
+			found = append(found, o)
+		}
+	}
+	for _, cause := range causes {
+		for end := range cause {
+			path := cause[:end+1]
+			isExact := end+1 == len(cause)
+			if m.mayGo(path) && (m.isHeld(path, (*entry).isTakeable) || isExact && !m.isHeld(path, anyEntry)) {
+				add(path)
+			}
+		}
+	}
+	for _, e := range m.entries {
+		if e.isTakeable() {
+			e.fields.Iterate(func(path fieldpath.Path) {
+				if outermost := m.outermost(path, m.mayGo); outermost != nil {
+					add(outermost)
+				}
+			})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Obstacle) int {
+		return cmp.Or(cmp.Compare(rank(b.Path, causes), rank(a.Path, causes)), b.wroteAt.Compare(a.wroteAt))
+	})
+	return found
+}
+
+// Fixed returns the fields that may be in the way and are for others to remove: another
+// program applies them, or writes them through a subresource.
+func (m *Merge) Fixed() []Obstacle {
+	var found []Obstacle
+	for _, e := range m.entries {
+		if !e.isFixed() {
+			continue
+		}
+		e.fields.Iterate(func(path fieldpath.Path) {
+			outermost := m.outermost(path, m.isUnspecified)
+			if outermost == nil || slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(outermost) }) {
+				return
+			}
+			value, pointer, _ := lookup(m.live, outermost)
+			found = append(found, Obstacle{
+				Path: outermost, Managers: m.managers(outermost, (*entry).isFixed), Pointer: pointer, Value: value,
+			})
+		})
+	}
+	return found
+}
+
+// rank is the higher the likelier an obstacle is: on the way to a field that the server
+// named, the nearer to it the better; else by how much of the way it shares.
+func rank(path fieldpath.Path, causes []fieldpath.Path) int {
+	const onTheWay = 1 << 16
+	best := 0
+	for _, cause := range causes {
+		shared := 0
+		for shared < min(len(path), len(cause)) && path[shared].Equals(cause[shared]) {
+			shared++
+		}
+		if shared == len(path) {
+			shared += onTheWay
+		}
+		best = max(best, shared)
+	}
+	return best
+}
+
+// obstacle returns what there is at path, and false if live has nothing there.
+func (m *Merge) obstacle(path fieldpath.Path) (Obstacle, bool) {
+	value, pointer, ok := lookup(m.live, path)
+	o := Obstacle{Path: path.Copy(), Managers: m.managers(path, (*entry).isTakeable), Pointer: pointer, Value: value}
+	for _, e := range m.entries {
+		if e.isTakeable() && e.Time != nil && e.Time.After(o.wroteAt) && holds(e.fields, path) {
+			o.wroteAt = e.Time.Time
+		}
+	}
+	return o, ok
+}
+
+// managers returns those of the entries of a sort that own path or something in it.
+func (m *Merge) managers(path fieldpath.Path, sort func(*entry) bool) []string {
+	var managers []string
+	for i := range m.entries {
+		e := &m.entries[i]
+		if sort(e) && holds(e.fields, path) && !slices.Contains(managers, e.Manager) {
+			managers = append(managers, e.Manager)
+		}
+	}
+	return managers
+}
+
+func anyEntry(*entry) bool { return true }
+
+func (m *Merge) isHeld(path fieldpath.Path, sort func(*entry) bool) bool {
+	return len(m.managers(path, sort)) > 0
+}
+
+// outermost returns the shortest beginning of path that is of a sort; nil if there is none.
+func (m *Merge) outermost(path fieldpath.Path, isOfSort func(fieldpath.Path) bool) fieldpath.Path {
+	for end := range path {
+		if isOfSort(path[:end+1]) {
+			return path[:end+1].Copy()
+		}
+	}
+	return nil
+}
+
+// mayGo reports whether path may be taken away: desired specifies nothing in it, and no
+// other program insists on it.
+func (m *Merge) mayGo(path fieldpath.Path) bool {
+	return m.isUnspecified(path) && !m.isHeld(path, (*entry).isFixed)
+}
+
+// isUnspecified reports whether live has something at path where desired has nothing. Of an
+// item that desired does not have only the whole counts, and so does the whole of a list that
+// is written as one. The metadata, the status and whole parts such as spec never count.
+func (m *Merge) isUnspecified(path fieldpath.Path) bool {
+	last := len(path) - 1
+	switch first := path[0].FieldName; {
+	case first == nil || slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first):
+		return false
+	case specifies(m.desired, path):
+		return false
+	}
+	for i := range path {
+		isItem := path[i].FieldName == nil
+		if path[i].Index != nil || isItem && i < last && !specifies(m.desired, path[:i+1]) {
+			return false
+		}
+	}
+	value, _, ok := lookup(m.live, path)
+	_, isObject := value.(map[string]any)
+	return ok && !(last == 0 && isObject)
+}
+
+// holds reports whether fields have path, or something in it.
+func holds(fields *fieldpath.Set, path fieldpath.Path) bool {
+	last := len(path) - 1
+	for _, element := range path[:last] {
+		fields = fields.WithPrefix(element)
+	}
+	return fields.Members.Has(path[last]) || !fields.WithPrefix(path[last]).Empty()
+}
+
+// resolveAll returns the paths of fields as the server named them.
+func (m *Merge) resolveAll(named []string) []fieldpath.Path {
+	merged := m.merged(nil)
+	var paths []fieldpath.Path
+	for _, field := range named {
+		if path := m.resolve(merged, field); len(path) > 0 {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// resolve returns the path that a field name of the server's leads to, as far as the merged
+// object has it. The indexes in it are those of the merged lists, and it may be that of the
+// server's internal version, whose names may be spelled in another case.
+func (m *Merge) resolve(merged any, field string) fieldpath.Path {
+	var path fieldpath.Path
+	owned := m.owned
+	for _, step := range canon.Steps(field) {
+		element, value, ok := enter(merged, step, owned)
+		if !ok {
+			break
+		}
+		path, merged, owned = append(path, element), value, owned.WithPrefix(element)
+	}
+	return path
+}
+
+func enter(parent any, step string, owned *fieldpath.Set) (element fieldpath.PathElement, value any, ok bool) {
+	switch parent := parent.(type) {
+	case map[string]any:
+		if value, ok = parent[step]; ok {
+			return fieldpath.FieldNameElement(step), value, true
+		}
+		for name, value := range parent {
+			if strings.EqualFold(name, step) {
+				return fieldpath.FieldNameElement(name), value, true
+			}
+		}
+	case []any:
+		i, err := strconv.Atoi(step)
+		if err != nil || i < 0 || i >= len(parent) {
+			return element, nil, false
+		}
+		if name := naming(owned); name != nil {
+			return name(parent[i]), parent[i], true
+		}
+		return fieldpath.IndexElement(i), parent[i], true
+	}
+	return element, nil, false
+}
+
+// Again returns the same obstacles as they are in another copy of live, and false if one of
+// them has changed, or may not go any more.
+func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
+	again := make([]Obstacle, 0, len(obstacles))
+	for _, before := range obstacles {
+		now, ok := m.obstacle(before.Path)
+		if !ok || !m.mayGo(before.Path) || !reflect.DeepEqual(now.Value, before.Value) {
+			return nil, false
+		}
+		again = append(again, now)
+	}
+	return again, true
+}
+
+// Contains reports whether path leads to an obstacle or into it.
+func (o *Obstacle) Contains(path fieldpath.Path) bool { return managedfields.HasPrefix(path, o.Path) }

@@ -1,0 +1,156 @@
+package obstacle
+
+import (
+	"slices"
+	"strconv"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+)
+
+// lookup returns the value at path in a JSON value, and the JSON pointer that leads to it.
+func lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) {
+	for _, element := range path {
+		switch parent := tree.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return nil, "", false
+			}
+			if tree, ok = parent[*element.FieldName]; !ok {
+				return nil, "", false
+			}
+			pointer = jsonpatch.Join(pointer, *element.FieldName)
+		case []any:
+			i := indexOf(parent, element)
+			if i < 0 {
+				return nil, "", false
+			}
+			tree, pointer = parent[i], pointer+"/"+strconv.Itoa(i)
+		default:
+			return nil, "", false
+		}
+	}
+	return tree, pointer, true
+}
+
+// remove removes the value at path from a JSON value that the caller owns, and returns the
+// rest.
+func remove(tree any, path fieldpath.Path) any {
+	switch parent := tree.(type) {
+	case map[string]any:
+		name := path[0].FieldName
+		if name == nil {
+			return tree
+		}
+		if len(path) == 1 {
+			delete(parent, *name)
+		} else if inner, ok := parent[*name]; ok {
+			parent[*name] = remove(inner, path[1:])
+		}
+	case []any:
+		i := indexOf(parent, path[0])
+		if i < 0 {
+			return tree
+		}
+		if len(path) == 1 {
+			return slices.Delete(parent, i, i+1)
+		}
+		parent[i] = remove(parent[i], path[1:])
+	}
+	return tree
+}
+
+// specifies reports whether desired has a value at path, or a value without parts at the
+// beginning of it.
+func specifies(desired any, path fieldpath.Path) bool {
+	for _, element := range path {
+		switch parent := desired.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return true
+			}
+			member, ok := parent[*element.FieldName]
+			if !ok {
+				return false
+			}
+			desired = member
+		case []any:
+			i := indexOf(parent, element)
+			if i < 0 {
+				return false
+			}
+			desired = parent[i]
+		default:
+			return true
+		}
+	}
+	return true
+}
+
+// keyDefaults are the values that the server's schema gives to members of a merge key that
+// an item leaves out. The defaults of custom kinds cannot be seen from here.
+var keyDefaults = map[string]any{"protocol": "TCP"}
+
+// indexOf returns the index of the item that element names, or -1.
+func indexOf(items []any, element fieldpath.PathElement) int {
+	switch {
+	case element.Index != nil && *element.Index < len(items):
+		return *element.Index
+	case element.Value != nil:
+		return slices.IndexFunc(items, func(item any) bool { return isValue(item, *element.Value) })
+	case element.Key == nil:
+		return -1
+	}
+	if i := slices.IndexFunc(items, func(item any) bool { return hasKey(item, *element.Key) }); i >= 0 {
+		return i
+	}
+	// An item may leave out a member of its key that a schema unknown here has a default for.
+	only := -1
+	for i, item := range items {
+		if !mayHaveKey(item, *element.Key) {
+			continue
+		}
+		if only >= 0 {
+			return -1
+		}
+		only = i
+	}
+	return only
+}
+
+func isValue(item any, wanted value.Value) bool {
+	return value.Equals(value.NewValueInterface(item), wanted)
+}
+
+func hasKey(item any, key value.FieldList) bool {
+	return !slices.ContainsFunc(key, func(field value.Field) bool {
+		member, ok := keyMember(item, field.Name)
+		return !ok || !isValue(member, field.Value)
+	})
+}
+
+// mayHaveKey reports whether item has some of the members of key and leaves the others out.
+func mayHaveKey(item any, key value.FieldList) bool {
+	found := 0
+	for _, field := range key {
+		member, ok := keyMember(item, field.Name)
+		if ok && !isValue(member, field.Value) {
+			return false
+		}
+		if ok {
+			found++
+		}
+	}
+	return found > 0
+}
+
+func keyMember(item any, name string) (any, bool) {
+	members, _ := item.(map[string]any)
+	member, ok := members[name]
+	if !ok {
+		member, ok = keyDefaults[name]
+	}
+	return member, ok
+}

@@ -1,0 +1,451 @@
+package repair_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/ensure/program"
+)
+
+const (
+	person = "kubectl-edit"
+	mesh   = "mesh-injector"
+	other  = "another-operator"
+)
+
+const service = `{apiVersion: v1, kind: Service, spec: {selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: main, image: example.com/web:1}
+`
+
+// with is our Deployment with a line more, below another one.
+func with(line, more string) string {
+	return strings.Replace(deployment, line+"\n", line+"\n"+more+"\n", 1)
+}
+
+// crowd is what others add to a Deployment.
+const crowd = `
+metadata: {labels: {team: theirs}}
+spec:
+  minReadySeconds: 7
+  template:
+    spec:
+      nodeSelector: {disk: ssd}
+      tolerations: [{key: theirs, operator: Exists}]
+      volumes: [{name: theirs, emptyDir: {}}]
+      containers:
+      - {name: sidecar, image: example.com/sidecar:1, volumeMounts: [{name: theirs, mountPath: /theirs}]}
+      - {name: main, env: [{name: THEIRS, value: "1"}]}
+`
+
+var crowdStays = []string{
+	"metadata.labels[team]=theirs",
+	"spec.template.spec.nodeSelector[disk]=ssd",
+	"spec.template.spec.tolerations[key=theirs].operator=Exists",
+	"spec.template.spec.volumes[name=theirs].name=theirs",
+	"spec.template.spec.containers[name=sidecar].image=example.com/sidecar:1",
+	"spec.template.spec.containers[name=main].env[name=THEIRS].value=1",
+}
+
+func scenes() map[string]scene {
+	return map[string]scene{
+		"an edited port of a Service": {
+			first: service,
+			others: []write{
+				{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`},
+				{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`},
+			},
+			keeps: []string{"spec.ports[name=metrics].port=9090"},
+			gains: []string{"spec.ports[name=http].port=80"},
+			loses: []string{"spec.ports[port=81]"},
+			from:  []string{person},
+		},
+		"hostPID beside shareProcessNamespace": {
+			first:  deployment,
+			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`}},
+			then:   with("    spec:", "      shareProcessNamespace: true"),
+			keeps:  append(crowdStays, "spec.minReadySeconds=7"),
+			gains:  []string{"spec.template.spec.shareProcessNamespace=true"},
+			loses:  []string{"spec.template.spec.hostPID"},
+			from:   []string{person},
+		},
+		"minReadySeconds beyond progressDeadlineSeconds": {
+			first:  deployment,
+			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: `spec: {minReadySeconds: 100}`}},
+			then:   with("spec:", "  progressDeadlineSeconds: 60"),
+			keeps:  crowdStays,
+			gains:  []string{"spec.progressDeadlineSeconds=60"},
+			loses:  []string{"spec.minReadySeconds"},
+			from:   []string{person},
+		},
+		"another kind of probe": {
+			first:  with("      - {name: main, image: example.com/web:1}", "        # probed"),
+			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: `spec: {template: {spec: {containers: [{name: main, livenessProbe: {tcpSocket: {port: 80}}}]}}}`}},
+			then:   strings.Replace(deployment, "image: example.com/web:1", "image: example.com/web:1, livenessProbe: {httpGet: {port: 80}}", 1),
+			keeps:  crowdStays,
+			gains:  []string{"spec.template.spec.containers[name=main].livenessProbe.httpGet.port=80"},
+			loses:  []string{"spec.template.spec.containers[name=main].livenessProbe.tcpSocket"},
+			from:   []string{person},
+		},
+		"a default that goes with another strategy": {
+			first:  deployment,
+			others: []write{{by: mesh, yaml: crowd}},
+			then:   with("spec:", "  strategy: {type: Recreate}"),
+			keeps:  crowdStays,
+			gains:  []string{"spec.strategy.type=Recreate"},
+			loses:  []string{"spec.strategy.rollingUpdate"},
+		},
+		"a budget that a person turned round": {
+			first:  `{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}`,
+			others: []write{{by: person, yaml: `spec: {maxUnavailable: 1, minAvailable: null, unhealthyPodEvictionPolicy: AlwaysAllow}`}},
+			keeps:  []string{"spec.unhealthyPodEvictionPolicy=AlwaysAllow"},
+			gains:  []string{"spec.minAvailable=1"},
+			loses:  []string{"spec.maxUnavailable"},
+			from:   []string{person},
+		},
+		"a budget that is turned round after an edit": {
+			first:  `{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}`,
+			others: []write{{by: person, yaml: `spec: {minAvailable: 2}`}},
+			then:   `{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}}`,
+			gains:  []string{"spec.maxUnavailable=1"},
+			loses:  []string{"spec.minAvailable"},
+			from:   []string{person},
+		},
+		"an autoscaler's minimum beyond our maximum": {
+			first: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
+			others: []write{
+				{by: other, yaml: `spec: {behavior: {scaleDown: {stabilizationWindowSeconds: 30}}}`}, {by: person, yaml: `spec: {minReplicas: 10}`},
+			},
+			then:  `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
+			keeps: []string{"spec.behavior.scaleDown.stabilizationWindowSeconds=30"},
+			gains: []string{"spec.maxReplicas=5", "spec.minReplicas=1"},
+			from:  []string{person},
+		},
+		"source ranges of what is no load balancer any more": {
+			first: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`,
+			others: []write{
+				{by: other, yaml: `spec: {publishNotReadyAddresses: true}`}, {by: person, yaml: `spec: {loadBalancerSourceRanges: [10.0.0.0/8]}`},
+			},
+			then:  `{apiVersion: v1, kind: Service, spec: {type: ClusterIP, selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`,
+			keeps: []string{"spec.publishNotReadyAddresses=true"},
+			gains: []string{"spec.type=ClusterIP"},
+			loses: []string{"spec.loadBalancerSourceRanges"},
+			from:  []string{person},
+		},
+	}
+}
+
+// untyped are scenes of kinds that the operator has no Go type of.
+func untyped() map[string]scene {
+	const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.NAME.example.com}
+spec:
+  group: NAME.example.com
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}
+  CONVERSION
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+	conversion := `conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: NAMESPACE, name: webhook}}}}`
+	return map[string]scene{
+		"an injected bundle of a conversion that is dropped": {
+			first: strings.Replace(definition, "CONVERSION", conversion, 1),
+			others: []write{
+				{by: other, yaml: `metadata: {annotations: {theirs: x}}`},
+				{by: "cainjector", yaml: `spec: {conversion: {webhook: {clientConfig: {caBundle: BUNDLE}}}}`},
+			},
+			then:  strings.Replace(definition, "CONVERSION\n", "\n", 1),
+			keeps: []string{"metadata.annotations[theirs]=x"},
+			gains: []string{"spec.conversion.strategy=None"},
+			loses: []string{"spec.conversion.webhook"},
+			from:  []string{"cainjector"},
+		},
+		"an injected bundle beside insecureSkipTLSVerify": {
+			first: `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NAME.example.com}, spec: {group: NAME.example.com,
+				version: v1, groupPriorityMinimum: 100, versionPriority: 100, service: {namespace: NAMESPACE, name: api}}}`,
+			others: []write{
+				{by: other, yaml: `metadata: {labels: {theirs: x}}`},
+				{by: "cainjector", yaml: `spec: {caBundle: BUNDLE}`},
+			},
+			then: `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NAME.example.com}, spec: {group: NAME.example.com,
+				version: v1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: NAMESPACE, name: api}}}`,
+			keeps: []string{"metadata.labels[theirs]=x"},
+			gains: []string{"spec.insecureSkipTLSVerify=true"},
+			loses: []string{"spec.caBundle"},
+			from:  []string{"cainjector"},
+		},
+		"a custom kind with one of two": {
+			first: `{apiVersion: repair.example.com/v1, kind: Source, spec: {git: {url: "https://example.com"}, items: [{name: ours, port: 1}]}}`,
+			others: []write{
+				{by: other, yaml: `spec: {items: [{name: ours, port: 1}, {name: theirs, port: 2}], interval: 7m}`},
+				{by: person, yaml: `spec: {git: null, oci: {ref: x, tag: "1"}}`},
+			},
+			keeps: []string{"spec.items[name=theirs].port=2", "spec.interval=7m"},
+			gains: []string{"spec.git.url=https://example.com"},
+			loses: []string{"spec.oci"},
+			from:  []string{person},
+		},
+		"an item of a custom list": {
+			first: `{apiVersion: repair.example.com/v1, kind: Source, spec: {git: {url: "https://example.com"}, items: [{name: ours, port: 1}]}}`,
+			others: []write{
+				{by: other, yaml: `spec: {items: [{name: ours, port: 1}, {name: theirs, port: 2}]}`},
+				{by: person, yaml: `spec: {items: [{name: moved, port: 1}, {name: theirs, port: 2}]}`},
+			},
+			keeps: []string{"spec.items[name=theirs].port=2"},
+			gains: []string{"spec.items[name=ours].port=1"},
+			loses: []string{"spec.items[name=moved]"},
+			from:  []string{person},
+		},
+	}
+}
+
+// sources is a custom kind: one of git and oci, and items whose ports differ.
+const sources = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sources.repair.example.com}
+spec:
+  group: repair.example.com
+  scope: Namespaced
+  names: {plural: sources, singular: source, kind: Source, listKind: SourceList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-validations:
+            - {rule: "has(self.git) != has(self.oci)", message: one of git and oci}
+            - {rule: "!has(self.items) || self.items.all(a, self.items.exists_one(b, a.port == b.port))", message: ports differ}
+            properties:
+              interval: {type: string}
+              git: {type: object, properties: {url: {type: string}}}
+              oci: {type: object, properties: {ref: {type: string}, tag: {type: string}}}
+              items:
+                type: array
+                maxItems: 8
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
+`
+
+// haveSources installs the kind once.
+func haveSources(t *testing.T) {
+	t.Helper()
+	crd := &unstructured.Unstructured{}
+	data, err := yaml.YAMLToJSON([]byte(sources))
+	require.NoError(t, err)
+	require.NoError(t, crd.UnmarshalJSON(data))
+	c := program.Client(t, shared, "installer")
+	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), crd)))
+	probe := &unstructured.UnstructuredList{}
+	probe.SetGroupVersionKind(schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "SourceList"})
+	require.NoError(t, shared.Await(t.Context(), time.Minute, "", func(ctx context.Context) error { return c.List(ctx, probe) }))
+}
+
+// TestRepair: an apply that is refused for what others left is made possible, and nothing else
+// of theirs is lost.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for name, sc := range scenes() {
+		for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
+			t.Run(name+" "+form, func(t *testing.T) {
+				t.Parallel()
+				newStage(t, typed, nil).play(sc)
+			})
+		}
+	}
+}
+
+func TestRepairOfKindsWithoutAGoType(t *testing.T) {
+	t.Parallel()
+	haveSources(t)
+	for name, sc := range untyped() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newStage(t, false, nil).play(sc)
+		})
+	}
+}
+
+// TestRepairBesideAWriter: a port that somebody adds between our requests stays.
+func TestRepairBesideAWriter(t *testing.T) {
+	t.Parallel()
+	for request := range 4 { // the apply, a trial, the one that takes over, the apply
+		for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
+			t.Run(form+" before write "+string(rune('1'+request)), func(t *testing.T) {
+				t.Parallel()
+				var s *stage
+				s = newStage(t, typed, func(c client.Client) client.Client {
+					return &meddled{Client: c, at: request + 1, do: func() {
+						s.write(service, write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`})
+					}}
+				})
+				s.mustEnsure(service)
+				s.write(service, write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`})
+				s.mustEnsure(service)
+				requireAt(t, s.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
+				require.Len(t, at(s.live(service).Object, "spec.ports"), 2)
+			})
+		}
+	}
+}
+
+// TestRepairBreaksOff: whichever request fails, before or after the server has done it, a later
+// pass of another process finishes the repair, and what desired drops then goes.
+func TestRepairBreaksOff(t *testing.T) {
+	t.Parallel()
+	for request := range 4 {
+		for _, done := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d, done: %t", request+1, done), func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t, true, func(c client.Client) client.Client { return &broken{Client: c, at: request + 1, done: done} })
+				s.mustEnsure(service)
+				s.write(service, write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`})
+				s.write(service, write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`})
+				_, err := s.ensure(service)
+				require.ErrorIs(t, err, errBroken)
+
+				s.ensurer = ensure.New(s.operate, s.operate, fieldOwner)
+				s.mustEnsure(service)
+				requireAt(t, s.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
+				require.Len(t, at(s.live(service).Object, "spec.ports"), 2)
+				s.mustEnsure(strings.Replace(service, "ports: [{name: http, port: 80, protocol: TCP}]", "ports: [{name: https, port: 443, protocol: TCP}]", 1))
+				require.Nil(t, at(s.live(service).Object, "spec.ports[name=http]"))
+				requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
+			})
+		}
+	}
+}
+
+var errBroken = errors.New("the connection broke")
+
+// A broken client fails with one of its patches, which the server may have done all the same.
+type broken struct {
+	client.Client
+
+	at, patches int
+	done        bool
+}
+
+func (b *broken) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	b.patches++
+	if b.patches-1 != b.at {
+		return b.Client.Patch(ctx, obj, patch, opts...)
+	}
+	if b.done {
+		_ = b.Client.Patch(ctx, obj, patch, opts...) // nobody hears what comes of it
+	}
+	return errBroken
+}
+
+// A meddled client has something happen before one of its patches; the first, which creates,
+// has the number 0.
+type meddled struct {
+	client.Client
+
+	at, patches int
+	do          func()
+}
+
+func (m *meddled) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if m.patches == m.at {
+		m.do()
+	}
+	m.patches++
+	return m.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// TestRepairStopsAtAnApply: what another program applies comes back, so it is named instead,
+// and never a reason to delete.
+func TestRepairStopsAtAnApply(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, true, nil)
+	s.mustEnsure(deployment)
+	s.write(deployment, write{by: "flux", apply: true, yaml: `
+metadata: {name: NAME, namespace: NAMESPACE}
+spec: {minReadySeconds: 100}`})
+	before := s.live(deployment)
+	_, err := s.force(with("spec:", "  progressDeadlineSeconds: 60"))
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "spec.minReadySeconds, which flux sets")
+	require.Equal(t, specified(before), specified(s.live(deployment)))
+}
+
+// TestImmutableStaysSo: what no removal helps is named, and others keep what they have.
+func TestImmutableStaysSo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, true, nil)
+	s.mustEnsure(deployment)
+	s.write(deployment, write{by: mesh, yaml: crowd})
+	before := s.live(deployment)
+	_, err := s.ensure(strings.ReplaceAll(deployment, "{app: web}", "{app: other}"))
+	require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
+	require.Equal(t, specified(before), specified(s.live(deployment)))
+}
+
+// TestOwnedTwice: what an Update entry under our own name owns, too, goes when desired drops it.
+// A repair of an earlier version that broke off left such an entry.
+func TestOwnedTwice(t *testing.T) {
+	t.Parallel()
+	for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, typed, nil)
+			desired := with("spec:", "  minReadySeconds: 3")
+			s.mustEnsure(desired)
+			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
+			s.mustEnsure(desired)
+			require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
+
+			s.mustEnsure(deployment)
+			requireAt(t, s.live(deployment), "spec.paused=true")
+			require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
+		})
+	}
+}
+
+// TestRefusalIsRemembered: what the server refuses for good is asked once.
+func TestRefusalIsRemembered(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, true, nil)
+	s.mustEnsure(deployment)
+	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
+	_, err := s.ensure(changed)
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	mark := shared.Mark()
+	for range 10 {
+		_, err := s.ensure(changed)
+		require.ErrorIs(t, err, ensure.ErrImmutable)
+	}
+	for _, request := range program.Requests(t, shared, mark, "operator of "+s.key.Namespace) {
+		require.Equal(t, "get", request.Verb)
+	}
+}
