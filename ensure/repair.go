@@ -121,19 +121,34 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 		return nil, r.unfit(err)
 	}
 	applied, err := r.patch(ctx, "apply", types.ApplyPatchType, body, client.ForceOwnership)
+	if err != nil {
+		return nil, err
+	}
+	return r.disown(ctx, applied, fieldpath.NewSet(kept...))
+}
+
+// disown makes fields nobody's that our apply owns. If others write all the time they stay ours
+// until the next apply.
+func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
+	live := applied
 	for range takeOverAttempts {
-		if err != nil || applied == nil {
+		own := managedfields.Find(live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
+		if own < 0 {
 			break
 		}
-		p := managedfields.NewPatch(applied)
-		p.Strike([]int{managedfields.Find(applied, r.fieldOwner, metav1.ManagedFieldsOperationApply)}, fieldpath.NewSet(kept...).Has)
-		released, failed := r.patchJSON(ctx, "repair", p.Operations())
-		if !hasMoved(failed) {
-			return released, failed
+		p := managedfields.NewPatch(live)
+		if p.Strike([]int{own}, fields.Has).Empty() {
+			break
 		}
-		applied, err = r.readServer(ctx)
+		disowned, err := r.patchJSON(ctx, "repair", p.Operations())
+		if !hasMoved(err) {
+			return disowned, err
+		}
+		if live, err = r.readServer(ctx); err != nil || live == nil {
+			return applied, err
+		}
 	}
-	return applied, err
+	return applied, nil
 }
 
 // maxAlone bounds the obstacles that are tried one at a time.
@@ -255,7 +270,11 @@ func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, taken, r.live.GetManagedFields()[at], obstacles)
 		}
-		_, err := r.patchJSON(ctx, "repair", p.Operations())
+		operations := p.Operations()
+		if len(operations) == 0 {
+			return
+		}
+		_, err := r.patchJSON(ctx, "repair", operations)
 		if !hasMoved(err) {
 			return
 		}
