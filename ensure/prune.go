@@ -32,7 +32,8 @@ import (
 //
 // Before the first deletion the owner is read from the server. If it has another generation
 // there than the one given to Set, is another object, or is being deleted, what it wants may
-// be something else by now: that is a Conflict, and nothing is deleted.
+// be something else by now: that is a Conflict, and nothing is deleted. That takes get on the
+// owner's kind.
 //
 // The delete is of exactly the object and version that was looked at. Dependents go after
 // it, unless Propagation says otherwise. An object without a digest, which another program
@@ -119,7 +120,9 @@ func (c *child) checkOwnerIsCurrent(ctx context.Context) error {
 	case answer.IsGone(err):
 		return c.conflict("prune", c.ownerName()+" is gone", nil)
 	case err != nil:
-		return c.requestError("read", err)
+		failed := c.requestError("read", err)
+		failed.detail = "before it is pruned, " + c.ownerName() + " is read, for which ensure.Prune needs get on its kind: " + failed.detail
+		return failed
 	}
 	switch {
 	case c.owner.GetUID() != "" && current.GetUID() != c.owner.GetUID():
