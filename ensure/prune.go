@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -29,11 +28,6 @@ import (
 // that has no cache, that is a request for each kind and pass. The operator needs get, list,
 // watch and delete on them. With a cache that strips managed fields, each object to be
 // deleted is read from the server first.
-//
-// Before the first deletion the owner is read from the server. If it has another generation
-// there than the one given to Set, is another object, or is being deleted, what it wants may
-// be something else by now: that is a Conflict, and nothing is deleted. That takes get on the
-// owner's kind.
 //
 // The delete is of exactly the object and version that was looked at. Dependents go after
 // it, unless Propagation says otherwise. An object without a digest, which another program
@@ -70,7 +64,6 @@ func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error)
 // removeRest deletes what is no longer wanted.
 func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	var removed []Result[client.Object]
-	isOwnerCurrent := false
 	for _, kind := range slices.Backward(s.unwanted) {
 		members, err := kind.members(ctx)
 		if err != nil {
@@ -80,12 +73,6 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			c := kind.named(live)
 			if s.has(c.member()) {
 				continue
-			}
-			if !isOwnerCurrent && live.GetDeletionTimestamp() == nil {
-				if err := c.checkOwnerIsCurrent(ctx); err != nil {
-					return removed, err
-				}
-				isOwnerCurrent = true
 			}
 			found, err := c.removeMember(ctx, live)
 			c.wrote(found)
@@ -103,36 +90,6 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 		}
 	}
 	return removed, nil
-}
-
-// checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
-// cache that is behind, such as that of a replica that became the leader just now, shows an
-// older one, which wants other children.
-func (c *child) checkOwnerIsCurrent(ctx context.Context) error {
-	owner, err := c.kindOf(c.owner)
-	if err != nil {
-		return c.unknownKind("the owner given to ensure.Set", err)
-	}
-	current := &metav1.PartialObjectMetadata{}
-	current.SetGroupVersionKind(owner.gvk)
-	c.requests++
-	switch err := c.reader.Get(ctx, client.ObjectKeyFromObject(c.owner), current); {
-	case answer.IsGone(err):
-		return c.conflict("prune", c.ownerName()+" is gone", nil)
-	case err != nil:
-		failed := c.requestError("read", err)
-		failed.detail = "before it is pruned, " + c.ownerName() + " is read, for which ensure.Prune needs get on its kind: " + failed.detail
-		return failed
-	}
-	switch {
-	case c.owner.GetUID() != "" && current.GetUID() != c.owner.GetUID():
-		return c.conflict("prune", c.ownerName()+" was replaced meanwhile", nil)
-	case current.GetDeletionTimestamp() != nil:
-		return c.conflict("prune", c.ownerName()+" is being deleted", nil)
-	case current.GetGeneration() != c.owner.GetGeneration():
-		return c.conflict("prune", c.ownerName()+" was changed meanwhile", nil)
-	}
-	return nil
 }
 
 // named is the child that live is.
