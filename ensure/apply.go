@@ -49,11 +49,7 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 	c.recall() // what other reconciles learnt meanwhile counts, too
 	answer := applied.after
 	found := outcome{live: answer, operation: Unchanged}
-	changes := c.changes(applied.before, answer)
-	if c.dryRun && len(applied.removed) > 0 {
-		changes = c.allChanges(applied.before, answer) // made of what was just read
-	}
-	noteManagers(changes, applied.removed)
+	changes := c.changesBy(applied)
 	if len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged {
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}

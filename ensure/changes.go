@@ -37,10 +37,21 @@ func (c *child) changes(live, answer client.Object) []Change {
 	return changes
 }
 
-// allChanges are those of others, too.
-func (c *child) allChanges(live, answer client.Object) []Change {
+// changesBy lists what an apply changed, and whose it was.
+func (c *child) changesBy(applied application) []Change {
 	var changes []Change
-	for _, change := range canon.Diff(live, answer) {
+	if c.dryRun && len(applied.removed) > 0 { // made of what was just read: nobody came between
+		changes = changesOf(canon.Diff(applied.before, applied.after))
+	} else {
+		changes = c.changes(applied.before, applied.after)
+	}
+	noteManagers(changes, applied.removed)
+	return changes
+}
+
+func changesOf(found []canon.Change) []Change {
+	var changes []Change
+	for _, change := range found {
 		changes = append(changes, changeOf(change))
 	}
 	return changes
@@ -85,11 +96,7 @@ func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
 
 // unsatisfied lists where live is not as desired.
 func (c *child) unsatisfied(live client.Object) []Change {
-	var changes []Change
-	for _, change := range canon.Unsatisfied(live, c.desired) {
-		changes = append(changes, changeOf(change))
-	}
-	return changes
+	return changesOf(canon.Unsatisfied(live, c.desired))
 }
 
 func pathsOf(changes []Change) []string {

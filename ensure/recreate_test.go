@@ -236,8 +236,12 @@ func TestRecreateOfWhatHoldsMore(t *testing.T) {
 	require.ErrorContains(t, err, "ensure.OnlyFor and ensure.Recreate")
 	require.Empty(t, removals(s.take()))
 
+	e := newEnsurer(s)
 	s.immutableNow()
-	result := mustEnsure(t, newEnsurer(s), smaller, ensure.OnlyFor(smaller, anew))
+	_, err = ensure.Object(t.Context(), e, smaller, anew)
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	s.immutableNow()
+	result := mustEnsure(t, e, smaller, ensure.OnlyFor(smaller, anew)) // what was refused before is allowed now
 	require.Equal(t, ensure.Recreated, result.Operation)
 
 	s.immutableNow()

@@ -16,12 +16,19 @@ const refusedFor = 2 * time.Minute
 
 // A refusal is the API server's last word about a change of live.
 type refusal struct {
-	uid      types.UID
-	digest   string
-	content  string // fingerprint of live
-	recreate metav1.DeletionPropagation
-	at       time.Time
-	err      error
+	uid     types.UID
+	digest  string
+	content string // fingerprint of live
+	allowed permission
+	at      time.Time
+	err     error
+}
+
+// A permission is all that decides whether live may be deleted instead.
+type permission struct {
+	recreate        metav1.DeletionPropagation
+	named, onDrift  bool
+	adopt, ifExists bool
 }
 
 // lastRefusal returns the error of an earlier pass that wanted the same of the same live
@@ -32,11 +39,11 @@ func (c *child) lastRefusal(live client.Object) error {
 	}
 	value, _ := c.memory.refused.Get(c.id())
 	known, ok := value.(refusal)
-	now, readable := c.refusalOf(live, known.err)
-	if !ok || !readable || now.at.Sub(known.at) >= refusedFor {
+	if !ok || c.clock.Now().Sub(known.at) >= refusedFor {
 		return nil
 	}
-	if now.at = known.at; now != known {
+	now, ok := c.refusalOf(live, known.err)
+	if now.at = known.at; !ok || now != known {
 		return nil
 	}
 	return known.err
@@ -57,6 +64,9 @@ func (c *child) noteRefusal(live client.Object, err error) {
 func (c *child) refusalOf(live client.Object, err error) (refusal, bool) {
 	content, ok := fingerprint(live)
 	return refusal{
-		uid: live.GetUID(), digest: c.digest, content: content, recreate: c.recreate, at: c.clock.Now(), err: err,
+		uid: live.GetUID(), digest: c.digest, content: content, at: c.clock.Now(), err: err,
+		allowed: permission{
+			recreate: c.recreate, named: c.recreateNamed, onDrift: c.onDrift, adopt: c.adopt, ifExists: c.ifExists,
+		},
 	}, ok && !c.dryRun
 }

@@ -84,12 +84,13 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 
 // run finds what is in the way, and has it removed.
 func (r *repair) run(ctx context.Context) (application, error) {
-	obstacles, err := r.find(ctx)
+	all := r.merge.Obstacles(answer.Fields(r.refusal))
+	obstacles, err := r.find(ctx, all)
 	switch {
 	case err != nil:
 		return application{}, err
 	case len(obstacles) == 0:
-		return application{}, r.judge(ctx)
+		return application{}, r.judge(ctx, all)
 	case r.dryRun: // the rest builds on what is not there then
 		return application{before: r.typed(), after: r.tried, removed: obstacles}, nil
 	}
@@ -130,34 +131,49 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 // disown makes fields nobody's that our apply owns. If others write all the time they stay ours
 // until the next apply.
 func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
-	live := applied
+	disowned, err := r.patchEntries(ctx, applied, func(p *managedfields.Patch, _ client.Object, own int) {
+		p.Strike([]int{own}, fields.Has)
+	})
+	if disowned == nil {
+		return applied, err
+	}
+	return disowned, err
+}
+
+// patchEntries changes the managed fields of live, in which our applies have the entry own, as
+// build says, on a fresh copy if others write in between. It returns the server's answer, nil
+// if there was nothing to change, or no getting a word in.
+func (r *repair) patchEntries(
+	ctx context.Context, live client.Object, build func(p *managedfields.Patch, live client.Object, own int),
+) (client.Object, error) {
 	for range takeOverAttempts {
 		own := managedfields.Find(live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
 		if own < 0 {
 			break
 		}
 		p := managedfields.NewPatch(live)
-		if p.Strike([]int{own}, fields.Has).Empty() {
+		build(p, live, own)
+		operations := p.Operations()
+		if len(operations) == 0 {
 			break
 		}
-		disowned, err := r.patchJSON(ctx, "repair", p.Operations())
+		patched, err := r.patchJSON(ctx, "repair", operations)
 		if !hasMoved(err) {
-			return disowned, err
+			return patched, err
 		}
 		if live, err = r.readServer(ctx); err != nil || live == nil {
-			return applied, err
+			return nil, err
 		}
 	}
-	return applied, nil
+	return nil, nil
 }
 
 // maxAlone bounds the obstacles that are tried one at a time.
 const maxAlone = 8
 
-// find returns the obstacles that have to go, by trials: one alone that does, else those of
-// all that are needed. It is empty if removing them all is not enough.
-func (r *repair) find(ctx context.Context) ([]obstacle.Obstacle, error) {
-	all := r.merge.Obstacles(answer.Fields(r.refusal))
+// find returns which of all obstacles have to go, by trials: one alone that does, else those
+// that are needed. It is empty if removing them all is not enough.
+func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	for i := range min(len(all), maxAlone) {
 		alone := all[i : i+1]
 		if ok, err := r.try(ctx, alone); ok || err != nil {
@@ -243,7 +259,6 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 	entry := r.ownEntry(entries, own, updates)
 	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
 	if own < 0 {
-		entry = managedfields.WithFields(entry, taken)
 		p.Add(entry)
 	} else {
 		p.Replace(own, entry)
@@ -260,28 +275,12 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 // giveBack undoes takeOver after an apply that was refused all the same. If it fails, the
 // fields stay until an apply succeeds, and that one removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
-	for range takeOverAttempts {
-		p := managedfields.NewPatch(taken)
-		own := managedfields.Find(taken, r.fieldOwner, metav1.ManagedFieldsOperationApply)
-		if own < 0 {
-			return
-		}
+	_, _ = r.patchEntries(ctx, taken, func(p *managedfields.Patch, taken client.Object, own int) {
 		p.Strike([]int{own}, isIn(obstacles))
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, taken, r.live.GetManagedFields()[at], obstacles)
 		}
-		operations := p.Operations()
-		if len(operations) == 0 {
-			return
-		}
-		_, err := r.patchJSON(ctx, "repair", operations)
-		if !hasMoved(err) {
-			return
-		}
-		if taken, err = r.readServer(ctx); err != nil || taken == nil {
-			return
-		}
-	}
+	})
 }
 
 // restore has an entry of taken own again what the entry before owned of the obstacles.
@@ -302,10 +301,10 @@ func (r *repair) restore(p *managedfields.Patch, taken client.Object, before met
 	p.Replace(at, managedfields.WithFields(entries[at], managedfields.Fields(&entries[at]).Union(theirs)))
 }
 
-// judge says why no apply can succeed as long as live is as it is.
-func (r *repair) judge(ctx context.Context) error {
-	all, fixed := r.merge.Obstacles(answer.Fields(r.refusal)), r.merge.Fixed()
-	if len(fixed) > 0 {
+// judge says why no apply can succeed as long as live is as it is, and removing all obstacles
+// does not help.
+func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) error {
+	if fixed := r.merge.Fixed(); len(fixed) > 0 {
 		needed, err := r.least(ctx, fixed, all)
 		if err != nil {
 			return err
@@ -317,11 +316,12 @@ func (r *repair) judge(ctx context.Context) error {
 	if r.denied != nil && !sameFields(r.denied, r.refusal) {
 		return r.refusal
 	}
-	fine, err := r.isFineAlone(ctx, r.typed(), r.refusal)
+	live := r.typed()
+	fine, err := r.isFineAlone(ctx, live, r.refusal)
 	if err != nil || !fine {
 		return r.refusal
 	}
-	return r.immutable(r.typed(), r.refusal)
+	return r.immutable(live, r.refusal)
 }
 
 // blocked says that fields which others insist on do not go with desired.

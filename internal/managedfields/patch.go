@@ -56,8 +56,7 @@ func (p *Patch) Add(entry metav1.ManagedFieldsEntry) {
 	p.changes = append(p.changes, jsonpatch.Add("/metadata/managedFields/-", entry))
 }
 
-// Remove removes the entry with this index.
-func (p *Patch) Remove(at int) {
+func (p *Patch) remove(at int) {
 	p.testEntry(at)
 	p.removals = append(p.removals, at)
 }
@@ -72,7 +71,7 @@ func (p *Patch) Strike(entries []int, isStruck func(fieldpath.Path) bool) *field
 		switch {
 		case taken.Empty():
 		case kept.Empty():
-			p.Remove(at)
+			p.remove(at)
 		default:
 			p.Replace(at, WithFields(p.entries[at], kept))
 		}

@@ -41,10 +41,7 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 	causes := m.resolveAll(named)
 	var found []Obstacle
 	add := func(path fieldpath.Path) {
-		known := slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(path) })
-		if o, ok := m.obstacle(path); ok && !known {
-			found = append(found, o)
-		}
+		found = m.appendNew(found, path, (*entry).isTakeable)
 	}
 	for _, cause := range causes {
 		for end := range cause {
@@ -79,14 +76,9 @@ func (m *Merge) Fixed() []Obstacle {
 			continue
 		}
 		e.fields.Iterate(func(path fieldpath.Path) {
-			outermost := m.outermost(path, m.isUnspecified)
-			if outermost == nil || slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(outermost) }) {
-				return
+			if outermost := m.outermost(path, m.isUnspecified); outermost != nil {
+				found = m.appendNew(found, outermost, (*entry).isFixed)
 			}
-			value, pointer, _ := lookup(m.live, outermost)
-			found = append(found, Obstacle{
-				Path: outermost, Managers: m.managers(outermost, (*entry).isFixed), Pointer: pointer, Value: value,
-			})
 		})
 	}
 	return found
@@ -110,12 +102,24 @@ func rank(path fieldpath.Path, causes []fieldpath.Path) int {
 	return best
 }
 
-// obstacle returns what there is at path, and false if live has nothing there.
-func (m *Merge) obstacle(path fieldpath.Path) (Obstacle, bool) {
+// appendNew appends what there is at path, unless it is among found already, or live has
+// nothing there.
+func (m *Merge) appendNew(found []Obstacle, path fieldpath.Path, sort func(*entry) bool) []Obstacle {
+	known := slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(path) })
+	if o, ok := m.obstacle(path, sort); ok && !known {
+		found = append(found, o)
+	}
+	return found
+}
+
+// obstacle returns what there is at path, of entries of a sort, and false if live has nothing
+// there.
+func (m *Merge) obstacle(path fieldpath.Path, sort func(*entry) bool) (Obstacle, bool) {
 	value, pointer, ok := lookup(m.live, path)
-	o := Obstacle{Path: path.Copy(), Managers: m.managers(path, (*entry).isTakeable), Pointer: pointer, Value: value}
-	for _, e := range m.entries {
-		if e.isTakeable() && e.Time != nil && e.Time.After(o.wroteAt) && holds(e.fields, path) {
+	o := Obstacle{Path: path.Copy(), Managers: m.managers(path, sort), Pointer: pointer, Value: value}
+	for i := range m.entries {
+		e := &m.entries[i]
+		if sort(e) && e.Time != nil && e.Time.After(o.wroteAt) && holds(e.fields, path) {
 			o.wroteAt = e.Time.Time
 		}
 	}
@@ -244,7 +248,7 @@ func enter(parent any, step string, owned *fieldpath.Set) (element fieldpath.Pat
 func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 	again := make([]Obstacle, 0, len(obstacles))
 	for _, before := range obstacles {
-		now, ok := m.obstacle(before.Path)
+		now, ok := m.obstacle(before.Path, (*entry).isTakeable)
 		if !ok || !m.mayGo(before.Path) || !reflect.DeepEqual(now.Value, before.Value) {
 			return nil, false
 		}

@@ -26,6 +26,12 @@ const (
 
 const service = `{apiVersion: v1, kind: Service, spec: {selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`
 
+// What others do to its ports.
+var (
+	metricsPort = write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`}
+	movedPort   = write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`}
+)
+
 const deployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -71,15 +77,12 @@ var crowdStays = []string{
 func scenes() map[string]scene {
 	return map[string]scene{
 		"an edited port of a Service": {
-			first: service,
-			others: []write{
-				{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`},
-				{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`},
-			},
-			keeps: []string{"spec.ports[name=metrics].port=9090"},
-			gains: []string{"spec.ports[name=http].port=80"},
-			loses: []string{"spec.ports[port=81]"},
-			from:  []string{person},
+			first:  service,
+			others: []write{metricsPort, movedPort},
+			keeps:  []string{"spec.ports[name=metrics].port=9090"},
+			gains:  []string{"spec.ports[name=http].port=80"},
+			loses:  []string{"spec.ports[port=81]"},
+			from:   []string{person},
 		},
 		"hostPID beside shareProcessNamespace": {
 			first:  deployment,
@@ -275,12 +278,21 @@ func haveSources(t *testing.T) {
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for name, sc := range scenes() {
-		for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
-			t.Run(name+" "+form, func(t *testing.T) {
-				t.Parallel()
-				newStage(t, typed, nil).play(sc)
-			})
-		}
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			newStage(t, typed, nil).play(sc)
+		})
+	}
+}
+
+// inBothForms runs a test with objects of Go types and with unstructured ones.
+func inBothForms(t *testing.T, name string, test func(t *testing.T, typed bool)) {
+	t.Helper()
+	for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
+		t.Run(name+" "+form, func(t *testing.T) {
+			t.Parallel()
+			test(t, typed)
+		})
 	}
 }
 
@@ -299,22 +311,18 @@ func TestRepairOfKindsWithoutAGoType(t *testing.T) {
 func TestRepairBesideAWriter(t *testing.T) {
 	t.Parallel()
 	for request := range 4 { // the apply, a trial, the one that takes over, the apply
-		for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
-			t.Run(form+" before write "+string(rune('1'+request)), func(t *testing.T) {
-				t.Parallel()
-				var s *stage
-				s = newStage(t, typed, func(c client.Client) client.Client {
-					return &meddled{Client: c, at: request + 1, do: func() {
-						s.write(service, write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`})
-					}}
-				})
-				s.mustEnsure(service)
-				s.write(service, write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`})
-				s.mustEnsure(service)
-				requireAt(t, s.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
-				require.Len(t, at(s.live(service).Object, "spec.ports"), 2)
+		inBothForms(t, fmt.Sprintf("before write %d", request+1), func(t *testing.T, typed bool) {
+			t.Helper()
+			var s *stage
+			s = newStage(t, typed, func(c client.Client) client.Client {
+				return &meddled{Client: c, at: request + 1, do: func() { s.write(service, metricsPort) }}
 			})
-		}
+			s.mustEnsure(service)
+			s.write(service, movedPort)
+			s.mustEnsure(service)
+			requireAt(t, s.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
+			require.Len(t, at(s.live(service).Object, "spec.ports"), 2)
+		})
 	}
 }
 
@@ -328,8 +336,8 @@ func TestRepairBreaksOff(t *testing.T) {
 				t.Parallel()
 				s := newStage(t, true, func(c client.Client) client.Client { return &broken{Client: c, at: request + 1, done: done} })
 				s.mustEnsure(service)
-				s.write(service, write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`})
-				s.write(service, write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`})
+				s.write(service, metricsPort)
+				s.write(service, movedPort)
 				_, err := s.ensure(service)
 				require.ErrorIs(t, err, errBroken)
 
@@ -415,21 +423,19 @@ func TestImmutableStaysSo(t *testing.T) {
 // A repair of an earlier version that broke off left such an entry.
 func TestOwnedTwice(t *testing.T) {
 	t.Parallel()
-	for form, typed := range map[string]bool{"typed": true, "unstructured": false} {
-		t.Run(form, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, typed, nil)
-			desired := with("spec:", "  minReadySeconds: 3")
-			s.mustEnsure(desired)
-			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
-			s.mustEnsure(desired)
-			require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
+	inBothForms(t, "what is", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		desired := with("spec:", "  minReadySeconds: 3")
+		s.mustEnsure(desired)
+		s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
+		s.mustEnsure(desired)
+		require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
 
-			s.mustEnsure(deployment)
-			requireAt(t, s.live(deployment), "spec.paused=true")
-			require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
-		})
-	}
+		s.mustEnsure(deployment)
+		requireAt(t, s.live(deployment), "spec.paused=true")
+		require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
+	})
 }
 
 // TestRefusalIsRemembered: what the server refuses for good is asked once.
