@@ -45,9 +45,10 @@ func service(s *corev1.Service) Readiness {
 }
 
 func definition(d *apiextensionsv1.CustomResourceDefinition) Readiness {
-	if observed := d.Status.ObservedGeneration; observed != 0 && observed < d.Generation {
-		answer, _ := unobserved(d, observed)
-		return answer
+	if observed := d.Status.ObservedGeneration; observed != 0 {
+		if answer, is := outdated(d, observed); is {
+			return answer
+		}
 	}
 	answer := inProgress("it is not established yet")
 	for _, c := range d.Status.Conditions {
@@ -93,8 +94,10 @@ func custom(obj client.Object) Readiness {
 		return inProgress("its status has no conditions of the usual form")
 	}
 	generation := obj.GetGeneration()
-	if seen := status.ObservedGeneration; seen != nil && *seen < generation {
-		return inProgress("its controller has looked at generation %d, and not at %d yet", *seen, generation)
+	if seen := status.ObservedGeneration; seen != nil {
+		if answer, is := outdated(obj, *seen); is {
+			return answer
+		}
 	}
 	if c := status.find("Stalled"); c.Status == metav1.ConditionTrue {
 		if c.isOutdated(generation) {

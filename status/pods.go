@@ -8,9 +8,10 @@ import (
 )
 
 func pod(p *corev1.Pod) Readiness {
-	if observed := p.Status.ObservedGeneration; observed != 0 && observed < p.Generation {
-		answer, _ := unobserved(p, observed)
-		return answer
+	if observed := p.Status.ObservedGeneration; observed != 0 {
+		if answer, is := outdated(p, observed); is {
+			return answer
+		}
 	}
 	switch phase := p.Status.Phase; {
 	case phase == corev1.PodSucceeded:

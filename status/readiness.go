@@ -50,7 +50,7 @@ func failed(format string, args ...any) Readiness {
 // same object has the same readiness.
 //
 // An object with a deletionTimestamp is Terminating. Where the status tells which
-// generation it is of, one of an earlier generation is InProgress, and so is a Deployment,
+// generation it is of, one of another generation is InProgress, and so is a Deployment,
 // StatefulSet, DaemonSet or ReplicaSet that its controller has not looked at: 0 of 0
 // pods are not ready then. Beyond that, Ready means:
 //

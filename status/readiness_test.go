@@ -110,6 +110,10 @@ func TestOf(t *testing.T) {
 			status.InProgress, "its controller has looked at generation 1, and not at 2 yet",
 		},
 		{
+			"Deployment of a later generation", deployment(new(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 3}),
+			status.InProgress, "its controller has looked at generation 3, and not at 2 yet",
+		},
+		{
 			"Deployment without pods", deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2}),
 			status.InProgress, "0 of 1 pods are created",
 		},

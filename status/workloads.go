@@ -11,13 +11,20 @@ import (
 // unobserved tells of a status that is of an earlier generation, or was never written.
 // The fake client gives no generations; there, observed has to be at least 1, too.
 func unobserved(obj client.Object, observed int64) (Readiness, bool) {
-	switch generation := obj.GetGeneration(); {
-	case observed == 0:
+	if observed == 0 {
 		return inProgress("its controller has not looked at it yet"), true
-	case observed < generation:
-		return inProgress("its controller has looked at generation %d, and not at %d yet", observed, generation), true
 	}
-	return Readiness{}, false
+	return outdated(obj, observed)
+}
+
+// outdated tells of a status that is of another generation. It may be a later one, if both
+// were restored from copies of different age.
+func outdated(obj client.Object, observed int64) (Readiness, bool) {
+	generation := obj.GetGeneration()
+	if generation == 0 || observed == generation {
+		return Readiness{}, false
+	}
+	return inProgress("its controller has looked at generation %d, and not at %d yet", observed, generation), true
 }
 
 // tally is how many pods there are of how many wanted.

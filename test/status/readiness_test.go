@@ -19,27 +19,6 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// differences are all, each with its reason.
-var differences = map[string]string{
-	"StatefulSet, OnDelete, created": "kstatus takes OnDelete for the business of whoever deletes the pods, and looks no " +
-		"further. Here no pod is there yet.",
-	"StatefulSet, OnDelete, new image": "The pods run the old image until somebody deletes them. What is specified is not there, " +
-		"as with a DaemonSet, where kstatus agrees.",
-	"StatefulSet, none wanted, not observed": "0 of 0 says nothing as long as the controller has not looked: kstatus passes over an " +
-		"observedGeneration that is not there.",
-	"StatefulSet, minReadySeconds": "Pods that are ready are not available before minReadySeconds have passed; kstatus does not " +
-		"look at availableReplicas of a StatefulSet.",
-	"ReplicaSet, none wanted, not observed": "As with the StatefulSet: nobody has looked yet.",
-	"Pod, failed":                           "To kstatus a Pod that has ended is done, whichever way. What it was for has not been done.",
-	"Pod, unschedulable": "kstatus calls a pod Failed 15 s after its creation; status.Of knows no time, and a node may come: " +
-		"cluster autoscalers start with such a pod.",
-	"Job, under way":                                    "kstatus is content with a Job that was started. It is ready when it is complete.",
-	"PersistentVolumeClaim, growing":                    "The capacity asked for is not there yet.",
-	"PersistentVolumeClaim, lost":                       "Its volume is gone, and does not come back.",
-	"Panel, condition Ready of an earlier generation":   "It says nothing about what is specified now. kstatus looks at status.observedGeneration only.",
-	"Panel, condition Stalled of an earlier generation": "Nor does this: the change may be what mends it.",
-}
-
 func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}}
 }
@@ -351,6 +330,9 @@ func jobs(t *testing.T, r *report) {
 	remove(t, r, app)
 
 	r.look(t, "suspended", until(t, r, launch("suspended", good, func(j *batchv1.Job) { j.Spec.Suspend = new(true) }), is(batchv1.JobSuspended)))
+
+	stopped := until(t, r, launch("stopped", missing, same), func(j *batchv1.Job) bool { return j.Status.StartTime != nil })
+	r.look(t, "suspended after it was started", until(t, r, change(t, r, stopped, func(j *batchv1.Job) { j.Spec.Suspend = new(true) }), is(batchv1.JobSuspended)))
 
 	held := launch("held", missing, same)
 	r.look(t, "under way", until(t, r, held, func(j *batchv1.Job) bool { return j.Status.Active == 1 && j.Status.StartTime != nil }))
