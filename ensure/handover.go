@@ -34,7 +34,7 @@ func (c *child) checkHandover() error {
 
 // handOver applies desired to live, whose managed fields are put right before.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	if !c.handsOver() && (c.dryRun || c.ownedTwice(live) < 0) {
+	if !c.handsOver() && c.dryRun {
 		return c.apply(ctx, live, cause)
 	}
 	if len(c.release) > 0 {
@@ -67,8 +67,8 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 	return found, nil
 }
 
-// handover is the patch that gives us what the old managers own of live, and nobody what
-// is released. It is empty if there is neither.
+// handover is the patch that gives us what the old managers own of live, and what others took
+// from us, and nobody what is released. It is empty if there is nothing of it.
 func (c *child) handover(live client.Object) (operation string, patch []jsonpatch.Operation, err error) {
 	p, old := managedfields.NewPatch(live), c.oldEntries(live)
 	entries := live.GetManagedFields()
@@ -76,9 +76,7 @@ func (c *child) handover(live client.Object) (operation string, patch []jsonpatc
 	entry := c.ownEntry(entries, own, old)
 	before := managedfields.Fields(&entry)
 	taken := p.Strike(old, func(path fieldpath.Path) bool { return !c.isLeft(path) })
-	if twice := c.ownedTwice(live); twice >= 0 && !slices.Contains(old, twice) {
-		p.Strike([]int{twice}, before.Has)
-	}
+	taken = taken.Union(c.regain(p, live, old))
 	after, err := c.withoutReleased(before.Union(taken))
 	if err != nil {
 		return "", nil, err
@@ -87,29 +85,13 @@ func (c *child) handover(live client.Object) (operation string, patch []jsonpatc
 	switch {
 	case own < 0 && !after.Empty():
 		p.Add(entry)
-	case own >= 0 && len(old)+before.Difference(after).Size() > 0:
+	case own >= 0 && (len(old) > 0 || !after.Equals(before)):
 		p.Replace(own, entry)
 	}
 	if len(old) > 0 {
 		return migrating, p.Operations(), nil
 	}
 	return releasing, p.Operations(), nil
-}
-
-// ownedTwice returns the index of an entry of updates under our own name that owns what our
-// applies own, too, or -1. What desired drops would stay for it. Repairs by earlier versions
-// of this package left such entries.
-func (c *child) ownedTwice(live client.Object) int {
-	update := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationUpdate)
-	if update < 0 {
-		return -1
-	}
-	both := managedfields.Fields(&live.GetManagedFields()[update]).
-		Intersection(c.ownedIn(live))
-	if both.Empty() {
-		return -1
-	}
-	return update
 }
 
 // ownEntry is that of our applies, or a new one. It is of the API version that the old

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,8 @@ type kind struct {
 	status int        // index of the field that JSON calls status, or -1
 	plain  bool       // embeds its ObjectMeta by value, so that a shallow copy is enough
 	copies *sync.Pool // of plain types, used up and emptied
+	// managed is set once a copy came with managed fields: the cache does not strip them.
+	managed *atomic.Bool
 }
 
 // A scope is where objects of a kind live. It is unknown as long as the RESTMapper
@@ -60,7 +63,7 @@ func kindID(obj client.Object) any {
 }
 
 func (e *Ensurer) discover(obj client.Object) (kind, error) {
-	k := kind{status: -1}
+	k := kind{status: -1, managed: &atomic.Bool{}}
 	var err error
 	if k.gvk, err = e.client.GroupVersionKindFor(obj); err != nil {
 		return k, &noKindError{err}

@@ -38,6 +38,7 @@ type record struct {
 	version string // the newest resourceVersion known to hold this content
 	content string // fingerprint of everything but metadata and status
 	ours    string // fingerprint of what desired names in the metadata
+	entry   string // fingerprint of what our applies own; empty if the copy did not say
 	at      time.Time
 	shown   bool // the cache has shown this object
 	removed bool // by us

@@ -1,7 +1,6 @@
 package ensure
 
 import (
-	"crypto/sha256"
 	"maps"
 	"slices"
 	"strconv"
@@ -84,8 +83,7 @@ func (c *child) oursIn(live client.Object) string {
 	for _, finalizer := range c.desired.GetFinalizers() {
 		found.addBool(slices.Contains(finalizers, finalizer))
 	}
-	sum := sha256.Sum256(found)
-	return string(sum[:16])
+	return digestOf(found)
 }
 
 // notes are texts and booleans one after another, told apart by quotes.

@@ -30,6 +30,7 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	}
 	if live != nil {
 		c.memory.seen(c.id())
+		c.noteManaged(live)
 	}
 	return live, err
 }

@@ -73,7 +73,7 @@ func (c *child) inSync(live client.Object) bool {
 	if c.store.Get(live) != c.digest {
 		return false
 	}
-	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) {
+	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) || c.isReset(live) {
 		return false
 	}
 	c.confirm(live)
@@ -90,7 +90,7 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 		return true // without UIDs, on the fake client, versions come again
 	}
 	content, ok := fingerprint(live)
-	if !ok || content != known.content || c.oursIn(live) != known.ours || managedfields.IsDisowned(live, c.fieldOwner) {
+	if !ok || content != known.content || c.oursIn(live) != known.ours || c.isDisowned(live, known) {
 		return false
 	}
 	known.version, known.at = live.GetResourceVersion(), c.clock.Now()
@@ -111,6 +111,7 @@ func (c *child) confirm(live client.Object) {
 		version: live.GetResourceVersion(),
 		content: content,
 		ours:    c.oursIn(live),
+		entry:   c.entryIn(live),
 		at:      c.clock.Now(),
 		shown:   !c.unseen && live.GetUID() == c.last.uid && c.last.shown,
 	})
@@ -122,8 +123,12 @@ func fingerprint(live client.Object) (string, bool) {
 	if err != nil {
 		return "", false
 	}
+	return digestOf(content), true
+}
+
+func digestOf(content []byte) string {
 	sum := sha256.Sum256(content)
-	return string(sum[:16]), true
+	return string(sum[:16])
 }
 
 // causeToWrite says why an object that is not in sync will be written.

@@ -362,3 +362,29 @@ func TestResetManagedFieldsAreOwnedAgain(t *testing.T) {
 	mustEnsure(t, e, configMap())
 	require.Equal(t, []string{"apply"}, s.verbs())
 }
+
+// A cache that showed managed fields once does not strip them.
+func TestEmptiedManagedFieldsAreOwnedAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before view
+		want   []string
+	}{
+		"a cache that shows them":  {faithful, []string{"apply"}},
+		"a cache that strips them": {withoutManagedFields, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			show := tc.before
+			e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner)
+			mustEnsure(t, e, configMap())
+			mustEnsure(t, e, configMap())
+			show = func(live client.Object) client.Object {
+				live.SetResourceVersion(live.GetResourceVersion() + "0")
+				return withoutManagedFields(live)
+			}
+			s.take()
+			mustEnsure(t, e, configMap())
+			require.Empty(t, cmp.Diff(tc.want, s.verbs()))
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package ensure
+
+import (
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// What our applies own can be lost while every value stays: somebody changes a value and
+// changes it back, or empties the managed fields. The next apply makes us an owner again, but
+// beside another, for whom the server keeps what desired drops later. So a loss is noticed,
+// and the fields are taken from the other.
+
+// beforeFirstApply is the manager whose updates the API server says all that is there to be,
+// when something is applied to an object without managed fields.
+const beforeFirstApply = "before-first-apply"
+
+// isDisowned reports whether our applies own other fields of live than when the server
+// confirmed its content.
+func (c *child) isDisowned(live client.Object, known record) bool {
+	if len(live.GetManagedFields()) == 0 {
+		return c.isReset(live)
+	}
+	entry := c.entryIn(live)
+	return entry == "" || known.entry != "" && entry != known.entry
+}
+
+// isReset reports whether somebody emptied the managed fields of live. A cache strips them
+// from all objects of a kind or from none.
+func (c *child) isReset(live client.Object) bool {
+	return c.managed.Load() && len(live.GetManagedFields()) == 0
+}
+
+// noteManaged remembers that copies of this kind come with managed fields.
+func (c *child) noteManaged(live client.Object) {
+	if !c.managed.Load() && len(live.GetManagedFields()) > 0 {
+		c.managed.Store(true)
+	}
+}
+
+// entryIn is a fingerprint of what our applies own in live; empty if nothing tells.
+func (c *child) entryIn(live client.Object) string {
+	own := managedfields.Applied(live, c.fieldOwner)
+	if own == nil || own.FieldsV1 == nil {
+		return ""
+	}
+	return digestOf(own.FieldsV1.GetRawBytes())
+}
+
+// regain strikes what is ours from the entries of updates in live but those that are taken
+// over as a whole, old, and returns what our applies did not own besides.
+func (c *child) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
+	own := c.ownedIn(live)
+	lost := c.lost(live, own)
+	var nobodys, others []int
+	for _, at := range managedfields.Updates(live) {
+		manager := live.GetManagedFields()[at].Manager
+		switch {
+		case slices.Contains(old, at):
+		case manager == c.fieldOwner || manager == beforeFirstApply:
+			nobodys = append(nobodys, at)
+		default:
+			others = append(others, at)
+		}
+	}
+	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
+}
+
+// lost are the fields of updates in which live is as desired, which was applied as it is, and
+// that our applies do not own all the same.
+func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
+	lost := fieldpath.NewSet()
+	if c.store.Get(live) != c.digest {
+		return lost
+	}
+	differing := pathsOf(c.unsatisfied(live))
+	for _, at := range managedfields.Updates(live) {
+		fields := managedfields.Fields(&live.GetManagedFields()[at]).Leaves()
+		fields.Difference(own).Iterate(func(path fieldpath.Path) {
+			differs := slices.ContainsFunc(differing, func(change string) bool { return managedfields.Overlap(path, change) })
+			if !differs && c.hasInDesired(path) {
+				lost.Insert(path.Copy())
+			}
+		})
+	}
+	return lost
+}
+
+// hasInDesired reports whether desired specifies what path leads to. It does not specify what
+// its Go type does not know.
+func (c *child) hasInDesired(path fieldpath.Path) bool {
+	steps := canon.Steps(managedfields.Text(path))
+	depth, err := c.specified(steps)
+	return err == nil && depth == len(steps)
+}
