@@ -64,7 +64,25 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 	if operation == migrating {
 		found.operation, found.cause = Updated, Migrated
 	}
+	if len(live.GetManagedFields()) == 0 && c.store.Get(live) != "" {
+		found.live = c.lateHandover(ctx, found.live)
+	}
 	return found, nil
+}
+
+// lateHandover puts managed fields right that only the answer to an apply shows, and returns
+// the object with them. If that fails, the answer to a later apply shows them again.
+func (c *child) lateHandover(ctx context.Context, applied client.Object) client.Object {
+	operation, patch, err := c.handover(applied)
+	if err != nil || len(patch) == 0 || c.dryRun {
+		return applied
+	}
+	patched, err := c.patchJSON(ctx, operation, patch)
+	if err != nil {
+		return applied
+	}
+	c.confirm(patched)
+	return patched
 }
 
 // handover is the patch that gives us what the old managers own of live, and what others took

@@ -29,6 +29,12 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType) metav1.M
 	}
 }
 
+// appliedEarlier makes it an object that we applied in another form.
+func appliedEarlier(o *corev1.ConfigMap) {
+	o.Annotations = map[string]string{digestKey: "v1-old"}
+	o.ManagedFields = []metav1.ManagedFieldsEntry{entry(fieldOwner, metav1.ManagedFieldsOperationApply)}
+}
+
 func TestObjectWritesWhatIsOurs(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -45,14 +51,12 @@ func TestObjectWritesWhatIsOurs(t *testing.T) {
 		},
 		"carries our digest": {
 			"nobody else has the key",
-			func(o *corev1.ConfigMap) { o.Annotations = map[string]string{digestKey: "v1-old"} },
-			withoutManagedFields, shop(),
+			appliedEarlier, withoutManagedFields, shop(),
 			[]string{"apply"},
 		},
 		"carries our digest, no owner wanted": {
 			"nobody else has the key",
-			func(o *corev1.ConfigMap) { o.Annotations = map[string]string{digestKey: "v1-old"} },
-			withoutManagedFields, nil,
+			appliedEarlier, withoutManagedFields, nil,
 			[]string{"apply"},
 		},
 		"applied by us": {

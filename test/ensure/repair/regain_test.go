@@ -1,10 +1,12 @@
 package repair_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
@@ -98,4 +100,39 @@ func requireOnlyReads(t *testing.T, since cluster.Mark, s *stage) {
 	for _, request := range program.Requests(t, shared, since, "operator of "+s.key.Namespace) {
 		require.Equal(t, "get", request.Verb)
 	}
+}
+
+// TestOwnedTwice: what an Update entry under our own name owns, too, goes when desired drops it.
+// The operator itself may write so, beside what it applies.
+func TestOwnedTwice(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(client.Client) client.Client{
+		"read from the server":               func(c client.Client) client.Client { return c },
+		"a cache that strips managed fields": func(c client.Client) client.Client { return &stripping{c} },
+	} {
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			s := newStage(t, typed, nil)
+			s.ensurer = ensure.New(read(s.operate), s.operate, fieldOwner)
+			desired := with("spec:", "  minReadySeconds: 3")
+			s.mustEnsure(desired)
+			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
+			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 3}`})
+			s.mustEnsure(strings.Replace(desired, "replicas: 1", "replicas: 2", 1))
+			require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
+
+			s.mustEnsure(deployment)
+			requireAt(t, s.live(deployment), "spec.paused=true")
+			require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
+		})
+	}
+}
+
+// A stripping client reads as from a cache that strips managed fields.
+type stripping struct{ client.Client }
+
+func (s *stripping) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := s.Client.Get(ctx, key, obj, opts...)
+	obj.SetManagedFields(nil)
+	return err
 }

@@ -419,25 +419,6 @@ func TestImmutableStaysSo(t *testing.T) {
 	require.Equal(t, specified(before), specified(s.live(deployment)))
 }
 
-// TestOwnedTwice: what an Update entry under our own name owns, too, goes when desired drops it.
-// A repair of an earlier version that broke off left such an entry.
-func TestOwnedTwice(t *testing.T) {
-	t.Parallel()
-	inBothForms(t, "what is", func(t *testing.T, typed bool) {
-		t.Helper()
-		s := newStage(t, typed, nil)
-		desired := with("spec:", "  minReadySeconds: 3")
-		s.mustEnsure(desired)
-		s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
-		s.mustEnsure(desired)
-		require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
-
-		s.mustEnsure(deployment)
-		requireAt(t, s.live(deployment), "spec.paused=true")
-		require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
-	})
-}
-
 // TestRefusalIsRemembered: what the server refuses for good is asked once.
 func TestRefusalIsRemembered(t *testing.T) {
 	t.Parallel()
