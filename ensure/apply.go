@@ -89,6 +89,9 @@ func (c *child) patch(
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)
 	opts = append(opts, client.FieldOwner(c.fieldOwner))
+	if form == types.ApplyPatchType {
+		patch = canon.YAML(patch)
+	}
 	if c.dryRun {
 		opts = append(opts, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	}

@@ -2,6 +2,7 @@ package ensuretest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 )
 
@@ -282,4 +284,16 @@ func TestObjectsThatAreNoPointers(t *testing.T) {
 	c := ensuretest.NewClient(newScheme(t))
 	require.Error(t, c.Create(t.Context(), byValue{settings("hello")}))
 	require.Len(t, c.Requests(), 1)
+}
+
+// A server reads an apply as YAML, in which keys of more than a thousand characters have a
+// question mark.
+func TestLongKeys(t *testing.T) {
+	desired := thing()
+	key := strings.Repeat("k", 2000)
+	require.NoError(t, unstructured.SetNestedField(desired.Object, int64(1), "spec", key))
+	c := ensuretest.NewClient(newScheme(t))
+	_, err := ensure.Object(t.Context(), ensure.New(c, c, "things"), desired)
+	require.NoError(t, err)
+	require.Contains(t, live(t, c, thing()).Object["spec"], key)
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -107,7 +107,7 @@ func (s *server) applyPatch(
 		return err
 	}
 	config := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(body, &config.Object); err != nil {
+	if err := utilyaml.Unmarshal(body, &config.Object); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return s.write(ctx, c, obj, dryRun, func(_ client.WithWatch, in *store) error {

@@ -1,16 +1,13 @@
 package canon_test
 
 import (
-	"encoding/json"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/internal/canon"
 )
@@ -32,25 +29,6 @@ func TestBody(t *testing.T) {
 		schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, "", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"apiVersion":"example.org/v1","kind":"Thing","metadata":{"labels":{"a":"b"}},"spec":1}`, string(body))
-}
-
-// The server parses bodies as YAML. Every rune must come through.
-func TestBodyIsYAML(t *testing.T) {
-	t.Parallel()
-	data := map[string]string{}
-	for r := rune(0); r <= 0x1ffff; r++ {
-		if utf8.ValidRune(r) {
-			data["k"+string('a'+r%26)] += string(r)
-		}
-	}
-	obj := &corev1.ConfigMap{Data: data}
-	body, err := canon.Body(obj, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", "")
-	require.NoError(t, err)
-	back := &corev1.ConfigMap{}
-	require.NoError(t, yaml.Unmarshal(body, back))
-	require.Equal(t, data, back.Data)
-	require.NoError(t, json.Unmarshal(body, back))
-	require.Equal(t, data, back.Data)
 }
 
 func TestBodyDuplicates(t *testing.T) {

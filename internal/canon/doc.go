@@ -32,7 +32,6 @@
 // an integer if it has neither point nor exponent, a float64 otherwise.
 //
 // Printable ASCII is written raw. Every other rune is a \u escape up to U+FFFF
-// and raw above: an API server reads an apply body as YAML, which refuses or
-// alters some of these runes when raw, and refuses surrogate pairs. Bytes that
-// are not UTF-8 are U+FFFD, as encoding/json has it.
+// and raw above. Bytes that are not UTF-8 are U+FFFD, as encoding/json has it. YAML
+// turns this form, which digests are of, into what an API server reads.
 package canon
