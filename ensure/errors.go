@@ -44,7 +44,7 @@ var (
 // message is in the StatusError that Unwrap gives.
 type Error struct {
 	// Operation is what was tried: ensure (nothing was to be written yet), read, create,
-	// apply, repair, migrate, release, list or delete.
+	// apply, repair, migrate, release, list, prune or delete.
 	Operation string
 	// Kind of the child; empty if its Go type is in no scheme.
 	Kind schema.GroupVersionKind

@@ -26,7 +26,7 @@ func anOwner() *corev1.Service {
 // The children of one owner, in order. One that is no longer among them goes.
 func ExampleSet() {
 	ctx := context.Background()
-	c := fake.NewFakeClient()
+	c := fake.NewFakeClient(anOwner())
 	e := ensure.New(c, c, "web-operator")
 
 	text, web := greeting(), webDeployment()
@@ -63,7 +63,7 @@ func ExamplePrune() {
 	ctx := context.Background()
 	theirs := greeting()
 	theirs.Name = "theirs"
-	c := fake.NewFakeClient(theirs)
+	c := fake.NewFakeClient(theirs, anOwner())
 	e := ensure.New(c, c, "web-operator")
 	_, err := ensure.Set(ctx, e, anOwner(), []client.Object{greeting()})
 	fmt.Println(err)

@@ -294,7 +294,7 @@ func TestPruneOfWhatIsGone(t *testing.T) {
 	require.Len(t, pruned, 1)
 	require.Equal(t, ensure.Gone, pruned[0].Operation)
 	require.Equal(t, "settings", pruned[0].Live.GetName(), "as it was last seen")
-	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "get"}, s.verbs()), "the owner, and what the cache has shown")
 }
 
 // Between our read and our apply another's delete may come.

@@ -91,7 +91,9 @@ func newRESTMapper() meta.RESTMapper { return testrestmapper.TestOnlyStaticRESTM
 
 // shop is the usual owner, as it was read.
 func shop() *Shop {
-	return &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "uid-of-shop", ResourceVersion: "7"}}
+	return &Shop{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "shop", UID: "uid-of-shop", ResourceVersion: "7", Generation: 1,
+	}}
 }
 
 func shopRef() metav1.OwnerReference {

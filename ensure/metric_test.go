@@ -175,7 +175,7 @@ func TestSetIsCountedByChild(t *testing.T) {
 		{"all are in sync", nil, sets(configMap(), old, deployment()), map[string]float64{}},
 		{
 			"one is no longer wanted", nil, sets(configMap(), deployment()),
-			map[string]float64{"requests /ConfigMap Deleting Unwanted": 1, "writes /ConfigMap Deleting Unwanted": 1},
+			map[string]float64{"requests /ConfigMap Deleting Unwanted": 2, "writes /ConfigMap Deleting Unwanted": 1},
 		},
 	})
 }

@@ -29,6 +29,11 @@ import (
 // watch and delete on them. With a cache that strips managed fields, each object to be
 // deleted is read from the server first.
 //
+// Before the first deletion the owner is read from the server. If it is not the one given to
+// Set any more, but of another generation (of another resourceVersion where its kind has no
+// generation), replaced or being deleted, it may want other children by now: that is a
+// Conflict, and nothing is deleted. That takes get on the owner's kind.
+//
 // The delete is of exactly the object and version that was looked at. Dependents go after
 // it, unless Propagation says otherwise. An object without a digest, which another program
 // made, or with that of another field owner or Store, is not known here: see Absent.
@@ -64,6 +69,7 @@ func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error)
 // removeRest deletes what is no longer wanted.
 func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	var removed []Result[client.Object]
+	isOwnerCurrent := false
 	for _, kind := range slices.Backward(s.unwanted) {
 		members, err := kind.members(ctx)
 		if err != nil {
@@ -73,6 +79,13 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			c := kind.named(live)
 			if s.has(c.member()) {
 				continue
+			}
+			if !isOwnerCurrent && live.GetDeletionTimestamp() == nil {
+				if err := c.checkOwnerIsCurrent(ctx); err != nil {
+					c.countRequests(outcome{}, err)
+					return removed, err
+				}
+				isOwnerCurrent = true
 			}
 			found, err := c.removeMember(ctx, live)
 			c.wrote(found)

@@ -127,7 +127,7 @@ func TestPruneOfWhatIsGoing(t *testing.T) {
 	s.edit(t, configMap(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
 	e := newEnsurer(s)
 	require.Equal(t, ensure.Deleting, prune(t, e, nil)[0].Operation)
-	require.Empty(t, cmp.Diff([]string{"list", "delete"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"list", "get", "delete"}, s.verbs()))
 	require.Equal(t, ensure.Deleting, prune(t, e, nil)[0].Operation)
 	require.Empty(t, cmp.Diff([]string{"list"}, s.verbs()), "once is enough")
 	s.edit(t, configMap(), `{"metadata":{"finalizers":[]}}`)
@@ -171,7 +171,7 @@ func TestPruneWithAStaleCache(t *testing.T) {
 			pruned := prune(t, ensure.New(s, s, fieldOwner), nil)
 			if tc.want == "" {
 				require.Empty(t, pruned, tc.reason)
-				require.Equal(t, map[string]float64{"requests /ConfigMap Unchanged ": 2}, counted.take())
+				require.Equal(t, map[string]float64{"requests /ConfigMap Unchanged ": 3}, counted.take())
 			} else {
 				require.Len(t, pruned, 1)
 				require.Equal(t, tc.want, pruned[0].Operation, tc.reason)
@@ -180,6 +180,45 @@ func TestPruneWithAStaleCache(t *testing.T) {
 			require.Equal(t, tc.gone, err != nil, "%v", err)
 		})
 	}
+}
+
+// An owner as an old cache shows it wants what it wanted then.
+func TestPruneBehindItsOwner(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner *Shop // on the server
+		says  string
+	}{
+		"changed":                      {with(shop(), func(o *Shop) { o.Generation = 2 }), "was changed meanwhile"},
+		"changed, without generations": {with(shop(), func(o *Shop) { o.Generation = 0 }), "was changed meanwhile"},
+		"replaced":                     {with(shop(), func(o *Shop) { o.UID = "another" }), "was replaced meanwhile"},
+		"going": {with(shop(), func(o *Shop) {
+			o.DeletionTimestamp, o.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"example.com/wait"}
+		}), "is being deleted"},
+		"gone": {with(shop(), func(o *Shop) { o.Name = "other" }), "is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(tc.owner)
+			created(t, s, configMap(), ensure.ControlledBy(shop()))
+			_, err := ensure.Set(t.Context(), newEnsurer(s), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+			require.Equal(t, "Conflict", ensure.Reason(err))
+			require.ErrorContains(t, err, `the owner "default/shop" `+tc.says)
+			require.Empty(t, cmp.Diff([]string{"list", "get"}, s.verbs()))
+			require.NotNil(t, live(t, s, configMap()))
+		})
+	}
+}
+
+func TestPruneThatCannotReadItsOwner(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	e := ensure.New(s, failingReads(s, status(403, metav1.StatusReasonForbidden)), fieldOwner)
+	counted := newTally(t)
+	_, err := ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.Equal(t, map[string]float64{"requests /ConfigMap Failed Forbidden": 1}, counted.take())
+	require.Equal(t, "Forbidden", ensure.Reason(err))
+	require.ErrorContains(t, err, `cannot read the owner "default/shop": a right is missing (get on the owner's kind)`)
+	require.NotContains(t, err.Error(), secret)
+	require.Empty(t, cmp.Diff([]string{"list"}, s.verbs()))
 }
 
 func TestPruneStopsAtTheFirstError(t *testing.T) {
@@ -192,7 +231,7 @@ func TestPruneStopsAtTheFirstError(t *testing.T) {
 	require.ErrorContains(t, err, `cannot delete ConfigMap "default/b": Forbidden`)
 	require.NotContains(t, err.Error(), secret)
 	require.Equal(t, []string{"c"}, namesOf(results.Pruned))
-	require.Empty(t, cmp.Diff([]string{"list", "delete", "delete"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"list", "get", "delete", "delete"}, s.verbs()))
 }
 
 func TestPruneThatCannotList(t *testing.T) {
@@ -256,7 +295,8 @@ func TestDryRunOfPruning(t *testing.T) {
 func TestPruneOnTheFakeClient(t *testing.T) {
 	c := bareFake()
 	e := ensure.New(c, c, fieldOwner)
-	owner := with(shop(), func(o *Shop) { o.UID = "" })
+	owner := with(shop(), func(o *Shop) { o.UID, o.ResourceVersion = "", "" })
+	require.NoError(t, c.Create(t.Context(), owner))
 	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(owner))
 	require.NoError(t, err)
 	results, err := ensure.Set(t.Context(), e, owner, nil, ensure.Prune(&corev1.ConfigMap{}))

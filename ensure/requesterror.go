@@ -46,6 +46,8 @@ func rightsTo(operation string) string {
 		return "delete on its kind"
 	case "list":
 		return "list on its kind, and watch for a cache"
+	case "prune":
+		return "get on the owner's kind"
 	}
 	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
 }

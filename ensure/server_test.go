@@ -65,8 +65,12 @@ type request struct {
 	removal client.DeleteOptions
 }
 
+// newServer has these objects, and the owner of tests.
 func newServer(objects ...client.Object) *apiServer {
 	s := &apiServer{known: map[objectID]identity{}}
+	if !slices.ContainsFunc(objects, func(obj client.Object) bool { _, ok := obj.(*Shop); return ok }) {
+		objects = append(slices.Clone(objects), shop())
+	}
 	seeds := make([]client.Object, 0, len(objects))
 	for _, obj := range objects {
 		seed, _ := obj.DeepCopyObject().(client.Object)

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/examples/application/templates"
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
@@ -22,12 +23,18 @@ func TestRights(t *testing.T) {
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	require.NoError(t, startWith(t, lists).Stop())
-	dir := suite.Folder{Path: t.TempDir()}
+	dir := suite.Folder{Path: t.TempDir(), Defaults: templates.Files}
 	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", dir.Path)
 	s := newScene(t, process)
 	dir.Write(t, "oops.yaml", "") // there is an event about it
 	s.waitForReason(t, "InvalidTemplate")
 	dir.Remove(t, "oops.yaml")
+	s.settle(t)
+	old := s.service(t)
+	dir.Override(t, "service.yaml", `{{template "service" .}}`, "{{.Name}}-front") // the old one is pruned
+	tests.WaitUntilGone(t, client.ObjectKeyFromObject(old), old)
+	dir.Remove(t, "service.yaml")
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: "shop-front"}, old)
 	s.settle(t)
 	for kind, child := range s.children(t) {
 		s.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)

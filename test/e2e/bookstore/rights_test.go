@@ -60,6 +60,11 @@ func useAllRights(t *testing.T, lists operator.Operator) scene {
 	gone.waitForReason(t, v1alpha1.ReadyCondition, "InvalidTemplate")
 	f.Remove(t, databaseFile)
 	gone.settle(t)
+	f.Override(t, "app-service.yaml", `name: {{template "app" .}}`, "name: {{.Name}}-front") // the old one is pruned
+	gone.waitUntilGone(t, "shop-app", &corev1.Service{})
+	f.Remove(t, "app-service.yaml")
+	gone.waitUntilGone(t, "shop-front", &corev1.Service{})
+	gone.settle(t)
 	for _, child := range gone.children(t) {
 		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 		eventually(t, func(context.Context) error {

@@ -132,7 +132,8 @@ func testPruning(t *testing.T, s scene) {
 	tests.Merge(t, s.named(), `{"metadata":{"finalizers":null}}`)
 	s.waitFor(t, "Plain", "")
 	waitUntilGone(t, s.named())
-	require.Equal(t, map[string]int{"delete ingresses": 1, "delete reversewordsapps": 1}, butStatus(s.siteRequests(t, mark)))
+	require.Equal(t, map[string]int{"get sites": 1, "delete ingresses": 1, "delete reversewordsapps": 1},
+		butStatus(s.siteRequests(t, mark)), "it reads the Site before it deletes")
 	require.Nil(t, get(t, theirs).DeletionTimestamp)
 	get(t, &corev1.ConfigMap{ObjectMeta: s.meta("shop")})
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
@@ -28,6 +29,11 @@ func TestRights(t *testing.T) {
 	f.breakDeployment(t)
 	gone.waitForReason(t, "InvalidTemplate")
 	f.Remove(t, "deployment.yaml")
+	f.Override(t, "service.yaml", `{{template "service" .}}`, "{{.Name}}-front") // the old one is pruned
+	gone.waitUntilGone(t, "service-shop", &corev1.Service{})
+	f.Remove(t, "service.yaml")
+	gone.waitUntilGone(t, "shop-front", &corev1.Service{})
+	gone.settle(t)
 	for _, child := range gone.children(t) {
 		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 	}

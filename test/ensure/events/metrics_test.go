@@ -159,10 +159,10 @@ func TestMetricsAreWhatTheServerWasAsked(t *testing.T) {
 				d.set(d.settings("blue"), rest)
 				d.set(rest)
 			},
-			map[string]int{"patch configmaps": 1, "delete configmaps": 1},
+			map[string]int{"patch configmaps": 1, "get configmaps": 1, "delete configmaps": 1}, // it reads the owner
 			map[string]int{
 				"requests Created Missing": 1, "writes Created Missing": 1,
-				"requests Deleting Unwanted": 1, "writes Deleting Unwanted": 1,
+				"requests Deleting Unwanted": 2, "writes Deleting Unwanted": 1,
 			},
 		},
 	})

@@ -86,7 +86,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // both verbs; it is read from the server where the cache may be wrong; and an owner
 // reference that somebody removed is only put back by who may delete the child.
 //
-// +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications,verbs=list;watch
+// +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications,verbs=get;list;watch
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/status,verbs=patch
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete

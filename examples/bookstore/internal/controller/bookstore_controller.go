@@ -73,7 +73,7 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 // created by a patch, which takes both verbs, and read from the server where the cache may
 // be wrong. Claims are the StatefulSet's to make.
 //
-// +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores/status,verbs=patch
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch;create;patch;delete

@@ -68,7 +68,7 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 // created by a patch, which takes both verbs, and read from the server where the cache
 // may be wrong.
 //
-// +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps/status,verbs=patch
 // +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
