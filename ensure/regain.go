@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"reflect"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,23 +78,22 @@ func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	if c.store.Get(live) != c.digest {
 		return lost
 	}
-	differing := pathsOf(c.unsatisfied(live))
+	wanted, err := canon.Values(c.desired)
+	if err != nil {
+		return lost // it was read before
+	}
+	found, err := canon.Values(live)
+	if err != nil {
+		return lost
+	}
 	for _, at := range managedfields.Updates(live) {
 		fields := managedfields.Fields(&live.GetManagedFields()[at]).Leaves()
 		fields.Difference(own).Iterate(func(path fieldpath.Path) {
-			differs := slices.ContainsFunc(differing, func(change string) bool { return managedfields.Overlap(path, change) })
-			if !differs && c.hasInDesired(path) {
+			steps := canon.Steps(managedfields.Text(path))
+			if value := wanted(steps); value != nil && reflect.DeepEqual(value, found(steps)) {
 				lost.Insert(path.Copy())
 			}
 		})
 	}
 	return lost
-}
-
-// hasInDesired reports whether desired specifies what path leads to. It does not specify what
-// its Go type does not know.
-func (c *child) hasInDesired(path fieldpath.Path) bool {
-	steps := canon.Steps(managedfields.Text(path))
-	depth, err := c.specified(steps)
-	return err == nil && depth == len(steps)
 }

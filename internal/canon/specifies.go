@@ -25,24 +25,51 @@ func ParsePath(path string) ([]string, error) {
 // something there. A path that obj's Go type cannot have is an error; of what has no Go
 // type, or holds anything, no path is.
 func Specifies(obj Object, path []string) (int, error) {
+	top, root, err := open(obj)
+	if err != nil {
+		return 0, err
+	}
+	_, depth, err := top.walk(root, path)
+	return depth, err
+}
+
+// Values returns a function that returns what obj has at a path, in canonical form; nil if it
+// has nothing there, as at a path that its Go type cannot have.
+func Values(obj Object) (func(path []string) any, error) {
+	top, root, err := open(obj)
+	if err != nil {
+		return nil, err
+	}
+	return func(path []string) any {
+		value, _, err := top.walk(root, path)
+		if err != nil {
+			return nil
+		}
+		return value
+	}, nil
+}
+
+// open returns obj as JSON values.
+func open(obj Object) (shape, map[string]any, error) {
 	c, err := read(obj)
 	if err != nil {
-		return 0, err
+		return shape{}, nil, err
 	}
-	at, root, err := tree(c, parts{metadata: true, digests: true})
-	if err != nil {
-		return 0, err
-	}
-	depth := 0
-	for i, value := 0, any(root); i < len(path); i++ {
-		if at, value, err = at.enter(value, path[i]); err != nil {
-			return 0, err
+	return tree(c, parts{metadata: true, digests: true})
+}
+
+// walk follows path from value, which is at s. It returns what it leads to, nil if there is
+// nothing, and how many steps lead to something.
+func (s shape) walk(value any, path []string) (_ any, depth int, err error) {
+	for i, step := range path {
+		if s, value, err = s.enter(value, step); err != nil {
+			return nil, 0, err
 		}
 		if value != nil {
 			depth = i + 1
 		}
 	}
-	return depth, nil
+	return value, depth, nil
 }
 
 // enter goes one step down from value, which is at s and nil if there is none.
