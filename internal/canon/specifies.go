@@ -61,8 +61,9 @@ func open(obj Object) (shape, map[string]any, error) {
 // walk follows path from value, which is at s. It returns what it leads to, nil if there is
 // nothing, and how many steps lead to something.
 func (s shape) walk(value any, path []string) (_ any, depth int, err error) {
+	at := s
 	for i, step := range path {
-		if s, value, err = s.enter(value, step); err != nil {
+		if at, value, err = at.enter(value, step); err != nil {
 			return nil, 0, err
 		}
 		if value != nil {
