@@ -128,6 +128,12 @@
 // A cache that filters by label must select the children: stamp them WithLabels. One
 // that does not is found out after two minutes: ErrHidden.
 //
+// A cache may strip metadata.managedFields; where they are needed, as for MigrateFrom and
+// Release, the object is read from the server. Three things are seen without that only if the cache keeps them:
+// an addition inside what the server merges as a whole, such as a selector, made while the operator
+// was down; a value of ours that somebody changed and changed back, who owns it since, so that
+// it stays when desired drops it; and managed fields that somebody emptied.
+//
 // # In tests
 //
 // Package ensuretest runs a reconcile until it stops writing, on a fake client of its own
