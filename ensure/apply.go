@@ -76,7 +76,7 @@ func (c *child) send(ctx context.Context, operation string, uid types.UID, versi
 	if err != nil {
 		return nil, c.unfit(err)
 	}
-	return c.patch(ctx, operation, types.ApplyPatchType, body, client.ForceOwnership)
+	return c.applyBody(ctx, operation, body)
 }
 
 // patch sends a patch and returns the server's answer.

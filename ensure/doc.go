@@ -49,6 +49,14 @@
 // one that is wanted. For two minutes the same desired state of the same live object is not
 // tried again.
 //
+// # Null
+//
+// Null is a value in free-form content (a RawExtension, JSON) and in a custom kind without a
+// Go type: a nullable field with a default gets null and not the default. Where the schema
+// does not allow null, the apply is sent again without it, as a create would drop it. An apply
+// cannot replace a map by null: the map stays, and is no drift. Elsewhere null is the same as
+// absence.
+//
 // # Several children
 //
 // Set makes the children of one owner, in order, and with Prune deletes those that are no

@@ -121,7 +121,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return nil, r.unfit(err)
 	}
-	applied, err := r.patch(ctx, "apply", types.ApplyPatchType, body, client.ForceOwnership)
+	applied, err := r.applyBody(ctx, "apply", body)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@
 // What means the same has the same digest: maps have no order, 1000m is 1, a
 // Secret's stringData is data, an absent field is the same as an empty struct of
 // the Kubernetes API. nil and empty lists are different: ingress: [] closes a
-// NetworkPolicy, no ingress says nothing about it. Typed and unstructured forms
+// NetworkPolicy, no ingress says nothing about it. Null is a value in free-form content
+// and in unstructured custom kinds, and says nothing elsewhere. Typed and unstructured forms
 // of one object may have different digests, as unstructured content is read as
 // the JSON it is.
 //

@@ -42,10 +42,20 @@ func Faults(err error) []string {
 	return collect(err, func(cause metav1.StatusCause) string { return fmt.Sprintf("%s (%s)", cause.Field, cause.Type) })
 }
 
+// Nulls are the fields that the causes name because they are null and may not be.
+func Nulls(err error) []string {
+	return collect(err, func(cause metav1.StatusCause) string {
+		if cause.Type != metav1.CauseTypeTypeInvalid || !strings.HasSuffix(cause.Message, `: "null"`) {
+			return ""
+		}
+		return cause.Field
+	})
+}
+
 func collect(err error, text func(metav1.StatusCause) string) []string {
 	var texts []string
 	for _, cause := range Causes(err) {
-		if t := text(cause); cause.Field != "" && !slices.Contains(texts, t) {
+		if t := text(cause); cause.Field != "" && t != "" && !slices.Contains(texts, t) {
 			texts = append(texts, t)
 		}
 	}

@@ -67,6 +67,20 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// What a server says of null is tried on a real one in test/ensure/content.
+func TestNulls(t *testing.T) {
+	of := func(kind metav1.CauseType, field, value string) metav1.StatusCause {
+		message := fmt.Sprintf("Invalid value: %q: %s in body must be of type integer: %q", value, field, value)
+		return metav1.StatusCause{Type: kind, Field: field, Message: message}
+	}
+	err := refusal(422, metav1.StatusReasonInvalid,
+		of(metav1.CauseTypeTypeInvalid, "spec.size", "null"), of(metav1.CauseTypeTypeInvalid, "spec.count", "string"),
+		of(metav1.CauseTypeFieldValueInvalid, "spec.mode", "null"), of(metav1.CauseTypeTypeInvalid, "spec.parts[1].size", "null"))
+	require.Empty(t, cmp.Diff([]string{"spec.size", "spec.parts[1].size"}, answer.Nulls(err)))
+	require.Empty(t, answer.Nulls(errors.New(secret)))
+	require.Empty(t, answer.Nulls(nil))
+}
+
 func TestReason(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

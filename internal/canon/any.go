@@ -82,11 +82,16 @@ func (e *encoder) anyMember(key string, v any) error {
 	if err := e.any(v); err != nil {
 		return inKey(key, err)
 	}
-	if !e.truncateIf(begun.start, from, "null") {
+	if !dropsNull(e.isBuiltIn, key) || !e.truncateIf(begun.start, from, "null") {
 		e.endMember(begun)
 	}
 	return nil
 }
+
+// dropsNull reports whether null under a key of unstructured content says nothing. A
+// built-in kind knows no null. A creationTimestamp of null is what older versions of
+// k8s.io/apimachinery make of one that is not set, also in a template's metadata.
+func dropsNull(isBuiltIn bool, key string) bool { return isBuiltIn || key == "creationTimestamp" }
 
 // isNull reports whether the canonical form of v is null.
 func isNull(v any) bool {

@@ -39,7 +39,7 @@ func (c *comparison) members(live, desired map[string]any) bool {
 // object is not: it may be all there is to a volume's emptyDir or to a selector
 // of everything.
 func (c *comparison) member(live map[string]any, key string, desired any) bool {
-	if isNull(desired) {
+	if isNull(desired) && dropsNull(c.isBuiltIn, key) {
 		return true
 	}
 	l, ok := live[key]
@@ -48,6 +48,9 @@ func (c *comparison) member(live map[string]any, key string, desired any) bool {
 	}
 	if list, empty := desired.([]any); empty && len(list) == 0 && isNull(l) {
 		return true
+	}
+	if isNull(desired) || isNull(l) {
+		return ok && isNull(desired) == isNull(l)
 	}
 	return ok && c.any(l, desired)
 }
@@ -85,6 +88,7 @@ func (c *comparison) forms(live, desired any) bool {
 
 // anyMetadata compares unstructured metadata, whose lists are merged.
 func (c *comparison) anyMetadata(live, desired map[string]any) bool {
+	c.isBuiltIn = true
 	for _, name := range metadataNames {
 		if !c.anyMetadataMember(name, live[name], desired[name]) {
 			return false

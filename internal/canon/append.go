@@ -48,6 +48,8 @@ type encoder struct {
 	depth   int
 	members []member
 	scratch []byte
+
+	isBuiltIn bool // unstructured content is a built-in kind's, or metadata
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}

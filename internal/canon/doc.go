@@ -4,7 +4,9 @@
 // The canonical form of a typed value is its JSON encoding with members ordered
 // by name, less the members that say nothing:
 //
-//   - members that are null, and an object's status;
+//   - an object's status, and members that are null in structs, in built-in kinds and
+//     in metadata; null means something in free-form content (a RawExtension, a
+//     marshaler's JSON, a map of any) and in unstructured custom kinds;
 //   - in structs declared in k8s.io/api and k8s.io/apimachinery: non-pointer
 //     struct fields whose canonical form is {}, zero Quantity, IntOrString, Time,
 //     Duration and marshaler fields, and empty maps. So an optional field that a
@@ -20,8 +22,8 @@
 // Values take the form that the API gives them: a Quantity of 1000m is "1", a
 // Secret's stringData is data, a nil []byte in a map is the empty value, the
 // output of a json.Marshaler is parsed and written again in order. Unstructured
-// content is read as the JSON it is, nulls dropped, so a typed object and its
-// unstructured twin may differ.
+// content is read as the JSON it is, so a typed object and its unstructured twin may
+// differ.
 //
 // # Numbers and strings
 //

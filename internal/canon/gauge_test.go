@@ -41,6 +41,7 @@ type gaugeSpec struct {
 	Optional   []*string                    `json:"optional,omitempty"`
 	Port       intstr.IntOrString           `json:"port,omitzero"`
 	Raw        runtime.RawExtension         `json:"raw,omitzero"`
+	Free       map[string]any               `json:"free,omitempty"`
 	Channel    chan int                     `json:"channel,omitempty"`
 
 	ListRing    listRing      `json:"listRing,omitempty"`

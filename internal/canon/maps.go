@@ -24,6 +24,7 @@ func (c compiler) mapPlan(key planKey) plan {
 	p.elem = c.plan(t.Elem(), false)
 	p.quantities = t.Key().Kind() == reflect.String && t.Elem() == quantityType
 	p.empty = emptyForm(t.Elem(), p.elem)
+	p.keepsNull = isFree(p.elem)
 	p.scratch.New = func() any {
 		return &mapScratch{key: reflect.New(t.Key()).Elem(), elem: reflect.New(t.Elem()).Elem()}
 	}
@@ -37,7 +38,9 @@ type mapPlan struct {
 	keyText func(reflect.Value) (string, error)
 	elem    plan
 	empty   string // what a nil value is written as; "" if it is left out
-	scratch sync.Pool
+	// keepsNull is for values that may be any JSON.
+	keepsNull bool
+	scratch   sync.Pool
 
 	// quantities are so many in a pod that the map is read as what it is but for
 	// the name of its keys' type: in memory, and in how keys are hashed and
@@ -106,10 +109,20 @@ func (p *mapPlan) appendElem(e *encoder, name string, elem place) error {
 	} else if err := p.elem.append(e, elem); err != nil {
 		return inKey(name, err)
 	}
-	if !e.truncateIf(begun.start, from, "null") {
+	if p.keepsNull || !e.truncateIf(begun.start, from, "null") {
 		e.endMember(begun)
 	}
 	return nil
+}
+
+// isFree reports whether values of an unknown shape are read by p.
+func isFree(p plan) bool {
+	switch p.(type) {
+	case jsonPlan, rawExtensionPlan, interfacePlan:
+		return true
+	default:
+		return false
+	}
 }
 
 // emptyForm returns what a nil value of a map is written as: a nil list, map or

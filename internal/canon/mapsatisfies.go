@@ -38,7 +38,8 @@ func (p *mapPlan) entriesSatisfied(c *comparison, live, desired reflect.Value) b
 	for entries := desired.MapRange(); entries.Next(); {
 		desiredElem := reflect.New(p.goType.Elem()).Elem()
 		desiredElem.SetIterValue(entries)
-		if p.empty == "" && p.elem.null(targetOf(desiredElem.Addr())) {
+		isNull := p.isNull(desiredElem)
+		if isNull && !p.keepsNull {
 			continue
 		}
 		found := lookUp(live, entries.Key())
@@ -49,11 +50,19 @@ func (p *mapPlan) entriesSatisfied(c *comparison, live, desired reflect.Value) b
 		if p.empty != "" {
 			desiredElem, liveElem = nonNil(desiredElem), nonNil(liveElem)
 		}
-		if !p.elem.satisfies(c, targetOf(liveElem.Addr()), targetOf(desiredElem.Addr())) {
+		if isNull != p.isNull(liveElem) {
+			return false
+		}
+		if !isNull && !p.elem.satisfies(c, targetOf(liveElem.Addr()), targetOf(desiredElem.Addr())) {
 			return false
 		}
 	}
 	return true
+}
+
+// isNull reports whether the form of an addressable value of the map is null.
+func (p *mapPlan) isNull(elem reflect.Value) bool {
+	return p.empty == "" && p.elem.null(targetOf(elem.Addr()))
 }
 
 // lookUp finds a key, also if the server had to make it UTF-8.

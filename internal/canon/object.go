@@ -67,6 +67,7 @@ func (e *encoder) object(c *content, p *parts) error {
 }
 
 func (e *encoder) anyContent(c *content, p *parts) error {
+	e.isBuiltIn = c.isBuiltIn()
 	for name, v := range c.members {
 		if reserved(name) {
 			continue
@@ -75,6 +76,7 @@ func (e *encoder) anyContent(c *content, p *parts) error {
 			return err
 		}
 	}
+	e.isBuiltIn = true
 	return e.metadataPart(c, p)
 }
 

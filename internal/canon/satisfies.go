@@ -44,7 +44,10 @@ func readBoth(a, b Object) (x, y content, ok bool) {
 }
 
 // comparison is the state of one walk through two values.
-type comparison struct{ depth int }
+type comparison struct {
+	depth     int
+	isBuiltIn bool // as that of an encoder
+}
 
 func (c *comparison) enter() bool {
 	c.depth++
@@ -54,6 +57,7 @@ func (c *comparison) enter() bool {
 func (c *comparison) leave() { c.depth-- }
 
 func (c *comparison) content(live, desired *content) bool {
+	c.isBuiltIn = desired.members != nil && desired.isBuiltIn()
 	if desired.members != nil {
 		for name, d := range desired.members {
 			if !reserved(name) && !c.member(live.members, name, d) {

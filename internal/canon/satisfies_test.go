@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/trueup-go/trueup/internal/canon"
@@ -229,6 +230,24 @@ func TestSatisfies(t *testing.T) {
 			unstructuredOf(t, `{"spec":{}}`),
 			unstructuredOf(t, `{"spec":{"emptyDir":{}}}`),
 			[]string{"spec.emptyDir"},
+		},
+		"null of a built-in kind": {
+			"means nothing",
+			unstructuredOf(t, `{"apiVersion":"v1","a":1}`),
+			unstructuredOf(t, `{"apiVersion":"v1","a":null,"b":null}`),
+			nil,
+		},
+		"null of a custom kind": {
+			"is a value",
+			unstructuredOf(t, `{"apiVersion":"example.org/v1","a":null,"b":1,"d":null,"m":{},"l":[null,1],"metadata":{"labels":{"a":"b"}}}`),
+			unstructuredOf(t, `{"apiVersion":"example.org/v1","a":null,"b":null,"c":null,"d":1,"m":null,"l":[1,null],"metadata":{"labels":null}}`),
+			[]string{"b", "c", "d", "l[0]", "l[1]", "m"},
+		},
+		"null in free-form content": {
+			"likewise",
+			&gauge{Spec: gaugeSpec{Raw: runtime.RawExtension{Raw: []byte(`{"a":null,"b":1}`)}, Free: map[string]any{"a": nil, "b": 1, "d": nil}}},
+			&gauge{Spec: gaugeSpec{Raw: runtime.RawExtension{Raw: []byte(`{"a":null,"b":null}`)}, Free: map[string]any{"a": nil, "b": nil, "c": nil, "d": 1}}},
+			[]string{"spec.free[b]", "spec.free[c]", "spec.free[d]", "spec.raw.b"},
 		},
 		"unstructured lists": {
 			"are atomic as far as can be seen",

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -89,7 +90,11 @@ func (s shape) enter(value any, step string) (shape, any, error) {
 	}
 	members, _ := value.(map[string]any)
 	next, _ := s.member("", step)
-	return next, members[step], nil
+	found, isThere := members[step]
+	if isThere && found == nil {
+		found = json.RawMessage("null") // is a value, too
+	}
+	return next, found, nil
 }
 
 func (p *structPlan) has(name string) bool {

@@ -69,7 +69,7 @@ func TestSpecifies(t *testing.T) {
 		{"custom, by its keys", custom, "spec.rooms[floor=1,name=a].size", 4},
 		{"custom, no such keys", custom, "spec.rooms[floor=2,name=a].size", 2},
 		{"custom, of a set", custom, "spec.tags[x]", 3},
-		{"custom, null", custom, "spec.none", 1},
+		{"custom, null", custom, "spec.none", 2},
 		{"custom, unknown", custom, "spec.anything.at.all", 1},
 	}
 	for _, tc := range cases {
