@@ -67,7 +67,9 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 
 // send applies desired by force. Answer and request are of the caller's Go type, so
 // that a client which waits for its own writes waits for this one.
-func (c *child) send(ctx context.Context, operation string, uid types.UID, version string) (client.Object, error) {
+func (c *child) send(
+	ctx context.Context, operation string, uid types.UID, version string, opts ...client.PatchOption,
+) (client.Object, error) {
 	stamped, err := c.withDigest()
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (c *child) send(ctx context.Context, operation string, uid types.UID, versi
 	if err != nil {
 		return nil, c.unfit(err)
 	}
-	return c.applyBody(ctx, operation, body)
+	return c.applyBody(ctx, operation, body, opts...)
 }
 
 // patch sends a patch and returns the server's answer.

@@ -43,7 +43,7 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 			return outcome{}, err
 		}
 	}
-	operation, patch, err := c.handover(live)
+	live, operation, patch, err := c.prepareHandover(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -73,7 +73,7 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 // lateHandover puts managed fields right that only the answer to an apply shows, and returns
 // the object with them. If that fails, the answer to a later apply shows them again.
 func (c *child) lateHandover(ctx context.Context, applied client.Object) client.Object {
-	operation, patch, err := c.handover(applied)
+	_, operation, patch, err := c.prepareHandover(ctx, applied)
 	if err != nil || len(patch) == 0 || c.dryRun {
 		return applied
 	}
@@ -83,6 +83,21 @@ func (c *child) lateHandover(ctx context.Context, applied client.Object) client.
 	}
 	c.confirm(patched)
 	return patched
+}
+
+// prepareHandover returns the patch that handover makes of live, and live as it was made for that.
+func (c *child) prepareHandover(
+	ctx context.Context, live client.Object,
+) (_ client.Object, operation string, patch []jsonpatch.Operation, err error) {
+	operation, patch, err = c.handover(live)
+	if err != nil || len(patch) == 0 {
+		return live, operation, patch, err
+	}
+	if live, err = c.convertible(ctx, live); err != nil {
+		return nil, "", nil, err
+	}
+	operation, patch, err = c.handover(live)
+	return live, operation, patch, err
 }
 
 // handover is the patch that gives us what the old managers own of live, and what others took

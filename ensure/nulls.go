@@ -13,8 +13,11 @@ import (
 // applyBody sends an apply, and sends it again without the nulls that the schema of a custom
 // kind does not allow: a create leaves those out by itself, an apply is refused. In a list,
 // which may be merged with live's, they go from every item: all have the same schema.
-func (c *child) applyBody(ctx context.Context, operation string, body []byte) (client.Object, error) {
-	applied, err := c.patch(ctx, operation, types.ApplyPatchType, body, client.ForceOwnership)
+func (c *child) applyBody(
+	ctx context.Context, operation string, body []byte, opts ...client.PatchOption,
+) (client.Object, error) {
+	opts = append(opts, client.ForceOwnership)
+	applied, err := c.patch(ctx, operation, types.ApplyPatchType, body, opts...)
 	refused := answer.Nulls(err)
 	if len(refused) == 0 {
 		return applied, err
@@ -23,5 +26,5 @@ func (c *child) applyBody(ctx context.Context, operation string, body []byte) (c
 	if rest == nil {
 		return nil, err
 	}
-	return c.patch(ctx, operation, types.ApplyPatchType, rest, client.ForceOwnership)
+	return c.patch(ctx, operation, types.ApplyPatchType, rest, opts...)
 }

@@ -34,6 +34,9 @@ type application struct {
 // apply removes them.
 func (c *child) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
 	applied, err := c.send(ctx, "apply", live.GetUID(), "")
+	if isUnconvertible(err) {
+		live, applied, err = c.applyConvertible(ctx, live, err)
+	}
 	if err == nil || !namesFieldsOnly(err) {
 		return application{before: live, after: applied}, err
 	}
@@ -69,17 +72,32 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
+	live, err := r.readWhole(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if patched, err := r.convertible(ctx, live); err != nil {
+		return err
+	} else if patched != client.Object(live) {
+		if live, err = r.readWhole(ctx, uid); err != nil {
+			return err
+		}
+	}
+	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	return nil
+}
+
+func (r *repair) readWhole(ctx context.Context, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(r.gvk)
 	r.requests++
 	switch err := r.reader.Get(ctx, r.key, live); {
 	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return r.conflict("repair", "it was replaced meanwhile", err)
+		return nil, r.conflict("repair", "it was replaced meanwhile", err)
 	case err != nil:
-		return r.requestError("read", err)
+		return nil, r.requestError("read", err)
 	}
-	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
-	return nil
+	return live, nil
 }
 
 // run finds what is in the way, and has it removed.

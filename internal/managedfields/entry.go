@@ -38,6 +38,11 @@ func Updates(obj metav1.Object) []int {
 	return updates
 }
 
+// HasOtherVersions reports whether there are entries of another API version than this one.
+func HasOtherVersions(obj metav1.Object, version string) bool {
+	return slices.ContainsFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion != version })
+}
+
 // IsDisowned reports whether obj has managed fields and no entry of manager's applies: they
 // were reset, and until the next apply the server would not remove what desired drops.
 func IsDisowned(obj metav1.Object, manager string) bool {

@@ -79,6 +79,30 @@ func (p *Patch) Strike(entries []int, isStruck func(fieldpath.Path) bool) *field
 	return struck
 }
 
+// SetAPIVersion has all entries be of one API version. Entries that differ in nothing else then
+// become one, as the server would keep only one of them.
+func (p *Patch) SetAPIVersion(version string) {
+	for at, entry := range p.entries {
+		isSame := func(other metav1.ManagedFieldsEntry) bool {
+			return other.Manager == entry.Manager && other.Operation == entry.Operation && other.Subresource == entry.Subresource
+		}
+		if slices.ContainsFunc(p.entries[at+1:], isSame) {
+			p.remove(at)
+			continue
+		}
+		united := entry
+		united.APIVersion = version
+		for i := range p.entries[:at] {
+			if isSame(p.entries[i]) {
+				united = WithFields(united, Fields(&united).Union(Fields(&p.entries[i])))
+			}
+		}
+		if united != entry {
+			p.Replace(at, united)
+		}
+	}
+}
+
 // Operations returns the JSON patch; nil if nothing is to change.
 func (p *Patch) Operations() []jsonpatch.Operation {
 	if len(p.changes)+len(p.removals) == 0 {

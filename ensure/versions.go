@@ -1,0 +1,95 @@
+package ensure
+
+import (
+	"context"
+	"regexp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// Each entry of the managed fields names the API version that its fields are of. A custom kind
+// whose versions changed may have entries, be it one of somebody's status, to whose version
+// the server cannot convert the object any more: the version is gone, or its schema lacks a
+// field that has got a default. Then every apply fails, and every other write empties the
+// managed fields. Such entries are made to be of our version, by a patch of its own: it is the
+// one write that loses nothing.
+
+// isUnconvertible reports whether the server could not convert the object to the API version of
+// an entry. It is a 500 without a reason, told by its message only. An object that does not
+// fit the schema of our own version is another failure.
+func isUnconvertible(err error) bool {
+	status, ok := answer.Status(err)
+	return ok && status.Code == 500 && status.Reason == "" && unconvertible.MatchString(status.Message)
+}
+
+var unconvertible = regexp.MustCompile(
+	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
+		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
+
+// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
+// returns the object before and after.
+func (c *child) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	if live, err = c.reread(ctx, live); err != nil {
+		return nil, nil, err
+	}
+	if !managedfields.HasOtherVersions(live, c.apiVersion) {
+		return nil, nil, refusal
+	}
+	if c.dryRun {
+		after, err = c.tryConvertible(ctx, live, refusal)
+		return live, after, err
+	}
+	if live, err = c.rewriteVersions(ctx, live); err != nil {
+		return nil, nil, err
+	}
+	after, err = c.send(ctx, "apply", live.GetUID(), "")
+	return live, after, err
+}
+
+// tryConvertible tries the apply by a patch, as the one after rewriting would build on what a
+// dry run leaves undone.
+func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	r := repair{child: c, refusal: refusal}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return nil, err
+	}
+	ok, err := r.try(ctx, nil)
+	if !ok && err == nil {
+		err = r.denied
+	}
+	return r.tried, err
+}
+
+// rewriteVersions makes all entries of live be of our API version.
+func (c *child) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
+	p := managedfields.NewPatch(live)
+	p.SetAPIVersion(c.apiVersion)
+	return c.patchJSON(ctx, "repair", p.Operations())
+}
+
+// convertible returns live, on which a patch of ours builds, with entries that the server does
+// not lose with the patch.
+func (c *child) convertible(ctx context.Context, live client.Object) (client.Object, error) {
+	if c.dryRun || !managedfields.HasOtherVersions(live, c.apiVersion) {
+		return live, nil
+	}
+	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
+	tried, err := c.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	switch {
+	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
+		return live, nil
+	case err != nil || len(tried.GetManagedFields()) > 0:
+		return live, err
+	}
+	// A webhook that converts may be out of reach. An apply fails then, and says so.
+	_, err = c.send(ctx, "apply", live.GetUID(), "", client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
+		return nil, err
+	}
+	return c.rewriteVersions(ctx, live)
+}

@@ -1,0 +1,181 @@
+package versions_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// A step is a write of ours that patches managed fields before it applies.
+type step struct {
+	prepare func(*bench)
+	spec    DialSpec
+	opts    []ensure.Option
+	after   func(t *testing.T, owners map[string]string, spec map[string]any)
+}
+
+// steps are all of them.
+var steps = map[string]step{
+	"MigrateFrom": {
+		prepare: func(b *bench) { b.write("old-operator", "v1", `spec: {marks: {old: x}}`) },
+		spec:    blue,
+		opts:    []ensure.Option{ensure.MigrateFrom("old-operator")},
+		after: func(t *testing.T, owners map[string]string, spec map[string]any) {
+			t.Helper()
+			delete(owners, "old-operator Update ")
+			require.NotContains(t, spec["marks"], "old")
+		},
+	},
+	"Release": {
+		prepare: func(*bench) {},
+		spec:    blue,
+		opts:    []ensure.Option{ensure.Release("spec.size")},
+		after: func(t *testing.T, _ map[string]string, spec map[string]any) {
+			t.Helper()
+			require.EqualValues(t, 1, spec["size"])
+		},
+	},
+	"a repair": {
+		prepare: func(b *bench) { b.write("heater", "v1", `spec: {heat: warm}`) },
+		spec:    blue,
+		after: func(t *testing.T, owners map[string]string, spec map[string]any) {
+			t.Helper()
+			delete(owners, "heater Update ")
+			require.NotContains(t, spec, "heat")
+		},
+	},
+	"a field that the old version lacks": {
+		prepare: func(*bench) {},
+		spec:    DialSpec{Color: "blue", Unit: "cm"},
+		after: func(t *testing.T, _ map[string]string, spec map[string]any) {
+			t.Helper()
+			require.Equal(t, "cm", spec["unit"])
+		},
+	},
+}
+
+// TestPatchesBeforeTheApply: what we write before the apply loses no entry, neither where every
+// apply fails, nor where only other writes lose them: an object stored in the old version has
+// the default only once it is written.
+func TestPatchesBeforeTheApply(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(*bench){"a default not stored yet": func(b *bench) { b.addDefault() }}
+	maps.Copy(ways, breaks)
+	for name, s := range steps {
+		for way, breakIt := range ways {
+			if s.spec.Unit != "" && way == "a version is gone" {
+				continue // there is no such field
+			}
+			t.Run(name+", "+way, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, len(name+way)%2 == 0)
+				b.mustEnsure(b.operator("v1"), "v1", red)
+				b.othersWrite()
+				s.prepare(b)
+				breakIt(b)
+				want := b.owners()
+				b.mustEnsure(b.operator("v2"), "v2", s.spec, s.opts...)
+				s.after(t, want, b.live().Object["spec"].(map[string]any))
+				require.Empty(t, cmp.Diff(want, b.owners()))
+			})
+		}
+	}
+}
+
+// TestVersionsThatConvert: entries of other versions stay as they are where the server can
+// convert to these, which one dry run shows before a patch.
+func TestVersionsThatConvert(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	b.mustEnsure(b.operator("v1"), "v1", red)
+	b.othersWrite()
+	b.addVersion()
+	mark := shared.Mark()
+	b.mustEnsure(b.operator("v2"), "v2", blue, ensure.Release("spec.size"))
+	require.Equal(t, map[string]int{"get dials": 1, "patch dials (dry run)": 1, "patch dials": 2}, b.requests(mark))
+	versions := map[string]string{}
+	for _, entry := range b.live().GetManagedFields() {
+		versions[entry.Manager] = entry.APIVersion
+	}
+	old, current := b.group+"/v1", b.group+"/v2"
+	require.Equal(t, map[string]string{fieldOwner: current, "dial-controller": old, "gitops": old, "person": old}, versions)
+}
+
+// TestConversionOutOfReach: entries are not rewritten while the webhook that converts cannot be
+// asked, as the fields of another version may have other names.
+func TestConversionOutOfReach(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	b.mustEnsure(b.operator("v1"), "v1", red)
+	b.othersWrite()
+	b.addVersion()
+	b.mustEnsure(b.operator("v2"), "v2", DialSpec{Color: "green", Size: 1}) // it is stored in v2
+	b.breakConversion()
+	for _, opts := range [][]ensure.Option{nil, {ensure.Release("spec.size")}} {
+		before := b.live().GetManagedFields()
+		_, err := ensure.Object(t.Context(), b.operator("v2"), b.desired("v2", blue), opts...)
+		require.ErrorIs(t, err, ensure.ErrAPI)
+		require.Empty(t, cmp.Diff(before, b.live().GetManagedFields()))
+	}
+}
+
+// breakConversion has a webhook convert that nobody answers for.
+func (b *bench) breakConversion() {
+	b.t.Helper()
+	definition := b.definition(version("v1", false), version("v2", false))
+	require.NoError(b.t, b.installer.Get(b.t.Context(), client.ObjectKeyFromObject(definition), definition))
+	url := "https://127.0.0.1:1/convert"
+	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: shared.Config().CAData},
+		},
+	}
+	require.NoError(b.t, b.installer.Update(b.t.Context(), definition))
+	require.NoError(b.t, shared.Await(b.t.Context(), limit, "", func(ctx context.Context) error {
+		err := b.client("person", "").Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: "dial"}, b.dial("v1", "", ""))
+		if err == nil {
+			return errStillConverts
+		}
+		return nil
+	}))
+}
+
+// TestCaches: a cache may strip managed fields, or show the object as it was before all that.
+func TestCaches(t *testing.T) {
+	t.Parallel()
+	for name, show := range map[string]func(live, old client.Object) client.Object{
+		"stripped": func(live, _ client.Object) client.Object {
+			live.SetManagedFields(nil)
+			return live
+		},
+		"lagging": func(_, old client.Object) client.Object { return old },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachBreak(t, func(t *testing.T, b *bench, breakIt func(*bench)) {
+				t.Helper()
+				b.mustEnsure(b.operator("v1"), "v1", red)
+				b.othersWrite()
+				b.addVersion()
+				before := b.live()
+				breakIt(b)
+				owners := b.owners()
+				b.wrap = func(c client.Client) client.Client {
+					return &cached{Client: c, show: func(live client.Object) client.Object { return show(live, before) }}
+				}
+				b.mustEnsure(b.operator("v2"), "v2", blue)
+				require.Empty(t, cmp.Diff(owners, b.owners()))
+				require.NotContains(t, b.live().Object["spec"], "size")
+			})
+		})
+	}
+}
