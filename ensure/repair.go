@@ -72,32 +72,22 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	live, err := r.readWhole(ctx, uid)
-	if err != nil {
-		return err
-	}
-	if patched, err := r.convertible(ctx, live); err != nil {
-		return err
-	} else if patched != client.Object(live) {
-		if live, err = r.readWhole(ctx, uid); err != nil {
-			return err
-		}
-	}
-	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
-	return nil
-}
-
-func (r *repair) readWhole(ctx context.Context, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(r.gvk)
 	r.requests++
 	switch err := r.reader.Get(ctx, r.key, live); {
 	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return nil, r.conflict("repair", "it was replaced meanwhile", err)
+		return r.conflict("repair", "it was replaced meanwhile", err)
 	case err != nil:
-		return nil, r.requestError("read", err)
+		return r.requestError("read", err)
 	}
-	return live, nil
+	patched, err := r.convertible(ctx, live)
+	if err != nil {
+		return err
+	}
+	live.SetManagedFields(patched.GetManagedFields())
+	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	return nil
 }
 
 // run finds what is in the way, and has it removed.

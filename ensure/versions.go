@@ -34,15 +34,14 @@ var unconvertible = regexp.MustCompile(
 // applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
 // returns the object before and after.
 func (c *child) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	if c.dryRun {
+		return c.tryConvertible(ctx, live, refusal)
+	}
 	if live, err = c.reread(ctx, live); err != nil {
 		return nil, nil, err
 	}
 	if !managedfields.HasOtherVersions(live, c.apiVersion) {
 		return nil, nil, refusal
-	}
-	if c.dryRun {
-		after, err = c.tryConvertible(ctx, live, refusal)
-		return live, after, err
 	}
 	if live, err = c.rewriteVersions(ctx, live); err != nil {
 		return nil, nil, err
@@ -53,16 +52,19 @@ func (c *child) applyConvertible(ctx context.Context, live client.Object, refusa
 
 // tryConvertible tries the apply by a patch, as the one after rewriting would build on what a
 // dry run leaves undone.
-func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
 	r := repair{child: c, refusal: refusal}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if !managedfields.HasOtherVersions(r.live, c.apiVersion) {
+		return nil, nil, refusal
 	}
 	ok, err := r.try(ctx, nil)
 	if !ok && err == nil {
 		err = r.denied
 	}
-	return r.tried, err
+	return r.typed(), r.tried, err
 }
 
 // rewriteVersions makes all entries of live be of our API version.

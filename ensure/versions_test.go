@@ -182,13 +182,15 @@ func TestVersionsThatNothingTells(t *testing.T) {
 
 // TestVersionsOfOurs: there is nothing to rewrite where all entries are of our version.
 func TestVersionsOfOurs(t *testing.T) {
-	s := newServer()
-	created(t, s, configMap())
-	s.answers = []error{quoting(unconvertible, 500, "")}
-	changed := with(configMap(), func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" })
-	_, err := ensure.Object(t.Context(), newEnsurer(s), changed)
-	require.ErrorIs(t, err, ensure.ErrAPI)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get"}, s.verbs()))
+	for _, opts := range [][]ensure.Option{nil, {ensure.DryRun()}} {
+		s := newServer()
+		created(t, s, configMap())
+		s.answers = []error{quoting(unconvertible, 500, "")}
+		changed := with(configMap(), func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" })
+		_, err := ensure.Object(t.Context(), newEnsurer(s), changed, opts...)
+		require.ErrorIs(t, err, ensure.ErrAPI)
+		require.Empty(t, cmp.Diff([]string{"get", "apply", "get"}, s.verbs()))
+	}
 }
 
 // TestDryRunOfVersions: what a dry run cannot rewrite it tries without.

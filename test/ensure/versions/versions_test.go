@@ -1,16 +1,13 @@
 package versions_test
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -257,53 +254,4 @@ func TestBreaksOff(t *testing.T) {
 			})
 		}
 	}
-}
-
-// limit is for what takes a moment.
-const limit = time.Minute
-
-var errStillConverts = errors.New("it is still converted")
-
-var errBroken = errors.New("the connection broke")
-
-// A broken client fails with one of its patches, which the server may have done all the same.
-type broken struct {
-	client.Client
-
-	at, patches int
-	done        bool
-}
-
-func (b *broken) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	b.patches++
-	if b.patches-1 != b.at {
-		return b.Client.Patch(ctx, obj, patch, opts...)
-	}
-	if b.done {
-		_ = b.Client.Patch(ctx, obj, patch, opts...) // nobody hears what comes of it
-	}
-	return errBroken
-}
-
-// A cached client shows something else than the server has.
-type cached struct {
-	client.Client
-
-	show func(live client.Object) client.Object
-}
-
-func (c *cached) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if err := c.Client.Get(ctx, key, obj, opts...); err != nil {
-		return err
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.show(obj))
-	if err != nil {
-		return err
-	}
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		u.Object = content
-		return nil
-	}
-	*obj.(*Dial) = Dial{}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, obj)
 }
