@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
@@ -45,8 +46,7 @@ func (c *child) changesBy(applied application) []Change {
 	} else {
 		changes = c.changes(applied.before, applied.after)
 	}
-	noteManagers(changes, applied.removed)
-	return changes
+	return noteRemoved(changes, applied.removed)
 }
 
 func changesOf(found []canon.Change) []Change {
@@ -61,15 +61,47 @@ func changeOf(change canon.Change) Change {
 	return Change{Path: change.Path, Old: change.Old, New: change.New}
 }
 
-// noteManagers tells whose the fields were that had to be removed.
-func noteManagers(changes []Change, removed []obstacle.Obstacle) {
-	for i := range changes {
-		for _, o := range removed {
-			if managedfields.Overlap(o.Path, changes[i].Path) {
-				changes[i].Manager = strings.Join(o.Managers, ", ")
+// noteRemoved has changes tell what had to be removed, and whose it was. Without a Go type
+// changes name items by their index, and a removed item may have been replaced by the next.
+func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
+	for _, o := range removed {
+		text, noted := managedfields.Text(o.Path), false
+		steps := canon.Steps(text)
+		for i := range changes {
+			at := canon.Steps(changes[i].Path)
+			if pointerTo(at) == o.Pointer {
+				changes[i].Path, at = text, steps
+			}
+			if n := min(len(at), len(steps)); slices.Equal(at[:n], steps[:n]) {
+				changes[i].Manager, noted = joinNew(changes[i].Manager, o.Managers), true
 			}
 		}
+		if !noted {
+			changes = append(changes, Change{Path: text, Manager: joinNew("", o.Managers)})
+		}
 	}
+	return changes
+}
+
+// pointerTo returns the JSON pointer that steps with indexes lead to.
+func pointerTo(steps []string) string {
+	pointer := ""
+	for _, step := range steps {
+		pointer = jsonpatch.Join(pointer, step)
+	}
+	return pointer
+}
+
+// joinNew appends managers to a list with commas, each once.
+func joinNew(list string, managers []string) string {
+	var all []string
+	if list != "" {
+		all = strings.Split(list, ", ")
+	}
+	for _, manager := range managers {
+		all = appendNew(all, manager)
+	}
+	return strings.Join(all, ", ")
 }
 
 // othersMeanwhile tells the paths that another manager wrote between our read and our apply.

@@ -24,6 +24,7 @@ type child struct {
 	unseen     bool   // the cache did not show it
 	ours       bool   // what is live is ours to write, and not only adopted
 	alone      bool   // a dry run found that the server would create desired but for live
+	unsure     bool   // the server did not get round to judging what it refused
 	mayTry     bool   // in spite of a contest
 	requests   int    // sent so far, cached reads excepted
 }

@@ -51,7 +51,7 @@ func (c *child) lastRefusal(live client.Object) error {
 
 // noteRefusal remembers an error that would come again.
 func (c *child) noteRefusal(live client.Object, err error) {
-	if !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrImmutable) || !namesFieldsOnly(err) {
+	if c.unsure || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrImmutable) || !namesFieldsOnly(err) {
 		return
 	}
 	if refused, ok := c.refusalOf(live, err); ok {

@@ -99,7 +99,11 @@ func (r *repair) run(ctx context.Context) (application, error) {
 		return application{}, err
 	case len(obstacles) == 0:
 		return application{}, r.judge(ctx, all)
-	case r.dryRun: // the rest builds on what is not there then
+	}
+	if err := r.checkDependents(ctx, obstacles); err != nil {
+		return application{}, err
+	}
+	if r.dryRun { // the rest builds on what is not there then
 		return application{before: r.typed(), after: r.tried, removed: obstacles}, nil
 	}
 	taken, err := r.takeOver(ctx, obstacles)
@@ -218,7 +222,11 @@ func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacl
 // try reports whether the server would take desired if the obstacles were not there. Only a
 // refusal with causes means no.
 func (r *repair) try(ctx context.Context, without []obstacle.Obstacle) (bool, error) {
-	operations := append(managedfields.TestUID(r.live), r.merge.Trial(without)...)
+	return r.tryPatch(ctx, r.merge.Trial(without))
+}
+
+func (r *repair) tryPatch(ctx context.Context, trial []jsonpatch.Operation) (bool, error) {
+	operations := append(managedfields.TestUID(r.live), trial...)
 	tried, err := r.patchJSON(ctx, "repair", operations, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if apierrors.IsInvalid(err) && len(answer.Causes(err)) > 0 {
 		r.denied = err
@@ -226,6 +234,33 @@ func (r *repair) try(ctx context.Context, without []obstacle.Obstacle) (bool, er
 	}
 	r.tried = tried
 	return err == nil, err
+}
+
+// checkDependents refuses to remove somebody's list items that are valid beside desired and only
+// need an item that desired drops, such as a sidecar that mounts a volume of ours.
+func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obstacle) error {
+	if !r.merge.DropsItems() {
+		return nil
+	}
+	tried := r.tried
+	var dependents []obstacle.Obstacle
+	for i := range obstacles {
+		if !obstacles[i].IsOfItems() {
+			continue
+		}
+		others := slices.Delete(slices.Clone(obstacles), i, i+1)
+		switch ok, err := r.tryPatch(ctx, r.merge.TrialWithItems(others)); {
+		case err != nil:
+			return err
+		case ok:
+			dependents = append(dependents, obstacles[i])
+		}
+	}
+	r.tried = tried
+	if len(dependents) == 0 {
+		return nil
+	}
+	return r.blocked(dependents)
 }
 
 // takeOverAttempts bounds the tries beside others who write at the same time.
@@ -321,7 +356,7 @@ func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) error {
 			return r.blocked(needed)
 		}
 	}
-	if r.denied != nil && !sameFields(r.denied, r.refusal) {
+	if r.denied != nil && !namesAll(r.denied, r.refusal) {
 		return r.refusal
 	}
 	live := r.typed()
@@ -346,10 +381,11 @@ func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
 	return out
 }
 
-// sameFields reports whether two refusals name the same fields. Indexes do not count: they
-// are those of two different merges.
-func sameFields(a, b error) bool {
-	return slices.Equal(withoutIndexes(answer.Fields(a)), withoutIndexes(answer.Fields(b)))
+// namesAll reports whether a refusal names all fields that another one names. Indexes do not
+// count: they are those of two different merges.
+func namesAll(a, b error) bool {
+	fields := withoutIndexes(answer.Fields(a))
+	return !slices.ContainsFunc(withoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
 }
 
 func withoutIndexes(fields []string) []string {
@@ -394,6 +430,7 @@ func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal err
 		c.alone = !c.wantsAnotherIP(candidate, differing)
 		return true, nil
 	}
+	c.unsure = !answer.IsFinal(err)
 	causes := answer.Causes(err)
 	named := answer.Fields(refusal)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {

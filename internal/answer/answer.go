@@ -6,6 +6,7 @@ package answer
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -81,6 +82,14 @@ func notLetter(r rune) bool {
 // one names a cause.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && len(Causes(err)) == 0 && !isWebhook(err)
+}
+
+// IsFinal reports whether the server judged the request, and would do so again: it was not too
+// busy, it did not fail, and nobody came between.
+func IsFinal(err error) bool {
+	status, ok := Status(err)
+	return ok && status.Code < http.StatusInternalServerError && !apierrors.IsConflict(err) &&
+		status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout
 }
 
 // IsThere reports whether an object of that name exists already. A webhook may answer so, too.

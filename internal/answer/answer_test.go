@@ -142,6 +142,26 @@ func TestIsGone(t *testing.T) {
 	}
 }
 
+// TestIsFinal: what the server was too busy for, or somebody came between, is not.
+func TestIsFinal(t *testing.T) {
+	resource := schema.GroupResource{Resource: "things"}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no answer":   {errors.New("connection refused"), false},
+		"too busy":    {apierrors.NewTooManyRequests("slow down", 1), false},
+		"a timeout":   {apierrors.NewServerTimeout(resource, "create", 1), false},
+		"a failure":   {apierrors.NewInternalError(errors.New("etcd")), false},
+		"a conflict":  {apierrors.NewConflict(resource, "x", errors.New("changed")), false},
+		"invalid":     {apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", nil), true},
+		"forbidden":   {apierrors.NewForbidden(resource, "x", errors.New("a right is missing")), true},
+		"bad request": {fmt.Errorf("wrapped: %w", apierrors.NewBadRequest("no dry run")), true},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, answer.IsFinal(tc.err)) })
+	}
+}
+
 func TestIsThere(t *testing.T) {
 	exists := metav1.StatusReasonAlreadyExists
 	for name, tc := range map[string]struct {

@@ -81,14 +81,6 @@ func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 	return !inParts
 }
 
-// Overlap reports whether a path of fields and one of a Change lead to the same place, or one
-// of them into the other.
-func Overlap(path fieldpath.Path, change string) bool {
-	steps := canon.Steps(change)
-	n := min(len(path), len(steps))
-	return IsAt(path[:n], steps[:n])
-}
-
 // Text returns a path as a Change has it.
 func Text(path fieldpath.Path) string {
 	var text strings.Builder

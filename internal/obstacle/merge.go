@@ -53,7 +53,30 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 // Trial returns a JSON patch that makes of live what the server would make of it if the
 // obstacles were removed and desired were applied.
 func (m *Merge) Trial(without []Obstacle) []jsonpatch.Operation {
-	merged := m.merged(without)
+	return m.patchTo(m.merged(without, m.dropped()))
+}
+
+// TrialWithItems is a Trial in which the list items stay that desired does not have any more.
+// If the server takes this one, an obstacle is only in the way of their removal.
+func (m *Merge) TrialWithItems(without []Obstacle) []jsonpatch.Operation {
+	return m.patchTo(m.merged(without, slices.DeleteFunc(m.dropped(), m.isInDroppedItem)))
+}
+
+// DropsItems reports whether the apply removes list items.
+func (m *Merge) DropsItems() bool { return slices.ContainsFunc(m.dropped(), m.isInDroppedItem) }
+
+// isInDroppedItem reports whether path leads to or into an item that desired does not have.
+func (m *Merge) isInDroppedItem(path fieldpath.Path) bool {
+	for i := range path {
+		if path[i].FieldName == nil && !specifies(m.desired, path[:i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// patchTo returns a JSON patch that makes merged of live.
+func (m *Merge) patchTo(merged map[string]any) []jsonpatch.Operation {
 	var operations []jsonpatch.Operation
 	for _, name := range memberNames(m.live, merged) {
 		switch name {
@@ -70,11 +93,10 @@ func (m *Merge) Trial(without []Obstacle) []jsonpatch.Operation {
 	return operations
 }
 
-// merged returns live without obstacles and without the fields that the apply would remove, and
-// with desired.
-func (m *Merge) merged(without []Obstacle) map[string]any {
+// merged returns live without obstacles and without the dropped fields, and with desired.
+func (m *Merge) merged(without []Obstacle, dropped []fieldpath.Path) map[string]any {
 	rest := runtime.DeepCopyJSON(m.live)
-	for _, path := range m.dropped() {
+	for _, path := range dropped {
 		remove(rest, path)
 	}
 	for _, o := range without {

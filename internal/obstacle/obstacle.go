@@ -193,7 +193,7 @@ func holds(fields *fieldpath.Set, path fieldpath.Path) bool {
 
 // resolveAll returns the paths of fields as the server named them.
 func (m *Merge) resolveAll(named []string) []fieldpath.Path {
-	merged := m.merged(nil)
+	merged := m.merged(nil, m.dropped())
 	var paths []fieldpath.Path
 	for _, field := range named {
 		if path := m.resolve(merged, field); len(path) > 0 {
@@ -255,6 +255,12 @@ func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 		again = append(again, now)
 	}
 	return again, true
+}
+
+// IsOfItems reports whether an obstacle is an item of a list, or a list.
+func (o *Obstacle) IsOfItems() bool {
+	_, isList := o.Value.([]any)
+	return isList || o.Path[len(o.Path)-1].FieldName == nil
 }
 
 // Contains reports whether path leads to an obstacle or into it.

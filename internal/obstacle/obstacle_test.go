@@ -291,3 +291,32 @@ func TestAgain(t *testing.T) {
 		})
 	}
 }
+
+// With the items that desired drops, somebody's sidecar that mounts one is fine.
+func TestTrialWithItems(t *testing.T) {
+	volume := `{"f:volumes":{"k:{\"name\":\"data\"}":{".":{},"f:name":{}}},"f:size":{}}`
+	for name, tc := range map[string]struct {
+		scene
+		drops bool
+		want  string
+	}{
+		"an item": {
+			scene{"spec: {size: 1, volumes: [{name: data}]}", "spec: {other: 2}", []metav1.ManagedFieldsEntry{applied(owner, `{"f:spec":`+volume+`}`)}, nil},
+			true,
+			`[{"op":"add","path":"/spec/other","value":2},{"op":"remove","path":"/spec/size"}]`,
+		},
+		"a field": {
+			scene{"spec: {size: 1, volumes: [{name: data}]}", "spec: {volumes: [{name: data}]}", []metav1.ManagedFieldsEntry{applied(owner, `{"f:spec":`+volume+`}`)}, nil},
+			false,
+			`[{"op":"remove","path":"/spec/size"}]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := tc.merge(t)
+			require.Equal(t, tc.drops, m.DropsItems())
+			operations, err := json.Marshal(m.TrialWithItems(nil))
+			require.NoError(t, err)
+			require.JSONEq(t, tc.want, string(operations))
+		})
+	}
+}

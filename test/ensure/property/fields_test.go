@@ -1,0 +1,97 @@
+package property_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// entriesOf returns what each manager owns, by its name, operation and subresource.
+func entriesOf(obj *unstructured.Unstructured) map[string]*fieldpath.Set {
+	out := map[string]*fieldpath.Set{}
+	for _, entry := range obj.GetManagedFields() {
+		set := fieldpath.NewSet()
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+			continue
+		}
+		key := entry.Manager + " " + string(entry.Operation) + " " + entry.Subresource
+		if known := out[key]; known != nil {
+			set = set.Union(known)
+		}
+		out[key] = set
+	}
+	return out
+}
+
+func lookup(tree any, path fieldpath.Path) (any, bool) {
+	for _, element := range path {
+		switch parent := tree.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return nil, false
+			}
+			member, ok := parent[*element.FieldName]
+			if !ok {
+				return nil, false
+			}
+			tree = member
+		case []any:
+			i := find(parent, element)
+			if i < 0 {
+				return nil, false
+			}
+			tree = parent[i]
+		default:
+			return nil, false
+		}
+	}
+	return tree, true
+}
+
+// find returns the index of an item; a protocol that it leaves out is TCP.
+func find(items []any, element fieldpath.PathElement) int {
+	return slices.IndexFunc(items, func(item any) bool {
+		if element.Value != nil {
+			return value.Equals(value.NewValueInterface(item), *element.Value)
+		}
+		members, isMap := item.(map[string]any)
+		if element.Key == nil || !isMap {
+			return false
+		}
+		return !slices.ContainsFunc(*element.Key, func(field value.Field) bool {
+			member, ok := members[field.Name]
+			if !ok && field.Name == "protocol" {
+				member = "TCP"
+			}
+			return !value.Equals(value.NewValueInterface(member), field.Value)
+		})
+	})
+}
+
+// textOf returns a path as Changes has it.
+func textOf(path fieldpath.Path) string {
+	var text strings.Builder
+	for _, element := range path {
+		switch {
+		case element.FieldName != nil && text.Len() == 0:
+			text.WriteString(*element.FieldName)
+		case element.FieldName != nil && strings.ContainsAny(*element.FieldName, "./"):
+			text.WriteString("[" + *element.FieldName + "]")
+		case element.FieldName != nil:
+			text.WriteString("." + *element.FieldName)
+		case element.Value != nil:
+			text.WriteString("[" + strings.Trim(value.ToString(*element.Value), `"`) + "]")
+		case element.Key != nil:
+			var keys []string
+			for _, field := range *element.Key {
+				keys = append(keys, field.Name+"="+strings.Trim(value.ToString(field.Value), `"`))
+			}
+			text.WriteString("[" + strings.Join(keys, ",") + "]")
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,219 @@
+package property_test
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// judge looks whether the operator kept all promises.
+func (r *round) judge(before, after *unstructured.Unstructured, changes []ensure.Change, err error) {
+	r.last = after
+	require.Equal(r.t, before.GetUID(), after.GetUID(), "it was deleted")
+	require.Nil(r.t, after.GetDeletionTimestamp(), "it was deleted")
+	wanted := r.wanted()
+	switch wanted {
+	case repaired:
+		require.NoError(r.t, err)
+		require.True(r.t, satisfies(after.Object, r.desired), "desired is not satisfied")
+	case refused:
+		require.ErrorIs(r.t, err, ensure.ErrInvalid)
+	case immutable:
+		require.ErrorIs(r.t, err, ensure.ErrImmutable)
+	}
+	if wanted != repaired && len(r.between) == 0 {
+		require.Equal(r.t, specOf(before), specOf(after), "a change that was refused")
+	}
+	for _, entry := range after.GetManagedFields() {
+		require.False(r.t, entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationUpdate, "an Update entry of ours is left")
+	}
+	r.judgeForeign(before, after, changes, wanted)
+	for _, p := range r.between {
+		require.True(r.t, place(r.fill(string(p))).has(r.t, after.Object), "%s was written between two requests", p)
+	}
+	if wanted == repaired {
+		r.judgeOurs(after)
+	}
+}
+
+func specOf(obj *unstructured.Unstructured) map[string]any {
+	out := map[string]any{"labels": obj.GetLabels(), "finalizers": obj.GetFinalizers()}
+	for name, content := range obj.Object {
+		if name != "metadata" && name != "status" {
+			out[name] = content
+		}
+	}
+	return out
+}
+
+// judgeForeign requires that each field that others owned is as it was and theirs, unless desired
+// specifies it, or the server refused it and Changes has it.
+func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes []ensure.Change, wanted outcome) {
+	owners := entriesOf(after)
+	for key, fields := range entriesOf(before) {
+		if !isForeign(key) {
+			continue
+		}
+		fields.Iterate(func(path fieldpath.Path) {
+			name := textOf(path)
+			was, existed := lookup(before.Object, path)
+			is, exists := lookup(after.Object, path)
+			switch {
+			case !existed, wanted == repaired && (r.specifies(path) || r.cascades(path)):
+			case wanted == repaired && r.mayLose(name):
+				require.True(r.t, exists && reflect.DeepEqual(was, is) || r.isUnheard() || r.isTold(changes, name), "Changes lacks %s", name)
+			case wanted == repaired && r.holdsLoss(name) && !exists: // it was empty then; what else was in it has a path of its own
+			default:
+				require.True(r.t, exists, "%s lost %s", key, name)
+				require.True(r.t, r.isSame(was, is, path), "%s of %s is %v instead of %v", name, key, is, was)
+				require.True(r.t, owners[key] != nil && owners[key].Has(path), "%s does not own %s any more", key, name)
+			}
+		})
+	}
+}
+
+// isSame compares what there was at path with what there is, but for the parts that others lost
+// or wrote meanwhile, or that the server took away.
+func (r *round) isSame(was, is any, path fieldpath.Path) bool {
+	switch before := was.(type) {
+	case map[string]any:
+		after, ok := is.(map[string]any)
+		for name := range before {
+			inner := append(path.Copy(), fieldpath.FieldNameElement(name))
+			ok = ok && (r.specifies(inner) || r.cascades(inner) || r.mayLose(textOf(inner)) || r.isSame(before[name], after[name], inner))
+		}
+		return ok
+	case []any:
+		if len(path) > 0 && r.isShared(path) {
+			return true // its items are compared by their names
+		}
+	}
+	return reflect.DeepEqual(was, is)
+}
+
+// mayLose reports whether one of the clashes is about a field.
+func (r *round) mayLose(name string) bool {
+	return slices.ContainsFunc(r.chosen, func(c clash) bool {
+		return slices.ContainsFunc(c.loses, func(lost string) bool { return isBelow(name, lost) })
+	})
+}
+
+// holdsLoss reports whether one of the clashes is about something in a field.
+func (r *round) holdsLoss(name string) bool {
+	return slices.ContainsFunc(r.chosen, func(c clash) bool {
+		return slices.ContainsFunc(c.loses, func(lost string) bool { return isBelow(lost, name) })
+	})
+}
+
+func isBelow(name, above string) bool {
+	rest, ok := strings.CutPrefix(name, above)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// isTold reports whether a removal is told: of the field, of what it is in, or of something in
+// it. Without a Go type a pass that only finishes a repair which broke off names items by their
+// index.
+func (r *round) isTold(changes []ensure.Change, name string) bool {
+	byIndex := r.isTroubled() && !r.asTyped
+	name = keys.ReplaceAllString(name, ".$1")
+	bare := items.ReplaceAllString(name, "[]")
+	list := bare[:strings.LastIndex(bare, "[]")+1]
+	return slices.ContainsFunc(changes, func(c ensure.Change) bool {
+		path := keys.ReplaceAllString(c.Path, ".$1")
+		if isBelow(name, path) || isBelow(path, name) {
+			return true
+		}
+		path = items.ReplaceAllString(path, "[]")
+		return byIndex && (isBelow(bare, path) || list != "" && strings.HasPrefix(path, list))
+	})
+}
+
+// items and keys are what paths have in brackets: of lists, and of maps.
+var (
+	items = regexp.MustCompile(`\[[^]]*\]`)
+	keys  = regexp.MustCompile(`\[([^]=./]*[a-z][^]=./]*)\]`)
+)
+
+func (r *round) isTroubled() bool {
+	return r.operator.met(func(*trouble) bool { return true })
+}
+
+// isUnheard reports whether a removal may have no pass that tells of it: the server did it, and
+// its answer was lost, or the pass that finished the repair saw the object as it was before.
+func (r *round) isUnheard() bool {
+	return r.operator.met(func(t *trouble) bool { return t.done || t.err != nil && r.operator.stale != nil })
+}
+
+// judgeOurs requires that our applies own nothing but what desired specifies.
+func (r *round) judgeOurs(after *unstructured.Unstructured) {
+	ours := entriesOf(after)[fieldOwner+" Apply "]
+	require.NotNil(r.t, ours, "no entry of our applies")
+	ours.Leaves().Iterate(func(path fieldpath.Path) {
+		name := textOf(path)
+		require.True(r.t, r.specifies(path) || strings.HasPrefix(name, "metadata.annotations[spec-hash"), "we own %s", name)
+	})
+}
+
+// isForeign reports whether an entry is of one of the programs that write in these rounds;
+// controllers change what they wrote.
+func isForeign(key string) bool {
+	return key != fieldOwner+" Apply " && !strings.HasPrefix(key, "kube-") && !strings.HasSuffix(key, " status") || strings.HasPrefix(key, "a-controller")
+}
+
+// cascades reports whether the server takes away what is at path.
+func (r *round) cascades(path fieldpath.Path) bool {
+	return slices.ContainsFunc(path, func(element fieldpath.PathElement) bool {
+		return element.FieldName != nil &&
+			slices.ContainsFunc(r.chosen, func(c clash) bool { return slices.Contains(c.cascades, *element.FieldName) })
+	})
+}
+
+// isShared reports whether the items of a list have names.
+func (r *round) isShared(path fieldpath.Path) bool {
+	for _, entry := range entriesOf(r.last) {
+		for _, element := range path {
+			entry = entry.WithPrefix(element)
+		}
+		shared := false
+		entry.Iterate(func(inner fieldpath.Path) { shared = shared || inner[0].FieldName == nil })
+		if shared {
+			return true
+		}
+	}
+	return false
+}
+
+// specifies reports whether desired has something at path, or a value without parts on the way.
+func (r *round) specifies(path fieldpath.Path) bool {
+	var at any = r.desired
+	for _, element := range path {
+		switch parent := at.(type) {
+		case map[string]any:
+			if element.FieldName == nil {
+				return true
+			}
+			member, ok := parent[*element.FieldName]
+			if !ok {
+				return false
+			}
+			at = member
+		case []any:
+			i := find(parent, element)
+			if i < 0 {
+				return element.Key == nil && element.Value == nil
+			}
+			at = parent[i]
+		default:
+			return true
+		}
+	}
+	return true
+}

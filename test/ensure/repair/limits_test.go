@@ -1,0 +1,115 @@
+package repair_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// TestDependentsStay: an item that mounts a volume which desired drops is no reason to remove the
+// item. It is fine beside all that desired says.
+func TestDependentsStay(t *testing.T) {
+	t.Parallel()
+	volume := with("    spec:", "      volumes: [{name: data, emptyDir: {}}]")
+	for name, yaml := range map[string]string{
+		"containers[name=sidecar]": `{containers: [{name: sidecar, image: "example.com/x:1", volumeMounts: [{name: data, mountPath: /data}]}]}`,
+		"volumeMounts":             `{containers: [{name: main, volumeMounts: [{name: data, mountPath: /data}]}]}`,
+	} {
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			s := newStage(t, typed, nil)
+			s.mustEnsure(volume)
+			s.write(volume, write{by: mesh, yaml: `spec: {template: {spec: ` + yaml + `}}`})
+			before := s.live(volume)
+			_, err := s.force(deployment)
+			require.ErrorIs(t, err, ensure.ErrInvalid)
+			require.ErrorContains(t, err, name)
+			require.ErrorContains(t, err, mesh)
+			require.Equal(t, specified(before), specified(s.live(deployment)))
+		})
+	}
+}
+
+// TestDependentsStayBesideAnObstacle: one that is in the way for another reason does not change
+// that.
+func TestDependentsStayBesideAnObstacle(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, true, nil)
+	s.mustEnsure(with("    spec:", "      volumes: [{name: data, emptyDir: {}}]"))
+	s.write(deployment, write{by: mesh, yaml: `spec: {template: {spec: {containers: [
+		{name: sidecar, image: "example.com/x:1", volumeMounts: [{name: data, mountPath: /data}]}]}}}`})
+	s.write(deployment, write{by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`})
+	before := s.live(deployment)
+	_, err := s.force(with("    spec:", "      shareProcessNamespace: true"))
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
+	require.Equal(t, specified(before), specified(s.live(deployment)))
+}
+
+// TestRemovalsHaveNames: without a Go type, too, an item is named by its keys.
+func TestRemovalsHaveNames(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "a port", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		s.mustEnsure(service)
+		s.write(service, movedPort)
+		res := s.mustEnsure(service)
+		require.Contains(t, res.Changes, ensure.Change{Path: "spec.ports[port=81,protocol=TCP]", Manager: person}, "%v", res.Changes)
+	})
+}
+
+// TestImmutableByOthers: what a person made immutable is, although the removal of that alone is
+// refused for another field.
+func TestImmutableByOthers(t *testing.T) {
+	t.Parallel()
+	const settings = `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`
+	inBothForms(t, "a ConfigMap", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		s.mustEnsure(settings)
+		s.write(settings, write{by: person, yaml: `{immutable: true}`})
+		_, err := s.ensure(`{apiVersion: v1, kind: ConfigMap, data: {a: "2"}}`)
+		require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
+	})
+}
+
+// TestUnfinishedJudgement: as long as the server is too busy to say whether a change is possible
+// at all, it is asked again by each pass.
+func TestUnfinishedJudgement(t *testing.T) {
+	t.Parallel()
+	var b *busy
+	s := newStage(t, true, func(c client.Client) client.Client {
+		b = &busy{Client: c}
+		return b
+	})
+	s.mustEnsure(deployment)
+	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
+	b.is = true
+	_, err := s.ensure(changed)
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	b.is = false
+	_, err = s.ensure(changed)
+	require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
+}
+
+// A busy server creates nothing.
+type busy struct {
+	client.Client
+
+	is bool
+}
+
+func (b *busy) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if b.is {
+		return apierrors.NewServerTimeout(schema.GroupResource{Resource: "deployments"}, "create", 1)
+	}
+	return b.Client.Create(ctx, obj, opts...)
+}
