@@ -20,12 +20,28 @@ import (
 //   - Gone: the API server has no such object. That a cache has none is confirmed by one
 //     read from the server; from then on no request is sent, until the cache shows one
 //     again or Object makes it.
+//   - Released: it stays, as it is not ours. If we adopted it, our fields were given up: now, if
+//     there is a Cause, else before. Nothing more will happen, so this is as good as Gone: what
+//     was released and what never was ours look alike after a restart. With DeleteAdopted what
+//     was adopted is deleted instead.
 //
-// What is not ours is left alone (ErrForeign), by the same rules as in Object: with
-// ControlledBy whatever another controls, and without an owner whatever shows no trace of
-// this field owner. An owner that is being deleted is fine here. The delete is of exactly
-// the object and version that was looked at; if it was changed meanwhile, it is looked at
-// once more, then that is a Conflict.
+// The rules are those of Object: with ControlledBy whatever another controls is not ours, and
+// without an owner whatever shows no trace of this field owner. An owner that is being deleted
+// is fine here. The delete is of exactly the object and version that was looked at; if it was
+// changed meanwhile, it is looked at once more, then that is a Conflict.
+//
+// Fields are given up by an apply that specifies nothing: what only this field owner has set
+// is removed, as if desired dropped it, and what others own, too, stays. If the API server
+// refuses that, as it does with a Deployment whose selector is only ours, labels, annotations,
+// owners and finalizers of ours are removed, and the content stays with the values it has.
+//
+// In a finalizer, Deleting is what is left to wait for:
+//
+//	res, err := ensure.Absent(ctx, e, obj, ensure.ControlledBy(owner))
+//	if err == nil && res.Operation == ensure.Deleting {
+//		return finalizer.Wait(0, "the settings are still there")
+//	}
+//	return err
 //
 // Result.Live is the object as it was last seen, and nil when it is gone.
 func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
@@ -85,7 +101,8 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 	case c.adopt:
 		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
 	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.handsOver(), c.prune != nil, c.only != nil:
-		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation and ensure.DryRun only")
+		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
+			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {
 		return nil, err
@@ -98,7 +115,8 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 	return c, err
 }
 
-// remove deletes live, nil if there is none, if it is the one that is meant and ours.
+// remove deletes live, nil if there is none, if it is the one that is meant and ours. What is
+// somebody else's loses what we added.
 func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome, error) {
 	if live == nil || meant.GetUID() != "" && live.GetUID() != meant.GetUID() {
 		return outcome{operation: Gone}, nil
@@ -106,16 +124,37 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{live: live, operation: Deleting}, nil
 	}
+	if c.memory.isReleased(c.id(), live) {
+		return outcome{live: live, operation: Released}, nil
+	}
 	c.recall()
-	ours, err := c.isOurs(ctx, live)
+	c.endContest()
+	claim, err := c.claimOn(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	if !ours {
-		return outcome{}, c.foreign(live)
+	if claim.ours && (!claim.adopted || c.deleteAdopted) {
+		return c.delete(ctx, live)
 	}
-	c.endContest()
-	return c.delete(ctx, live)
+	return c.leaveToOthers(ctx, claim)
+}
+
+// leaveToOthers gives up what is ours in an object that is not.
+func (c *child) leaveToOthers(ctx context.Context, claim claim) (outcome, error) {
+	has := claim.ours
+	if !has {
+		var err error
+		if has, err = c.isBeside(ctx, claim.live); err != nil {
+			return outcome{}, err
+		}
+	}
+	if has {
+		return c.giveUp(ctx, claim.live)
+	}
+	if !c.dryRun {
+		c.memory.released(c.id(), claim.live)
+	}
+	return outcome{live: claim.live, operation: Released}, nil
 }
 
 func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {

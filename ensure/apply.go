@@ -20,6 +20,7 @@ const createOnly = "4611686018427387904"
 
 // create makes the object if there is none, in one request.
 func (c *child) create(ctx context.Context) (outcome, error) {
+	c.adopted, c.stamped = false, nil
 	answer, err := c.send(ctx, "create", "", createOnly)
 	if err != nil {
 		return outcome{}, err
@@ -55,7 +56,7 @@ func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (out
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !c.isWanted(controller) && !c.adopt {
 		c.wrote(found) // all the same: somebody took control between our read and our apply
-		return outcome{}, c.foreign(answer)
+		return outcome{}, c.withdraw(ctx, live, answer)
 	}
 	c.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {

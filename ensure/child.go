@@ -22,7 +22,8 @@ type child struct {
 	digest     string
 	last       record // what the server confirmed last, as known when live was read
 	unseen     bool   // the cache did not show it
-	ours       bool   // what is live is ours to write, and not only adopted
+	ours       bool   // what is live is ours to write, without ensure.Adopt
+	adopted    bool   // somebody else made what is live
 	alone      bool   // a dry run found that the server would create desired but for live
 	unsure     bool   // the server did not get round to judging what it refused
 	mayTry     bool   // in spite of a contest
@@ -90,6 +91,8 @@ func (c *child) checkOptions() error {
 	switch {
 	case c.propagation != "":
 		return c.refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
+	case c.deleteAdopted:
+		return c.refuse("", "ensure.DeleteAdopted is for ensure.Absent and ensure.Prune: Object deletes nothing")
 	case c.prune != nil:
 		return c.refuse("", "ensure.Prune is for ensure.Set")
 	case c.only != nil:

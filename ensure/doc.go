@@ -85,10 +85,14 @@
 // somebody else, with its value. Adopt takes over what exists and is not ours; IfExists
 // changes only what somebody makes.
 //
+// What was adopted stays known as somebody else's: its stored digest begins with adopt-, in
+// every later apply. Absent, Prune and Recreate do not delete it. What counts as adopted, too,
+// is an object that only its managed fields, or its UID, show to be ours.
+//
 // # What is no longer wanted
 //
-// Absent deletes a child, if it is ours, and tells when it is gone: a condition of
-// going on, or the work of a finalizer.
+// Absent deletes a child that we made, gives up our fields in one that was adopted, and tells
+// when nothing of ours is left: a condition of going on, or the work of a finalizer.
 //
 // # What it tells
 //
@@ -97,7 +101,7 @@
 //
 //   - trueup_ensure_writes_total counts what the API server changed, by group, kind,
 //     operation and cause, as Result has them: Created, Missing; Updated, DesiredChanged,
-//     Drifted, Adopted or Migrated; Deleting, Unwanted. What Recreate replaces is Deleting
+//     Drifted, Adopted or Migrated; Deleting or Released, Unwanted. What Recreate replaces is Deleting
 //     and then Recreated, both DesiredChanged or Drifted, as somebody may wait for the second
 //     for long. A write that takes several requests, as a repair or MigrateFrom does, counts
 //     once. So does one that ends as ErrContested, ErrForeign or ErrTerminating, if it was made

@@ -83,7 +83,10 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 
 // WithDigest computes digests with digester and stores them in store, instead of
 // SHA-256 in the annotation spec-hash.trueup-go.github.io/<field owner>. A store
-// must not be shared with another operator that writes the same objects.
+// must not be shared with another operator that writes the same objects. The digest of what
+// was adopted is stored with adopt- before it, for which a store has to have room. A later
+// change from the default store to another is noticed; after any other, what exists counts as
+// adopted.
 func WithDigest(digester hash.Digester, store hash.Store) Setting {
 	return func(e *Ensurer) { e.digester, e.store = digester, store }
 }
@@ -139,8 +142,8 @@ func (e *Ensurer) findMisuse() string {
 // gives: a label has 63 characters.
 func (e *Ensurer) findMisuseOfDigests() string {
 	digest, err := e.digester.Of("")
-	if err == nil {
-		err = e.store.Set(&metav1.ObjectMeta{}, digest)
+	if err == nil && digest != "" {
+		err = e.store.Set(&metav1.ObjectMeta{}, adoptedMark+digest)
 	}
 	switch {
 	case err != nil:

@@ -94,6 +94,29 @@ func ExampleAbsent() {
 	// Gone <nil>
 }
 
+// Somebody else's ConfigMap gets a label of ours, and loses it again.
+func ExampleDeleteAdopted() {
+	ctx := context.Background()
+	c := fake.NewFakeClient(greeting()) // somebody else's
+	e := ensure.New(c, c, "web-operator")
+	unwanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "greeting"}}
+	labelled := unwanted.DeepCopy()
+	labelled.Labels = map[string]string{"site": "web"}
+
+	for _, opts := range [][]ensure.Option{nil, {ensure.DeleteAdopted()}} {
+		adopted, err := ensure.Object(ctx, e, labelled, ensure.Adopt())
+		fmt.Println(adopted.Operation, adopted.Cause, err)
+		result, err := ensure.Absent(ctx, e, unwanted, opts...)
+		fmt.Println(result.Operation, result.Cause, err)
+	}
+
+	// Output:
+	// Updated Adopted <nil>
+	// Released Unwanted <nil>
+	// Updated Adopted <nil>
+	// Deleting Unwanted <nil>
+}
+
 // Foreground: its ReplicaSets and pods are gone before the Deployment is.
 func ExamplePropagation() {
 	ctx := context.Background()

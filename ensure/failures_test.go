@@ -85,8 +85,8 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 				return result.Operation, err
 			},
 			nil,
-			[]string{"delete"},
-			ensure.Deleting,
+			[]string{"apply"},
+			ensure.Released,
 		},
 		"prune": {
 			"is it a member, or is the digest a copy?",

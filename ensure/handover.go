@@ -146,3 +146,38 @@ func (c *child) ownEntry(entries []metav1.ManagedFieldsEntry, own int, old []int
 	}
 	return entry
 }
+
+// patchEntries changes the managed fields of live as build says, on a fresh copy if others
+// write in between, and returns the server's answer, or live if there was nothing to change.
+func (c *child) patchEntries(
+	ctx context.Context, operation string, live client.Object, build func(p *managedfields.Patch, live client.Object),
+) (client.Object, error) {
+	for range takeOverAttempts {
+		p := managedfields.NewPatch(live)
+		build(p, live)
+		operations := p.Operations()
+		if len(operations) == 0 {
+			return live, nil
+		}
+		patched, err := c.patchJSON(ctx, operation, operations)
+		if !hasMoved(err) {
+			return patched, err
+		}
+		if live, err = c.reread(ctx, live); err != nil {
+			return nil, err
+		}
+	}
+	return nil, c.conflict(operation, "it was changed meanwhile", nil)
+}
+
+// strike removes the paths for which isStruck holds from our own entry of an operation, and
+// returns them.
+func (c *child) strike(
+	p *managedfields.Patch, live client.Object, operation metav1.ManagedFieldsOperationType, isStruck func(fieldpath.Path) bool,
+) *fieldpath.Set {
+	own := managedfields.Find(live, c.fieldOwner, operation)
+	if own < 0 {
+		return fieldpath.NewSet()
+	}
+	return p.Strike([]int{own}, isStruck)
+}

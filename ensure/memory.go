@@ -21,6 +21,7 @@ type memory struct {
 	leaving *lru.Cache // childKey to replacement
 	moved   *lru.Cache // childKey to look, of what MigrateFrom has nothing to do for
 	refused *lru.Cache // childKey to refusal
+	foreign *lru.Cache // childKey to sight, of what holds nothing of ours
 
 	contests *contests
 }
@@ -39,6 +40,7 @@ type record struct {
 	content string // fingerprint of everything but metadata and status
 	ours    string // fingerprint of what desired names in the metadata
 	entry   string // fingerprint of what our applies own; empty if the copy did not say
+	adopted bool   // somebody else made it
 	at      time.Time
 	shown   bool // the cache has shown this object
 	removed bool // by us
@@ -53,7 +55,7 @@ type sighting struct {
 func newMemory(entries int) *memory {
 	return &memory{
 		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries),
-		leaving: lru.New(entries), moved: lru.New(entries), refused: lru.New(entries),
+		leaving: lru.New(entries), moved: lru.New(entries), refused: lru.New(entries), foreign: lru.New(entries),
 		contests: newContests(entries),
 	}
 }
@@ -77,6 +79,7 @@ func (m *memory) confirm(key childKey, r record) {
 		return
 	}
 	m.records.Add(key, r)
+	m.foreign.Remove(key)
 }
 
 // unseenSince notes that the server has the object uid, which the cache does not

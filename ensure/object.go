@@ -114,20 +114,22 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if c.ifMissing {
 		return c.leave(live)
 	}
-	var err error
-	if c.ours, err = c.isOurs(ctx, live); err != nil {
+	claim, err := c.claimOn(ctx, live)
+	if err != nil {
 		return outcome{}, err
 	}
-	if !c.ours && !c.mayAdopt(live) {
-		return outcome{}, c.foreign(live)
+	if !claim.ours && !c.mayAdopt(live) {
+		return outcome{}, c.foreign(claim.live)
 	}
+	c.ours = claim.ours
+	c.adopted, c.stamped = claim.adopted || !claim.ours, nil
 	if err := c.checkHidden(live); err != nil {
 		return outcome{}, err
 	}
 	if c.isStale(live) {
 		return c.standing(outcome{live: live, operation: Unchanged, stale: true})
 	}
-	whole, err := c.withManagers(ctx, live)
+	whole, err := c.withManagers(ctx, claim.live)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -22,10 +22,11 @@ type options struct {
 	migrateFrom   []string
 	release       []string
 
-	propagation metav1.DeletionPropagation // of Absent, and of pruning
-	prune       []client.Object            // one of each kind
-	only        []narrowed
-	isNil       bool // one of the options
+	propagation   metav1.DeletionPropagation // of Absent, and of pruning
+	deleteAdopted bool
+	prune         []client.Object // one of each kind
+	only          []narrowed
+	isNil         bool // one of the options
 }
 
 // narrowed are options for one child of a Set.
@@ -61,8 +62,13 @@ func ControlledBy(owner client.Object) Option {
 
 // Adopt takes over an object that exists already and is not ours, which is
 // ErrForeign otherwise. With ControlledBy only an object without a controller is
-// taken. Without it our fields are applied to any object, and its owners stay as
-// they are.
+// taken, or one that another program applied for the same owner. Without it our fields are
+// applied to any object, and its owners stay as they are.
+//
+// What is adopted stays known as somebody else's, by a prefix of its stored digest: Absent and
+// Prune give up our fields and do not delete it, unless DeleteAdopted says so, and Recreate
+// leaves it alone. Whatever is ours by our managed fields only, as its digest was removed, counts as
+// adopted. With ControlledBy the garbage collector deletes it with its owner all the same.
 func Adopt() Option {
 	return func(o *options) { o.adopt = true }
 }
@@ -96,4 +102,10 @@ func DryRun() Option {
 // their pods behind. Foreground deletes them first, Orphan leaves them.
 func Propagation(policy metav1.DeletionPropagation) Option {
 	return func(o *options) { o.propagation = policy }
+}
+
+// DeleteAdopted has Absent, and Set with Prune, delete what somebody else made and Adopt took
+// over, too. Without it they give up our fields and leave the object to whoever made it.
+func DeleteAdopted() Option {
+	return func(o *options) { o.deleteAdopted = true }
 }

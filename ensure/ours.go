@@ -1,32 +1,80 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// isOurs reports whether live is ours to write: controlled by whom we want, or by
-// nobody while something shows that we made it.
-func (c *child) isOurs(ctx context.Context, live client.Object) (bool, error) {
-	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
-		return c.isWanted(controller), nil
+// A claim says whose an object is.
+type claim struct {
+	ours    bool          // to write
+	adopted bool          // by us: somebody else made it
+	live    client.Object // with its managed fields, if they had to be known
+}
+
+// claimOn finds out whose live is. It is ours if whom we want controls it, or nobody, and
+// something shows that we wrote to it. Our digest says whether we made it. Without one, what
+// only an entry of ours or a remembered UID shows to be ours counts as adopted.
+func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) {
+	controller := metav1.GetControllerOfNoCopy(live)
+	digest, adopted := c.digestOn(live)
+	switch {
+	case controller != nil && !c.isWanted(controller):
+		return claim{live: live}, nil
+	case digest != "":
+		return claim{ours: true, adopted: adopted, live: live}, nil
+	case c.remembered(live):
+		onlyByUID := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil
+		return claim{ours: true, adopted: c.last.adopted || onlyByUID, live: live}, nil
 	}
-	if c.store.Get(live) != "" || c.remembered(live) {
-		return true, nil
-	}
-	if len(live.GetManagedFields()) > 0 {
-		return managedfields.Applied(live, c.fieldOwner) != nil, nil
-	}
-	complete, err := c.complete(ctx, live)
+	live, err := c.complete(ctx, live)
 	if err != nil {
-		return false, err
+		return claim{}, err
 	}
-	return managedfields.Applied(complete, c.fieldOwner) != nil, nil
+	if managedfields.Applied(live, c.fieldOwner) != nil {
+		// A migration that broke off left our entry, and no digest yet.
+		return claim{ours: true, adopted: controller == nil || len(c.migrateFrom) == 0, live: live}, nil
+	}
+	return claim{ours: controller != nil && len(c.appliersOf(live, controller)) == 0, live: live}, nil
+}
+
+// digestOn returns the digest that shows live to be ours, and whether it was adopted. It may be
+// one by an earlier name of ours, or from before the digest had another store.
+func (c *child) digestOn(live client.Object) (digest string, adopted bool) {
+	digest = c.store.Get(live)
+	if digest == "" {
+		for _, name := range slices.Concat([]string{c.fieldOwner}, c.migrateFrom) {
+			digest = cmp.Or(digest, hash.DefaultStore(name).Get(live))
+		}
+	}
+	return strings.CutPrefix(digest, adoptedMark)
+}
+
+// appliersOf are the other managers, less those named by MigrateFrom, that apply live's
+// reference to its controller: they made live for the same owner.
+func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
+	var appliers []string
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
+			entry.Manager == c.fieldOwner || slices.Contains(c.migrateFrom, entry.Manager) {
+			continue
+		}
+		if managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(controller.UID)+"]") {
+			appliers = appendNew(appliers, entry.Manager)
+		}
+	}
+	return appliers
 }
 
 // isWanted reports whether a controller is the one that desired names.
@@ -47,7 +95,8 @@ func (c *child) mayAdopt(live client.Object) bool {
 		return false
 	}
 	// Two controllers are refused by the server.
-	return c.controller == nil || metav1.GetControllerOfNoCopy(live) == nil
+	controller := metav1.GetControllerOfNoCopy(live)
+	return c.controller == nil || controller == nil || c.isWanted(controller)
 }
 
 // foreign says whose the object is and what to do.
@@ -58,6 +107,10 @@ func (c *child) foreign(live client.Object) error {
 	case controller == nil:
 		detail = "it exists and nothing shows that it was made by " + c.fieldOwner +
 			": delete or rename it, or take it over with ensure.Adopt"
+	case c.isWanted(controller):
+		who := strings.Join(c.appliersOf(live, controller), " and ")
+		detail = "it was made for the same owner by " + who + ": take it over with ensure.Adopt, or, if that is an earlier name " +
+			"of this operator, with ensure.MigrateFrom"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
 			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)

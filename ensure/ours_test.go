@@ -44,10 +44,10 @@ func TestObjectWritesWhatIsOurs(t *testing.T) {
 		want   []string
 	}{
 		"controlled by our owner": {
-			"its UID is evidence enough",
+			"the server knows that no other manager applied its reference",
 			func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{shopRef()} },
 			withoutManagedFields, shop(),
-			[]string{"apply"},
+			[]string{"get", "apply"},
 		},
 		"carries our digest": {
 			"nobody else has the key",

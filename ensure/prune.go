@@ -35,7 +35,8 @@ import (
 // Conflict, and nothing is deleted. That takes get on the owner's kind.
 //
 // The delete is of exactly the object and version that was looked at. Dependents go after
-// it, unless Propagation says otherwise. An object without a digest, which another program
+// it, unless Propagation says otherwise. What was adopted is Released, as with Absent, unless
+// DeleteAdopted is given. An object without a digest, which another program
 // made, or with that of another field owner or Store, is not known here: see Absent.
 func Prune(kinds ...client.Object) Option {
 	if len(kinds) == 0 {
@@ -152,7 +153,7 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	}
 	c.endContest()
 	if len(live.GetManagedFields()) > 0 {
-		found, err := c.delete(ctx, live)
+		found, err := c.discard(ctx, live)
 		if err == nil || !hasMoved(err) {
 			return found, err
 		}
@@ -170,6 +171,14 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 		return outcome{live: live, operation: Unchanged}, nil
 	case live.GetDeletionTimestamp() != nil:
 		return outcome{live: live, operation: Deleting}, nil
+	}
+	return c.discard(ctx, live)
+}
+
+// discard deletes live, or gives up our fields if it was adopted.
+func (c *child) discard(ctx context.Context, live client.Object) (outcome, error) {
+	if _, adopted := c.storedIn(live); adopted && !c.deleteAdopted {
+		return c.giveUp(ctx, live)
 	}
 	return c.delete(ctx, live)
 }

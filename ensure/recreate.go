@@ -18,8 +18,8 @@ import (
 // desired has changed, the API server refuses that change for an existing object, and a dry
 // run shows that it would take desired as a new one. It is never done for another error: not
 // for an invalid value, a quota, a policy, a missing right, nor for fields of others that do
-// not go with desired. Together with Adopt or IfExists, which may be about what somebody else
-// made, nothing is deleted.
+// not go with desired. What was adopted is never deleted so, and together with Adopt or
+// IfExists, which may be about what somebody else made, nothing is.
 //
 // If desired is as before and somebody changed the child in what cannot be changed back, it
 // is left as it is, unless RecreateOnDrift is given, too. A PersistentVolumeClaim, a
@@ -75,7 +75,7 @@ type replacement struct {
 // replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,
 // if that is allowed and of use. Else the refusal stands.
 func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
-	if !c.mayRecreate(cause) || !c.ours || c.adopt || c.ifExists || !c.alone {
+	if !c.mayRecreate(cause) || !c.ours || c.adopted || c.adopt || c.ifExists || !c.alone {
 		return outcome{}, refusal
 	}
 	if cause != DesiredChanged {

@@ -62,7 +62,7 @@ func (c *child) regain(p *managedfields.Patch, live client.Object, old []int) *f
 		manager := live.GetManagedFields()[at].Manager
 		switch {
 		case slices.Contains(old, at):
-		case manager == c.fieldOwner || manager == beforeFirstApply:
+		case manager == c.fieldOwner || manager == beforeFirstApply && !c.adopted:
 			nobodys = append(nobodys, at)
 		default:
 			others = append(others, at)
@@ -75,7 +75,7 @@ func (c *child) regain(p *managedfields.Patch, live client.Object, old []int) *f
 // that our applies do not own all the same.
 func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	lost := fieldpath.NewSet()
-	if c.store.Get(live) != c.digest {
+	if stored, adopted := c.storedIn(live); adopted || stored != c.digest {
 		return lost
 	}
 	wanted, err := canon.Values(c.desired)

@@ -143,41 +143,13 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 // disown makes fields nobody's that our apply owns. If others write all the time they stay ours
 // until the next apply.
 func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
-	disowned, err := r.patchEntries(ctx, applied, func(p *managedfields.Patch, _ client.Object, own int) {
-		p.Strike([]int{own}, fields.Has)
+	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
+		r.strike(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
 	})
-	if disowned == nil {
-		return applied, err
+	if hasMoved(err) {
+		return applied, nil
 	}
 	return disowned, err
-}
-
-// patchEntries changes the managed fields of live, in which our applies have the entry own, as
-// build says, on a fresh copy if others write in between. It returns the server's answer, nil
-// if there was nothing to change, or no getting a word in.
-func (r *repair) patchEntries(
-	ctx context.Context, live client.Object, build func(p *managedfields.Patch, live client.Object, own int),
-) (client.Object, error) {
-	for range takeOverAttempts {
-		own := managedfields.Find(live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
-		if own < 0 {
-			break
-		}
-		p := managedfields.NewPatch(live)
-		build(p, live, own)
-		operations := p.Operations()
-		if len(operations) == 0 {
-			break
-		}
-		patched, err := r.patchJSON(ctx, "repair", operations)
-		if !hasMoved(err) {
-			return patched, err
-		}
-		if live, err = r.readServer(ctx); err != nil || live == nil {
-			return nil, err
-		}
-	}
-	return nil, nil
 }
 
 // maxAlone bounds the obstacles that are tried one at a time.
@@ -318,30 +290,21 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 // giveBack undoes takeOver after an apply that was refused all the same. If it fails, the
 // fields stay until an apply succeeds, and that one removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
-	_, _ = r.patchEntries(ctx, taken, func(p *managedfields.Patch, taken client.Object, own int) {
-		p.Strike([]int{own}, isIn(obstacles))
+	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
+		r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles))
 		for _, at := range managedfields.Updates(r.live) {
-			r.restore(p, taken, r.live.GetManagedFields()[at], obstacles)
+			r.restore(p, r.live.GetManagedFields()[at], obstacles)
 		}
 	})
 }
 
-// restore has an entry of taken own again what the entry before owned of the obstacles.
-func (r *repair) restore(p *managedfields.Patch, taken client.Object, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
+// restore has an entry own again what the entry before owned of the obstacles.
+func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
 	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
 	if theirs.Empty() {
 		return
 	}
-	entries := taken.GetManagedFields()
-	at := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == before.Manager && entry.Operation == before.Operation &&
-			entry.APIVersion == before.APIVersion && entry.Subresource == before.Subresource
-	})
-	if at < 0 {
-		p.Add(managedfields.WithFields(before, theirs))
-		return
-	}
-	p.Replace(at, managedfields.WithFields(entries[at], managedfields.Fields(&entries[at]).Union(theirs)))
+	p.Give(managedfields.WithFields(before, theirs))
 }
 
 // judge says why no apply can succeed as long as live is as it is, and removing all obstacles

@@ -71,7 +71,7 @@ func (c *child) whatMoved(operation string, err error) string {
 	switch {
 	case !apierrors.IsInvalid(err):
 		return ""
-	case operation == "apply" && slices.Contains(paths, "metadata.uid"):
+	case (operation == "apply" || operation == releasing) && slices.Contains(paths, "metadata.uid"):
 		return "it was replaced meanwhile"
 	case operation == "apply" && answer.IsLateFinalizer(err):
 		return "its deletion began meanwhile"

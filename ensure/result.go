@@ -37,6 +37,9 @@ const (
 	// of a child that there is not.
 	Deleting Operation = "Deleting"
 	Gone     Operation = "Gone"
+	// Released is Absent's and that of pruning, too: the object stays, as it is not ours, and
+	// nothing of ours is left in it. With a Cause this call gave up what was.
+	Released Operation = "Released"
 )
 
 // A Cause says why a child was written.
@@ -54,7 +57,8 @@ const (
 	Adopted Cause = "Adopted"
 	// Migrated means that it was written by a manager named with MigrateFrom before.
 	Migrated Cause = "Migrated"
-	// Unwanted means that it was to be Absent, or pruned, and that this call sent the delete.
+	// Unwanted means that it was to be Absent, or pruned, and that this call sent the delete,
+	// or gave up our fields.
 	Unwanted Cause = "Unwanted"
 )
 

@@ -29,7 +29,7 @@ func (c *child) witness(ctx context.Context, live client.Object) (client.Object,
 // nothing tells.
 func (c *child) rival(undone client.Object, paths []string) string {
 	others := c.othersIn(undone)
-	if stored := c.store.Get(undone); stored != "" && stored != c.digest && newestOwner(others, c.digestIn(paths)) == "" {
+	if stored, _ := c.storedIn(undone); stored != "" && stored != c.digest && newestOwner(others, c.digestIn(paths)) == "" {
 		return c.twin()
 	}
 	if owner := newestOwner(others, paths); owner != "" {

@@ -66,9 +66,9 @@ type Results struct {
 	// and of the ones that come after it are zero: their Operation is empty.
 	Children []Result[client.Object]
 	// Pruned are the objects that were no longer wanted, in the order in which they were
-	// deleted: Operation is Deleting until one is gone, or Gone for one that somebody else
-	// deleted first. Live is the object as it was last seen; without a deletionTimestamp the
-	// delete was sent just now.
+	// deleted: Operation is Deleting until one is gone, Gone for one that somebody else
+	// deleted first, or Released for one that was adopted. Live is the object as it was last
+	// seen; without a deletionTimestamp the delete was sent just now.
 	Pruned []Result[client.Object]
 
 	desired []client.Object
@@ -109,8 +109,9 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 		switch {
 		case own.controlled:
 			return nil, e.refuseCall(ownerTwice)
-		case own.prune != nil, own.propagation != "":
-			return nil, e.refuseCall("ensure.Prune and ensure.Propagation are for the whole Set, not for ensure.OnlyFor")
+		case own.prune != nil, own.propagation != "", own.deleteAdopted:
+			return nil, e.refuseCall(
+				"ensure.Prune, ensure.Propagation and ensure.DeleteAdopted are for the whole Set, not for ensure.OnlyFor")
 		}
 		own.controlled, own.owner = true, owner
 		c, err := e.newChild(desired, own)
@@ -144,6 +145,8 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 		return e.refuseCall(ownerTwice)
 	case o.propagation != "" && o.prune == nil:
 		return e.refuseCall("ensure.Propagation has no meaning without ensure.Prune")
+	case o.deleteAdopted && o.prune == nil:
+		return e.refuseCall("ensure.DeleteAdopted has no meaning without ensure.Prune")
 	}
 	for _, part := range o.only {
 		if !slices.ContainsFunc(children, part.isFor) {
@@ -158,7 +161,7 @@ const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an arg
 // of are the options of one of the children.
 func (o *options) of(desired client.Object) options {
 	own := *o
-	own.prune, own.propagation = nil, ""
+	own.prune, own.propagation, own.deleteAdopted = nil, "", false
 	own = own.narrowedTo(desired)
 	own.only = nil
 	return own

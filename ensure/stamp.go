@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,14 +86,27 @@ func (c *child) giveBack() {
 	}
 }
 
+// adoptedMark begins the stored digest of a child that somebody else made. No digest begins
+// so: they are hex digits, or v1- and hex digits. Beside it 56 hex digits fit into a label.
+const adoptedMark = "adopt-"
+
+// storedIn returns the digest that live carries, and whether the child was adopted.
+func (c *child) storedIn(live client.Object) (digest string, adopted bool) {
+	return strings.CutPrefix(c.store.Get(live), adoptedMark)
+}
+
 // withDigest is what is sent: desired with its digest. Passes that send nothing never
 // make it.
 func (c *child) withDigest() (client.Object, error) {
 	if c.stamped != nil {
 		return c.stamped, nil
 	}
+	digest := c.digest
+	if c.adopted {
+		digest = adoptedMark + digest
+	}
 	stamped := c.copyForStamping(c.desired)
-	if err := c.store.Set(stamped, c.digest); err != nil {
+	if err := c.store.Set(stamped, digest); err != nil {
 		return nil, c.unfitDigest(err)
 	}
 	c.stamped = stamped

@@ -70,7 +70,7 @@ func (c *child) inSync(live client.Object) bool {
 	if known, ok := c.known(live); ok {
 		return c.isConfirmed(live, known)
 	}
-	if c.store.Get(live) != c.digest {
+	if stored, _ := c.storedIn(live); stored != c.digest {
 		return false
 	}
 	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) || c.isReset(live) {
@@ -112,6 +112,7 @@ func (c *child) confirm(live client.Object) {
 		content: content,
 		ours:    c.oursIn(live),
 		entry:   c.entryIn(live),
+		adopted: c.adopted,
 		at:      c.clock.Now(),
 		shown:   !c.unseen && live.GetUID() == c.last.uid && c.last.shown,
 	})
@@ -133,7 +134,7 @@ func digestOf(content []byte) string {
 
 // causeToWrite says why an object that is not in sync will be written.
 func (c *child) causeToWrite(live client.Object) Cause {
-	stored := c.store.Get(live)
+	stored, _ := c.storedIn(live)
 	known, remembered := c.known(live)
 	switch {
 	case remembered && known.digest == c.digest:

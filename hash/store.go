@@ -27,8 +27,9 @@ func Annotation(key string) Store {
 }
 
 // Label returns the Store that is the label key, for operators that select by
-// digest. A label holds 63 characters: the default digest, sha1 and ripemd160
-// fit, a whole SHA-256 in hex does not.
+// digest. A label holds 63 characters: the default digest, sha1, ripemd160 and
+// SHA-224 fit, a whole SHA-256 in hex does not. Package ensure needs room for 6
+// more, which it puts before the digest of an adopted object.
 func Label(key string) Store { return label{key: key, problems: problemsOf(key)} }
 
 // problemsOf says what is wrong with a key, once and for all: the check costs as much as

@@ -56,6 +56,19 @@ func (p *Patch) Add(entry metav1.ManagedFieldsEntry) {
 	p.changes = append(p.changes, jsonpatch.Add("/metadata/managedFields/-", entry))
 }
 
+// Give has the manager, operation and version of entry own its fields, too.
+func (p *Patch) Give(entry metav1.ManagedFieldsEntry) {
+	at := slices.IndexFunc(p.entries, func(known metav1.ManagedFieldsEntry) bool {
+		return known.Manager == entry.Manager && known.Operation == entry.Operation &&
+			known.APIVersion == entry.APIVersion && known.Subresource == entry.Subresource
+	})
+	if at < 0 {
+		p.Add(entry)
+		return
+	}
+	p.Replace(at, WithFields(p.entries[at], Fields(&p.entries[at]).Union(Fields(&entry))))
+}
+
 func (p *Patch) remove(at int) {
 	p.testEntry(at)
 	p.removals = append(p.removals, at)

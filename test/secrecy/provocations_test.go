@@ -91,10 +91,6 @@ var provocations = []provocation{
 		require.NoError(s.t, s.human.Create(s.ctx, s.secret("foreign")))
 		return s.object(s.secret("foreign"))
 	}},
-	{"somebody else's, to be deleted", ensure.ErrForeign, "", func(s *scene) error {
-		_, err := ensure.Absent(s.ctx, s.ensure, s.secret("foreign"), ensure.ControlledBy(s.vault))
-		return err
-	}},
 	{"on its way out", ensure.ErrTerminating, "", func(s *scene) error {
 		require.NoError(s.t, s.object(with(s.secret("going"), func(o *corev1.Secret) { o.Finalizers = []string{"example.com/wait"} })))
 		require.NoError(s.t, s.human.Delete(s.ctx, s.secret("going")))

@@ -18,7 +18,7 @@ func LogWrites(ctx context.Context, results ensure.Results) {
 		LogWrite(ctx, child)
 	}
 	for _, rest := range results.Pruned {
-		if rest.Operation == ensure.Deleting && rest.Live.GetDeletionTimestamp() == nil {
+		if rest.Cause != "" {
 			logWrite(ctx, "pruned child", rest)
 		}
 	}

@@ -151,7 +151,7 @@ func (r *Reconciler) remove(
 			what, policy = what+" and its pods", metav1.DeletePropagationForeground
 		}
 		is, err := ensure.Absent(ctx, r.ensure, child, ensure.ControlledBy(app), ensure.Propagation(policy))
-		if errs = append(errs, unlessForeign(err)); is.Operation == ensure.Deleting {
+		if errs = append(errs, err); is.Operation == ensure.Deleting {
 			left = append(left, what)
 		}
 	}
@@ -162,14 +162,6 @@ func (r *Reconciler) remove(
 		return finalizer.Wait(wait, "still there: "+strings.Join(left, ", "))
 	}
 	return nil
-}
-
-// unlessForeign forgives that somebody took a child over, or its name: no child is there then.
-func unlessForeign(err error) error {
-	if errors.Is(err, ensure.ErrForeign) {
-		return nil
-	}
-	return err
 }
 
 // takeLeave tells what keeps app, for as long as there is somebody to tell. It is also

@@ -1,0 +1,200 @@
+package ensure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// giveUp removes from live what only our applies own and leaves what others own, too. If the
+// API server refuses that, as a Deployment needs its selector, the content stays as it is and
+// becomes nobody's.
+func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error) {
+	before := live
+	after, err := c.applyNothing(ctx, live)
+	if isRefused(err) {
+		if c.dryRun { // the rest builds on what is not there then
+			return outcome{live: live, operation: Released, cause: Unwanted}, nil
+		}
+		if before, err = c.current(ctx, live); err != nil {
+			return outcome{}, err
+		}
+		after, err = c.giveUpBut(ctx, before, isContent)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	if !c.dryRun {
+		c.memory.released(c.id(), after)
+	}
+	return outcome{live: after, operation: Released, cause: Unwanted, changes: c.givenUp(before, after)}, nil
+}
+
+// withdraw gives up what we applied to an object that another controller took between our
+// read of before and the answer after. What this apply added goes; what was there already
+// came to that controller with the object, and stays.
+func (c *child) withdraw(ctx context.Context, before, after client.Object) error {
+	if c.dryRun {
+		return c.foreign(after)
+	}
+	left, err := c.giveUpAdded(ctx, before, after)
+	if isRefused(err) {
+		left, err = c.giveUpBut(ctx, after, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
+	}
+	if err != nil {
+		return err
+	}
+	c.memory.released(c.id(), left)
+	return c.foreign(after)
+}
+
+// giveUpAdded removes what our apply added to before. All else is meanwhile booked under an
+// entry of updates: the API server removes a struct that nobody owns anything in, with what it
+// holds.
+func (c *child) giveUpAdded(ctx context.Context, before, after client.Object) (client.Object, error) {
+	isKept := func(path fieldpath.Path) bool { return holds(before, path) && !c.isOfDigest(path) }
+	_, err := c.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
+		own := managedfields.Applied(live, c.fieldOwner)
+		if kept := c.strike(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
+			entry := managedfields.WithFields(*own, kept)
+			entry.Operation = metav1.ManagedFieldsOperationUpdate
+			p.Give(entry)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	left, err := c.applyNothing(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return c.patchEntries(ctx, releasing, left, func(p *managedfields.Patch, live client.Object) {
+		c.strike(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
+	})
+}
+
+// holds reports whether obj has something at path, as far as its Go type tells.
+func holds(obj client.Object, path fieldpath.Path) bool {
+	steps := canon.Steps(managedfields.Text(path))
+	depth, err := canon.Specifies(obj, steps)
+	return err != nil || depth == len(steps)
+}
+
+// isRefused reports whether the API server, or a policy, does not want an object to be so.
+func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
+
+// giveUpBut removes from live what only our applies own, and makes nobody's what isKept says.
+func (c *child) giveUpBut(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
+	_, err := c.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
+		c.strike(p, live, metav1.ManagedFieldsOperationApply, isKept)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.applyNothing(ctx, live)
+}
+
+// applyNothing takes back all that we applied to live: the API server removes what nobody
+// else owns.
+func (c *child) applyNothing(ctx context.Context, live client.Object) (client.Object, error) {
+	metadata := map[string]any{"name": c.key.Name}
+	if c.key.Namespace != "" {
+		metadata["namespace"] = c.key.Namespace
+	}
+	if uid := live.GetUID(); uid != "" { // the fake client gives none
+		metadata["uid"] = uid
+	}
+	body, err := json.Marshal(map[string]any{"apiVersion": c.apiVersion, "kind": c.gvk.Kind, "metadata": metadata})
+	if err != nil {
+		return nil, c.unfit(err)
+	}
+	answer, err := c.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
+	if c.dryRun || !isUnconvertible(err) {
+		return answer, err
+	}
+	refusal := err
+	if live, err = c.reread(ctx, live); err != nil {
+		return nil, err
+	}
+	if !managedfields.HasOtherVersions(live, c.apiVersion) {
+		return nil, refusal
+	}
+	if _, err = c.rewriteVersions(ctx, live); err != nil {
+		return nil, err
+	}
+	return c.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
+}
+
+// givenUp lists what is no longer as before of what was ours.
+func (c *child) givenUp(before, after client.Object) []Change {
+	own := c.ownedIn(before)
+	var changes []Change
+	for _, change := range canon.Diff(before, after) {
+		if len(before.GetManagedFields()) == 0 || managedfields.Owns(own, change.Path) {
+			changes = append(changes, changeOf(change))
+		}
+	}
+	return changes
+}
+
+func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
+
+// isOfDigest reports whether path is where our digest is kept.
+func (c *child) isOfDigest(path fieldpath.Path) bool {
+	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
+		return false
+	}
+	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
+	return place.in(c.stamped) && !place.in(c.desired)
+}
+
+// released notes that nothing of ours is left in an object that looks so, and that it is no
+// longer ours.
+func (m *memory) released(key childKey, live client.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records.Remove(key)
+	m.foreign.Add(key, sight{look: lookOf(live), version: live.GetResourceVersion()})
+}
+
+// isReleased reports whether live is the object that released noted, or a copy from before.
+func (m *memory) isReleased(key childKey, live client.Object) bool {
+	if m.foreign.Len() == 0 {
+		return false
+	}
+	value, _ := m.foreign.Get(key)
+	known, ok := value.(sight)
+	return ok && known.look.uid == live.GetUID() &&
+		(older(live.GetResourceVersion(), known.version) || known.look == lookOf(live))
+}
+
+// A sight is an object as it was at a resourceVersion.
+type sight struct {
+	look    look
+	version string
+}
+
+// isBeside reports whether live, which is not ours, has fields of ours all the same: it was
+// adopted beside its controller.
+func (c *child) isBeside(ctx context.Context, live client.Object) (bool, error) {
+	if metav1.GetControllerOfNoCopy(live) == nil {
+		return false, nil
+	}
+	if digest, adopted := c.storedIn(live); digest != "" {
+		return adopted, nil
+	}
+	complete, err := c.complete(ctx, live)
+	if err != nil {
+		return false, err
+	}
+	return managedfields.Applied(complete, c.fieldOwner) != nil, nil
+}

@@ -1,0 +1,187 @@
+package adoption_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/test/ensure/program"
+)
+
+const theirConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  labels: {team: theirs}
+  annotations: {note: theirs}
+  finalizers: [example.com/theirs]
+data: {colour: green, shape: round}
+`
+
+const theirService = `
+apiVersion: v1
+kind: Service
+metadata: {labels: {team: theirs}}
+spec:
+  selector: {app: web}
+  ports: [{name: http, port: 80}, {name: metrics, port: 9090}]
+`
+
+const theirDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {labels: {team: theirs}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: example.com/web:1}]}
+`
+
+const theirBoiler = `
+apiVersion: heating.example.com/v1
+kind: Boiler
+metadata: {labels: {team: theirs}}
+spec: {fuel: gas}
+`
+
+// An adoption is what somebody made, and what we want of it.
+type adoption struct {
+	theirs, ours string
+	typed        bool
+	reset        bool // somebody emptied its managed fields before
+	// kept are the values of ours that have to stay, for the object cannot be without.
+	kept func(content map[string]any)
+	// writes is how many it takes to give it up.
+	writes int
+}
+
+var adoptions = map[string]adoption{
+	"a label of a ConfigMap": {
+		theirs: theirConfigMap, typed: true, writes: 1,
+		ours: `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`,
+	},
+	"some of a ConfigMap": {
+		theirs: theirConfigMap, typed: true, writes: 1,
+		ours: `{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {note: theirs}, finalizers: [example.com/ours]},
+			data: {colour: green, ours: x}}`,
+	},
+	"a port of an unstructured Service": {
+		theirs: theirService, writes: 1,
+		ours: `{apiVersion: v1, kind: Service, metadata: {labels: {app: ours}},
+			spec: {selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}, {name: ours, port: 81, protocol: TCP}]}}`,
+	},
+	"some of a ConfigMap without managed fields": {
+		theirs: theirConfigMap, typed: true, reset: true, writes: 1,
+		ours: `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {team: theirs, app: ours}}, data: {colour: green, shape: round, ours: x}}`,
+	},
+	"a Deployment without managed fields": {theirs: theirDeployment, typed: true, reset: true, writes: 1, ours: theirDeployment},
+	"a Deployment as it is": {
+		theirs: theirDeployment, typed: true, writes: 1, ours: theirDeployment,
+	},
+	"the image of a Deployment": {
+		theirs: theirDeployment, typed: true, writes: 3,
+		ours: `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {app: ours}}, spec: {
+			selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+			spec: {containers: [{name: main, image: "example.com/web:2"}]}}}}`,
+		kept: func(content map[string]any) {
+			containers, _, _ := unstructured.NestedSlice(content, "spec", "template", "spec", "containers")
+			containers[0].(map[string]any)["image"] = "example.com/web:2"
+			_ = unstructured.SetNestedSlice(content, containers, "spec", "template", "spec", "containers")
+		},
+	},
+	"what a custom kind needs": {
+		theirs: theirBoiler, writes: 3,
+		ours: `{apiVersion: heating.example.com/v1, kind: Boiler, metadata: {labels: {app: ours}}, spec: {fuel: oil, colour: red}}`,
+		kept: func(content map[string]any) {
+			content["spec"] = map[string]any{"fuel": "oil", "colour": "red"}
+		},
+	},
+	"beside what a custom kind needs": {
+		theirs: theirBoiler, writes: 1,
+		ours: `{apiVersion: heating.example.com/v1, kind: Boiler, spec: {fuel: gas, colour: red}}`,
+	},
+}
+
+// TestGivingUp: what was adopted is not deleted when it is no longer wanted. It is as it was
+// before, whatever client and store the operator has, after a restart at each step.
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	define(t, "Boiler", "boiler")
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
+		for name, a := range adoptions {
+			t.Run(way+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				a.play(newHouse(t, a.typed, open))
+			})
+		}
+	}
+}
+
+func (a adoption) play(h *house) {
+	h.t.Helper()
+	h.create(a.theirs)
+	if a.reset {
+		live := h.settled(a.theirs)
+		live.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+		require.NoError(h.t, h.person.Update(h.t.Context(), live))
+	}
+	before := specified(h.settled(a.theirs))
+	owned := ensure.ControlledBy(h.owner)
+	_, err := ensure.Object(h.t.Context(), h.started(), h.parse(a.ours), owned)
+	require.ErrorIs(h.t, err, ensure.ErrForeign)
+	res, err := ensure.Object(h.t.Context(), h.started(), h.parse(a.ours), owned, ensure.Adopt())
+	require.NoError(h.t, err)
+	require.Equal(h.t, ensure.Adopted, res.Cause)
+	h.settled(a.theirs)
+	mark := shared.Mark()
+	res, err = ensure.Object(h.t.Context(), h.started(), h.parse(a.ours), owned)
+	require.NoError(h.t, err)
+	require.Equal(h.t, ensure.Unchanged, res.Operation)
+	require.LessOrEqual(h.t, h.writes(mark), 1, "which the server finds to be nothing")
+
+	e := h.started()
+	mark = shared.Mark()
+	gone, err := ensure.Absent(h.t.Context(), e, h.parse(a.ours), owned)
+	require.NoError(h.t, err)
+	require.Equal(h.t, ensure.Released, gone.Operation)
+	require.Equal(h.t, ensure.Unwanted, gone.Cause)
+	require.NotEmpty(h.t, gone.Changes)
+	require.Equal(h.t, a.writes, h.writes(mark))
+	after := h.settled(a.theirs)
+	if a.kept != nil {
+		a.kept(before)
+	}
+	require.Empty(h.t, cmp.Diff(before, specified(after)))
+	require.Nil(h.t, managedfields.Applied(after, adopter))
+
+	for _, again := range []*ensure.Ensurer{e, h.started()} {
+		mark = shared.Mark()
+		gone, err = ensure.Absent(h.t.Context(), again, h.parse(a.ours), owned)
+		require.NoError(h.t, err)
+		require.Equal(h.t, ensure.Released, gone.Operation, "a finalizer that did not get so far asks again")
+		require.Zero(h.t, h.writes(mark))
+	}
+}
+
+// create has another program make an object.
+func (h *house) create(text string, owners ...metav1.OwnerReference) {
+	h.t.Helper()
+	obj := h.parseUntyped(text)
+	obj.SetOwnerReferences(owners)
+	require.NoError(h.t, program.Client(h.t, shared, other).Create(h.t.Context(), obj))
+	h.t.Cleanup(func() { // else the namespace stays
+		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		require.NoError(h.t, client.IgnoreNotFound(h.person.Patch(context.Background(), obj, free)))
+	})
+	h.settled(text)
+}
