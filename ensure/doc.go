@@ -49,13 +49,18 @@
 // one that is wanted. For two minutes the same desired state of the same live object is not
 // tried again.
 //
-// # Null
+// # Null and zero values
 //
 // Null is a value in free-form content (a RawExtension, JSON) and in a custom kind without a
 // Go type: a nullable field with a default gets null and not the default. Where the schema
 // does not allow null, the apply is sent again without it, as a create would drop it. An apply
 // cannot replace a map by null: the map stays, and is no drift. Elsewhere null is the same as
 // absence.
+//
+// A Go type cannot tell a field that is zero from one that is left out, where it is no
+// pointer and has omitempty: hostNetwork false, say. Then desired says nothing about it, and
+// others may set it. Of an environment variable desired always says something: without value
+// and valueFrom it has the empty value, and a value or source that others give it is removed.
 //
 // # Several children
 //

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // refusedFor is how long a refusal is remembered that was found out by several requests. The
@@ -51,7 +53,8 @@ func (c *child) lastRefusal(live client.Object) error {
 
 // noteRefusal remembers an error that would come again.
 func (c *child) noteRefusal(live client.Object, err error) {
-	if c.unsure || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrImmutable) || !namesFieldsOnly(err) {
+	_, isAnswer := answer.Status(err)
+	if c.unsure || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrImmutable) || isAnswer && !namesFieldsOnly(err) {
 		return
 	}
 	if refused, ok := c.refusalOf(live, err); ok {

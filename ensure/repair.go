@@ -37,8 +37,11 @@ func (c *child) applyOrRepair(ctx context.Context, live client.Object) (applicat
 	if isUnconvertible(err) {
 		live, applied, err = c.applyConvertible(ctx, live, err)
 	}
-	if err == nil || !namesFieldsOnly(err) {
-		return application{before: live, after: applied}, err
+	if err == nil {
+		return c.removeSources(ctx, application{before: live, after: applied})
+	}
+	if !namesFieldsOnly(err) {
+		return application{}, err
 	}
 	r := repair{child: c, refusal: err}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
@@ -103,6 +106,11 @@ func (r *repair) run(ctx context.Context) (application, error) {
 	if err := r.checkDependents(ctx, obstacles); err != nil {
 		return application{}, err
 	}
+	return r.remove(ctx, obstacles)
+}
+
+// remove has the next apply remove obstacles, after a trial without them.
+func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
 	if r.dryRun { // the rest builds on what is not there then
 		return application{before: r.typed(), after: r.tried, removed: obstacles}, nil
 	}

@@ -49,6 +49,7 @@ type encoder struct {
 	members []member
 	scratch []byte
 
+	explicit  bool // empty values that are statements are written
 	isBuiltIn bool // unstructured content is a built-in kind's, or metadata
 }
 

@@ -28,6 +28,7 @@ func Body(obj Object, gvk schema.GroupVersionKind, uid types.UID, resourceVersio
 		metadata:        true,
 		identity:        true,
 		digests:         true,
+		explicit:        true,
 	}
 	body, err := encode(nil, func(e *encoder) error { return e.object(&c, &p) })
 	if err != nil {

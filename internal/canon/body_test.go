@@ -1,6 +1,8 @@
 package canon_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +31,40 @@ func TestBody(t *testing.T) {
 		schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, "", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"apiVersion":"example.org/v1","kind":"Thing","metadata":{"labels":{"a":"b"}},"spec":1}`, string(body))
+}
+
+// The API knows no variable without a value, so none is the empty one.
+func TestBodyOfEnv(t *testing.T) {
+	t.Parallel()
+	const want = `"containers":[{"env":[{"name":"A","value":""},{"name":"B","value":"b"},{"name":"C","valueFrom":{}}],"name":"app"}]`
+	variables := []corev1.EnvVar{{Name: "A"}, {Name: "B", Value: "b"}, {Name: "C", ValueFrom: &corev1.EnvVarSource{}}}
+	typed := podWith(corev1.Container{Env: variables})
+	requireBody := func(obj canon.Object, want string) {
+		body, err := canon.Body(obj, corev1.SchemeGroupVersion.WithKind("Pod"), "", "")
+		require.NoError(t, err)
+		require.Contains(t, string(body), want)
+	}
+	requireBody(typed, want)
+	require.NotContains(t, form(t, typed), `"A","value"`, "the digest is as it was")
+
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		for path, wraps := range map[string]bool{
+			`{"spec":%s}`: true, `{"template":{"spec":%s}}`: true, `{"spec":{"template":{"spec":%s}}}`: true,
+			`{"spec":{"jobTemplate":{"spec":{"template":{"spec":%s}}}}}`: true, `{"other":%s}`: false,
+		} {
+			implied := fmt.Sprintf(path, `{"`+list+`":[{"name":"x"},{"env":[{"name":"A"},{"name":"B","value":"b"},{"name":"C","valueFrom":{}},1]},null]}`)
+			spelled := strings.ReplaceAll(implied, `{"name":"A"}`, `{"name":"A","value":""}`)
+			for group, isBuiltIn := range map[string]bool{"batch/v1": true, "example.org/v1": false} {
+				a, b := unstructuredOf(t, implied), unstructuredOf(t, spelled)
+				a.SetAPIVersion(group)
+				b.SetAPIVersion(group)
+				before := a.DeepCopy()
+				require.Equal(t, isBuiltIn && wraps, form(t, a) == form(t, b), "%s %s", group, implied)
+				require.Equal(t, before, a, "it is only read")
+			}
+		}
+	}
+	requireBody(unstructuredOf(t, `{"apiVersion":"v1","spec":{"containers":[{"env":[{"name":"A"}]}]}}`), `{"name":"A","value":""}`)
 }
 
 func TestBodyDuplicates(t *testing.T) {

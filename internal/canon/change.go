@@ -21,7 +21,7 @@ func Unsatisfied(live, desired Object) []Change {
 	if Satisfies(live, desired) {
 		return nil
 	}
-	found := changes(live, desired, parts{metadata: true, digests: true}, (*walk).unsatisfied)
+	found := changes(live, desired, parts{metadata: true, digests: true, explicit: true}, (*walk).unsatisfied)
 	if len(found) == 0 {
 		return []Change{{}}
 	}

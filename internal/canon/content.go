@@ -31,7 +31,7 @@ func read(obj Object) (content, error) {
 		if members == nil {
 			members = map[string]any{}
 		}
-		return content{object: obj, members: withSecretMembers(members)}, nil
+		return contentOf(obj, members), nil
 	}
 	if marshaler, ok := obj.(json.Marshaler); ok {
 		return readMarshaler(obj, marshaler)
@@ -71,5 +71,14 @@ func readMarshaler(obj Object, marshaler json.Marshaler) (content, error) {
 	if !ok {
 		return content{}, fmt.Errorf("cannot read %T: its JSON is no object", obj)
 	}
-	return content{object: obj, members: withSecretMembers(members)}, nil
+	return contentOf(obj, members), nil
+}
+
+// contentOf returns unstructured content as the server has it.
+func contentOf(obj Object, members map[string]any) content {
+	c := content{object: obj, members: withSecretMembers(members)}
+	if c.isBuiltIn() {
+		c.members = withEnvValues(c.members)
+	}
+	return c
 }

@@ -25,6 +25,9 @@
 // content is read as the JSON it is, so a typed object and its unstructured twin may
 // differ.
 //
+// An environment variable without value and valueFrom has the empty value. Bodies and
+// comparisons say so; digests of typed objects do not, as empty text is no part of them.
+//
 // # Numbers and strings
 //
 // An integer is written in full, however large. A float is written as the

@@ -17,15 +17,18 @@ func TestWithoutNulls(t *testing.T) {
 		want  string
 	}{
 		"a member": {
-			"the others stay", []string{"spec.size"},
+			"the others stay",
+			[]string{"spec.size"},
 			`{"spec":{"any":{"a.b":null},"big":12345678901234567890,"parts":[{"mode":null,"size":null},{"size":1},null,{"size":null}]}}`,
 		},
 		"members of items": {
-			"of all that have it; a null item stays, as it has a place", []string{"spec.parts[].size", "spec.parts[]"},
+			"of all that have it; a null item stays, as it has a place",
+			[]string{"spec.parts[].size", "spec.parts[]"},
 			`{"spec":{"any":{"a.b":null},"big":12345678901234567890,"parts":[{"mode":null},{"size":1},null,{}],"size":null}}`,
 		},
 		"a key with a dot": {
-			"the server writes it so", []string{"spec.any.a.b"},
+			"the server writes it so",
+			[]string{"spec.any.a.b"},
 			`{"spec":{"any":{},"big":12345678901234567890,"parts":[{"mode":null,"size":null},{"size":1},null,{"size":null}],"size":null}}`,
 		},
 		"what is not null": {"it stays", []string{"spec.big", "spec.any", "spec.none"}, ""},

@@ -44,6 +44,7 @@ type parts struct {
 	metadata             bool
 	identity             bool // the namespace and name in metadata
 	digests              bool // the annotations with DigestPrefix
+	explicit             bool // empty values that are statements
 }
 
 // reserved reports whether a member at the top of an object is no content.
@@ -53,6 +54,7 @@ func reserved(name string) bool {
 
 // object writes c and the parts that are asked for.
 func (e *encoder) object(c *content, p *parts) error {
+	e.explicit = p.explicit
 	order := e.begin()
 	e.nonEmptyMember("apiVersion", p.apiVersion)
 	e.nonEmptyMember("kind", p.kind)

@@ -154,6 +154,7 @@ func (c compiler) composite(key planKey) plan {
 		p := &structPlan{secret: t.Name() == "Secret" && t.PkgPath() == "k8s.io/api/core/v1"}
 		c[key] = p
 		p.fields = c.fields(t, key.addressable)
+		p.env = envOf(t)
 		return p
 	case reflect.Map:
 		return c.mapPlan(key)

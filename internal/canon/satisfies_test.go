@@ -231,6 +231,24 @@ func TestSatisfies(t *testing.T) {
 			unstructuredOf(t, `{"spec":{"emptyDir":{}}}`),
 			[]string{"spec.emptyDir"},
 		},
+		"an empty env value": {
+			"is a statement",
+			podWith(corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: "x"}, {Name: "B", ValueFrom: &corev1.EnvVarSource{}}, {Name: "C"}}}),
+			podWith(corev1.Container{Env: []corev1.EnvVar{{Name: "A"}, {Name: "B"}, {Name: "C"}}}),
+			[]string{"spec.containers[name=app].env[name=A].value", "spec.containers[name=app].env[name=B].value"},
+		},
+		"an unstructured empty env value": {
+			"likewise",
+			unstructuredOf(t, `{"apiVersion":"v1","spec":{"containers":[{"env":[{"name":"A","value":"x"},{"name":"B","valueFrom":{}},{"name":"C"},{"name":"D"}]}]}}`),
+			unstructuredOf(t, `{"apiVersion":"v1","spec":{"containers":[{"env":[{"name":"A"},{"name":"B","value":""},{"name":"C","value":""},{"name":"D"}]}]}}`),
+			[]string{"spec.containers[0].env[0].value", "spec.containers[0].env[1].value"},
+		},
+		"a source of an env value": {
+			"says nothing of a value",
+			podWith(corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: "x", ValueFrom: &corev1.EnvVarSource{}}}}),
+			podWith(corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{}}}}),
+			nil,
+		},
 		"null of a built-in kind": {
 			"means nothing",
 			unstructuredOf(t, `{"apiVersion":"v1","a":1}`),

@@ -56,7 +56,7 @@ func open(obj Object) (shape, map[string]any, error) {
 	if err != nil {
 		return shape{}, nil, err
 	}
-	return tree(c, parts{metadata: true, digests: true})
+	return tree(c, parts{metadata: true, digests: true, explicit: true})
 }
 
 // walk follows path from value, which is at s. It returns what it leads to, nil if there is

@@ -6,6 +6,7 @@ import "reflect"
 type structPlan struct {
 	fields []field
 	secret bool // whether it is the API's Secret
+	env    *env // if it is the API's EnvVar
 }
 
 // field is one member of a struct.
@@ -58,10 +59,11 @@ func (p *structPlan) append(e *encoder, v place) error {
 		return err
 	}
 	e.buf = append(e.buf, '{')
+	statesValue := e.explicit && p.env.isEmpty(v)
 	for i := range p.fields {
 		f := &p.fields[i]
 		value, ok := f.in(v)
-		if !ok || f.omit.applies(value) {
+		if !ok || f.omit.applies(value) && !(statesValue && f.name == "value") {
 			continue
 		}
 		if err := f.append(e, value); err != nil {
@@ -92,7 +94,7 @@ func (p *structPlan) satisfies(c *comparison, live, desired place) bool {
 	if !c.enter() {
 		return false
 	}
-	satisfied := c.fields(p.fields, live, desired)
+	satisfied := (!p.env.isEmpty(desired) || p.env.isEmpty(live)) && c.fields(p.fields, live, desired)
 	c.leave()
 	return satisfied
 }
