@@ -106,7 +106,7 @@ func (c *child) checkOwnerIsCurrent(ctx context.Context) error {
 // isChanged reports whether current may want something else than owner did, which is an
 // earlier copy, or one that the caller made of the UID alone.
 func isChanged(owner, current client.Object) bool {
-	if current.GetGeneration() != 0 {
+	if owner.GetGeneration() != 0 {
 		return owner.GetGeneration() != current.GetGeneration()
 	}
 	return owner.GetResourceVersion() != "" && owner.GetResourceVersion() != current.GetResourceVersion()

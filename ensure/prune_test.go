@@ -199,13 +199,24 @@ func TestPruneBehindItsOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(tc.owner)
 			created(t, s, configMap(), ensure.ControlledBy(shop()))
-			_, err := ensure.Set(t.Context(), newEnsurer(s), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+			given := with(shop(), func(o *Shop) { o.Generation = min(o.Generation, tc.owner.Generation) })
+			_, err := ensure.Set(t.Context(), newEnsurer(s), given, nil, ensure.Prune(&corev1.ConfigMap{}))
 			require.Equal(t, "Conflict", ensure.Reason(err))
 			require.ErrorContains(t, err, `the owner "default/shop" `+tc.says)
 			require.Empty(t, cmp.Diff([]string{"list", "get"}, s.verbs()))
 			require.NotNil(t, live(t, s, configMap()))
 		})
 	}
+}
+
+// A caller may know no more of the owner than its UID.
+func TestPruneForAUIDAlone(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: shop().UID}}
+	results, err := ensure.Set(t.Context(), newEnsurer(s), owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"settings"}, namesOf(results.Pruned))
 }
 
 func TestPruneThatCannotReadItsOwner(t *testing.T) {
