@@ -21,6 +21,13 @@ func isInvalid(err error) bool {
 		(strings.HasPrefix(status.Message, "failed to create typed patch object") || isMistyped(status.Message))
 }
 
+// isLiveInvalid: the object as it is does not fit the schema, so that nothing can be merged
+// with it.
+func isLiveInvalid(err error) bool {
+	status, ok := answer.Status(err)
+	return ok && status.Code == 500 && status.Reason == "" && strings.HasPrefix(status.Message, "failed to create typed live object")
+}
+
 // isMistyped: the schema takes any scalar or list there, the Go type does not.
 func isMistyped(message string) bool {
 	return strings.HasPrefix(message, "failed to convert new object") &&

@@ -98,6 +98,11 @@ func answerCases() map[string]answerCase {
 			quoting(misfit+".data.x: expected string, got "+secret, 500, ""),
 			ensure.ErrInvalid, "Invalid", nil, "Invalid: the server named no field",
 		},
+		"500 of a live object that does not fit the schema": {
+			"desired is not at fault",
+			quoting("failed to create typed live object (default/settings; v1, Kind=ConfigMap): .data.x: expected string, got "+secret, 500, ""),
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the live object does not fit the schema of v1, so that nothing can be applied to it: mend the object or the schema",
+		},
 		"500 of another kind": {
 			"etcd is away", status(500, metav1.StatusReasonInternalError),
 			ensure.ErrAPI, "InternalError", nil, "InternalError",

@@ -28,6 +28,9 @@ func (c *child) requestError(operation string, err error) *Error {
 		if len(out.Paths) == 0 {
 			out.Paths = undeclaredFields(err)
 		}
+	case isLiveInvalid(err):
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", "the live object does not fit the schema of "+c.apiVersion+
+			", so that nothing can be applied to it: mend the object or the schema"
 	case apierrors.IsForbidden(err):
 		out.Reason, out.detail = apiReason(err), "a right is missing ("+rightsTo(operation)+"), "+
 			"a quota is used up, or a policy objects; the server's message is in the unwrapped error"

@@ -125,7 +125,7 @@ func TestVersionsThatTheServerCannotConvertTo(t *testing.T) {
 			result, err := o.ensure(t)
 			require.Empty(t, cmp.Diff(tc.patches, o.patches))
 			if len(tc.patches) == 1 {
-				require.ErrorIs(t, err, ensure.ErrAPI)
+				require.Error(t, err)
 				require.NotContains(t, err.Error(), secret)
 				return
 			}

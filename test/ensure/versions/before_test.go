@@ -126,6 +126,22 @@ func TestConversionOutOfReach(t *testing.T) {
 	}
 }
 
+// TestLiveOfAnotherType: an object that does not fit the new schema is named, and left alone.
+func TestLiveOfAnotherType(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	b.mustEnsure(b.operator("v1"), "v1", red)
+	b.othersWrite()
+	b.changeType()
+	for _, opts := range [][]ensure.Option{nil, {ensure.Release("spec.size")}, {ensure.DryRun()}} {
+		before := b.live().GetManagedFields()
+		_, err := ensure.Object(t.Context(), b.operator("v2"), b.desired("v2", blue), opts...)
+		require.ErrorIs(t, err, ensure.ErrInvalid)
+		require.ErrorContains(t, err, "the live object does not fit the schema of "+b.group+"/v2")
+		require.Empty(t, cmp.Diff(before, b.live().GetManagedFields()))
+	}
+}
+
 // breakConversion has a webhook convert that nobody answers for.
 func (b *bench) breakConversion() {
 	b.t.Helper()

@@ -148,6 +148,14 @@ func (k *kind) addVersion() {
 	k.redefine(version("v1", false), version("v2", false))
 }
 
+// changeType brings version v2, in which a field is of another type.
+func (k *kind) changeType() {
+	k.t.Helper()
+	changed := version("v2", true)
+	changed.Schema.OpenAPIV3Schema.Properties["spec"].Properties["size"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	k.redefine(version("v1", false), changed)
+}
+
 // dropVersion takes version v1 away, of which nothing may be stored any more.
 func (k *kind) dropVersion() {
 	k.t.Helper()
