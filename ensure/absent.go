@@ -22,8 +22,9 @@ import (
 //     again or Object makes it.
 //   - Released: it stays, as it is not ours. If we adopted it, our fields were given up: now, if
 //     there is a Cause, else before. Nothing more will happen, so this is as good as Gone: what
-//     was released and what never was ours look alike after a restart. With DeleteAdopted what
-//     was adopted is deleted instead.
+//     was released and what never was ours look alike after a restart. That nothing of ours is in
+//     it is confirmed by one read from the server. With DeleteAdopted what was adopted is deleted
+//     instead.
 //
 // The rules are those of Object: with ControlledBy whatever another controls is not ours, and
 // without an owner whatever shows no trace of this field owner. An owner that is being deleted
@@ -139,7 +140,8 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	return c.leaveToOthers(ctx, claim)
 }
 
-// leaveToOthers gives up what is ours in an object that is not.
+// leaveToOthers gives up what is ours in an object that is not. That nothing is, like that there
+// is no object, the server has to confirm.
 func (c *child) leaveToOthers(ctx context.Context, claim claim) (outcome, error) {
 	has := claim.ours
 	if !has {
@@ -150,6 +152,9 @@ func (c *child) leaveToOthers(ctx context.Context, claim claim) (outcome, error)
 	}
 	if has {
 		return c.giveUp(ctx, claim.live)
+	}
+	if !c.unseen {
+		return outcome{}, c.conflict("read", "the cache may be behind", nil) // the server knows
 	}
 	if !c.dryRun {
 		c.memory.released(c.id(), claim.live)

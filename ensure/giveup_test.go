@@ -227,6 +227,25 @@ func TestContentThatCannotGoStays(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch, "apply"}, s.verbs()))
 }
 
+// A cache may still show the object as it was before it was adopted.
+func TestWhatACacheDoesNotShowIsGivenUp(t *testing.T) {
+	before := found(func(*corev1.ConfigMap) {})
+	s := newServer(before)
+	mustEnsure(t, newEnsurer(s), adoptedLabel(), ensure.Adopt())
+	uid := live(t, s, named()).UID
+	behind := s.cached(func(client.Object) client.Object {
+		return with(before.DeepCopy(), func(o *corev1.ConfigMap) {
+			o.UID, o.ResourceVersion = uid, "1"
+			o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationUpdate)}
+		})
+	})
+	e := ensure.New(behind, s, fieldOwner)
+	giveUp(t, s, e)
+	s.take()
+	require.Equal(t, ensure.Released, mustBeAbsent(t, e, named()).Operation)
+	require.Empty(t, s.verbs())
+}
+
 // Each request of giving up may be the last of its process.
 func TestGivingUpIsFinishedByTheNextPass(t *testing.T) {
 	down := status(503, metav1.StatusReasonServiceUnavailable)

@@ -2,16 +2,20 @@ package adoption_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/finalizer"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
@@ -184,4 +188,57 @@ func (h *house) create(text string, owners ...metav1.OwnerReference) {
 		require.NoError(h.t, client.IgnoreNotFound(h.person.Patch(context.Background(), obj, free)))
 	})
 	h.settled(text)
+}
+
+// TestAFinalizerThatGivesUp: what the owner's cleanup gave up is done, while other children are
+// on their way out, and after restarts.
+func TestAFinalizerThatGivesUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, true, stripped)
+	h.create(theirConfigMap)
+	before := specified(h.settled(theirConfigMap))
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "made", Finalizers: []string{"example.com/slow"}}}
+	adopted := h.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
+	var seen []ensure.Operation
+	step := finalizer.Step{Name: "example.com/children", Cleanup: func(ctx context.Context) error {
+		e, wait := h.started(), error(nil)
+		for _, child := range []client.Object{adopted, made} {
+			res, err := ensure.Absent(ctx, e, child, ensure.ControlledBy(h.owner))
+			seen = append(seen, res.Operation)
+			if err != nil {
+				return err
+			}
+			if res.Operation == ensure.Deleting {
+				wait = finalizer.Wait(0, child.GetName()+" is still there")
+			}
+		}
+		return wait
+	}}
+	handle := func() finalizer.Result {
+		require.NoError(t, h.person.Get(t.Context(), client.ObjectKeyFromObject(h.owner), h.owner))
+		res, err := finalizer.Handle(t.Context(), h.person, h.owner, step)
+		require.NoError(t, err)
+		return res
+	}
+	handle()
+	_, err := ensure.Set(t.Context(), h.started(), h.owner, []client.Object{adopted, made}, ensure.OnlyFor(adopted, ensure.Adopt()))
+	require.NoError(t, err)
+	h.settled(theirConfigMap)
+	require.NoError(t, h.person.Delete(t.Context(), h.owner))
+	require.Equal(t, "made is still there", handle().Reason)
+	h.settled(theirConfigMap)
+	require.Equal(t, "made is still there", handle().Reason)
+	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	require.NoError(t, h.person.Patch(t.Context(), made, free))
+	require.NoError(t, shared.Await(t.Context(), limit, h.namespace, func(ctx context.Context) error {
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(made), made.DeepCopy()); !apierrors.IsNotFound(err) {
+			return errors.New("the cache shows it")
+		}
+		return nil
+	}))
+	require.Empty(t, handle().Reason)
+	require.Equal(t, []ensure.Operation{
+		ensure.Released, ensure.Deleting, ensure.Released, ensure.Deleting, ensure.Released, ensure.Gone,
+	}, seen)
+	require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
 }
