@@ -1,0 +1,204 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// zeroTable lists the fields that a Go type cannot leave out and set to zero in different
+// ways: no pointers, with omitempty. With each is what a person may do with it in an object
+// of ours, in which it is not set, as far as the trials below find a way:
+//
+//	set      the server takes a value, which then stays, as desired says nothing about it
+//	refused  the server takes none of the values tried
+//	default  the server fills it in, or our objects set it
+//	untried  it is in a part that none of our objects has
+//
+// Of those that can be set an environment variable's value alone is a statement of ours:
+// TestEmptyVariables in test/ensure/content.
+const zeroTable = "testdata/zero.txt"
+
+// maxTries bounds in how many places a field is tried.
+const maxTries = 3
+
+// A zeroField is such a field, and where it can be in a subject's object.
+type zeroField struct {
+	name  string // core/v1.PodSpec.hostPID
+	steps []string
+	kind  reflect.Type
+}
+
+// TestZeroFields fails for a field that the table does not have yet, as a newer k8s.io/api
+// added it, and for one of which the server says something else. UPDATE=1 writes the table.
+func TestZeroFields(t *testing.T) {
+	require.NoError(t, prepare())
+	found, tries := map[string]string{}, map[string]int{}
+	for _, s := range subjects() {
+		desired := s.desired()
+		goType := reflect.TypeOf(desired).Elem()
+		if !strings.HasPrefix(goType.PkgPath(), "k8s.io/api/") {
+			continue
+		}
+		namespace := shared.Namespace(t)
+		if s.rename != nil {
+			s.rename(desired, namespace)
+		} else {
+			desired.SetNamespace(namespace)
+		}
+		require.NoError(t, human.Create(t.Context(), desired), s.name)
+		t.Cleanup(func() { _ = human.Delete(t.Context(), desired) })
+		live := &unstructured.Unstructured{}
+		gvk, err := human.GroupVersionKindFor(desired)
+		require.NoError(t, err)
+		live.SetGroupVersionKind(gvk)
+		require.NoError(t, human.Get(t.Context(), client.ObjectKeyFromObject(desired), live))
+		for _, field := range zeroFields(goType, nil, nil) {
+			if rank(found[field.name]) < rank("set") && tries[field.name] < maxTries {
+				said := verdict(t, live, field)
+				if said != "untried" {
+					tries[field.name]++
+				}
+				if rank(said) > rank(found[field.name]) {
+					found[field.name] = said
+				}
+			}
+		}
+	}
+	var lines []string
+	for name, said := range found {
+		lines = append(lines, name+" "+said+"\n")
+	}
+	sort.Strings(lines)
+	got := strings.Join(lines, "")
+	if os.Getenv("UPDATE") != "" {
+		require.NoError(t, os.WriteFile(zeroTable, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(zeroTable)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(strings.SplitAfter(string(want), "\n"), strings.SplitAfter(got, "\n")), "UPDATE=1 writes %s", zeroTable)
+	require.Greater(t, len(lines), 100)
+}
+
+// zeroFields are those below a type, each with the first way to it.
+func zeroFields(t reflect.Type, steps []string, above []reflect.Type) []zeroField {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return zeroFields(t.Elem(), steps, above)
+	case reflect.Slice:
+		return zeroFields(t.Elem(), append(slices.Clone(steps), "0"), above)
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	if slices.Contains(above, t) || isLeaf(t) {
+		return nil
+	}
+	var fields []zeroField
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		at := append(slices.Clone(steps), name)
+		switch {
+		case slices.Contains([]string{"metadata", "status"}, name), name == "" && len(steps) == 0:
+		case name == "" && field.Anonymous:
+			fields = append(fields, zeroFields(field.Type, steps, append(above, t))...)
+		case isLeaf(field.Type):
+			if strings.Contains(options, "omitempty") {
+				owner := path.Base(path.Dir(t.PkgPath())) + "/" + path.Base(t.PkgPath()) + "." + t.Name()
+				fields = append(fields, zeroField{name: owner + "." + name, steps: at, kind: field.Type})
+			}
+		default:
+			fields = append(fields, zeroFields(field.Type, at, append(slices.Clone(above), t))...)
+		}
+	}
+	return fields
+}
+
+// isLeaf reports whether values of a type are scalars in JSON, and none can be nil.
+func isLeaf(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64:
+		return true
+	case reflect.Struct:
+		return slices.Contains([]string{"Quantity", "IntOrString", "Time", "MicroTime", "Duration"}, t.Name())
+	default:
+		return false
+	}
+}
+
+// verdict tells whether the server takes a value for a field that is not set.
+func verdict(t *testing.T, live *unstructured.Unstructured, field zeroField) string {
+	t.Helper()
+	last := len(field.steps) - 1
+	if around, there := valueAt(live.Object, field.steps[:last]); !there || around == nil {
+		return "untried"
+	}
+	if _, there := valueAt(live.Object, field.steps); there {
+		return "default"
+	}
+	for _, value := range zeroTrials(field) {
+		data, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/" + strings.Join(field.steps, "/"), "value": value}})
+		require.NoError(t, err)
+		tried := live.DeepCopy()
+		err = human.Patch(t.Context(), tried, client.RawPatch(types.JSONPatchType, data), client.DryRunAll)
+		if got, there := valueAt(tried.Object, field.steps); err == nil && there && fmt.Sprint(got) == fmt.Sprint(value) {
+			return "set"
+		}
+	}
+	return "refused"
+}
+
+// rank is the higher the more a verdict says.
+func rank(verdict string) int {
+	return slices.Index([]string{"", "untried", "default", "refused", "set"}, verdict)
+}
+
+func valueAt(v any, steps []string) (any, bool) {
+	for _, step := range steps {
+		switch parent := v.(type) {
+		case map[string]any:
+			next, ok := parent[step]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			if len(parent) == 0 {
+				return nil, false
+			}
+			v = parent[0]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// zeroTrials are values that a field may take.
+func zeroTrials(field zeroField) []any {
+	switch field.kind.Kind() {
+	case reflect.Bool:
+		return []any{true}
+	case reflect.String:
+		return []any{
+			"x", "/x", "1", "10.96.0.77", "10.0.0.0/8", "example.com", "web", "Always", "Never", "Exists", "Equal", "TCP", "Local", "Default", "Retain", "File",
+			"Recreate", "OnDelete", "None", "Parallel", "HostToContainer", "ClusterIP", "NodePort", "Exact", "Ignore", "NoSchedule", "Memory", "HTTPS", "Directory",
+		}
+	case reflect.Struct:
+		return []any{"1", int64(1), "1s", "2026-01-02T03:04:05Z"}
+	default:
+		return []any{int64(1), int64(30123), int64(100), int64(1000)}
+	}
+}
