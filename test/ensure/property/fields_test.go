@@ -27,6 +27,36 @@ func entriesOf(obj *unstructured.Unstructured) map[string]*fieldpath.Set {
 	return out
 }
 
+// unowned returns where there is something below path that no entry has, each as large as
+// possible, the metadata and the status aside.
+func unowned(tree any, owned *fieldpath.Set, path fieldpath.Path) []fieldpath.Path {
+	var out []fieldpath.Path
+	inside := func(element fieldpath.PathElement, value any) {
+		at := append(path.Copy(), element)
+		switch below := owned.WithPrefix(element); {
+		case !below.Empty():
+			out = append(out, unowned(value, below, at)...)
+		case !owned.Members.Has(element):
+			out = append(out, at)
+		}
+	}
+	switch parent := tree.(type) {
+	case map[string]any:
+		for name, value := range parent {
+			if len(path) > 0 || !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, name) {
+				inside(fieldpath.FieldNameElement(name), value)
+			}
+		}
+	case []any:
+		owned.Children.Iterate(func(element fieldpath.PathElement) {
+			if i := find(parent, element); i >= 0 {
+				inside(element, parent[i])
+			}
+		})
+	}
+	return out
+}
+
 func lookup(tree any, path fieldpath.Path) (any, bool) {
 	for _, element := range path {
 		switch parent := tree.(type) {

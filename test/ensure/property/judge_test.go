@@ -36,6 +36,7 @@ func (r *round) judge(before, after *unstructured.Unstructured, changes []ensure
 		require.False(r.t, entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationUpdate, "an Update entry of ours is left")
 	}
 	r.judgeForeign(before, after, changes, wanted)
+	r.judgeDefaults(before, after, wanted)
 	for _, p := range r.between {
 		require.True(r.t, place(r.fill(string(p))).has(r.t, after.Object), "%s was written between two requests", p)
 	}
@@ -78,6 +79,32 @@ func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes [
 			}
 		})
 	}
+}
+
+// judgeDefaults requires that what nobody owns, as the server filled it in, is as it was.
+func (r *round) judgeDefaults(before, after *unstructured.Unstructured, wanted outcome) {
+	owned := fieldpath.NewSet()
+	for _, fields := range entriesOf(before) {
+		owned = owned.Union(fields)
+	}
+	for _, path := range unowned(before.Object, owned, nil) {
+		name := textOf(path)
+		if wanted == repaired && (r.specifies(path) || r.cascades(path) || r.mayLose(name) || r.holdsLoss(name)) || r.isBetween(name) {
+			continue
+		}
+		was, _ := lookup(before.Object, path)
+		is, exists := lookup(after.Object, path)
+		require.True(r.t, exists && r.isSame(was, is, path), "the default of %s is %v instead of %v", name, is, was)
+	}
+}
+
+// isBetween reports whether another program wrote a field between two requests.
+func (r *round) isBetween(name string) bool {
+	return slices.ContainsFunc(r.between, func(p place) bool {
+		steps, _ := split(string(p))
+		written := strings.ReplaceAll(strings.Join(steps, "."), ".[", "[")
+		return isBelow(written, name) || isBelow(name, written)
+	})
 }
 
 // isSame compares what there was at path with what there is, but for the parts that others lost
@@ -149,7 +176,7 @@ func (r *round) isTroubled() bool {
 // isUnheard reports whether a removal may have no pass that tells of it: the server did it, and
 // its answer was lost, or the pass that finished the repair saw the object as it was before.
 func (r *round) isUnheard() bool {
-	return r.operator.met(func(t *trouble) bool { return t.done || t.err != nil && r.operator.stale != nil })
+	return r.operator.met(func(t *trouble) bool { return t.done || t.err != nil && r.operator.lags })
 }
 
 // judgeOurs requires that our applies own nothing but what desired specifies.

@@ -91,7 +91,8 @@ func services() []subject {
 			},
 			{
 				name: "source ranges", before: []place{"spec.type=LoadBalancer"}, theirs: []place{"spec.loadBalancerSourceRanges=[10.0.0.0/8]"},
-				ours: []place{"spec.type=ClusterIP"}, loses: []string{"spec.loadBalancerSourceRanges"}, cascades: []string{"nodePort"}, unlessApplied: true,
+				ours: []place{"spec.type=ClusterIP"}, loses: []string{"spec.loadBalancerSourceRanges"}, unlessApplied: true,
+				cascades: []string{"nodePort", "allocateLoadBalancerNodePorts", "externalTrafficPolicy"},
 			},
 			{
 				name: "externalTrafficPolicy", before: []place{"spec.type=NodePort"}, theirs: []place{"spec.externalTrafficPolicy=Local"},

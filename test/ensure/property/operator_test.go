@@ -20,9 +20,10 @@ type operator struct {
 	requests int
 	trouble  map[int]*trouble // by the number of the request
 
-	stale  *unstructured.Unstructured // what a lagging cache shows
-	lag    int                        // for how many reads
-	strips bool                       // managed fields, from what the cache shows
+	stale  *unstructured.Unstructured // what a lagging cache shows, if anything
+	lags   bool
+	lag    int  // for how many reads
+	strips bool // managed fields, from what the cache shows
 }
 
 // A trouble is what goes wrong with a request.
@@ -83,6 +84,9 @@ func (o *operator) met(isOfSort func(*trouble) bool) bool {
 func (o *operator) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if o.lag > 0 {
 		o.lag--
+		if o.stale == nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, key.Name)
+		}
 		return show(o.stale, obj)
 	}
 	err := o.Client.Get(ctx, key, obj, opts...)

@@ -116,8 +116,11 @@ func (r *round) makeTrouble() {
 	}
 	switch r.rng.IntN(6) {
 	case 0:
-		r.operator.stale, r.operator.lag = r.snapshot[r.rng.IntN(len(r.snapshot))], 1+r.rng.IntN(3)
-		r.tell("the cache lags for %d reads, at %s", r.operator.lag, r.operator.stale.GetResourceVersion())
+		r.operator.lags, r.operator.lag = true, 1+r.rng.IntN(3)
+		if i := r.rng.IntN(len(r.snapshot) + 1); i < len(r.snapshot) {
+			r.operator.stale = r.snapshot[i]
+		}
+		r.tell("the cache lags for %d reads, shows something: %t", r.operator.lag, r.operator.stale != nil)
 	case 1:
 		r.operator.strips = true
 		r.tell("the cache strips managed fields")
