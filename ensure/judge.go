@@ -1,0 +1,133 @@
+package ensure
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
+)
+
+// judge says why no apply can succeed as long as live is as it is, and removing all obstacles
+// does not help.
+func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) error {
+	if fixed := r.merge.Fixed(); len(fixed) > 0 {
+		needed, err := r.least(ctx, fixed, all)
+		if err != nil {
+			return err
+		}
+		if len(needed) > 0 {
+			return r.blocked(needed)
+		}
+	}
+	if r.denied != nil && !namesAll(r.denied, r.refusal) {
+		return r.refusal
+	}
+	live := r.typed()
+	fine, err := r.isFineAlone(ctx, live, r.refusal)
+	if err != nil || !fine {
+		return r.refusal
+	}
+	return r.immutable(live, r.refusal)
+}
+
+// blocked says that fields which others insist on do not go with desired.
+func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
+	var paths, whose []string
+	for _, o := range fixed {
+		path := managedfields.Text(o.Path)
+		paths = append(paths, path)
+		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, strings.Join(o.Managers, " and ")))
+	}
+	out := r.fail(ErrInvalid, "apply", "desired does not go with "+strings.Join(whose, ", nor with ")+
+		": have it removed there, or change desired", paths...)
+	out.cause = r.refusal
+	return out
+}
+
+// namesAll reports whether a refusal names all fields that another one names. Indexes do not
+// count: they are those of two different merges.
+func namesAll(a, b error) bool {
+	fields := withoutIndexes(answer.Fields(a))
+	return !slices.ContainsFunc(withoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
+}
+
+func withoutIndexes(fields []string) []string {
+	bare := make([]string, 0, len(fields))
+	for _, field := range fields {
+		bare = append(bare, indexes.ReplaceAllString(field, "[]"))
+	}
+	slices.Sort(bare)
+	return slices.Compact(bare)
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// isFineAlone asks the server by a dry run whether it would create desired, once more for
+// each node port that live itself holds. A refusal of other fields than the update's counts
+// as yes.
+func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
+	candidate, err := c.candidate()
+	if err != nil {
+		return false, err
+	}
+	c.alone = false
+	differing := pathsOf(c.unsatisfied(live))
+	err = c.tryCreate(ctx, candidate)
+	for err != nil && c.leaveOut(candidate, answer.Fields(err), differing) {
+		err = c.tryCreate(ctx, candidate)
+	}
+	if err == nil {
+		c.alone = !c.wantsAnotherIP(candidate, differing)
+		return true, nil
+	}
+	c.unsure = !answer.IsFinal(err)
+	causes := answer.Causes(err)
+	named := answer.Fields(refusal)
+	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "" || slices.Contains(named, cause.Field)
+	}), nil
+}
+
+// tryCreate has the server create candidate without storing it. That the object exists is
+// the last thing it finds, after all that it checks of a new one, so that is no error.
+func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
+	c.requests++
+	err := c.client.Create(ctx, candidate.DeepCopy(),
+		client.DryRunAll, client.FieldOwner(c.fieldOwner), client.DisableReadYourWritesConsistency)
+	if answer.IsThere(err) {
+		return nil
+	}
+	return err
+}
+
+// recreateOption tells how the caller may allow that the child is deleted.
+func (c *child) recreateOption() string {
+	if c.holdsMore() {
+		return "ensure.OnlyFor and ensure.Recreate, which loses what it holds"
+	}
+	return "ensure.Recreate"
+}
+
+// immutable says that the server takes desired, but not for this object.
+func (c *child) immutable(live client.Object, refusal error) *Error {
+	named, paths := answer.Fields(refusal), pathsOf(c.unsatisfied(live))
+	if len(paths) == 0 {
+		// live is as desired: what a webhook makes of each update cannot be done.
+		paths = named
+	}
+	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so, for "+strings.Join(named, ", ")+
+		"; desired differs in "+strings.Join(paths, ", ")+
+		"; delete it to have it made anew, or allow that with "+c.recreateOption(), paths...)
+	out.cause = refusal
+	return out
+}

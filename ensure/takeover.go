@@ -1,0 +1,98 @@
+package ensure
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
+)
+
+// takeOverAttempts bounds the tries beside others who write at the same time.
+const takeOverAttempts = 5
+
+// takeOver makes our applies the only owner of the obstacles, so that the next one removes
+// them. It writes nothing but managed fields, and only while the obstacles are as they were
+// when they were tried.
+func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	for range takeOverAttempts {
+		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
+		if err == nil || !hasMoved(err) {
+			return taken, err
+		}
+		if err := r.observe(ctx, r.live.GetUID()); err != nil {
+			return nil, err
+		}
+		again, ok := r.merge.Again(obstacles)
+		if !ok {
+			break
+		}
+		obstacles = again
+	}
+	return nil, r.conflict("repair", "it was changed meanwhile", nil)
+}
+
+func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
+	p := managedfields.NewPatch(r.live)
+	for _, o := range obstacles {
+		p.Test(o.Pointer, o.Value)
+	}
+	updates := managedfields.Updates(r.live)
+	taken := p.Strike(updates, isIn(obstacles))
+	for _, o := range obstacles {
+		taken.Insert(o.Path)
+	}
+	entries := r.live.GetManagedFields()
+	own := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := r.ownEntry(entries, own, updates)
+	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
+	if own < 0 {
+		p.Add(entry)
+	} else {
+		p.Replace(own, entry)
+	}
+	return p.Operations()
+}
+
+func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
+	return func(path fieldpath.Path) bool {
+		return slices.ContainsFunc(obstacles, func(o obstacle.Obstacle) bool { return o.Contains(path) })
+	}
+}
+
+// giveBack undoes takeOver after an apply that was refused all the same. If it fails, the
+// fields stay until an apply succeeds, and that one removes them.
+func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
+	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
+		r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles))
+		for _, at := range managedfields.Updates(r.live) {
+			r.restore(p, r.live.GetManagedFields()[at], obstacles)
+		}
+	})
+}
+
+// restore has an entry own again what the entry before owned of the obstacles.
+func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
+	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
+	if theirs.Empty() {
+		return
+	}
+	p.Give(managedfields.WithFields(before, theirs))
+}
+
+// disown makes fields nobody's that our apply owns. If others write all the time they stay ours
+// until the next apply.
+func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
+	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
+		r.strike(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
+	})
+	if hasMoved(err) {
+		return applied, nil
+	}
+	return disowned, err
+}

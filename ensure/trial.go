@@ -1,0 +1,97 @@
+package ensure
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
+)
+
+// maxAlone bounds the obstacles that are tried one at a time.
+const maxAlone = 8
+
+// find returns which of all obstacles have to go, by trials: one alone that does, else those
+// that are needed. It is empty if removing them all is not enough.
+func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	for i := range min(len(all), maxAlone) {
+		alone := all[i : i+1]
+		if ok, err := r.try(ctx, alone); ok || err != nil {
+			return alone, err
+		}
+	}
+	if len(all) < 2 {
+		return nil, nil
+	}
+	return r.least(ctx, all, nil)
+}
+
+// least returns those of obstacles that have to go, beside others, for the merge to be valid,
+// and nil if it is not valid without all of them. The unlikely ones are put back first.
+func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	ok, err := r.try(ctx, slices.Concat(beside, obstacles))
+	if !ok || err != nil {
+		return nil, err
+	}
+	needed := slices.Clone(obstacles)
+	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
+		rest := slices.Delete(slices.Clone(needed), i, i+1)
+		ok, err := r.try(ctx, slices.Concat(beside, rest))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			needed = rest
+		}
+	}
+	return needed, nil
+}
+
+// try reports whether the server would take desired if the obstacles were not there. Only a
+// refusal with causes means no.
+func (r *repair) try(ctx context.Context, without []obstacle.Obstacle) (bool, error) {
+	return r.tryPatch(ctx, r.merge.Trial(without))
+}
+
+func (r *repair) tryPatch(ctx context.Context, trial []jsonpatch.Operation) (bool, error) {
+	operations := append(managedfields.TestUID(r.live), trial...)
+	tried, err := r.patchJSON(ctx, "repair", operations, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if apierrors.IsInvalid(err) && len(answer.Causes(err)) > 0 {
+		r.denied = err
+		return false, nil
+	}
+	r.tried = tried
+	return err == nil, err
+}
+
+// checkDependents refuses to remove somebody's list items that are valid beside desired and only
+// need an item that desired drops, such as a sidecar that mounts a volume of ours.
+func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obstacle) error {
+	if !r.merge.DropsItems() {
+		return nil
+	}
+	tried := r.tried
+	var dependents []obstacle.Obstacle
+	for i := range obstacles {
+		if !obstacles[i].IsOfItems() {
+			continue
+		}
+		others := slices.Delete(slices.Clone(obstacles), i, i+1)
+		switch ok, err := r.tryPatch(ctx, r.merge.TrialWithItems(others)); {
+		case err != nil:
+			return err
+		case ok:
+			dependents = append(dependents, obstacles[i])
+		}
+	}
+	r.tried = tried
+	if len(dependents) == 0 {
+		return nil
+	}
+	return r.blocked(dependents)
+}
