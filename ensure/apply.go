@@ -41,6 +41,11 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // deleted object back.
 func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	applied, err := c.applyOrRepair(ctx, live)
+	return c.conclude(ctx, live, cause, applied, err)
+}
+
+// conclude returns the outcome of an application to live, or of a rehearsal of one.
+func (c *child) conclude(ctx context.Context, live client.Object, cause Cause, applied application, err error) (outcome, error) {
 	if errors.Is(err, ErrImmutable) {
 		return c.replaceOrGiveUp(ctx, live, cause, err)
 	}

@@ -41,7 +41,7 @@ func (c *child) changes(live, answer client.Object) []Change {
 // changesBy lists what an apply changed, and whose it was.
 func (c *child) changesBy(applied application) []Change {
 	var changes []Change
-	if c.dryRun && len(applied.removed) > 0 { // made of what was just read: nobody came between
+	if applied.tried { // made of what was just read: nobody came between
 		changes = changesOf(canon.Diff(applied.before, applied.after))
 	} else {
 		changes = c.changes(applied.before, applied.after)
@@ -69,7 +69,7 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 		steps := canon.Steps(text)
 		for i := range changes {
 			at := canon.Steps(changes[i].Path)
-			if pointerTo(at) == o.Pointer {
+			if pointerTo(at) == o.Pointer && !slices.Equal(at, steps) {
 				changes[i].Path, at = text, steps
 			}
 			if n := min(len(at), len(steps)); slices.Equal(at[:n], steps[:n]) {
@@ -81,6 +81,17 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 		}
 	}
 	return changes
+}
+
+// among returns what changes show to be removed: what the server filled in again is not.
+func among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
+	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
+		return !slices.ContainsFunc(changes, func(change Change) bool {
+			steps := canon.Steps(change.Path)
+			n := min(len(o.Path), len(steps))
+			return managedfields.IsAt(o.Path[:n], steps[:n])
+		})
+	})
 }
 
 // pointerTo returns the JSON pointer that steps with indexes lead to.

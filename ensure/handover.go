@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
 // What the patches that change nothing but managed fields are called in errors.
@@ -20,7 +20,7 @@ const (
 
 func isHandover(operation string) bool { return operation == migrating || operation == releasing }
 
-func (o *options) handsOver() bool { return len(o.migrateFrom)+len(o.release) > 0 }
+func (o *options) handsOver() bool { return len(o.migrateFrom)+len(o.release) > 0 || o.removeFromPods }
 
 func (c *child) checkHandover() error {
 	if !c.handsOver() {
@@ -34,36 +34,63 @@ func (c *child) checkHandover() error {
 
 // handOver applies desired to live, whose managed fields are put right before.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	if !c.handsOver() && c.dryRun {
-		return c.apply(ctx, live, cause)
-	}
-	if len(c.release) > 0 {
+	if len(c.release) > 0 || c.leavesOwners(live) {
 		var err error
 		if live, err = c.current(ctx, live); err != nil {
 			return outcome{}, err
 		}
 	}
-	live, operation, patch, err := c.prepareHandover(ctx, live)
+	h, err := c.handover(live)
 	if err != nil {
 		return outcome{}, err
 	}
-	if operation == migrating {
+	if len(h.patch.Operations()) == 0 {
+		return c.finish(ctx, live, cause)
+	}
+	if h.operation == migrating {
 		cause = Migrated
 	}
-	if len(patch) > 0 {
-		live, err = c.patchJSON(ctx, operation, patch)
-		if err != nil || c.dryRun { // the apply builds on what is not there then
-			return outcome{live: live, operation: Updated, cause: cause}, err
-		}
+	if c.dryRun {
+		rehearsed, err := c.rehearse(ctx, live)
+		return c.conclude(ctx, live, cause, rehearsed, err)
+	}
+	removed := c.removals(live, h)
+	if err := c.checkPods(ctx, live, removed); err != nil {
+		return outcome{}, err
+	}
+	handed, err := c.patchManagers(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	found, err := c.apply(ctx, handed, cause)
+	if err != nil {
+		c.memory.doubt(c.id())
+		return outcome{}, err
+	}
+	c.noteMigrated(found.live)
+	found.changes = noteRemoved(found.changes, among(removed, found.changes))
+	if h.operation == migrating {
+		found.operation, found.cause = Updated, Migrated
+	}
+	return found, nil
+}
+
+// finish applies desired to live, which needs no handover, or had one in a pass that got no
+// further: then the apply is the rest of that.
+func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	var removed []obstacle.Obstacle
+	if len(c.migrateFrom) > 0 {
+		removed = c.unfinished(live)
+	}
+	if len(removed) > 0 {
+		cause = Migrated
 	}
 	found, err := c.apply(ctx, live, cause)
 	if err != nil {
 		return outcome{}, err
 	}
 	c.noteMigrated(found.live)
-	if operation == migrating {
-		found.operation, found.cause = Updated, Migrated
-	}
+	found.changes = noteRemoved(found.changes, among(removed, found.changes))
 	if len(live.GetManagedFields()) == 0 && c.store.Get(live) != "" {
 		found.live = c.lateHandover(ctx, found.live)
 	}
@@ -71,13 +98,14 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 }
 
 // lateHandover puts managed fields right that only the answer to an apply shows, and returns
-// the object with them. If that fails, the answer to a later apply shows them again.
+// the object with them. If that fails, the answer to a later apply shows them again. What old
+// managers own is for the next pass, as an apply has to follow.
 func (c *child) lateHandover(ctx context.Context, applied client.Object) client.Object {
-	_, operation, patch, err := c.prepareHandover(ctx, applied)
-	if err != nil || len(patch) == 0 || c.dryRun {
+	h, err := c.handover(applied)
+	if err != nil || len(h.patch.Operations()) == 0 || h.operation == migrating || c.dryRun {
 		return applied
 	}
-	patched, err := c.patchJSON(ctx, operation, patch)
+	patched, err := c.patchManagers(ctx, applied)
 	if err != nil {
 		return applied
 	}
@@ -85,24 +113,31 @@ func (c *child) lateHandover(ctx context.Context, applied client.Object) client.
 	return patched
 }
 
-// prepareHandover returns the patch that handover makes of live, and live as it was made for that.
-func (c *child) prepareHandover(
-	ctx context.Context, live client.Object,
-) (_ client.Object, operation string, patch []jsonpatch.Operation, err error) {
-	operation, patch, err = c.handover(live)
-	if err != nil || len(patch) == 0 {
-		return live, operation, patch, err
+// patchManagers has the server carry out the handover of live, whose managed fields it can
+// convert then, and returns its answer.
+func (c *child) patchManagers(ctx context.Context, live client.Object) (client.Object, error) {
+	live, err := c.convertible(ctx, live)
+	if err != nil {
+		return nil, err
 	}
-	if live, err = c.convertible(ctx, live); err != nil {
-		return nil, "", nil, err
+	h, err := c.handover(live)
+	if err != nil {
+		return nil, err
 	}
-	operation, patch, err = c.handover(live)
-	return live, operation, patch, err
+	return c.patchJSON(ctx, h.operation, h.patch.Operations())
 }
 
-// handover is the patch that gives us what the old managers own of live, and what others took
-// from us, and nobody what is released. It is empty if there is nothing of it.
-func (c *child) handover(live client.Object) (operation string, patch []jsonpatch.Operation, err error) {
+// A handover gives us what the old managers own of live, and what others took from us, and
+// nobody what is released.
+type handover struct {
+	operation string
+	old       []int          // the entries of old managers
+	own       *fieldpath.Set // that our applies own before it
+	patch     *managedfields.Patch
+}
+
+// handover returns the one that live needs. Its patch is empty if it needs none.
+func (c *child) handover(live client.Object) (handover, error) {
 	p, old := managedfields.NewPatch(live), c.oldEntries(live)
 	entries := live.GetManagedFields()
 	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
@@ -112,8 +147,9 @@ func (c *child) handover(live client.Object) (operation string, patch []jsonpatc
 	taken = taken.Union(c.regain(p, live, old))
 	after, err := c.withoutReleased(before.Union(taken))
 	if err != nil {
-		return "", nil, err
+		return handover{}, err
 	}
+	_, after = managedfields.Split(after, c.isLeftOwner)
 	entry = managedfields.WithFields(entry, after)
 	switch {
 	case own < 0 && !after.Empty():
@@ -122,9 +158,9 @@ func (c *child) handover(live client.Object) (operation string, patch []jsonpatc
 		p.Replace(own, entry)
 	}
 	if len(old) > 0 {
-		return migrating, p.Operations(), nil
+		return handover{migrating, old, before, p}, nil
 	}
-	return releasing, p.Operations(), nil
+	return handover{releasing, nil, before, p}, nil
 }
 
 // ownEntry is that of our applies, or a new one. It is of the API version that the old

@@ -82,6 +82,16 @@ func (m *memory) confirm(key childKey, r record) {
 	m.foreign.Remove(key)
 }
 
+// doubt notes that the object is not what the server confirmed.
+func (m *memory) doubt(key childKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, known := m.get(key); known {
+		r.version, r.content = "", ""
+		m.records.Add(key, r)
+	}
+}
+
 // unseenSince notes that the server has the object uid, which the cache does not
 // show, and returns when that was first so.
 func (m *memory) unseenSince(key childKey, uid types.UID, now time.Time) time.Time {

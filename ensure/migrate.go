@@ -14,25 +14,29 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// MigrateFrom takes over what an earlier version of the operator wrote by Update or Patch,
-// as controllerutil.CreateOrUpdate does. The server books that under the name of the
-// program, beside what we apply, and so keeps it there when desired drops it later. Names
-// are those in metadata.managedFields of the child, of entries whose operation is Update:
+// MigrateFrom takes over the fields that other managers own: those of an earlier version of
+// the operator that wrote by Update or Patch, as controllerutil.CreateOrUpdate does, or that
+// applied under another field owner, and those that somebody applied with kubectl. As long as
+// such a manager owns a field, the field stays when desired drops it. The names are those in
+// metadata.managedFields of the child:
 //
 //	kubectl get deployment web -o yaml --show-managed-fields
 //
-// Whenever the child has such an entry it is made ours in two writes, which touch nothing
-// but metadata as long as desired is what was there: Updated, Migrated. What those
-// managers owned and desired does not specify is removed, that is the purpose; see Release
-// for what is to stay. From then on nothing is written or asked.
+// Whenever the child has an entry of one of them, the entry is made ours in two writes, which
+// touch nothing but metadata as long as desired is what was there: Updated, Migrated. What
+// those managers owned and desired does not specify is removed, unless others own it, too:
+// Result.Changes names each field and its manager, also in a dry run. See Release for what is
+// to stay. Nothing is removed from a pod template unless RemoveFromPodTemplates allows it:
+// that is ErrRefused, and nothing is written. From then on nothing is written or asked.
 //
 // Name no manager that another program may have as well. The name is the program's file
 // name unless it sets another, and that is "manager" for every operator that kubebuilder
 // laid out: of two of those, each would take over and remove what the other wrote to the
-// same object. Other managers' entries, those of server-side applies, and those of
-// subresources such as status and scale are left alone.
+// same object. Other managers' entries, and those of subresources such as status and scale,
+// are left alone.
 //
-// It makes no object ours that is not (see Adopt). If the old operator is run again, and
+// It makes no object ours that is not (see Adopt), but for what an Ensurer made whose field
+// owner is named: that is how a field owner is renamed. If the old operator is run again, and
 // then the new one, the child is taken over once more; the option may stay for good. With
 // a cache that strips managed fields, each child is read from the server once, and again
 // when somebody changed it.
@@ -54,8 +58,8 @@ func (c *child) oldEntries(live client.Object) []int {
 	entries := live.GetManagedFields()
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" ||
-			!slices.Contains(c.migrateFrom, entry.Manager) {
+		isOwn := entry.Manager == c.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+		if isOwn || entry.Subresource != "" || !slices.Contains(c.migrateFrom, entry.Manager) {
 			continue
 		}
 		if _, taken := managedfields.Split(managedfields.Fields(entry), c.isLeft); !taken.Empty() {
@@ -68,8 +72,7 @@ func (c *child) oldEntries(live client.Object) []int {
 // isLeft reports whether path is not to be taken over, as what we own and do not apply is
 // removed: the status, and the owners of an object that was adopted as nobody's child.
 func (c *child) isLeft(path fieldpath.Path) bool {
-	isOwner := managedfields.IsAt(path, []string{"metadata", "ownerReferences"})
-	return managedfields.IsAt(path, []string{"status"}) || isOwner && c.adopt && c.controller == nil
+	return managedfields.IsAt(path, []string{"status"}) || c.isLeftOwner(path)
 }
 
 // withManagers returns live with its managed fields, if MigrateFrom has to know them and
@@ -82,7 +85,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 	if err != nil {
 		return nil, err
 	}
-	if !c.isMigrating(complete) {
+	if !c.isMigrating(complete) && len(c.unfinished(complete)) == 0 {
 		c.memory.migrated(c.id(), lookOf(live))
 	}
 	return complete, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -171,10 +172,6 @@ func TestMigrateFromTakesNothingElse(t *testing.T) {
 		reason string
 		entry  metav1.ManagedFieldsEntry
 	}{
-		"applied": {
-			"it is removed with its own apply",
-			entry(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationApply }),
-		},
 		"a subresource":   {"status and scale are not ours", entry(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" })},
 		"another manager": {"it is not named", entry(func(e *metav1.ManagedFieldsEntry) { e.Manager = "neighbour" })},
 		"status in the main resource": {
@@ -258,7 +255,9 @@ func TestAStaleCopyIsNotMigratedAgain(t *testing.T) {
 
 func TestHandoverIsForObjectOnly(t *testing.T) {
 	s := newServer()
-	for name, opt := range map[string]ensure.Option{"MigrateFrom": ensure.MigrateFrom(oldManager), "Release": ensure.Release("data")} {
+	for name, opt := range map[string]ensure.Option{
+		"MigrateFrom": ensure.MigrateFrom(oldManager), "Release": ensure.Release("data"), "RemoveFromPodTemplates": ensure.RemoveFromPodTemplates(),
+	} {
 		_, err := ensure.Absent(t.Context(), newEnsurer(s), configMap(), opt)
 		require.ErrorIs(t, err, ensure.ErrRefused, name)
 		require.ErrorContains(t, err, "ensure.Absent takes")
@@ -277,4 +276,183 @@ func TestHandoverOfNothing(t *testing.T) {
 	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
 	require.Equal(t, ensure.Updated, mustEnsure(t, e, configMap(), ensure.MigrateFrom(), ensure.Release()).Operation)
 	require.Empty(t, cmp.Diff([]string{"get", "create", "get", "apply"}, s.verbs()))
+}
+
+// An operator that goes on writing its children by Update, beside what it ensures, undoes it.
+func TestAContestWithOneself(t *testing.T) {
+	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			e := ensure.New(s.cached(show), s, fieldOwner, ensure.WithClock(newClock()))
+			migrated(t, e)
+			var err error
+			for range 5 {
+				require.NoError(t, err)
+				s.update(t, oldManager, configMap(), func(live client.Object) {
+					live.(*corev1.ConfigMap).Data["color"] = "red" //nolint:forcetypeassert // configMap is one
+				})
+				_, err = ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom("other", oldManager))
+			}
+			var contested *ensure.Error
+			require.ErrorAs(t, err, &contested)
+			require.ErrorIs(t, err, ensure.ErrContested)
+			require.Equal(t, oldManager, contested.Rival)
+			require.Empty(t, cmp.Diff([]string{"data[color]"}, contested.Paths))
+			require.ErrorContains(t, err, "most likely this operator itself")
+			require.ErrorContains(t, err, "client.WithFieldOwner")
+			require.ErrorContains(t, err, "ensure.Release")
+		})
+	}
+}
+
+// legacyDeployment is deployment as an old operator wrote it, which restarted its pods once.
+func legacyDeployment() *appsv1.Deployment {
+	return with(deployment(), func(o *appsv1.Deployment) {
+		o.OwnerReferences = []metav1.OwnerReference{shopRef()}
+		o.Spec.Template.Annotations = map[string]string{"restarted": "today"}
+	})
+}
+
+const restarted = "spec.template.metadata.annotations[restarted]"
+
+func TestMigrateFromRemovesNothingFromPodTemplatesUnasked(t *testing.T) {
+	s := newServer()
+	s.createOld(t, legacyDeployment())
+	e := newEnsurer(s)
+	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
+	for _, want := range [][]string{{"get", "get", "trial"}, {"get"}} {
+		_, err := ensure.Object(t.Context(), e, deployment(), opts...)
+		require.ErrorIs(t, err, ensure.ErrRefused)
+		require.EqualError(t, err, `cannot ensure Deployment "default/web": Refused: ensure.MigrateFrom would remove from its pod template, `+
+			`which restarts pods, spec.template.metadata.annotations.restarted (set by manager): `+
+			`keep that with ensure.Release, specify it in desired, or allow the removal with ensure.RemoveFromPodTemplates`)
+		require.Empty(t, cmp.Diff(want, s.verbs()))
+	}
+	result := mustEnsure(t, e, deployment(), append(opts, ensure.RemoveFromPodTemplates())...)
+	require.Equal(t, ensure.Migrated, result.Cause)
+	require.Contains(t, result.Changes, ensure.Change{Path: restarted, Manager: oldManager})
+	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
+}
+
+// If the server does not answer a trial, or refuses it, nothing shows what would be missed.
+func TestMigrateFromRemovesNothingFromPodTemplatesUntried(t *testing.T) {
+	for name, answer := range map[string]error{
+		"a webhook takes no dry runs": status(400, metav1.StatusReasonBadRequest), "it is invalid": invalid("spec.template"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyDeployment())
+			s.answers = []error{answer}
+			_, err := ensure.Object(t.Context(), newEnsurer(s), deployment(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
+		})
+	}
+	t.Run("it is busy", func(t *testing.T) {
+		s := newServer()
+		s.createOld(t, legacyDeployment())
+		s.answers = []error{status(504, metav1.StatusReasonTimeout)}
+		_, err := ensure.Object(t.Context(), newEnsurer(s), deployment(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+		require.ErrorIs(t, err, ensure.ErrAPI)
+		require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
+	})
+}
+
+// A field owner is renamed: what it ensured under its former name is ours, and no more.
+func TestMigrateFromAFormerName(t *testing.T) {
+	s := newServer()
+	former := ensure.New(s, s, "former-operator")
+	full := with(configMap(), func(o *corev1.ConfigMap) { o.Data["dropped"] = "x" })
+	mustEnsure(t, former, full)
+	s.take()
+	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom("another"))
+	require.ErrorIs(t, err, ensure.ErrForeign)
+	s.take()
+
+	e := newEnsurer(s)
+	result := mustEnsure(t, e, configMap(), ensure.MigrateFrom("another", "former-operator"))
+	require.Equal(t, ensure.Migrated, result.Cause)
+	require.Equal(t, map[string]string{"color": "blue", "shape": "round"}, result.Live.Data)
+	require.Len(t, result.Live.Annotations, 2, "one of desired and our digest: that under the former name is gone")
+	require.Contains(t, result.Live.Annotations, digestKey)
+	require.Contains(t, result.Changes, ensure.Change{Path: "data[dropped]", Manager: "former-operator"})
+	require.Equal(t, []string{fieldOwner + " Apply"}, managers(result.Live))
+	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap(), ensure.MigrateFrom("former-operator")).Operation)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+}
+
+// A later call without ControlledBy.
+func TestWithoutControlledByTheOwnerStays(t *testing.T) {
+	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			created(t, s, configMap(), ensure.ControlledBy(shop()))
+			e := ensure.New(s.cached(show), s, fieldOwner)
+			_, err := ensure.Object(t.Context(), e, configMap())
+			require.EqualError(t, err, `cannot ensure ConfigMap "default/settings": Foreign: it is controlled by Shop "shop": `+
+				`give that to ensure.ControlledBy, if it is yours, or apply fields of yours to it with ensure.Adopt, which keeps its controller`)
+			result := mustEnsure(t, e, configMap(), ensure.Adopt())
+			require.Equal(t, []metav1.OwnerReference{shopRef()}, result.Live.OwnerReferences)
+			require.Equal(t, []string{digestPath}, paths(result.Changes))
+			s.take()
+			require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap(), ensure.Adopt()).Operation)
+			require.Empty(t, s.verbs())
+		})
+	}
+}
+
+// A dry run tells the same as what is done then.
+func TestADryRunOfAMigration(t *testing.T) {
+	s := newServer()
+	s.createOld(t, legacyConfigMap())
+	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
+	told := mustEnsure(t, newEnsurer(s), configMap(), append(opts, ensure.DryRun())...)
+	require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
+	require.Equal(t, []string{oldManager + " Update"}, managers(live(t, s, configMap())))
+	done := mustEnsure(t, newEnsurer(s), configMap(), opts...)
+	require.Equal(t, ensure.Migrated, told.Cause)
+	require.Equal(t, ensure.Updated, told.Operation)
+	require.Empty(t, cmp.Diff(done.Changes, told.Changes))
+	require.Contains(t, told.Changes, ensure.Change{Path: "data[dropped]", Manager: oldManager})
+}
+
+// A dry run of a migration whose apply the server would refuse.
+func TestADryRunOfAMigrationThatIsInvalid(t *testing.T) {
+	s := newServer()
+	s.createOld(t, legacyConfigMap())
+	refusal := invalid("data")
+	s.answers = []error{refusal, refusal}
+	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.DryRun())
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.Equal(t, []string{oldManager + " Update"}, managers(live(t, s, configMap())))
+}
+
+// The second write of a migration failed: whoever comes next finishes it, and tells the same.
+func TestAMigrationIsFinished(t *testing.T) {
+	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
+		for when, restart := range map[string]bool{"a restart": true, "no restart": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				s := newServer()
+				s.createOld(t, legacyConfigMap())
+				e := ensure.New(s.cached(show), s, fieldOwner)
+				for range 2 { // the old operator runs again
+					s.answers = []error{nil, status(500, metav1.StatusReasonInternalError), status(500, metav1.StatusReasonInternalError)}
+					for range 2 {
+						_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+						require.ErrorIs(t, err, ensure.ErrAPI)
+					}
+					if restart {
+						e = ensure.New(s.cached(show), s, fieldOwner)
+					}
+					result := migrated(t, e)
+					require.Equal(t, ensure.Migrated, result.Cause)
+					require.Contains(t, result.Changes, ensure.Change{Path: "data[dropped]", Manager: oldManager})
+					require.NotContains(t, live(t, s, configMap()).Data, "dropped")
+					s.addKey(t, oldManager, "dropped")
+				}
+			})
+		}
+	}
 }

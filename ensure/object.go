@@ -133,7 +133,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if err != nil {
 		return outcome{}, err
 	}
-	if !c.isMigrating(whole) && c.inSync(live) {
+	if !c.isMigrating(whole) && c.inSync(live, whole) {
 		return c.standing(outcome{live: live, operation: Unchanged})
 	}
 	return c.write(ctx, whole, c.causeToWrite(live))

@@ -22,6 +22,8 @@ type options struct {
 	migrateFrom   []string
 	release       []string
 
+	removeFromPods bool // what old managers wrote into pod templates
+
 	propagation   metav1.DeletionPropagation // of Absent, and of pruning
 	deleteAdopted bool
 	prune         []client.Object // one of each kind
@@ -56,6 +58,9 @@ func (o *options) add(opts []Option) {
 // controller has it. The owner must have been read from the API server and not be
 // on its way out; one that is namespaced must share its namespace with the child,
 // which takes it from the owner when it names none.
+//
+// A later call without it is ErrForeign, as the child is still the owner's. With Adopt that
+// call goes on, and the child keeps its controller.
 func ControlledBy(owner client.Object) Option {
 	return func(o *options) { o.controlled, o.owner = true, owner }
 }
@@ -63,7 +68,8 @@ func ControlledBy(owner client.Object) Option {
 // Adopt takes over an object that exists already and is not ours, which is
 // ErrForeign otherwise. With ControlledBy only an object without a controller is
 // taken, or one that another program applied for the same owner. Without it our fields are
-// applied to any object, and its owners stay as they are.
+// applied to any object, and its owners stay as they are, a
+// controller that an earlier call with ControlledBy gave it, too.
 //
 // What is adopted stays known as somebody else's, by a prefix of its stored digest: Absent and
 // Prune give up our fields and do not delete it, unless DeleteAdopted says so, and Recreate
@@ -90,8 +96,7 @@ func IfMissing() Option {
 
 // DryRun asks the API server what would be done and has it store nothing. The Result tells
 // what would have been done; Live is the object as it would be, of a recreation as it is.
-// Where a write would take several requests, as a recreation, MigrateFrom and Release do, only the first of
-// them can be tried.
+// Of a recreation only the delete can be tried.
 func DryRun() Option {
 	return func(o *options) { o.dryRun = true }
 }

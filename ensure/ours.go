@@ -117,7 +117,8 @@ func (c *child) foreign(live client.Object) error {
 	case wanted != nil:
 		detail = fmt.Sprintf("it is controlled by %s %q: delete or rename it", controller.Kind, controller.Name)
 	default:
-		detail = fmt.Sprintf("it is controlled by %s %q: apply fields of yours to it with ensure.Adopt", controller.Kind, controller.Name)
+		detail = fmt.Sprintf("it is controlled by %s %q: give that to ensure.ControlledBy, if it is yours, "+
+			"or apply fields of yours to it with ensure.Adopt, which keeps its controller", controller.Kind, controller.Name)
 	}
 	return c.fail(ErrForeign, "ensure", detail)
 }

@@ -159,7 +159,7 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 		},
 		"controlled by another, no owner wanted": {
 			"somebody else answers for it", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
-			faithful, nil, `it is controlled by Boss "boss": apply fields of yours to it with ensure.Adopt`, nil,
+			faithful, nil, `it is controlled by Boss "boss": give that to ensure.ControlledBy, if it is yours, or apply fields of yours to it with ensure.Adopt`, nil,
 		},
 		"left by a previous owner of the same name": {
 			"the name was taken again before the garbage collector came", func(o *corev1.ConfigMap) {

@@ -3,14 +3,17 @@ package ensure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 func (c *child) checkOwner() error {
@@ -64,6 +67,23 @@ func (c *child) stampOwner() error {
 	c.desired.SetOwnerReferences(refs)
 	c.controller = &refs[0]
 	return nil
+}
+
+// leavesOwners reports whether the owners of live stay as they are, though an earlier call may
+// have applied one of them.
+func (c *child) leavesOwners(live client.Object) bool {
+	return c.adopt && c.controller == nil && len(live.GetOwnerReferences()) > 0
+}
+
+// isLeftOwner reports whether path is that of an owner that stays, and that desired does not
+// name. If our applies own it, the next one removes it.
+func (c *child) isLeftOwner(path fieldpath.Path) bool {
+	if !c.adopt || c.controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
+		return false
+	}
+	return !slices.ContainsFunc(c.desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return managedfields.IsAt(path, []string{"metadata", "ownerReferences", "uid=" + string(ref.UID)})
+	})
 }
 
 // sameOwner compares by UID; the fake client gives none, so there names must do.

@@ -2,6 +2,8 @@ package ensure
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,8 @@ type permission struct {
 	recreate        metav1.DeletionPropagation
 	named, onDrift  bool
 	adopt, ifExists bool
+	fromPods        bool
+	handover        string // what is taken over, and what is released
 }
 
 // lastRefusal returns the error of an earlier pass that wanted the same of the same live
@@ -53,8 +57,9 @@ func (c *child) lastRefusal(live client.Object) error {
 
 // noteRefusal remembers an error that would come again.
 func (c *child) noteRefusal(live client.Object, err error) {
+	isFinal := errors.Is(err, ErrInvalid) || errors.Is(err, ErrImmutable) || errors.Is(err, ErrRefused)
 	_, isAnswer := answer.Status(err)
-	if c.unsure || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrImmutable) || isAnswer && !namesFieldsOnly(err) {
+	if c.unsure || !isFinal || isAnswer && !namesFieldsOnly(err) {
 		return
 	}
 	if refused, ok := c.refusalOf(live, err); ok {
@@ -70,6 +75,7 @@ func (c *child) refusalOf(live client.Object, err error) (refusal, bool) {
 		uid: live.GetUID(), digest: c.digest, content: content, at: c.clock.Now(), err: err,
 		allowed: permission{
 			recreate: c.recreate, named: c.recreateNamed, onDrift: c.onDrift, adopt: c.adopt, ifExists: c.ifExists,
+			fromPods: c.removeFromPods, handover: strings.Join(slices.Concat(c.migrateFrom, []string{""}, c.release), "\n"),
 		},
 	}, ok && !c.dryRun
 }

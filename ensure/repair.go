@@ -22,7 +22,8 @@ import (
 // An application is a successful apply: the object before it, and the server's answer.
 type application struct {
 	before, after client.Object
-	removed       []obstacle.Obstacle // that were in its way
+	removed       []obstacle.Obstacle // that were in its way, or that old managers left
+	tried         bool                // and not done
 }
 
 // applyOrRepair applies desired to live. An apply merges, and fields that others left in live
@@ -109,7 +110,7 @@ func (r *repair) run(ctx context.Context) (application, error) {
 // remove has the next apply remove obstacles, after a trial without them.
 func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
 	if r.dryRun { // the rest builds on what is not there then
-		return application{before: r.typed(), after: r.tried, removed: obstacles}, nil
+		return application{before: r.typed(), after: r.tried, removed: obstacles, tried: true}, nil
 	}
 	taken, err := r.takeOver(ctx, obstacles)
 	if err != nil {

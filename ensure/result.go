@@ -69,9 +69,9 @@ type Change struct {
 	// Old and New are the values of numbers and booleans, and empty for everything
 	// else, so that logging a Change can leak no secret.
 	Old, New string
-	// Manager is set for what somebody else owned and had to be removed, as the API server
-	// refuses it beside desired: the field manager whose update it was, several separated by
-	// commas.
+	// Manager is set for what somebody else owned and was removed, as the API server refuses
+	// it beside desired, or for MigrateFrom: the field manager that owned it, several separated
+	// by commas. If a migration was interrupted, all that MigrateFrom names.
 	Manager string
 }
 

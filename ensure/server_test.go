@@ -206,7 +206,7 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 		patch = client.RawPatch(types.JSONPatchType, data)
 	}
 	if len(r.options.DryRun) > 0 {
-		return s.pretend(ctx, obj, patch, data, opts...)
+		return s.pretend(ctx, obj, patch, data)
 	}
 	if patch.Type() == types.ApplyPatchType {
 		return s.apply(ctx, obj, data, opts...)
@@ -302,9 +302,14 @@ func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, o
 }
 
 // pretend answers as a dry run does: with what would be there, which has no resourceVersion.
-func (s *apiServer) pretend(ctx context.Context, obj client.Object, patch client.Patch, body []byte, opts ...client.PatchOption) error {
+func (s *apiServer) pretend(ctx context.Context, obj client.Object, patch client.Patch, body []byte) error {
 	if patch.Type() == types.JSONPatchType {
-		if err := s.fake.Patch(ctx, obj, patch, opts...); err != nil {
+		live, _ := obj.DeepCopyObject().(client.Object)
+		if err := s.fake.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
+			return err
+		}
+		copied := fake.NewClientBuilder().WithScheme(newScheme()).WithRESTMapper(newRESTMapper()).WithObjects(live).Build()
+		if err := copied.Patch(ctx, obj, patch); err != nil {
 			return err
 		}
 		obj.SetUID(s.known[s.id(obj)].uid)

@@ -65,15 +65,16 @@ func (c *child) known(live client.Object) (record, bool) {
 // answers, so content that it confirmed is compared by fingerprint, not with
 // desired. Without such memory, after a restart, live has to hold what desired
 // specifies and no other manager may have written since we did: an addition inside
-// an atomic part shows only there.
-func (c *child) inSync(live client.Object) bool {
+// an atomic part shows only there. whole is live, or a later copy with its managed fields.
+func (c *child) inSync(live, whole client.Object) bool {
 	if known, ok := c.known(live); ok {
 		return c.isConfirmed(live, known)
 	}
 	if stored, _ := c.storedIn(live); stored != c.digest {
 		return false
 	}
-	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) || c.isReset(live) {
+	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
+		c.isReset(live) || len(c.unfinished(whole)) > 0 {
 		return false
 	}
 	c.confirm(live)

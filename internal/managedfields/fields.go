@@ -47,6 +47,15 @@ func HasPrefix(path, prefix fieldpath.Path) bool {
 	return len(path) >= len(prefix) && path[:len(prefix)].Equals(prefix)
 }
 
+// Holds reports whether fields have path, or something in it.
+func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
+	last := len(path) - 1
+	for _, element := range path[:last] {
+		fields = fields.WithPrefix(element)
+	}
+	return fields.Members.Has(path[last]) || !fields.WithPrefix(path[last]).Empty()
+}
+
 // Owns reports whether fields have the place that a Change names, something inside it, or,
 // whole, something that it is inside of, such as a selector.
 //

@@ -15,14 +15,15 @@ import (
 // to a writer in between. The resourceVersion, which moves all the time while a rollout
 // reports its progress, is not tested.
 type Patch struct {
-	entries        []metav1.ManagedFieldsEntry
+	entries, after []metav1.ManagedFieldsEntry
 	tests, changes []jsonpatch.Operation
 	removals       []int
 }
 
 // NewPatch returns a Patch of live that changes nothing yet.
 func NewPatch(live metav1.Object) *Patch {
-	return &Patch{entries: live.GetManagedFields(), tests: TestUID(live)}
+	entries := live.GetManagedFields()
+	return &Patch{entries: entries, after: slices.Clone(entries), tests: TestUID(live)}
 }
 
 // TestUID fails a JSON patch for another object of the same name. The fake client gives no
@@ -49,11 +50,13 @@ func pointer(at int) string { return "/metadata/managedFields/" + strconv.Itoa(a
 // Replace puts entry in the place of the one with this index.
 func (p *Patch) Replace(at int, entry metav1.ManagedFieldsEntry) {
 	p.changes = append(p.changes, jsonpatch.Replace(p.testEntry(at), entry))
+	p.after[at] = entry
 }
 
 // Add appends entry.
 func (p *Patch) Add(entry metav1.ManagedFieldsEntry) {
 	p.changes = append(p.changes, jsonpatch.Add("/metadata/managedFields/-", entry))
+	p.after = append(p.after, entry)
 }
 
 // Give has the manager, operation and version of entry own its fields, too.
@@ -114,6 +117,17 @@ func (p *Patch) SetAPIVersion(version string) {
 			p.Replace(at, united)
 		}
 	}
+}
+
+// Entries returns the managed fields that the patch leaves.
+func (p *Patch) Entries() []metav1.ManagedFieldsEntry {
+	left := make([]metav1.ManagedFieldsEntry, 0, len(p.after))
+	for at := range p.after {
+		if !slices.Contains(p.removals, at) {
+			left = append(left, p.after[at])
+		}
+	}
+	return left
 }
 
 // Operations returns the JSON patch; nil if nothing is to change.

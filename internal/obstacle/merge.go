@@ -35,11 +35,13 @@ func (e *entry) isFixed() bool {
 	return e.Subresource != "" || e.Operation == metav1.ManagedFieldsOperationApply && !e.own
 }
 
+func (e *entry) isOwn() bool { return e.own }
+
 func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
 
 // Of returns the merge of desired, as fieldOwner applies it, into live, as the server has it.
 func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
-	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet()}
+	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet(metadataLists...)}
 	managed := live.GetManagedFields()
 	for i := range managed {
 		e := entry{ManagedFieldsEntry: &managed[i], fields: managedfields.Fields(&managed[i])}
@@ -48,6 +50,60 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.owned = m.owned.Union(e.fields)
 	}
 	return m
+}
+
+// Dropped returns what the apply removes because desired does not specify it any more: single
+// fields, and whole items of lists.
+func (m *Merge) Dropped() []Obstacle {
+	var found []Obstacle
+	for _, own := range m.entries {
+		if !own.own {
+			continue
+		}
+		own.fields.Leaves().Iterate(func(path fieldpath.Path) {
+			if !m.isDropped(path) {
+				return
+			}
+			item := m.outermost(path, func(outer fieldpath.Path) bool {
+				return outer[len(outer)-1].FieldName == nil && own.fields.Has(outer) && m.isDropped(outer)
+			})
+			if item != nil {
+				path = item
+			}
+			found = m.appendDropped(found, path.Copy())
+		})
+	}
+	return found
+}
+
+func (m *Merge) appendDropped(found []Obstacle, path fieldpath.Path) []Obstacle {
+	if slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(path) }) {
+		return found
+	}
+	o, _ := m.obstacle(path, (*entry).isOwn)
+	o.InPodTemplate = m.isInPodTemplate(path)
+	return append(found, o)
+}
+
+// isInPodTemplate reports whether path is part of a pod template in live: of something that has
+// containers in its spec, wherever a kind has it.
+func (m *Merge) isInPodTemplate(path fieldpath.Path) bool {
+	for end := range path {
+		value, _, _ := lookup(m.live, path[:end+1])
+		template, _ := value.(map[string]any)
+		spec, _ := template["spec"].(map[string]any)
+		if _, ok := spec["containers"].([]any); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// metadataLists tell how the items of lists in the metadata are told apart, also if nobody owns
+// any.
+var metadataLists = []fieldpath.Path{
+	fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", "")),
+	fieldpath.MakePathOrDie("metadata", "finalizers", fieldpath.ValueElement(value.NewValueInterface(""))),
 }
 
 // Trial returns a JSON patch that makes of live what the server would make of it if the
@@ -87,7 +143,7 @@ func (m *Merge) patchTo(merged map[string]any) []jsonpatch.Operation {
 	}
 	before, _ := m.live["metadata"].(map[string]any)
 	after, _ := merged["metadata"].(map[string]any)
-	for _, name := range []string{"annotations", "labels"} {
+	for _, name := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
 		operations = appendMember(operations, "/metadata", name, before, after)
 	}
 	return operations
@@ -97,7 +153,7 @@ func (m *Merge) patchTo(merged map[string]any) []jsonpatch.Operation {
 func (m *Merge) merged(without []Obstacle, dropped []fieldpath.Path) map[string]any {
 	rest := runtime.DeepCopyJSON(m.live)
 	for _, path := range dropped {
-		remove(rest, path)
+		remove(rest, m.removedWith(path))
 	}
 	for _, o := range without {
 		remove(rest, o.Path)
@@ -115,13 +171,29 @@ func (m *Merge) dropped() []fieldpath.Path {
 			continue
 		}
 		own.fields.Iterate(func(path fieldpath.Path) {
-			isOthers := slices.ContainsFunc(m.entries, func(e entry) bool { return !e.own && holds(e.fields, path) })
-			if !isOthers && !specifies(m.desired, path) {
+			if m.isDropped(path) {
 				dropped = append(dropped, path.Copy())
 			}
 		})
 	}
 	return dropped
+}
+
+// removedWith returns what goes with a dropped field: what it is the last field in that was
+// applied. The server removes a struct, a map or a list then, and what nobody owns in it.
+func (m *Merge) removedWith(path fieldpath.Path) fieldpath.Path {
+	outermost := m.outermost(path, func(outer fieldpath.Path) bool {
+		return outer[len(outer)-1].FieldName != nil && m.isDropped(outer)
+	})
+	if outermost == nil {
+		return path
+	}
+	return outermost
+}
+
+// isDropped reports whether the apply removes what the field owner has applied at path.
+func (m *Merge) isDropped(path fieldpath.Path) bool {
+	return !specifies(m.desired, path) && !m.isHeld(path, func(e *entry) bool { return !e.own })
 }
 
 // overlay returns live with desired's values. owned are the fields below this place that

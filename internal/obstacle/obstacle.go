@@ -27,6 +27,8 @@ type Obstacle struct {
 	// Pointer and Value are where live has it and what it is there.
 	Pointer string
 	Value   any
+	// InPodTemplate says that it is part of a pod template, as far as Dropped knows.
+	InPodTemplate bool
 
 	wroteAt time.Time // by the latest of its managers
 }
@@ -119,7 +121,7 @@ func (m *Merge) obstacle(path fieldpath.Path, sort func(*entry) bool) (Obstacle,
 	o := Obstacle{Path: path.Copy(), Managers: m.managers(path, sort), Pointer: pointer, Value: value}
 	for i := range m.entries {
 		e := &m.entries[i]
-		if sort(e) && e.Time != nil && e.Time.After(o.wroteAt) && holds(e.fields, path) {
+		if sort(e) && e.Time != nil && e.Time.After(o.wroteAt) && managedfields.Holds(e.fields, path) {
 			o.wroteAt = e.Time.Time
 		}
 	}
@@ -131,7 +133,7 @@ func (m *Merge) managers(path fieldpath.Path, sort func(*entry) bool) []string {
 	var managers []string
 	for i := range m.entries {
 		e := &m.entries[i]
-		if sort(e) && holds(e.fields, path) && !slices.Contains(managers, e.Manager) {
+		if sort(e) && managedfields.Holds(e.fields, path) && !slices.Contains(managers, e.Manager) {
 			managers = append(managers, e.Manager)
 		}
 	}
@@ -180,15 +182,6 @@ func (m *Merge) isUnspecified(path fieldpath.Path) bool {
 	value, _, ok := lookup(m.live, path)
 	_, isObject := value.(map[string]any)
 	return ok && !(last == 0 && isObject)
-}
-
-// holds reports whether fields have path, or something in it.
-func holds(fields *fieldpath.Set, path fieldpath.Path) bool {
-	last := len(path) - 1
-	for _, element := range path[:last] {
-		fields = fields.WithPrefix(element)
-	}
-	return fields.Members.Has(path[last]) || !fields.WithPrefix(path[last]).Empty()
 }
 
 // resolveAll returns the paths of fields as the server named them.
@@ -261,6 +254,17 @@ func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 func (o *Obstacle) IsOfItems() bool {
 	_, isList := o.Value.([]any)
 	return isList || o.Path[len(o.Path)-1].FieldName == nil
+}
+
+// IsEmpty reports whether there is nothing in it: an empty struct, map or list.
+func (o *Obstacle) IsEmpty() bool {
+	switch value := o.Value.(type) {
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return false
 }
 
 // Contains reports whether path leads to an obstacle or into it.

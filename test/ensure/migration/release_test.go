@@ -148,7 +148,7 @@ func TestReleaseWithMigration(t *testing.T) {
 			opts := []ensure.Option{ensure.Adopt(), ensure.MigrateFrom(oldName), ensure.Release("spec.replicas")}
 			begin := shared.Mark()
 			require.Equal(t, ensure.Migrated, mustEnsure(t, e, idle(namespace), opts...).Cause)
-			require.Len(t, writesOf(t, begin, releaser), 2)
+			require.Len(t, stored(writesOf(t, begin, releaser)), 2)
 			require.Equal(t, int32(5), replicas(t, old, idle(namespace)))
 
 			autoscale(t, old, idle(namespace), 7)
@@ -256,6 +256,8 @@ func TestReleaseOfPaths(t *testing.T) {
 					opts := []ensure.Option{ensure.Adopt(), ensure.MigrateFrom(oldName)}
 					if released {
 						opts = append(opts, ensure.Release(path))
+					} else {
+						opts = append(opts, ensure.RemoveFromPodTemplates())
 					}
 					after := mustEnsure(t, ensure.New(c, c, releaser), idle(namespace), opts...).Live
 					require.Equal(t, released, tc.get(before) == tc.get(after), "%v -> %v, released %v", tc.get(before), tc.get(after), released)

@@ -13,6 +13,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -184,8 +185,32 @@ func TestMigrationDuringARollout(t *testing.T) {
 	c := &interfering{Client: program.Client(t, shared, taker), before: report}
 	begin := shared.Mark()
 	mustEnsure(t, ensure.New(c, c, taker), withReplicas(idle(namespace), 1), ensure.Adopt(), ensure.MigrateFrom(oldName))
-	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 1, "patch deployments": 2},
+	// The old operator owns the defaults of what it created: whether they come again is asked.
+	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 2, "patch deployments (dry run)": 1, "patch deployments": 2},
 		cluster.Counts(program.Requests(t, shared, begin, taker))))
+}
+
+// TestAContestWithOneself: an operator that goes on writing by Update what it ensures is told so.
+func TestAContestWithOneself(t *testing.T) {
+	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
+	e := ensure.New(c, c, taker)
+	var err error
+	for range 5 {
+		require.NoError(t, err)
+		setData(t, old, namespace, map[string]string{"color": "red"})
+		_, err = ensure.Object(t.Context(), e, settings(namespace, map[string]string{"color": "blue"}),
+			ensure.Adopt(), ensure.MigrateFrom(oldName))
+	}
+	require.NoError(t, err, "the first was no undoing")
+	setData(t, old, namespace, map[string]string{"color": "red"})
+	_, err = ensure.Object(t.Context(), e, settings(namespace, map[string]string{"color": "blue"}), ensure.Adopt(), ensure.MigrateFrom(oldName))
+	var contested *ensure.Error
+	require.ErrorAs(t, err, &contested)
+	require.ErrorIs(t, err, ensure.ErrContested)
+	require.Equal(t, oldName, contested.Rival)
+	require.ErrorContains(t, err, "most likely this operator itself")
+	require.ErrorContains(t, err, "client.WithFieldOwner")
+	require.ErrorContains(t, err, "ensure.Release")
 }
 
 // TestMigrationAcrossVersions: the old operator wrote one version of the API first and
@@ -269,7 +294,7 @@ func defineGauges(t *testing.T) {
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	require.NoError(t, cluster.Define(t.Context(), c, &apiextensionsv1.CustomResourceDefinition{
+	err = cluster.Define(t.Context(), c, &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gauges.metering.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "metering.example.com", Scope: apiextensionsv1.NamespaceScoped,
@@ -283,5 +308,8 @@ func defineGauges(t *testing.T) {
 				}},
 			}},
 		},
-	}))
+	})
+	if !apierrors.IsAlreadyExists(err) { // by another test
+		require.NoError(t, err)
+	}
 }

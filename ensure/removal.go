@@ -1,0 +1,158 @@
+package ensure
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
+)
+
+// RemoveFromPodTemplates allows MigrateFrom to remove from a pod template what the managers
+// named there own and desired does not specify, such as an annotation that the old operator
+// wrote to restart pods, or a sidecar: removing it restarts them. It is ErrRefused otherwise,
+// unless the server fills in the same value again. A pod template is whatever has containers
+// in its spec, in custom kinds, too.
+func RemoveFromPodTemplates() Option {
+	return func(o *options) { o.removeFromPods = true }
+}
+
+// removals returns what the apply after a handover removes because the old managers had it.
+// What our applies owned, too, is left out: it goes because desired dropped it.
+func (c *child) removals(live client.Object, h handover) []obstacle.Obstacle {
+	merge, err := c.mergeAfter(live, h.patch.Entries())
+	if err != nil || h.operation != migrating {
+		return nil
+	}
+	var removed []obstacle.Obstacle
+	entries := live.GetManagedFields()
+	for _, o := range merge.Dropped() {
+		o.Managers = nil
+		for _, at := range h.old {
+			if managedfields.Holds(managedfields.Fields(&entries[at]).Difference(h.own), o.Path) {
+				o.Managers = appendNew(o.Managers, entries[at].Manager)
+			}
+		}
+		if len(o.Managers) > 0 && !o.IsEmpty() {
+			removed = append(removed, o)
+		}
+	}
+	return removed
+}
+
+// unfinished returns what our applies own in live although desired does not specify it and is
+// what was applied last, or nothing was: a migration was cut off before its apply.
+func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
+	stored, _ := c.storedIn(live)
+	if stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
+		return nil
+	}
+	merge, err := c.mergeAfter(live, live.GetManagedFields())
+	if err != nil {
+		return nil
+	}
+	var removed []obstacle.Obstacle
+	for _, o := range merge.Dropped() {
+		if saysSomething(o.Value) {
+			o.Managers = c.migrateFrom
+			removed = append(removed, o)
+		}
+	}
+	return removed
+}
+
+// mergeAfter returns the merge of desired into live with other managed fields.
+func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEntry) (*obstacle.Merge, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := c.candidate()
+	if err != nil {
+		return nil, err
+	}
+	after := &unstructured.Unstructured{Object: maps.Clone(content)} // which is shared with live, if that has no Go type
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		after.Object["metadata"] = maps.Clone(metadata)
+	}
+	after.SetManagedFields(entries)
+	return obstacle.Of(after, desired, c.fieldOwner), nil
+}
+
+// checkPods refuses to remove from a pod template what makes a difference there, unless the
+// caller allows that. The server is asked what does: often it would fill in the same value.
+func (c *child) checkPods(ctx context.Context, live client.Object, removed []obstacle.Obstacle) error {
+	if c.removeFromPods || !slices.ContainsFunc(removed, func(o obstacle.Obstacle) bool { return o.InPodTemplate }) {
+		return nil
+	}
+	_, err := c.rehearse(ctx, live)
+	return err
+}
+
+// rehearse has the server try the apply that follows a handover of live, which stores nothing.
+func (c *child) rehearse(ctx context.Context, live client.Object) (application, error) {
+	r := repair{child: c}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return application{}, err
+	}
+	h, err := c.handover(r.live)
+	if err != nil {
+		return application{}, err
+	}
+	removed := c.removals(r.live, h)
+	if r.merge, err = c.mergeAfter(r.live, h.patch.Entries()); err != nil {
+		return application{}, err
+	}
+	ok, err := r.try(ctx, nil)
+	if err != nil && (c.dryRun || !apierrors.IsBadRequest(err)) { // a webhook may take no dry runs
+		return application{}, err
+	}
+	applied := application{before: r.typed(), after: r.tried, tried: true}
+	missed := removed // as far as a refusal tells
+	if ok {
+		missed = among(removed, changesOf(canon.Diff(applied.before, applied.after)))
+	}
+	if err := c.refusePods(missed); err != nil {
+		return application{}, err
+	}
+	if !ok && c.dryRun {
+		r.refusal = r.denied
+		if applied, err = r.run(ctx); err != nil {
+			return application{}, err
+		}
+	}
+	applied.removed = append(applied.removed, missed...)
+	return applied, nil
+}
+
+// refusePods names what would be removed from pod templates and missed there, unless the caller
+// allows that.
+func (c *child) refusePods(missed []obstacle.Obstacle) error {
+	if c.removeFromPods {
+		return nil
+	}
+	var paths, whose []string
+	for _, o := range missed {
+		if o.InPodTemplate {
+			path := managedfields.Text(o.Path)
+			paths = append(paths, path)
+			whose = append(whose, fmt.Sprintf("%s (set by %s)", path, strings.Join(o.Managers, ", ")))
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return c.fail(ErrRefused, "ensure", "ensure.MigrateFrom would remove from its pod template, which restarts pods, "+
+		strings.Join(whose, ", ")+": keep that with ensure.Release, specify it in desired, "+
+		"or allow the removal with ensure.RemoveFromPodTemplates", paths...)
+}
