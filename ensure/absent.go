@@ -125,7 +125,7 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{live: live, operation: Deleting}, nil
 	}
-	if c.memory.isReleased(c.id(), live) {
+	if c.isReleased(live) {
 		return outcome{live: live, operation: Released}, nil
 	}
 	c.recall()
@@ -157,7 +157,7 @@ func (c *child) leaveToOthers(ctx context.Context, claim claim) (outcome, error)
 		return outcome{}, c.conflict("read", "the cache may be behind", nil) // the server knows
 	}
 	if !c.dryRun {
-		c.memory.released(c.id(), claim.live)
+		c.noteReleased(claim.live)
 	}
 	return outcome{live: claim.live, operation: Released}, nil
 }

@@ -21,7 +21,12 @@ const createOnly = "4611686018427387904"
 // create makes the object if there is none, in one request.
 func (c *child) create(ctx context.Context) (outcome, error) {
 	c.adopted, c.stamped = false, nil
-	answer, err := c.send(ctx, "create", "", createOnly)
+	replaced, isRecreated := c.memory.replacement(c.id())
+	desired, err := c.whole(replaced.once)
+	if err != nil {
+		return outcome{}, err
+	}
+	answer, err := c.send(ctx, "create", desired, "", createOnly)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -30,8 +35,9 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if c.dryRun {
 		return found, nil
 	}
-	if deleted, ok := c.memory.replaced(c.id()); ok {
-		found.operation, found.cause, found.changes = Recreated, deleted.cause, deleted.changes
+	if isRecreated {
+		c.memory.replaced(c.id())
+		found.operation, found.cause, found.changes = Recreated, replaced.cause, replaced.changes
 	}
 	return found, nil
 }
@@ -71,16 +77,21 @@ func (c *child) conclude(ctx context.Context, live client.Object, cause Cause, a
 	return found, nil
 }
 
-// send applies desired by force. Answer and request are of the caller's Go type, so
-// that a client which waits for its own writes waits for this one.
-func (c *child) send(
-	ctx context.Context, operation string, uid types.UID, version string, opts ...client.PatchOption,
-) (client.Object, error) {
-	stamped, err := c.withDigest()
+// sendApply applies desired to the live object with this UID.
+func (c *child) sendApply(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
+	desired, err := c.part()
 	if err != nil {
 		return nil, err
 	}
-	body, err := canon.Body(stamped, c.gvk, uid, version)
+	return c.send(ctx, "apply", desired, uid, "", opts...)
+}
+
+// send applies desired by force. Answer and request are of the caller's Go type, so
+// that a client which waits for its own writes waits for this one.
+func (c *child) send(
+	ctx context.Context, operation string, desired canon.Object, uid types.UID, version string, opts ...client.PatchOption,
+) (client.Object, error) {
+	body, err := canon.Body(desired, c.gvk, uid, version)
 	if err != nil {
 		return nil, c.unfit(err)
 	}

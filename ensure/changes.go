@@ -139,7 +139,7 @@ func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
 
 // unsatisfied lists where live is not as desired.
 func (c *child) unsatisfied(live client.Object) []Change {
-	return changesOf(canon.Unsatisfied(live, c.desired))
+	return changesOf(canon.Unsatisfied(live, c.applied(c.desired)))
 }
 
 func pathsOf(changes []Change) []string {

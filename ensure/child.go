@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
 )
 
 // A child is one desired object on its way through the rules.
@@ -16,6 +18,9 @@ type child struct {
 
 	key        types.NamespacedName
 	desired    client.Object          // a copy, stamped with namespace, owner and labels
+	created    client.Object          // desired with what Once names, or nil
+	unsent     []canon.Edit           // remove from desired what Once names
+	kept       []canon.Edit           // add to desired what is around a value that is to stay
 	controller *metav1.OwnerReference // that desired names, or nil
 	stamped    client.Object          // desired with its digest, once there is something to send
 	form       uint64                 // checksum of desired's canonical form

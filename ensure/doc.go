@@ -88,7 +88,8 @@
 // What an earlier version of the operator wrote by Update stays when desired drops it,
 // unless MigrateFrom takes it over: docs/migration.md. Release hands a field over to
 // somebody else, with its value. Adopt takes over what exists and is not ours; IfExists
-// changes only what somebody makes.
+// changes only what somebody makes. Once is for values that are made at creation only, such as a
+// generated password, and IfMissing for objects that are.
 //
 // What was adopted stays known as somebody else's: its stored digest begins with adopt-, in
 // every later apply. Absent, Prune and Recreate do not delete it. What counts as adopted, too,
@@ -145,8 +146,8 @@
 // A cache that filters by label must select the children: stamp them WithLabels. One
 // that does not is found out after two minutes: ErrHidden.
 //
-// A cache may strip metadata.managedFields; where they are needed, as for MigrateFrom and
-// Release, the object is read from the server. Three things are seen without that only if the cache keeps them:
+// A cache may strip metadata.managedFields; where they are needed, as for MigrateFrom, Release
+// and Once, the object is read from the server. Three things are seen without that only if the cache keeps them:
 // an addition inside what the server merges as a whole, such as a selector, made while the operator
 // was down; a value of ours that somebody changed and changed back, who owns it since, so that
 // it stays when desired drops it; and managed fields that somebody emptied.

@@ -34,7 +34,7 @@ func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, err
 	}
 	if !c.dryRun {
-		c.memory.released(c.id(), after)
+		c.noteReleased(after)
 	}
 	return outcome{live: after, operation: Released, cause: Unwanted, changes: c.givenUp(before, after)}, nil
 }
@@ -53,7 +53,7 @@ func (c *child) withdraw(ctx context.Context, before, after client.Object) error
 	if err != nil {
 		return err
 	}
-	c.memory.released(c.id(), left)
+	c.noteReleased(left)
 	return c.foreign(after)
 }
 
@@ -157,24 +157,28 @@ func (c *child) isOfDigest(path fieldpath.Path) bool {
 	return place.in(c.stamped) && !place.in(c.desired)
 }
 
-// released notes that nothing of ours is left in an object that looks so, and that it is no
-// longer ours.
-func (m *memory) released(key childKey, live client.Object) {
+// noteReleased remembers that nothing of ours is left in an object that looks so, and that it is
+// no longer ours.
+func (c *child) noteReleased(live client.Object) {
+	c.memory.released(c.id(), sight{look: c.lookOf(live), version: live.GetResourceVersion()})
+}
+
+func (m *memory) released(key childKey, s sight) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.records.Remove(key)
-	m.foreign.Add(key, sight{look: lookOf(live), version: live.GetResourceVersion()})
+	m.foreign.Add(key, s)
 }
 
-// isReleased reports whether live is the object that released noted, or a copy from before.
-func (m *memory) isReleased(key childKey, live client.Object) bool {
-	if m.foreign.Len() == 0 {
+// isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
+func (c *child) isReleased(live client.Object) bool {
+	if c.memory.foreign.Len() == 0 {
 		return false
 	}
-	value, _ := m.foreign.Get(key)
+	value, _ := c.memory.foreign.Get(c.id())
 	known, ok := value.(sight)
 	return ok && known.look.uid == live.GetUID() &&
-		(older(live.GetResourceVersion(), known.version) || known.look == lookOf(live))
+		(older(live.GetResourceVersion(), known.version) || known.look == c.lookOf(live))
 }
 
 // A sight is an object as it was at a resourceVersion.

@@ -20,7 +20,9 @@ const (
 
 func isHandover(operation string) bool { return operation == migrating || operation == releasing }
 
-func (o *options) handsOver() bool { return len(o.migrateFrom)+len(o.release) > 0 || o.removeFromPods }
+func (o *options) handsOver() bool {
+	return len(o.migrateFrom)+len(o.release)+len(o.once) > 0 || o.removeFromPods
+}
 
 func (c *child) checkHandover() error {
 	if !c.handsOver() {
@@ -29,12 +31,15 @@ func (c *child) checkHandover() error {
 	if slices.Contains(c.migrateFrom, "") {
 		return c.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
 	}
+	if err := c.checkOnce(); err != nil {
+		return err
+	}
 	return c.checkReleased()
 }
 
 // handOver applies desired to live, whose managed fields are put right before.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	if len(c.release) > 0 || c.leavesOwners(live) {
+	if len(c.release)+len(c.once) > 0 || c.leavesOwners(live) {
 		var err error
 		if live, err = c.current(ctx, live); err != nil {
 			return outcome{}, err
@@ -62,6 +67,9 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 	if err != nil {
 		return outcome{}, err
 	}
+	if err := c.checkParts(ctx, handed); err != nil {
+		return outcome{}, err
+	}
 	found, err := c.apply(ctx, handed, cause)
 	if err != nil {
 		c.memory.doubt(c.id())
@@ -84,6 +92,9 @@ func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (ou
 	}
 	if len(removed) > 0 {
 		cause = Migrated
+	}
+	if err := c.checkParts(ctx, live); err != nil {
+		return outcome{}, err
 	}
 	found, err := c.apply(ctx, live, cause)
 	if err != nil {
@@ -145,7 +156,7 @@ func (c *child) handover(live client.Object) (handover, error) {
 	before := managedfields.Fields(&entry)
 	taken := p.Strike(old, func(path fieldpath.Path) bool { return !c.isLeft(path) })
 	taken = taken.Union(c.regain(p, live, old))
-	after, err := c.withoutReleased(before.Union(taken))
+	after, err := c.withoutReleased(live, before.Union(taken))
 	if err != nil {
 		return handover{}, err
 	}

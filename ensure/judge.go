@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -46,7 +47,8 @@ func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
 	for _, o := range fixed {
 		path := managedfields.Text(o.Path)
 		paths = append(paths, path)
-		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, strings.Join(o.Managers, " and ")))
+		who := strings.Join(o.Managers, " and ")
+		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, cmp.Or(who, "nobody")))
 	}
 	out := r.fail(ErrInvalid, "apply", "desired does not go with "+strings.Join(whose, ", nor with ")+
 		": have it removed there, or change desired", paths...)
@@ -76,7 +78,11 @@ var indexes = regexp.MustCompile(`\[\d+\]`)
 // each node port that live itself holds. A refusal of other fields than the update's counts
 // as yes.
 func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
-	candidate, err := c.candidate()
+	replaced, err := c.onceIn(live)
+	if err != nil {
+		return false, err
+	}
+	candidate, err := c.candidate(c.whole(replaced))
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +133,8 @@ func (c *child) immutable(live client.Object, refusal error) *Error {
 	}
 	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so, for "+strings.Join(named, ", ")+
 		"; desired differs in "+strings.Join(paths, ", ")+
-		"; delete it to have it made anew, or allow that with "+c.recreateOption(), paths...)
+		"; delete it to have it made anew, or allow that with "+c.recreateOption()+
+		"; what is for the creation only can be named with ensure.Once", paths...)
 	out.cause = refusal
 	return out
 }

@@ -157,16 +157,18 @@ func (m *memory) isThere(key childKey, uid types.UID) {
 	}
 }
 
-// replaced takes back what replacing noted, now that the child is made.
-func (m *memory) replaced(key childKey) (replacement, bool) {
+// replacement returns what replacing noted.
+func (m *memory) replacement(key childKey) (replacement, bool) {
 	if m.leaving.Len() == 0 {
 		return replacement{}, false
 	}
 	value, _ := m.leaving.Get(key)
-	m.leaving.Remove(key)
 	r, ok := value.(replacement)
 	return r, ok
 }
+
+// replaced takes it back, now that the child is made.
+func (m *memory) replaced(key childKey) { m.leaving.Remove(key) }
 
 // older compares resourceVersions as numbers, which they are by contract since
 // Kubernetes 1.35 (KEP-5504). Where they do not parse, neither is older.

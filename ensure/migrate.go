@@ -70,15 +70,16 @@ func (c *child) oldEntries(live client.Object) []int {
 }
 
 // isLeft reports whether path is not to be taken over, as what we own and do not apply is
-// removed: the status, and the owners of an object that was adopted as nobody's child.
+// removed: the status, the owners of an object that was adopted as nobody's child, and what Once
+// names.
 func (c *child) isLeft(path fieldpath.Path) bool {
-	return managedfields.IsAt(path, []string{"status"}) || c.isLeftOwner(path)
+	return managedfields.IsAt(path, []string{"status"}) || c.isLeftOwner(path) || c.isMadeOnce(path)
 }
 
 // withManagers returns live with its managed fields, if MigrateFrom has to know them and
 // does not remember that there is nothing for it in them.
 func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.memory.isMigrated(c.id(), lookOf(live)) {
+	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.memory.isMigrated(c.id(), c.lookOf(live)) {
 		return live, nil
 	}
 	complete, err := c.complete(ctx, live)
@@ -86,7 +87,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 		return nil, err
 	}
 	if !c.isMigrating(complete) && len(c.unfinished(complete)) == 0 {
-		c.memory.migrated(c.id(), lookOf(live))
+		c.memory.migrated(c.id(), c.lookOf(live))
 	}
 	return complete, nil
 }
@@ -94,7 +95,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 // noteMigrated remembers that live, just applied, has nothing left to take over.
 func (c *child) noteMigrated(live client.Object) {
 	if len(c.migrateFrom) > 0 && !c.dryRun && !c.isMigrating(live) {
-		c.memory.migrated(c.id(), lookOf(live))
+		c.memory.migrated(c.id(), c.lookOf(live))
 	}
 }
 
@@ -106,9 +107,9 @@ type look struct {
 	sum [sha256.Size]byte
 }
 
-func lookOf(live client.Object) look {
+func (c *child) lookOf(live client.Object) look {
 	var found notes
-	content, _ := fingerprint(live) // what cannot be read looks the same always, and is never in sync
+	content, _ := c.fingerprint(live) // what cannot be read looks the same always, and is never in sync
 	found.add(content)
 	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
 	found.add("")

@@ -21,6 +21,7 @@ type options struct {
 	onDrift       bool                       // recreate also for drift
 	migrateFrom   []string
 	release       []string
+	once          []string
 
 	removeFromPods bool // what old managers wrote into pod templates
 
@@ -89,7 +90,8 @@ func IfExists() Option {
 // IfMissing creates the object if there is none and never writes it again: for what users are
 // to edit afterwards, such as a first configuration. What exists is Unchanged, whatever is in
 // it and whoever made it, unless another controller owns it (ErrForeign) or it is being
-// deleted (ErrTerminating). If somebody deletes it, it is created again.
+// deleted (ErrTerminating). If somebody deletes it, it is created again. Once is for parts of
+// an object, such as a generated password in a Secret whose other keys are kept as desired.
 func IfMissing() Option {
 	return func(o *options) { o.ifMissing = true }
 }

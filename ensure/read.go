@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
@@ -69,6 +71,21 @@ func (c *child) reread(ctx context.Context, live client.Object) (client.Object, 
 		return nil, c.conflict("read", "the cache is behind", nil)
 	}
 	return complete, nil
+}
+
+// rereadJSON returns the object with this UID as the server has it, which may be more than a Go
+// type knows.
+func (c *child) rereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(c.gvk)
+	c.requests++
+	switch err := c.reader.Get(ctx, c.key, live); {
+	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
+		return nil, c.conflict(operation, "it was replaced meanwhile", err)
+	case err != nil:
+		return nil, c.requestError("read", err)
+	}
+	return live, nil
 }
 
 func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -37,7 +38,8 @@ import (
 // A Service is not made anew for another cluster IP of desired's own: whether that is free,
 // a dry run does not tell.
 //
-// Everything that others have written into the child is lost with it: it is a new one. A
+// Everything that others have written into the child is lost with it: it is a new one, which has
+// of the old one only what Once names. A
 // child that is not as desired only by what a webhook makes of each new one is left alone
 // until desired changes.
 func Recreate(dependents metav1.DeletionPropagation) Option {
@@ -70,6 +72,7 @@ type replacement struct {
 	deleted types.UID
 	cause   Cause
 	changes []Change
+	once    []canon.Edit // values of the deleted object, for the new one
 }
 
 // replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,
@@ -114,6 +117,10 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 			changes = append(changes, Change{Path: path})
 		}
 	}
+	once, err := c.onceInServer(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
 	c.propagation = c.recreate
 	deleted, err := c.delete(ctx, live)
 	if err != nil {
@@ -125,6 +132,6 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 	if deleted.cause != "" { // by us
 		c.wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
 	}
-	c.memory.replacing(c.id(), replacement{deleted: live.GetUID(), cause: cause, changes: changes})
+	c.memory.replacing(c.id(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
 	return c.create(ctx)
 }

@@ -70,7 +70,7 @@ func (c *child) noteRefusal(live client.Object, err error) {
 // refusalOf returns err as the answer to this call for live; false if nothing tells whether
 // live stays as it is.
 func (c *child) refusalOf(live client.Object, err error) (refusal, bool) {
-	content, ok := fingerprint(live)
+	content, ok := c.fingerprint(live)
 	return refusal{
 		uid: live.GetUID(), digest: c.digest, content: content, at: c.clock.Now(), err: err,
 		allowed: permission{

@@ -43,11 +43,16 @@ func (c *child) noteManaged(live client.Object) {
 	}
 }
 
-// entryIn is a fingerprint of what our applies own in live; empty if nothing tells.
+// entryIn is a fingerprint of what our applies own in live, but what Once names; empty if nothing
+// tells.
 func (c *child) entryIn(live client.Object) string {
 	own := managedfields.Applied(live, c.fieldOwner)
 	if own == nil || own.FieldsV1 == nil {
 		return ""
+	}
+	if len(c.unsent) > 0 {
+		rest := managedfields.WithFields(*own, c.withoutHanded(managedfields.Fields(own)))
+		own = &rest
 	}
 	return digestOf(own.FieldsV1.GetRawBytes())
 }
@@ -78,7 +83,7 @@ func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	if stored, adopted := c.storedIn(live); adopted || stored != c.digest {
 		return lost
 	}
-	wanted, err := canon.Values(c.desired)
+	wanted, err := canon.Values(c.applied(c.desired))
 	if err != nil {
 		return lost // it was read before
 	}

@@ -1,8 +1,12 @@
 package ensure
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/canon"
@@ -24,11 +28,13 @@ import (
 // Each stands for all that is below it, and desired must leave it out. If the child was
 // applied with such a field before, or an old manager given to MigrateFrom owns it, one
 // more request comes before the next apply, which gives it up; that is all, so the option
-// may go as soon as all children have been through, or stay. What the server merges only
-// as a whole (a selector, a command) is released as a whole: a path inside it releases
-// nothing, and what desired drops there goes. If desired
-// drops everything else around a field, too, the server would remove both together: that
-// is refused, and names what to release instead.
+// may go as soon as all children have been through, or stay. It is to stay if desired may
+// drop the last field beside a released one, such as the last other key of a map: without it
+// the server removes both, as nobody owns the released one. If they are in an item of a list
+// that desired drops, the item has to be released: that is refused, and says so.
+//
+// What the server merges only as a whole (a selector, a command) is released as a whole: a path
+// inside it releases nothing, and what desired drops there goes.
 //
 // Without paths it does nothing.
 func Release(paths ...string) Option {
@@ -38,14 +44,13 @@ func Release(paths ...string) Option {
 // checkReleased refuses what is no path of the child's, and what desired holds on to.
 func (c *child) checkReleased() error {
 	for _, path := range c.release {
-		steps, err := canon.ParsePath(path)
+		steps, err := c.parsePath(path, "ensure.Release")
 		if err != nil {
-			return c.refuse("", fmt.Sprintf("the path %q given to ensure.Release %v", path, err))
+			return err
 		}
 		depth, err := c.specified(steps)
 		if err != nil {
-			return c.refuse("", fmt.Sprintf(
-				"the path %q given to ensure.Release %v; in a Set, ensure.OnlyFor gives it to one child", path, err))
+			return err
 		}
 		if depth == len(steps) {
 			return c.refuse(path, "is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)")
@@ -53,6 +58,25 @@ func (c *child) checkReleased() error {
 	}
 	return nil
 }
+
+// parsePath returns the steps of a path given to an option, and refuses what is no path of the
+// child's.
+func (c *child) parsePath(path, option string) ([]string, error) {
+	given := fmt.Sprintf("the path %q given to %s ", path, option)
+	steps, err := canon.ParsePath(path)
+	if err != nil {
+		return nil, c.refuse("", given+err.Error())
+	}
+	if c.isSecret() && steps[0] == "stringData" {
+		return nil, c.refuse("", given+"is written only: the API server keeps it in data, so name it there")
+	}
+	if _, err := canon.Specifies(c.desired, steps); err != nil {
+		return nil, c.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
+	}
+	return steps, nil
+}
+
+func (c *child) isSecret() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
 
 // specified is how many steps of a path desired specifies, as it is sent.
 func (c *child) specified(steps []string) (int, error) {
@@ -63,46 +87,94 @@ func (c *child) specified(steps []string) (int, error) {
 	return canon.Specifies(stamped, steps)
 }
 
-// withoutReleased takes what is released out of fields.
-func (c *child) withoutReleased(fields *fieldpath.Set) (*fieldpath.Set, error) {
-	all := fields
-	for _, path := range c.release {
-		steps, _ := canon.ParsePath(path) // was checked
-		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, steps) })
+// A handed path is one that Release or Once leaves to others.
+type handed struct {
+	path, option string
+	steps        []string
+}
+
+func (c *child) handed() []handed {
+	var all []handed
+	add := func(option string, paths []string) {
+		for _, path := range paths {
+			steps, _ := canon.ParsePath(path) // was checked
+			all = append(all, handed{path: path, option: option, steps: steps})
+		}
 	}
-	for _, path := range c.release {
-		steps, _ := canon.ParsePath(path)
-		if released, _ := managedfields.Split(all, func(p fieldpath.Path) bool { return managedfields.IsAt(p, steps) }); released.Empty() {
+	add("ensure.Release", c.release)
+	add("ensure.Once", c.once)
+	return all
+}
+
+// withoutReleased takes what is left to others out of fields, which we own in live.
+func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	all := c.handed()
+	if len(all) == 0 {
+		return fields, nil
+	}
+	found, err := canon.Values(live)
+	if err != nil {
+		return nil, c.unfit(err)
+	}
+	fields, c.kept = c.withoutHanded(fields), nil
+	for _, h := range all {
+		if found(h.steps) == nil {
 			continue
 		}
-		var err error
-		if fields, err = c.withoutParents(fields, path, steps); err != nil {
+		if fields, err = c.withoutParents(found, fields, h); err != nil {
 			return nil, err
 		}
 	}
+	// The outer ones first: an empty map takes the place of all that is in it.
+	slices.SortStableFunc(c.kept, func(a, b canon.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
 	return fields, nil
 }
 
-// withoutParents gives up what is around a released field and desired does not specify:
-// the apply would remove it, and the field with it. If more is in there that desired
-// dropped, that would stay, too, which is for the caller to say.
-func (c *child) withoutParents(fields *fieldpath.Set, path string, steps []string) (*fieldpath.Set, error) {
-	depth, err := c.specified(steps)
+func (c *child) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
+	for _, h := range c.handed() {
+		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps) })
+	}
+	return fields
+}
+
+// withoutParents cares for what is around a value that nobody owns, if desired does not specify
+// it: the apply would remove it with the value, as soon as it removes anything in it. It is given
+// up, or, if desired dropped more in it, applied empty. An item of a list cannot be empty, which
+// is for the caller to solve.
+func (c *child) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
+	depth, err := c.specified(h.steps)
 	if err != nil {
 		return nil, err
 	}
-	for n := depth + 1; n < len(steps); n++ {
+	for n := depth + 1; n < len(h.steps); n++ {
 		beside, _ := managedfields.Split(fields, func(p fieldpath.Path) bool {
-			return len(p) > n && managedfields.IsAt(p, steps[:n]) && !managedfields.IsAt(p, steps[:n+1])
+			return len(p) > n && managedfields.IsAt(p, h.steps[:n]) && !managedfields.IsAt(p, h.steps[:n+1])
 		})
 		if !beside.Empty() {
-			parent := beginning(path, n)
-			return nil, c.refuse(path, "is released, but desired has nothing left in "+parent+
-				", which would be removed with it: release "+parent)
+			return fields, c.keepParents(found, h, depth)
 		}
 	}
-	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, steps[:depth+1]) })
+	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps[:depth+1]) })
 	return rest, nil
+}
+
+// keepParents has the apply contain what is around a value, empty. depth is how much of it desired
+// specifies.
+func (c *child) keepParents(found func([]string) any, h handed, depth int) error {
+	last := len(h.steps) - 1
+	for n := depth; n < last; n++ {
+		if _, isList := found(h.steps[:n]).([]any); isList {
+			item := beginning(h.path, n+1)
+			return c.refuse(h.path, "is to stay, but desired has nothing left in "+item+
+				", which would be removed with it: give "+h.option+" "+item)
+		}
+	}
+	empty := any(map[string]any{})
+	if _, isList := found(h.steps[:last]).([]any); isList {
+		empty = []any{}
+	}
+	c.kept = append(c.kept, canon.Edit{Path: h.steps[:last], Value: empty})
+	return nil
 }
 
 // beginning is a path's first steps.

@@ -126,7 +126,7 @@ func TestReleaseOfPartOfWhatGoesIsRefused(t *testing.T) {
 	var refused *ensure.Error
 	require.ErrorAs(t, err, &refused)
 	require.ErrorIs(t, err, ensure.ErrRefused)
-	require.ErrorContains(t, err, "release "+item)
+	require.ErrorContains(t, err, "give ensure.Release "+item)
 	require.Equal(t, []string{item + ".value"}, refused.Paths)
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
 

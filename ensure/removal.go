@@ -57,7 +57,10 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	if stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
 		return nil
 	}
-	merge, err := c.mergeAfter(live, live.GetManagedFields())
+	entries := slices.Clone(live.GetManagedFields())
+	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entries[own] = managedfields.WithFields(entries[own], c.withoutHanded(c.ownedIn(live)))
+	merge, err := c.mergeAfter(live, entries)
 	if err != nil {
 		return nil
 	}
@@ -77,7 +80,7 @@ func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEnt
 	if err != nil {
 		return nil, err
 	}
-	desired, err := c.candidate()
+	desired, err := c.candidate(c.part())
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type application struct {
 // beside ours and has its name. Then the fields in the way are taken over, and the next
 // apply removes them.
 func (c *child) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
-	applied, err := c.send(ctx, "apply", live.GetUID(), "")
+	applied, err := c.sendApply(ctx, live.GetUID())
 	if isUnconvertible(err) {
 		live, applied, err = c.applyConvertible(ctx, live, err)
 	}
@@ -67,20 +67,15 @@ type repair struct {
 	denied  error         // the server's answer to the last trial that did not
 }
 
-// observe reads live from the server, as JSON: a Go type may know less than the server has.
+// observe reads live from the server.
 func (r *repair) observe(ctx context.Context, uid types.UID) error {
-	desired, err := r.candidate()
+	desired, err := r.candidate(r.part())
 	if err != nil {
 		return err
 	}
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(r.gvk)
-	r.requests++
-	switch err := r.reader.Get(ctx, r.key, live); {
-	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return r.conflict("repair", "it was replaced meanwhile", err)
-	case err != nil:
-		return r.requestError("read", err)
+	live, err := r.rereadJSON(ctx, "repair", uid)
+	if err != nil {
+		return err
 	}
 	patched, err := r.convertible(ctx, live)
 	if err != nil {
@@ -88,6 +83,9 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	}
 	live.SetManagedFields(patched.GetManagedFields())
 	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	for _, h := range r.handed() {
+		r.merge.Spare(h.steps)
+	}
 	return nil
 }
 
@@ -126,13 +124,13 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 // applyAgain applies desired, which removes the obstacles. Node ports that would go with them
 // are applied, too, and are nobody's afterwards, as they were before.
 func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	desired, err := r.candidate()
+	desired, err := r.candidate(r.part())
 	if err != nil {
 		return nil, err
 	}
 	kept := r.keepNodePorts(desired, obstacles)
 	if len(kept) == 0 {
-		return r.send(ctx, "apply", r.live.GetUID(), "")
+		return r.sendApply(ctx, r.live.GetUID())
 	}
 	desired.SetUID(r.live.GetUID())
 	body, err := desired.MarshalJSON()
@@ -159,13 +157,12 @@ func (r *repair) typed() client.Object {
 	return live
 }
 
-// candidate is desired as the apply would send it.
-func (c *child) candidate() (*unstructured.Unstructured, error) {
-	stamped, err := c.withDigest()
+// candidate returns desired, or an error, as JSON.
+func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := canon.Body(stamped, c.gvk, "", "")
+	body, err := canon.Body(desired, c.gvk, "", "")
 	if err != nil {
 		return nil, err
 	}

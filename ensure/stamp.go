@@ -17,6 +17,9 @@ import (
 // digest.
 func (c *child) stamp(desired client.Object) error {
 	c.desired = c.copyForStamping(desired)
+	if err := c.readOnce(); err != nil {
+		return err
+	}
 	c.desired.SetNamespace(c.key.Namespace)
 	if len(c.labels) > 0 {
 		labels := maps.Clone(desired.GetLabels())
@@ -31,6 +34,7 @@ func (c *child) stamp(desired client.Object) error {
 	} else if err := c.stampOwner(); err != nil {
 		return err
 	}
+	c.splitOnce()
 	return c.computeDigest()
 }
 
@@ -53,7 +57,7 @@ func (c *child) computeDigest() error {
 	case c.last.digest != "" && c.last.form == c.form:
 		c.digest = c.last.digest
 	default:
-		c.digest, err = c.digester.Object(c.desired)
+		c.digest, err = c.digester.Object(c.applied(c.desired))
 	}
 	if err != nil {
 		return c.unfitDigest(err)
@@ -66,7 +70,7 @@ func (c *child) computeDigest() error {
 func (c *child) checksum() error {
 	buffer, _ := forms.Get().(*[]byte)
 	defer forms.Put(buffer)
-	form, err := canon.AppendObject((*buffer)[:0], c.desired)
+	form, err := canon.AppendObject((*buffer)[:0], c.applied(c.desired))
 	if err != nil {
 		return err
 	}
@@ -97,20 +101,19 @@ func (c *child) storedIn(live client.Object) (digest string, adopted bool) {
 
 // withDigest is what is sent: desired with its digest. Passes that send nothing never
 // make it.
-func (c *child) withDigest() (client.Object, error) {
-	if c.stamped != nil {
-		return c.stamped, nil
+func (c *child) withDigest() (canon.Object, error) {
+	if c.stamped == nil {
+		digest := c.digest
+		if c.adopted {
+			digest = adoptedMark + digest
+		}
+		stamped := c.copyForStamping(c.desired)
+		if err := c.store.Set(stamped, digest); err != nil {
+			return nil, c.unfitDigest(err)
+		}
+		c.stamped = stamped
 	}
-	digest := c.digest
-	if c.adopted {
-		digest = adoptedMark + digest
-	}
-	stamped := c.copyForStamping(c.desired)
-	if err := c.store.Set(stamped, digest); err != nil {
-		return nil, c.unfitDigest(err)
-	}
-	c.stamped = stamped
-	return stamped, nil
+	return c.applied(c.stamped), nil
 }
 
 func (c *child) unfitDigest(err error) *Error {

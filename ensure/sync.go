@@ -73,7 +73,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if stored, _ := c.storedIn(live); stored != c.digest {
 		return false
 	}
-	if !canon.Satisfies(live, c.desired) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
+	if !canon.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
 		c.isReset(live) || len(c.unfinished(whole)) > 0 {
 		return false
 	}
@@ -90,7 +90,7 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 	if known.uid != "" && known.version == live.GetResourceVersion() {
 		return true // without UIDs, on the fake client, versions come again
 	}
-	content, ok := fingerprint(live)
+	content, ok := c.fingerprint(live)
 	if !ok || content != known.content || c.oursIn(live) != known.ours || c.isDisowned(live, known) {
 		return false
 	}
@@ -101,7 +101,7 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 
 // confirm remembers that the server is content with live.
 func (c *child) confirm(live client.Object) {
-	content, ok := fingerprint(live)
+	content, ok := c.fingerprint(live)
 	if !ok || c.dryRun { // nothing of it is there
 		return
 	}
@@ -119,9 +119,9 @@ func (c *child) confirm(live client.Object) {
 	})
 }
 
-// fingerprint is a digest of everything but metadata and status.
-func fingerprint(live client.Object) (string, bool) {
-	content, err := canon.AppendContent(nil, live)
+// fingerprint is a digest of everything but metadata and status, and what Once names.
+func (c *child) fingerprint(live client.Object) (string, bool) {
+	content, err := canon.AppendContent(nil, c.applied(live))
 	if err != nil {
 		return "", false
 	}

@@ -46,7 +46,7 @@ func (c *child) applyConvertible(ctx context.Context, live client.Object, refusa
 	if live, err = c.rewriteVersions(ctx, live); err != nil {
 		return nil, nil, err
 	}
-	after, err = c.send(ctx, "apply", live.GetUID(), "")
+	after, err = c.sendApply(ctx, live.GetUID())
 	return live, after, err
 }
 
@@ -89,7 +89,7 @@ func (c *child) convertible(ctx context.Context, live client.Object) (client.Obj
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = c.send(ctx, "apply", live.GetUID(), "", client.DryRunAll, client.DisableReadYourWritesConsistency)
+	_, err = c.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}

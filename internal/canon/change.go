@@ -21,7 +21,7 @@ func Unsatisfied(live, desired Object) []Change {
 	if Satisfies(live, desired) {
 		return nil
 	}
-	found := changes(live, desired, parts{metadata: true, digests: true, explicit: true}, (*walk).unsatisfied)
+	found := changes(live, desired, specified, (*walk).unsatisfied)
 	if len(found) == 0 {
 		return []Change{{}}
 	}
@@ -35,6 +35,9 @@ func Unsatisfied(live, desired Object) []Change {
 func Diff(before, after Object) []Change {
 	return changes(before, after, parts{metadata: true, digests: true}, (*walk).diff)
 }
+
+// specified are the parts that live has to satisfy.
+var specified = parts{metadata: true, digests: true, explicit: true}
 
 type compareFunc func(w *walk, s shape, path string, before, after any)
 

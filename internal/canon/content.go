@@ -5,23 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // content is an object as it is read: a struct and its plan, or the members of a
-// JSON object.
+// JSON object; with the plan, if those were made of a struct.
 type content struct {
 	object  Object
 	typed   place
 	plan    *structPlan
 	members map[string]any
+	edits   []Edit // to be made
 }
 
 // read finds the content of obj, with a Secret's stringData where the server
 // puts it.
 func read(obj Object) (content, error) {
+	if e, ok := obj.(*withEdits); ok {
+		c, err := read(e.Object)
+		c.edits = slices.Concat(c.edits, e.edits)
+		return c, err
+	}
 	v := reflect.ValueOf(obj)
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return content{}, errors.New("cannot read an object that is nil")
@@ -52,6 +59,9 @@ func read(obj Object) (content, error) {
 // isBuiltIn reports whether unstructured content is of a kind of Kubernetes itself. Those
 // are in groups that no other kind can be in: without a dot, or protected under k8s.io.
 func (c *content) isBuiltIn() bool {
+	if c.plan != nil {
+		return false // what is null in a struct was dropped
+	}
 	version, _ := c.members["apiVersion"].(string)
 	group, _, _ := strings.Cut(version, "/")
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")

@@ -54,6 +54,15 @@ func reserved(name string) bool {
 
 // object writes c and the parts that are asked for.
 func (e *encoder) object(c *content, p *parts) error {
+	if len(c.edits) > 0 {
+		edited, err := c.edited(p.explicit)
+		if err != nil {
+			return err
+		}
+		rest := *p
+		rest.explicit = false // what was removed does not come back as empty
+		c, p = edited, &rest
+	}
 	e.explicit = p.explicit
 	order := e.begin()
 	e.nonEmptyMember("apiVersion", p.apiVersion)

@@ -21,6 +21,9 @@ import (
 // unstructured and custom objects, every list.
 func Satisfies(live, desired Object) bool {
 	l, d, ok := readBoth(live, desired)
+	if ok && len(d.edits) > 0 {
+		return len(changes(live, desired, specified, (*walk).unsatisfied)) == 0
+	}
 	c := &comparison{}
 	return ok && c.metadata(&l, &d) && c.content(&l, &d)
 }
@@ -37,7 +40,7 @@ func MetadataSatisfies(live, desired Object) bool {
 func readBoth(a, b Object) (x, y content, ok bool) {
 	x, errX := read(a)
 	y, errY := read(b)
-	if errX != nil || errY != nil || reflect.TypeOf(a) != reflect.TypeOf(b) {
+	if errX != nil || errY != nil || reflect.TypeOf(x.object) != reflect.TypeOf(y.object) {
 		return x, y, false
 	}
 	return x, y, true

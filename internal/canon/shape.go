@@ -31,7 +31,7 @@ func tree(c content, p parts) (shape, map[string]any, error) {
 		return shape{}, nil, err
 	}
 	top := shape{root: true}
-	if c.members == nil {
+	if c.plan != nil {
 		top.plan = c.plan
 	}
 	return top, parsed.(map[string]any), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,7 +57,7 @@ func open(obj Object) (shape, map[string]any, error) {
 	if err != nil {
 		return shape{}, nil, err
 	}
-	return tree(c, parts{metadata: true, digests: true, explicit: true})
+	return tree(c, specified)
 }
 
 // walk follows path from value, which is at s. It returns what it leads to, nil if there is
@@ -76,13 +77,13 @@ func (s shape) walk(value any, path []string) (_ any, depth int, err error) {
 
 // enter goes one step down from value, which is at s and nil if there is none.
 func (s shape) enter(value any, step string) (shape, any, error) {
-	if list, ok := resolve(s.plan).(*listPlan); ok {
-		item, err := list.merge.find(value, step)
-		return shape{plan: list.elem}, item, err
-	}
-	if _, ok := value.([]any); ok { // of unknown shape
-		item, err := (&mergeRule{}).find(value, step)
-		return shape{}, item, err
+	if items, ok := value.([]any); ok || s.isList() { // else of unknown shape
+		item, rule := s.items()
+		at, err := rule.find(items, step)
+		if at < 0 {
+			return item, nil, err
+		}
+		return item, items[at], err
 	}
 	isMetadata := s.root && step == "metadata"
 	if object, ok := resolve(s.plan).(*structPlan); ok && !isMetadata && !object.has(step) {
@@ -106,25 +107,21 @@ func (p *structPlan) has(name string) bool {
 	return false
 }
 
-// find returns the item that step names by its keys, or by itself in a set; nil if there is
-// none. What is matched by its place in the list has no name of its own.
-func (r *mergeRule) find(list any, step string) (any, error) {
+// find returns the index of the item that step names by its keys, or by itself in a set; -1 if
+// there is none. What is matched by its place in the list has no name of its own.
+func (r *mergeRule) find(items []any, step string) (int, error) {
 	keys := ParseKeys(step)
 	if r.kind == keyed && !r.names(keys) {
-		return nil, fmt.Errorf("has no key: [%s] should be [%s]", step, r.form())
+		return -1, fmt.Errorf("has no key: [%s] should be [%s]", step, r.form())
 	}
 	if _, err := strconv.Atoi(step); err == nil && r.kind == atomic {
-		return nil, fmt.Errorf("names an item by its index, [%s]: name it by its key, such as [name=web]; "+
+		return -1, fmt.Errorf("names an item by its index, [%s]: name it by its key, such as [name=web]; "+
 			"without one it is part of its list", step)
 	}
-	items, _ := list.([]any)
-	for _, item := range items {
+	return slices.IndexFunc(items, func(item any) bool {
 		members, isObject := item.(map[string]any)
-		if isObject && r.matches(keys, members) || !isObject && text(item) == step {
-			return item, nil
-		}
-	}
-	return nil, nil
+		return isObject && r.matches(keys, members) || !isObject && text(item) == step
+	}), nil
 }
 
 // ParseKeys reads what an item is named by: port=80,protocol=TCP. It is empty for what

@@ -70,7 +70,7 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 }
 
 // Fixed returns the fields that may be in the way and are for others to remove: another
-// program applies them, or writes them through a subresource.
+// program applies them, or writes them through a subresource, or they are spared.
 func (m *Merge) Fixed() []Obstacle {
 	var found []Obstacle
 	for _, e := range m.entries {
@@ -82,6 +82,11 @@ func (m *Merge) Fixed() []Obstacle {
 				found = m.appendNew(found, outermost, (*entry).isFixed)
 			}
 		})
+	}
+	for _, path := range m.spared {
+		if m.isUnspecified(path) {
+			found = m.appendNew(found, path, anyEntry)
+		}
 	}
 	return found
 }
@@ -156,10 +161,10 @@ func (m *Merge) outermost(path fieldpath.Path, isOfSort func(fieldpath.Path) boo
 	return nil
 }
 
-// mayGo reports whether path may be taken away: desired specifies nothing in it, and no
-// other program insists on it.
+// mayGo reports whether path may be taken away: desired specifies nothing in it, no other
+// program insists on it, and it is not spared.
 func (m *Merge) mayGo(path fieldpath.Path) bool {
-	return m.isUnspecified(path) && !m.isHeld(path, (*entry).isFixed)
+	return m.isUnspecified(path) && !m.isHeld(path, (*entry).isFixed) && !m.isSpared(path)
 }
 
 // isUnspecified reports whether live has something at path where desired has nothing. Of an

@@ -280,7 +280,7 @@ func TestReleaseOfPartOfWhatGoes(t *testing.T) {
 
 	_, err := ensure.Object(t.Context(), e, idle(namespace), ensure.Release(port+".name"))
 	require.ErrorIs(t, err, ensure.ErrRefused)
-	require.ErrorContains(t, err, "release "+port)
+	require.ErrorContains(t, err, "give ensure.Release "+port)
 	require.Equal(t, before.ResourceVersion, mustEnsure(t, e, d).Live.ResourceVersion)
 
 	after := mustEnsure(t, e, idle(namespace), ensure.Release(port)).Live

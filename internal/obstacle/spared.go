@@ -1,0 +1,54 @@
+package obstacle
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// Spare keeps what steps lead to from being taken away, and what it is in.
+func (m *Merge) Spare(steps []string) {
+	if path := m.find(steps); len(path) > 0 {
+		m.spared = append(m.spared, path)
+	}
+}
+
+func (m *Merge) isSpared(path fieldpath.Path) bool {
+	return slices.ContainsFunc(m.spared, func(spared fieldpath.Path) bool {
+		return managedfields.HasPrefix(spared, path) || managedfields.HasPrefix(path, spared)
+	})
+}
+
+// find returns where steps lead to in live, nil if there is nothing. It ends at a list whose items
+// have no names.
+func (m *Merge) find(steps []string) fieldpath.Path {
+	path, value, owned := fieldpath.Path{}, any(m.live), m.owned
+	for _, step := range steps {
+		element := fieldpath.FieldNameElement(step)
+		switch parent := value.(type) {
+		case map[string]any:
+			value = parent[step]
+		case []any:
+			name := naming(owned)
+			if name == nil {
+				return path
+			}
+			at := slices.IndexFunc(parent, func(item any) bool {
+				return managedfields.IsAt(fieldpath.Path{name(item)}, []string{step})
+			})
+			if at < 0 {
+				return nil
+			}
+			element, value = name(parent[at]), parent[at]
+		default:
+			return nil
+		}
+		if value == nil {
+			return nil
+		}
+		path, owned = append(path, element), owned.WithPrefix(element)
+	}
+	return path
+}

@@ -1,0 +1,44 @@
+package obstacle_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trueup-go/trueup/internal/canon"
+)
+
+// What is spared is no obstacle, nor is what it is in; what is beside it may be.
+func TestSpared(t *testing.T) {
+	found := scene{
+		live: `
+spec:
+  auth: {password: x, realm: y}
+  mode: old
+  users: [{name: root, password: x}, {name: guest}]
+  plain: [{name: a}]`,
+		desired: `
+spec: {size: 1}`,
+		entries: []metav1.ManagedFieldsEntry{updated("person", `{"f:spec":{
+			"f:auth":{"f:password":{},"f:realm":{}},"f:mode":{},"f:plain":{},
+			"f:users":{"k:{\"name\":\"guest\"}":{".":{},"f:name":{}},"k:{\"name\":\"root\"}":{".":{},"f:name":{},"f:password":{}}}}}`)},
+	}
+	all := []string{"spec.auth", "spec.mode", "spec.plain", "spec.users"}
+	for path, want := range map[string]struct{ obstacles, fixed []string }{
+		"spec.absent":                    {all, nil},
+		"spec.users[name=other].x":       {all, nil},
+		"spec.users[name=root].token":    {all, nil},
+		"spec.mode.x":                    {all, nil},
+		"spec.mode":                      {[]string{"spec.auth", "spec.plain", "spec.users"}, []string{"spec.mode"}},
+		"spec.auth":                      {[]string{"spec.mode", "spec.plain", "spec.users"}, []string{"spec.auth"}},
+		"spec.auth.password":             {[]string{"spec.auth.realm", "spec.mode", "spec.plain", "spec.users"}, []string{"spec.auth.password"}},
+		"spec.plain[name=a]":             {[]string{"spec.auth", "spec.mode", "spec.users"}, []string{"spec.plain"}},
+		"spec.users[name=root].password": {[]string{"spec.auth", "spec.mode", "spec.plain", "spec.users[name=guest]"}, nil},
+	} {
+		m := found.merge(t)
+		m.Spare(canon.Steps(path))
+		require.ElementsMatch(t, want.obstacles, textsOf(m.Obstacles(nil)), path)
+		require.ElementsMatch(t, want.fixed, textsOf(m.Fixed()), path)
+	}
+}
