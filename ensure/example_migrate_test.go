@@ -64,3 +64,21 @@ func ExampleRelease() {
 	// Updated 2 <nil>
 	// cannot ensure Deployment "default/web": Refused: spec.replicas is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)
 }
+
+// The old operator restarted pods by an annotation of its own.
+func ExampleRemoveFromPodTemplates() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	old := webDeployment()
+	old.Spec.Template.Annotations = map[string]string{"restarted": "today"}
+	fmt.Println(client.WithFieldOwner(c, "manager").Create(ctx, old))
+
+	e := ensure.New(c, c, "web-operator")
+	result, err := ensure.Object(ctx, e, webDeployment(), ensure.Adopt(),
+		ensure.MigrateFrom("manager"), ensure.RemoveFromPodTemplates())
+	fmt.Println(result.Cause, result.Changes[len(result.Changes)-1], err)
+
+	// Output:
+	// <nil>
+	// Migrated spec.template.metadata.annotations[restarted] (set by manager) <nil>
+}
