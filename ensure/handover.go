@@ -112,12 +112,13 @@ func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (ou
 // the object with them. If that fails, the answer to a later apply shows them again. What old
 // managers own is for the next pass, as an apply has to follow.
 func (c *child) lateHandover(ctx context.Context, applied client.Object) client.Object {
-	h, err := c.handover(applied)
-	if err != nil || len(h.patch.Operations()) == 0 || h.operation == migrating || c.dryRun {
+	if c.dryRun {
 		return applied
 	}
-	patched, err := c.patchManagers(ctx, applied)
-	if err != nil {
+	patched, err := c.patchEntries(ctx, releasing, applied, func(p *managedfields.Patch, live client.Object) {
+		c.regain(p, live, c.oldEntries(live))
+	})
+	if err != nil || patched == applied {
 		return applied
 	}
 	c.confirm(patched)

@@ -30,6 +30,12 @@ func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) error {
 			return r.blocked(needed)
 		}
 	}
+	if r.denied == nil && r.merge.ReplacesMaps() {
+		ok, err := r.try(ctx, nil)
+		if ok || err != nil {
+			return cmp.Or(err, r.refusal)
+		}
+	}
 	if r.denied != nil && !namesAll(r.denied, r.refusal) {
 		return r.refusal
 	}

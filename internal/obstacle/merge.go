@@ -247,6 +247,33 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 	return merged
 }
 
+// ReplacesMaps reports whether a Trial writes a map as a whole and so removes members of it.
+// The managed fields show a map that was applied empty like one that is written whole, so that
+// the server may keep these members all the same.
+func (m *Merge) ReplacesMaps() bool { return replacesMaps(m.live, m.desired, m.owned) }
+
+func replacesMaps(live, desired map[string]any, owned *fieldpath.Set) bool {
+	for name, value := range desired {
+		l, _ := live[name].(map[string]any)
+		d, isMap := value.(map[string]any)
+		if !isMap {
+			continue
+		}
+		element := fieldpath.FieldNameElement(name)
+		below := owned.WithPrefix(element)
+		isWhole := owned.Members.Has(element) && below.Empty()
+		for key := range l {
+			if _, stays := d[key]; isWhole && !stays {
+				return true
+			}
+		}
+		if !isWhole && replacesMaps(l, d, below) {
+			return true
+		}
+	}
+	return false
+}
+
 // naming returns how the items of a list are told apart, nil if they are not.
 func naming(owned *fieldpath.Set) func(item any) fieldpath.PathElement {
 	for element := range all(owned) {

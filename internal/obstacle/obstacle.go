@@ -194,7 +194,12 @@ func (m *Merge) resolveAll(named []string) []fieldpath.Path {
 	merged := m.merged(nil, m.dropped())
 	var paths []fieldpath.Path
 	for _, field := range named {
-		if path := m.resolve(merged, field); len(path) > 0 {
+		path := m.resolve(merged, field)
+		// What a map lost that seems to be written whole, as an empty one does, is in live only.
+		if inLive := m.resolve(m.live, field); len(inLive) > len(path) && !strings.Contains(field, "[") {
+			path = inLive
+		}
+		if len(path) > 0 {
 			paths = append(paths, path)
 		}
 	}

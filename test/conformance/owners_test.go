@@ -149,13 +149,13 @@ func TestReplaced(t *testing.T) {
 
 // requireSameOrAdopted is requireSame, whether or not the digest says that the object was
 // adopted, as one counts that lost its digest.
-func (b *bench) requireSameOrAdopted(want, got client.Object) {
+func (b *bench) requireSameOrAdopted(want, got client.Object, about ...any) {
 	b.t.Helper()
 	for _, obj := range []client.Object{want, got} {
 		stored := obj.GetAnnotations()[digestAnnotation]
 		obj.SetAnnotations(with(obj.GetAnnotations(), digestAnnotation, strings.TrimPrefix(stored, "adopt-")))
 	}
-	b.requireSame(want, got)
+	b.requireSame(want, got, about...)
 }
 
 // metadataOf is desired's identity with these labels, and no content.

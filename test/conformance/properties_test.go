@@ -159,7 +159,7 @@ func (b *bench) isPutBack(before client.Object, about string) {
 	b.requireOperation(res, ensure.Updated, ensure.Drifted, about)
 	require.NotEmpty(b.t, res.Changes, about)
 	b.requireWrites(requests, 1, about)
-	b.requireSame(before, b.live(), about)
+	b.requireSameOrAdopted(before, b.live(), about)
 	b.settle()
 }
 

@@ -113,3 +113,17 @@ func (b *busy) Create(ctx context.Context, obj client.Object, opts ...client.Cre
 	}
 	return b.Client.Create(ctx, obj, opts...)
 }
+
+// TestRepairBelowAnEmptyMap: the managed fields show a map that was applied empty like one that
+// is written whole. What the server put into it can be in the way, and is no reason to delete.
+func TestRepairBelowAnEmptyMap(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, false, nil)
+	s.mustEnsure(with("spec:", "  strategy: {}"))
+	before := s.live(deployment)
+	res, err := s.force(with("spec:", "  strategy: {type: Recreate}"))
+	require.NoError(t, err, "%s", explain(err))
+	require.Equal(t, ensure.Updated, res.Operation)
+	require.Equal(t, before.GetUID(), s.live(deployment).GetUID())
+	requireAt(t, s.live(deployment), "spec.strategy.type=Recreate")
+}
