@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -29,6 +33,9 @@ func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error)
 			return outcome{}, err
 		}
 		after, err = c.giveUpBut(ctx, before, isContent)
+	}
+	if err == nil && !c.dryRun {
+		after, err = c.dropReference(ctx, after)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -87,6 +94,21 @@ func holds(obj client.Object, path fieldpath.Path) bool {
 	steps := canon.Steps(managedfields.Text(path))
 	depth, err := canon.Specifies(obj, steps)
 	return err != nil || depth == len(steps)
+}
+
+// dropReference removes the reference to the owner that nobody insists on: with it the object
+// would go when the owner does.
+func (c *child) dropReference(ctx context.Context, live client.Object) (client.Object, error) {
+	references := live.GetOwnerReferences()
+	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && c.isWanted(&ref) })
+	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager != beforeFirstApply && ownsReference(&entry, &references[at])
+	}) {
+		return live, nil
+	}
+	pointer := "/metadata/ownerReferences/" + strconv.Itoa(at)
+	return c.patchJSON(ctx, releasing, append(managedfields.TestUID(live),
+		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
 }
 
 // isRefused reports whether the API server, or a policy, does not want an object to be so.

@@ -156,8 +156,9 @@ func TestAnotherStoreKnowsTheOldDigest(t *testing.T) {
 	}
 }
 
-// A migration that broke off between its two writes leaves our entry and no digest.
-func TestAMigrationThatBrokeOffIsNoAdoption(t *testing.T) {
+// A migration that broke off between its two writes leaves our entry and no digest, and so does
+// whoever removes the digest of what was adopted: nobody can tell the two apart.
+func TestAMigrationThatBrokeOffCountsAsAdoption(t *testing.T) {
 	s := newServer()
 	s.createOld(t, with(configMap(), func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{shopRef()} }))
 	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
@@ -167,7 +168,34 @@ func TestAMigrationThatBrokeOffIsNoAdoption(t *testing.T) {
 	require.NotNil(t, appliedBy(live(t, s, configMap()), fieldOwner))
 
 	mustEnsure(t, newEnsurer(s), configMap(), opts...)
-	require.Regexp(t, "^v1-", live(t, s, configMap()).Annotations[digestKey])
+	require.Regexp(t, "^adopt-v1-", live(t, s, configMap()).Annotations[digestKey])
+}
+
+// A reference to our owner that no update has set, and no program named by MigrateFrom, is left
+// from an adoption. It goes, as the object would go with the owner.
+func TestAbsentOfWhatOnlyItsControllerShows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owns string // what another program's update set
+		want ensure.Operation
+	}{
+		"nobody's reference":  {`{"f:data":{"f:color":{}}}`, ensure.Released},
+		"an update set it":    {`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"uid-of-shop\"}":{}}}}`, ensure.Deleting},
+		"another's reference": {`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"other\"}":{}}}}`, ensure.Released},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(found(func(o *corev1.ConfigMap) {
+				theirs := entry("kubectl-create", metav1.ManagedFieldsOperationUpdate)
+				theirs.FieldsV1 = metav1.NewFieldsV1(tc.owns)
+				o.OwnerReferences, o.ManagedFields = []metav1.OwnerReference{shopRef()}, []metav1.ManagedFieldsEntry{theirs}
+			}))
+			result, err := ensure.Absent(t.Context(), newEnsurer(s), named(), ensure.ControlledBy(shop()))
+			require.NoError(t, err)
+			require.Equal(t, tc.want, result.Operation)
+			if tc.want == ensure.Released {
+				require.Empty(t, live(t, s, configMap()).OwnerReferences)
+			}
+		})
+	}
 }
 
 func TestDeleteAdopted(t *testing.T) {

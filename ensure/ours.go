@@ -32,7 +32,7 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 		return claim{live: live}, nil
 	case digest != "":
 		return claim{ours: true, adopted: adopted, live: live}, nil
-	case c.remembered(live):
+	case c.remembered(live) && !(c.last.adopted && managedfields.IsDisowned(live, c.fieldOwner)):
 		onlyByUID := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil
 		return claim{ours: true, adopted: c.last.adopted || onlyByUID, live: live}, nil
 	}
@@ -41,10 +41,32 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 		return claim{}, err
 	}
 	if managedfields.Applied(live, c.fieldOwner) != nil {
-		// A migration that broke off left our entry, and no digest yet.
-		return claim{ours: true, adopted: controller == nil || len(c.migrateFrom) == 0, live: live}, nil
+		return claim{ours: true, adopted: true, live: live}, nil
 	}
-	return claim{ours: controller != nil && len(c.appliersOf(live, controller)) == 0, live: live}, nil
+	if controller == nil {
+		return claim{live: live}, nil
+	}
+	return claim{
+		ours:    len(c.appliersOf(live, controller)) == 0,
+		adopted: !c.isMadeForOwner(live, controller),
+		live:    live,
+	}, nil
+}
+
+// isMadeForOwner reports whether the managed fields show that an earlier version of the operator
+// made live for its controller: it was an update that set the reference, or a program that
+// MigrateFrom names. With Adopt only the latter counts, as somebody else may have made live.
+func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != beforeFirstApply
+		isNamed := slices.Contains(c.migrateFrom, entry.Manager)
+		return (isNamed || isUpdate && !c.adopt) && ownsReference(&entry, controller)
+	})
+}
+
+// ownsReference reports whether an entry owns something of an owner reference.
+func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
+	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
 }
 
 // digestOn returns the digest that shows live to be ours, and whether it was adopted. It may be
@@ -70,7 +92,7 @@ func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference
 			entry.Manager == c.fieldOwner || slices.Contains(c.migrateFrom, entry.Manager) {
 			continue
 		}
-		if managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(controller.UID)+"]") {
+		if ownsReference(entry, controller) {
 			appliers = appendNew(appliers, entry.Manager)
 		}
 	}

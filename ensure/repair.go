@@ -115,7 +115,7 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 		return application{}, err
 	}
 	applied, err := r.applyAgain(ctx, obstacles)
-	if err != nil && apierrors.IsInvalid(err) {
+	if err != nil {
 		r.giveBack(ctx, taken, obstacles)
 	}
 	return application{before: taken, after: applied, removed: obstacles}, err

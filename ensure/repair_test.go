@@ -65,7 +65,10 @@ func TestARefusedApplyIsJudged(t *testing.T) {
 		"the metadata is refused":            {"nobody's content is in its way", []error{invalid("metadata.labels")}, ensure.ErrInvalid, tried[:2]},
 		"the obstacle may not be taken over": {"a right is missing", []error{refusal, nil, status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:5]},
 		"the last apply fails": {
-			"a later one finishes it", []error{refusal, nil, nil, status(500, metav1.StatusReasonInternalError)}, ensure.ErrAPI, repaired,
+			"what was taken is given back",
+			[]error{refusal, nil, nil, status(500, metav1.StatusReasonInternalError)},
+			ensure.ErrAPI,
+			append(slices.Clone(repaired), entryPatch),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,9 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 // fields stay until an apply succeeds, and that one removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
 	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
-		r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles))
+		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
+			return // the apply succeeded, though its answer did not come
+		}
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, r.live.GetManagedFields()[at], obstacles)
 		}

@@ -92,7 +92,7 @@ func TestAdopt(t *testing.T) {
 
 		res, requests = b.passWith(b.ensurer, b.desired(), ensure.Adopt())
 		b.requireOperation(res, ensure.Updated, ensure.Adopted)
-		b.requireWrites(requests, 1)
+		b.requireRequests(requests, 1, b.asked()) // whose is the reference to the controller?
 		b.requireFree(b.ensurer, b.desired, ensure.Adopt())
 		require.Equal(b.t, before.GetOwnerReferences(), b.live().GetOwnerReferences())
 		b.requireRefusal(ensure.ErrForeign, 0)

@@ -127,3 +127,21 @@ func TestRepairBelowAnEmptyMap(t *testing.T) {
 	require.Equal(t, before.GetUID(), s.live(deployment).GetUID())
 	requireAt(t, s.live(deployment), "spec.strategy.type=Recreate")
 }
+
+// TestBrokenRepairGivesBack: if the apply after taking over does not arrive, a change of mind
+// leaves others what they had.
+func TestBrokenRepairGivesBack(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, func(c client.Client) client.Client { return &broken{Client: c, at: 4} })
+		s.mustEnsure(service)
+		s.write(service, metricsPort)
+		before := s.live(service)
+		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
+		require.ErrorIs(t, err, errBroken)
+		require.Equal(t, specified(before), specified(s.live(service)))
+		s.mustEnsure(service)
+		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
+	})
+}
