@@ -93,7 +93,9 @@
 //
 // What was adopted stays known as somebody else's: its stored digest begins with adopt-, in
 // every later apply. Absent, Prune and Recreate do not delete it. What counts as adopted, too,
-// is an object that only its managed fields, or its UID, show to be ours.
+// is an object without a digest that is known to be ours by its managed fields, its UID, or a
+// reference to its owner alone; not, however, if an update set that reference, as earlier
+// versions of an operator do, or a program that MigrateFrom names.
 //
 // # What is no longer wanted
 //

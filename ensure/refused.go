@@ -55,11 +55,11 @@ func (c *child) lastRefusal(live client.Object) error {
 	return known.err
 }
 
-// noteRefusal remembers an error that would come again.
+// noteRefusal remembers an error that would come again and that requests found out.
 func (c *child) noteRefusal(live client.Object, err error) {
 	isFinal := errors.Is(err, ErrInvalid) || errors.Is(err, ErrImmutable) || errors.Is(err, ErrRefused)
 	_, isAnswer := answer.Status(err)
-	if c.unsure || !isFinal || isAnswer && !namesFieldsOnly(err) {
+	if c.requests == 0 || c.unsure || !isFinal || isAnswer && !namesFieldsOnly(err) {
 		return
 	}
 	if refused, ok := c.refusalOf(live, err); ok {

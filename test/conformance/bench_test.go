@@ -409,7 +409,7 @@ var commonEdits = []edit{
 	{"an edited label", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), ours, "edited")) }},
 	{"a removed annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), ours, "")) }},
 	{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }},
-	{"no digest", func(obj client.Object) {
+	{noDigest, func(obj client.Object) {
 		obj.SetAnnotations(with(obj.GetAnnotations(), digestAnnotation, ""))
 	}},
 }

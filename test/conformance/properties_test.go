@@ -135,6 +135,10 @@ func (b *bench) editsArePutBack() {
 
 		b.edit(change)
 		b.restart()
+		if change.name == noDigest {
+			b.isClaimedAgain(before)
+			continue
+		}
 		if b.access.bare && slices.Contains(atomicAdditions[b.name], change.name) {
 			b.isOverlooked(before, change.name)
 			continue
@@ -162,6 +166,21 @@ func (b *bench) isPutBack(before client.Object, about string) {
 	b.requireSameOrAdopted(before, b.live(), about)
 	b.settle()
 }
+
+// isClaimedAgain is isPutBack for an object without a digest, which the managed fields have to
+// show to be ours.
+func (b *bench) isClaimedAgain(before client.Object) {
+	b.t.Helper()
+	res, requests := b.pass()
+	b.requireOperation(res, ensure.Updated, ensure.Drifted)
+	b.requireRequests(requests, 1, b.asked())
+	b.requireSameOrAdopted(before, b.live())
+	b.settle()
+	b.shows(lateEdits)
+}
+
+// noDigest is the edit that removes the digest.
+const noDigest = "no digest"
 
 // atomicAdditions are the edits, by subject, that add to an atomic part and change
 // nothing of what desired has there.

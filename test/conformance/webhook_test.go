@@ -241,7 +241,11 @@ func (b *bench) livesWithRudeWebhook() {
 	require.Equal(b.t, "rewritten", live.GetAnnotations()[ours])
 	require.NotContains(b.t, live.GetAnnotations(), digestAnnotation)
 	for range 2 {
-		b.restartWritesNothing()
+		b.restart()
+		res, requests := b.pass()
+		b.requireOperation(res, ensure.Unchanged, "")
+		b.requireRequests(requests, min(writes(requests), 1), b.asked())
+		b.requireFiveFreePasses("after a restart")
 		b.requireSame(live, b.live(), "after a restart")
 	}
 	b.editIsPutBack(edit{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }})
