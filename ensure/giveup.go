@@ -143,14 +143,7 @@ func (c *child) applyNothing(ctx context.Context, live client.Object) (client.Ob
 	if c.dryRun || !isUnconvertible(err) {
 		return answer, err
 	}
-	refusal := err
-	if live, err = c.reread(ctx, live); err != nil {
-		return nil, err
-	}
-	if !managedfields.HasOtherVersions(live, c.apiVersion) {
-		return nil, refusal
-	}
-	if _, err = c.rewriteVersions(ctx, live); err != nil {
+	if _, err = c.makeConvertible(ctx, live, err); err != nil {
 		return nil, err
 	}
 	return c.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)

@@ -65,7 +65,7 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 	}
 }
 
-// giveBack undoes takeOver after an apply that was refused all the same. If it fails, the
+// giveBack undoes takeOver after an apply that failed all the same. If it fails, too, the
 // fields stay until an apply succeeds, and that one removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
 	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {

@@ -37,17 +37,24 @@ func (c *child) applyConvertible(ctx context.Context, live client.Object, refusa
 	if c.dryRun {
 		return c.tryConvertible(ctx, live, refusal)
 	}
-	if live, err = c.reread(ctx, live); err != nil {
-		return nil, nil, err
-	}
-	if !managedfields.HasOtherVersions(live, c.apiVersion) {
-		return nil, nil, refusal
-	}
-	if live, err = c.rewriteVersions(ctx, live); err != nil {
+	if live, err = c.makeConvertible(ctx, live, refusal); err != nil {
 		return nil, nil, err
 	}
 	after, err = c.sendApply(ctx, live.GetUID())
 	return live, after, err
+}
+
+// makeConvertible makes all entries of live be of our API version, after a refusal that
+// isUnconvertible. If they are so already, the refusal stands.
+func (c *child) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := c.reread(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if !managedfields.HasOtherVersions(live, c.apiVersion) {
+		return nil, refusal
+	}
+	return c.rewriteVersions(ctx, live)
 }
 
 // tryConvertible tries the apply by a patch, as the one after rewriting would build on what a
