@@ -20,7 +20,7 @@ import (
 // same as after a create if not.
 func TestNulls(t *testing.T) {
 	t.Parallel()
-	haveThings(t)
+	program.Define(t, shared, things, thingKind)
 	for name, tc := range map[string]struct {
 		why      string
 		desired  map[string]any
@@ -73,7 +73,7 @@ func TestNulls(t *testing.T) {
 // TestEditedNulls: what somebody puts in the place of null, or of its absence, is drift.
 func TestEditedNulls(t *testing.T) {
 	t.Parallel()
-	haveThings(t)
+	program.Define(t, shared, things, thingKind)
 	for name, edit := range map[string]string{
 		"a value":        `[{"op":"replace","path":"/spec/mode","value":"manual"},{"op":"replace","path":"/spec/any/a","value":1}]`,
 		"their removal":  `[{"op":"remove","path":"/spec/mode"},{"op":"remove","path":"/spec/any/a"}]`,
@@ -105,7 +105,7 @@ func TestEditedNulls(t *testing.T) {
 // server is asked once.
 func TestNullOverAMap(t *testing.T) {
 	t.Parallel()
-	haveThings(t)
+	program.Define(t, shared, things, thingKind)
 	o := newOperator(t)
 	desired := o.thing("thing", map[string]any{"limits": nil})
 	_, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
@@ -126,7 +126,7 @@ func TestNullOverAMap(t *testing.T) {
 // TestDroppedNulls: a null that desired no longer has is given up like any other value.
 func TestDroppedNulls(t *testing.T) {
 	t.Parallel()
-	haveThings(t)
+	program.Define(t, shared, things, thingKind)
 	o := newOperator(t)
 	_, err := ensure.Object(t.Context(), o.ensurer, o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil}}))
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func (t *thing) DeepCopyObject() runtime.Object {
 // TestTypedNulls: null stays in what may hold anything, and is nothing in a Go type's field.
 func TestTypedNulls(t *testing.T) {
 	t.Parallel()
-	haveThings(t)
+	program.Define(t, shared, things, thingKind)
 	o := newOperator(t)
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(thingKind, &thing{})

@@ -1,15 +1,12 @@
 package content_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/cluster"
@@ -62,20 +59,6 @@ func newOperator(t *testing.T) *operator {
 	namespace := shared.Namespace(t)
 	c := program.Client(t, shared, "operator of "+namespace)
 	return &operator{t: t, namespace: namespace, client: c, ensurer: ensure.New(c, c, "content-operator")}
-}
-
-// haveThings installs the kind once.
-func haveThings(t *testing.T) {
-	t.Helper()
-	crd := &unstructured.Unstructured{}
-	data, err := yaml.YAMLToJSON([]byte(things))
-	require.NoError(t, err)
-	require.NoError(t, crd.UnmarshalJSON(data))
-	c := program.Client(t, shared, "installer")
-	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), crd)))
-	probe := &unstructured.UnstructuredList{}
-	probe.SetGroupVersionKind(thingKind.GroupVersion().WithKind("ThingList"))
-	require.NoError(t, shared.Await(t.Context(), time.Minute, "", func(ctx context.Context) error { return c.List(ctx, probe) }))
 }
 
 // thing is a desired Thing.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // TestEveryRune: the server stores each rune as desired has it.
@@ -63,7 +64,7 @@ func TestLongText(t *testing.T) {
 // TestLongKeys: a key may be longer than what YAML takes for one.
 func TestLongKeys(t *testing.T) {
 	t.Parallel()
-	haveThings(t)
+	program.Define(t, shared, things, thingKind)
 	o := newOperator(t)
 	for _, c := range "kü漢\u0085\U0001f600" {
 		for _, length := range []int{1020, 1021, 1022, 1023, 1024, 1025, 5000} {

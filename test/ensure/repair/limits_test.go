@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
 // TestDependentsStay: an item that mounts a volume which desired drops is no reason to remove the
@@ -134,12 +135,12 @@ func TestBrokenRepairGivesBack(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
 		t.Helper()
-		s := newStage(t, typed, func(c client.Client) client.Client { return &broken{Client: c, at: 4} })
+		s := newStage(t, typed, func(c client.Client) client.Client { return &program.Broken{Client: c, At: 4} })
 		s.mustEnsure(service)
 		s.write(service, metricsPort)
 		before := s.live(service)
 		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
-		require.ErrorIs(t, err, errBroken)
+		require.ErrorIs(t, err, program.ErrBroken)
 		require.Equal(t, specified(before), specified(s.live(service)))
 		s.mustEnsure(service)
 		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")

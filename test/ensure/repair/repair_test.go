@@ -2,17 +2,13 @@ package repair_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/ensure/program"
@@ -259,20 +255,6 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
 `
 
-// haveSources installs the kind once.
-func haveSources(t *testing.T) {
-	t.Helper()
-	crd := &unstructured.Unstructured{}
-	data, err := yaml.YAMLToJSON([]byte(sources))
-	require.NoError(t, err)
-	require.NoError(t, crd.UnmarshalJSON(data))
-	c := program.Client(t, shared, "installer")
-	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), crd)))
-	probe := &unstructured.UnstructuredList{}
-	probe.SetGroupVersionKind(schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "SourceList"})
-	require.NoError(t, shared.Await(t.Context(), time.Minute, "", func(ctx context.Context) error { return c.List(ctx, probe) }))
-}
-
 // TestRepair: an apply that is refused for what others left is made possible, and nothing else
 // of theirs is lost.
 func TestRepair(t *testing.T) {
@@ -298,7 +280,7 @@ func inBothForms(t *testing.T, name string, test func(t *testing.T, typed bool))
 
 func TestRepairOfKindsWithoutAGoType(t *testing.T) {
 	t.Parallel()
-	haveSources(t)
+	program.Define(t, shared, sources, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Source"})
 	for name, sc := range untyped() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -334,12 +316,12 @@ func TestRepairBreaksOff(t *testing.T) {
 		for _, done := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d, done: %t", request+1, done), func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t, true, func(c client.Client) client.Client { return &broken{Client: c, at: request + 1, done: done} })
+				s := newStage(t, true, func(c client.Client) client.Client { return &program.Broken{Client: c, At: request + 1, Done: done} })
 				s.mustEnsure(service)
 				s.write(service, metricsPort)
 				s.write(service, movedPort)
 				_, err := s.ensure(service)
-				require.ErrorIs(t, err, errBroken)
+				require.ErrorIs(t, err, program.ErrBroken)
 
 				s.ensurer = ensure.New(s.operate, s.operate, fieldOwner)
 				s.mustEnsure(service)
@@ -351,27 +333,6 @@ func TestRepairBreaksOff(t *testing.T) {
 			})
 		}
 	}
-}
-
-var errBroken = errors.New("the connection broke")
-
-// A broken client fails with one of its patches, which the server may have done all the same.
-type broken struct {
-	client.Client
-
-	at, patches int
-	done        bool
-}
-
-func (b *broken) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	b.patches++
-	if b.patches-1 != b.at {
-		return b.Client.Patch(ctx, obj, patch, opts...)
-	}
-	if b.done {
-		_ = b.Client.Patch(ctx, obj, patch, opts...) // nobody hears what comes of it
-	}
-	return errBroken
 }
 
 // A meddled client has something happen before one of its patches; the first, which creates,

@@ -15,27 +15,6 @@ const limit = time.Minute
 
 var errStillConverts = errors.New("it is still converted")
 
-var errBroken = errors.New("the connection broke")
-
-// A broken client fails with one of its patches, which the server may have done all the same.
-type broken struct {
-	client.Client
-
-	at, patches int
-	done        bool
-}
-
-func (b *broken) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	b.patches++
-	if b.patches-1 != b.at {
-		return b.Client.Patch(ctx, obj, patch, opts...)
-	}
-	if b.done {
-		_ = b.Client.Patch(ctx, obj, patch, opts...) // nobody hears what comes of it
-	}
-	return errBroken
-}
-
 // A cached client shows something else than the server has.
 type cached struct {
 	client.Client

@@ -242,9 +242,9 @@ func TestBreaksOff(t *testing.T) {
 				b.othersWrite()
 				breaks["a version is gone"](b)
 				owners := b.owners()
-				b.wrap = func(c client.Client) client.Client { return &broken{Client: c, at: at, done: done} }
+				b.wrap = func(c client.Client) client.Client { return &program.Broken{Client: c, At: at, Done: done} }
 				_, err := ensure.Object(t.Context(), b.operator("v2"), b.desired("v2", blue))
-				require.ErrorIs(t, err, errBroken)
+				require.ErrorIs(t, err, program.ErrBroken)
 				require.Empty(t, cmp.Diff(owners, b.owners()))
 
 				b.wrap = nil
