@@ -130,6 +130,10 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	}
 	c.recall()
 	c.endContest()
+	live, err := c.complete(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
 	claim, err := c.claimOn(ctx, live)
 	if err != nil {
 		return outcome{}, err

@@ -91,7 +91,7 @@ func (c *child) giveUpAdded(ctx context.Context, before, after client.Object) (c
 
 // holds reports whether obj has something at path, as far as its Go type tells.
 func holds(obj client.Object, path fieldpath.Path) bool {
-	steps := canon.Steps(managedfields.Text(path))
+	steps := managedfields.Steps(path)
 	depth, err := canon.Specifies(obj, steps)
 	return err != nil || depth == len(steps)
 }

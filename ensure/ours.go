@@ -31,7 +31,7 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 	case controller != nil && !c.isWanted(controller):
 		return claim{live: live}, nil
 	case digest != "":
-		return claim{ours: true, adopted: adopted, live: live}, nil
+		return claim{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
 	case c.remembered(live) && !(c.last.adopted && managedfields.IsDisowned(live, c.fieldOwner)):
 		onlyByUID := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil
 		return claim{ours: true, adopted: c.last.adopted || onlyByUID, live: live}, nil
@@ -51,6 +51,16 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 		adopted: !c.isMadeForOwner(live, controller),
 		live:    live,
 	}, nil
+}
+
+// isCopy reports whether somebody made live from a child of ours, with its digest: nothing of
+// live was applied by us.
+func (c *child) isCopy(live client.Object, digest string) bool {
+	if digest == c.digest || c.remembered(live) {
+		return false
+	}
+	names := slices.Concat([]string{c.fieldOwner}, c.migrateFrom)
+	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
 }
 
 // isMadeForOwner reports whether the managed fields show that an earlier version of the operator

@@ -94,7 +94,7 @@ func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	for _, at := range managedfields.Updates(live) {
 		fields := managedfields.Fields(&live.GetManagedFields()[at]).Leaves()
 		fields.Difference(own).Iterate(func(path fieldpath.Path) {
-			steps := canon.Steps(managedfields.Text(path))
+			steps := managedfields.Steps(path)
 			if value := wanted(steps); value != nil && reflect.DeepEqual(value, found(steps)) {
 				lost.Insert(path.Copy())
 			}

@@ -109,6 +109,20 @@ func Text(path fieldpath.Path) string {
 	return text.String()
 }
 
+// Steps returns the steps of a path, as canon.Steps does of its text. Unlike the text they tell a
+// key with brackets in it.
+func Steps(path fieldpath.Path) []string {
+	steps := make([]string, len(path))
+	for i, element := range path {
+		if element.FieldName != nil {
+			steps[i] = *element.FieldName
+		} else {
+			steps[i] = itemText(element)
+		}
+	}
+	return steps
+}
+
 func itemText(element fieldpath.PathElement) string {
 	switch {
 	case element.Index != nil:

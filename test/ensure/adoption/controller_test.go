@@ -3,6 +3,7 @@ package adoption_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -227,6 +228,44 @@ func TestPruningGivesUp(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, results.Pruned)
 		})
+	}
+}
+
+// TestACopyCountsAsAdopted: a person makes an object from a child of ours, with its digest and
+// owner, and the operator meets it under a name that it wants or wants no more.
+func TestACopyCountsAsAdopted(t *testing.T) {
+	t.Parallel()
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
+		for _, wanted := range []bool{false, true} {
+			if wanted && way != "plain" {
+				continue // a cache that strips managed fields does not tell a copy from a child
+			}
+			t.Run(fmt.Sprintf("%s/wanted %t", way, wanted), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, true, open)
+				owned := ensure.ControlledBy(h.owner)
+				made, err := ensure.Object(t.Context(), h.started(), h.parse(theirConfigMap), owned)
+				require.NoError(t, err)
+				copied := made.Live.DeepCopyObject().(client.Object)
+				copied.SetName("copy")
+				copied.SetUID("")
+				copied.SetResourceVersion("")
+				copied.SetManagedFields(nil)
+				require.NoError(t, h.person.Create(t.Context(), copied))
+
+				meant := h.parse(theirConfigMap)
+				meant.SetName("copy")
+				if wanted {
+					_, err := ensure.Object(t.Context(), h.started(), meant, owned)
+					require.NoError(t, err)
+				}
+				gone, err := ensure.Absent(t.Context(), h.started(), meant, owned)
+				require.NoError(t, err)
+				require.Equal(t, ensure.Released, gone.Operation)
+				require.NoError(t, h.person.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
+				require.Nil(t, copied.GetDeletionTimestamp())
+			})
+		}
 	}
 }
 
