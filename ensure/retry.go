@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -29,11 +30,11 @@ const (
 //		return ensure.Retry(err)
 //	}
 //
-// Of joined errors the soonest wait counts; if one is for the rate limiter, all are.
+// Of joined errors the soonest wait counts, whatever their order; if one is for the rate
+// limiter, all are.
 func Retry(err error) (reconcile.Result, error) {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		return retryAll(err, joined.Unwrap())
+	if parts := partsOf(err); parts != nil {
+		return retryAll(err, parts)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -59,14 +60,29 @@ func untilOver(err error) time.Duration {
 	return leastWait
 }
 
+// partsOf returns the errors that errors.Join, or an Aggregate of Kubernetes, put into err.
+func partsOf(err error) []error {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		return joined.Unwrap()
+	}
+	if aggregate, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		return aggregate.Errors()
+	}
+	return nil
+}
+
 func retryAll(err error, parts []error) (reconcile.Result, error) {
 	soonest := reconcile.Result{}
 	for _, part := range parts {
 		result, handedOn := Retry(part)
-		if handedOn != nil {
+		switch {
+		case handedOn != nil:
 			return reconcile.Result{}, err
-		}
-		if soonest.RequeueAfter == 0 || result.RequeueAfter < soonest.RequeueAfter {
+		case result.IsZero(): // needs no retry
+		case soonest.IsZero(), result.RequeueAfter < soonest.RequeueAfter:
 			soonest = result
 		}
 	}

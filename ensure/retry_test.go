@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -123,6 +124,52 @@ func TestRetryOfJoinedErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, conflictDelay, result.RequeueAfter)
 }
+
+// Errors that need no retry do not hide those that do, in any order and however they are joined.
+func TestRetryIgnoresJoinedErrorsThatNeedNone(t *testing.T) {
+	foreign := errorOf(t, newServer(found(func(*corev1.ConfigMap) {})), configMap())
+	cancelled := fmt.Errorf("cannot write the status: %w", context.Canceled)
+	failed := errors.New("no route")
+	for name, join := range map[string]func(...error) error{
+		"joined":          errors.Join,
+		"an aggregate":    func(errs ...error) error { return utilerrors.NewAggregate(errs) },
+		"wrapped":         func(errs ...error) error { return fmt.Errorf("both: %w", errors.Join(errs...)) },
+		"by verbs":        func(errs ...error) error { return fmt.Errorf("%w, %w", errs[0], errs[1]) },
+		"nested":          func(errs ...error) error { return errors.Join(context.Canceled, errors.Join(errs...)) },
+		"nested and last": func(errs ...error) error { return errors.Join(errors.Join(errs...), context.Canceled) },
+		"with nothing":    func(errs ...error) error { return errors.Join(errors.Join(errs...), joinedNothing{}) },
+		"of two sorts":    func(errs ...error) error { return utilerrors.NewAggregate([]error{errors.Join(errs...)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, order := range []func(error) error{
+				func(err error) error { return join(err, cancelled) },
+				func(err error) error { return join(cancelled, err) },
+			} {
+				result, err := ensure.Retry(order(foreign))
+				require.NoError(t, err)
+				require.Equal(t, personDelay, result.RequeueAfter)
+
+				result, err = ensure.Retry(order(conflict()))
+				require.NoError(t, err)
+				require.Equal(t, conflictDelay, result.RequeueAfter)
+
+				_, err = ensure.Retry(order(failed))
+				require.ErrorIs(t, err, failed)
+
+				result, err = ensure.Retry(order(cancelled))
+				require.NoError(t, err)
+				require.Zero(t, result)
+			}
+		})
+	}
+}
+
+// joinedNothing has a nil among its errors, as a library's own type may.
+type joinedNothing struct{}
+
+func (joinedNothing) Error() string { return "nothing" }
+
+func (joinedNothing) Unwrap() []error { return []error{nil} }
 
 // At shutdown a failed reconcile is nothing to log.
 func TestRetryOfACancelledContext(t *testing.T) {
