@@ -134,7 +134,7 @@ func answerCases() map[string]answerCase {
 			"the server gave up", status(504, metav1.StatusReasonTimeout), ensure.ErrAPI, "Timeout", nil, "Timeout",
 		},
 		"a reason that no condition takes": {
-			"a webhook made it up", status(403, "no way: "+secret), ensure.ErrAPI, "Unavailable", nil, "Unavailable: " + forbidden,
+			"a webhook made it up", status(403, "no way: "+secret), ensure.ErrAPI, "Forbidden", nil, "Forbidden: " + forbidden,
 		},
 		"no connection": {
 			"the text of the network quotes no object",

@@ -7,13 +7,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // The classes of errors, for errors.Is. Every error of this package is an *Error of
 // exactly one of them.
 var (
-	// ErrRefused: desired, an option or a setting is unusable; nothing was written.
-	ErrRefused = errors.New("refused")
+	// ErrRefused: desired, an option or a setting is unusable; nothing was written. Errors
+	// of packages status and finalizer that are the caller's are of this class, too.
+	ErrRefused = answer.ErrRefused
 	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, so
 	// nothing is made for it any more.
 	ErrOwnerTerminating = errors.New("owner is terminating")

@@ -89,16 +89,33 @@ func retryAll(err error, parts []error) (reconcile.Result, error) {
 	return soonest, nil
 }
 
-// Reason is a condition reason for err: Error.Reason for an error of this package,
-// the status reason for another answer of the API server, Unavailable for anything
-// else, and empty for nil.
+// Reason is a condition reason for err: Error.Reason for an error of this package, Refused
+// for one of packages status and finalizer that is the caller's, the status reason for
+// another answer of the API server, Unavailable for anything else, and empty for nil. Of an
+// Aggregate the first error that has another reason than Unavailable counts.
 func Reason(err error) string {
-	var e *Error
+	var (
+		e         *Error
+		aggregate utilerrors.Aggregate
+	)
 	switch {
 	case err == nil:
 		return ""
 	case errors.As(err, &e):
 		return e.Reason
+	case errors.Is(err, ErrRefused):
+		return reasons[ErrRefused]
+	case errors.As(err, &aggregate):
+		return firstReason(aggregate.Errors())
 	}
 	return apiReason(err)
+}
+
+func firstReason(errs []error) string {
+	for _, err := range errs {
+		if reason := Reason(err); reason != unavailable {
+			return reason
+		}
+	}
+	return unavailable
 }

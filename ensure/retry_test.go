@@ -137,7 +137,7 @@ func TestRetryIgnoresJoinedErrorsThatNeedNone(t *testing.T) {
 		"by verbs":        func(errs ...error) error { return fmt.Errorf("%w, %w", errs[0], errs[1]) },
 		"nested":          func(errs ...error) error { return errors.Join(context.Canceled, errors.Join(errs...)) },
 		"nested and last": func(errs ...error) error { return errors.Join(errors.Join(errs...), context.Canceled) },
-		"with nothing":    func(errs ...error) error { return errors.Join(errors.Join(errs...), joinedNothing{}) },
+		"with nothing":    func(errs ...error) error { return errors.Join(errors.Join(errs...), nothingError{}) },
 		"of two sorts":    func(errs ...error) error { return utilerrors.NewAggregate([]error{errors.Join(errs...)}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,12 +164,12 @@ func TestRetryIgnoresJoinedErrorsThatNeedNone(t *testing.T) {
 	}
 }
 
-// joinedNothing has a nil among its errors, as a library's own type may.
-type joinedNothing struct{}
+// nothingError has a nil among its errors, as a library's own type may.
+type nothingError struct{}
 
-func (joinedNothing) Error() string { return "nothing" }
+func (nothingError) Error() string { return "nothing" }
 
-func (joinedNothing) Unwrap() []error { return []error{nil} }
+func (nothingError) Unwrap() []error { return []error{nil} }
 
 // At shutdown a failed reconcile is nothing to log.
 func TestRetryOfACancelledContext(t *testing.T) {

@@ -1,28 +1,39 @@
 package finalizer
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
+
+// A refusal is an error of the caller's: nothing was done.
+type refusal string
+
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+func (r refusal) Error() string { return string(r) }
+
+// Unwrap gives the class that ensure.Retry and ensure.Reason know.
+func (refusal) Unwrap() error { return answer.ErrRefused }
 
 // check refuses what only code can mend, before anything is done.
 func check(c client.Client, obj client.Object, steps []Step) error {
 	switch {
 	case isNil(c):
-		return errors.New("cannot handle finalizers: the client is nil")
+		return refuse("cannot handle finalizers: the client is nil")
 	case isNil(obj):
-		return errors.New("cannot handle finalizers: the object is nil")
+		return refuse("cannot handle finalizers: the object is nil")
 	case obj.GetName() == "":
-		return fmt.Errorf("cannot handle finalizers of %s: it has no name; pass the object as it was read", nameOf(c, obj))
+		return refuse("cannot handle finalizers of %s: it has no name; pass the object as it was read", nameOf(c, obj))
 	}
 	seen := make(map[string]bool, len(steps))
 	for _, step := range steps {
 		if problem := problemOf(step, seen); problem != "" {
-			return fmt.Errorf("cannot handle finalizer %q of %s: %s", step.Name, nameOf(c, obj), problem)
+			return refuse("cannot handle finalizer %q of %s: %s", step.Name, nameOf(c, obj), problem)
 		}
 		seen[step.Name] = true
 	}

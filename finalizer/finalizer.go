@@ -57,7 +57,7 @@ type Result struct {
 // a webhook, which misses something else, is an error.)
 //
 // Errors are of the arguments (a name that the API server would refuse, or one given
-// twice; nothing was done then), of a Cleanup, or of a request. That of a Cleanup is
+// twice; nothing was done then, and ensure.Reason is Refused), of a Cleanup, or of a request. That of a Cleanup is
 // wrapped. That of a request unwraps to the server's answer, whose message is not part of
 // the text, as it may quote the object.
 //

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -14,8 +13,9 @@ import (
 )
 
 // ErrRefused is the class of errors for errors.Is that are the caller's: an object that
-// was never read, a mutate that changes more than the status. Nothing was sent.
-var ErrRefused = errors.New("refused")
+// was never read, a mutate that changes more than the status. Nothing was sent. ensure.Retry
+// and ensure.Reason know it.
+var ErrRefused = answer.ErrRefused
 
 // Error says which status could not be written, and why. Its text holds kind,
 // namespace, name, reason, fields and cause types, and never the API server's message,
@@ -76,7 +76,6 @@ func (w *writer) fail(err error) error {
 		out.detail = "the right to patch its status subresource is missing, or a policy objects; " +
 			"the server's message is in the unwrapped error"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		out.Reason = answer.Reason(err, string(metav1.StatusReasonInvalid)) // a webhook may give the code alone
 		out.Paths, out.detail = answer.Fields(err), describeCauses(err)
 	case apierrors.IsNotFound(err):
 		out.detail = "its status subresource is not enabled, or a webhook misses something; " +

@@ -4,6 +4,7 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +13,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// ErrRefused is the class of the errors of all packages that are the caller's: no request
+// was sent.
+var ErrRefused = errors.New("refused")
 
 // Status is the answer in err, and false if no server answered.
 func Status(err error) (metav1.Status, bool) {
@@ -63,15 +69,27 @@ func collect(err error, text func(metav1.StatusCause) string) []string {
 	return texts
 }
 
-// Reason is the answer's reason if a condition takes it, else otherwise: without an
-// answer, and when the reason, which a webhook may have made up, is no single word.
+// Reason is the answer's reason if a condition takes it. A webhook may give none, or one
+// that is no single word: then the reason is that of a code between 400 and 499. Without an
+// answer, and for any other code, it is otherwise.
 func Reason(err error, otherwise string) string {
-	reason := string(apierrors.ReasonForError(err))
-	if reason == "" || strings.ContainsFunc(reason, notLetter) {
-		return otherwise
+	status, _ := Status(err)
+	reason := string(status.Reason)
+	if isWord(reason) {
+		return reason
 	}
-	return reason
+	if status.Code < http.StatusInternalServerError {
+		reason = string(reasonOf(status.Code))
+	}
+	return cmp.Or(reason, otherwise)
 }
+
+// reasonOf returns the reason that clients give to an answer that has a code only.
+func reasonOf(code int32) metav1.StatusReason {
+	return apierrors.NewGenericServerResponse(int(code), "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
+}
+
+func isWord(reason string) bool { return reason != "" && !strings.ContainsFunc(reason, notLetter) }
 
 func notLetter(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

@@ -88,10 +88,11 @@ func TestReason(t *testing.T) {
 	}{
 		"the server's":       {refusal(409, metav1.StatusReasonConflict), "Conflict"},
 		"none":               {refusal(500, ""), "Otherwise"},
-		"made up":            {refusal(403, "no way: "+secret), "Otherwise"},
-		"in another script":  {refusal(403, "理由"), "Otherwise"},
+		"made up":            {refusal(403, "no way: "+secret), "Forbidden"},
+		"in another script":  {refusal(403, "理由"), "Forbidden"},
+		"of no known code":   {refusal(418, "I'm a teapot"), "Otherwise"},
 		"of no answer":       {errors.New(secret), "Otherwise"},
-		"of a webhook's 422": {quoting(`admission webhook "strict" denied the request: `+secret, 422, ""), "Otherwise"},
+		"of a webhook's 422": {quoting(`admission webhook "strict" denied the request: `+secret, 422, ""), "Invalid"},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, answer.Reason(tc.err, "Otherwise")) })
 	}
