@@ -107,7 +107,7 @@ func (c *child) patch(
 	answer := c.empty(c.desired)
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)
-	opts = append(opts, client.FieldOwner(c.fieldOwner))
+	opts = append([]client.PatchOption{client.FieldOwner(c.fieldOwner)}, opts...)
 	if form == types.ApplyPatchType {
 		patch = canon.YAML(patch)
 	}

@@ -130,7 +130,7 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 			},
 			object(fixed(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()),
 			[]string{"apply"},
-			[]string{"apply", "dry run", "delete", "create"},
+			[]string{"apply", "dry run", "apply", "delete", "create"},
 			ensure.Recreated,
 		},
 	} {
@@ -222,7 +222,7 @@ func TestRecreateIsNotForAPortOfOthers(t *testing.T) {
 	affinity := with(fixed(), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	_, err := ensure.Object(t.Context(), newEnsurer(s), affinity, ensure.Recreate(metav1.DeletePropagationBackground))
 	require.ErrorIs(t, err, ensure.ErrImmutable)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "apply"}, s.verbs()))
 }
 
 // Managed fields were handed over, then the apply fails: a later pass applies.

@@ -19,32 +19,36 @@ import (
 )
 
 // judge says why no apply can succeed as long as live is as it is, and removing all obstacles
-// does not help.
-func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) error {
+// does not help; or returns what nobody owns, and has to go.
+func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	if fixed := r.merge.Fixed(); len(fixed) > 0 {
 		needed, err := r.least(ctx, fixed, all)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(needed) > 0 {
-			return r.blocked(needed)
+			return nil, r.blocked(needed)
 		}
 	}
 	if r.denied == nil && r.merge.ReplacesMaps() {
 		ok, err := r.try(ctx, nil)
 		if ok || err != nil {
-			return cmp.Or(err, r.refusal)
+			return nil, cmp.Or(err, r.refusal)
 		}
 	}
 	if r.denied != nil && !namesAll(r.denied, r.refusal) {
-		return r.refusal
+		return nil, r.refusal
 	}
 	live := r.typed()
 	fine, err := r.isFineAlone(ctx, live, r.refusal)
 	if err != nil || !fine {
-		return r.refusal
+		return nil, r.refusal
 	}
-	return r.immutable(live, r.refusal)
+	needed, err := r.findUnowned(ctx, all)
+	if err == nil && len(needed) == 0 {
+		err = r.immutable(live, r.refusal)
+	}
+	return needed, err
 }
 
 // blocked says that fields which others insist on do not go with desired.

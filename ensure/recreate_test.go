@@ -188,7 +188,7 @@ func TestRecreateIsOfTheVersionThatWasLookedAt(t *testing.T) {
 	}
 	result := mustEnsure(t, newEnsurer(s), affine(), ensure.Recreate(metav1.DeletePropagationOrphan))
 	require.Equal(t, ensure.Updated, result.Operation, "it is looked at once more, and this time the server lets it be changed")
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "delete", "get", "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "apply", "delete", "get", "apply"}, s.verbs()))
 	require.Equal(t, "me", result.Live.Labels["keep"])
 }
 

@@ -3,6 +3,7 @@ package ensure
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
@@ -63,6 +65,7 @@ type repair struct {
 	refusal error
 	live    *unstructured.Unstructured // as the server has it
 	merge   *obstacle.Merge
+	unowned bool          // is part of merge: what nobody owns in live
 	tried   client.Object // what the server would make of live, by the last trial that passed
 	denied  error         // the server's answer to the last trial that did not
 }
@@ -83,8 +86,38 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	}
 	live.SetManagedFields(patched.GetManagedFields())
 	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	if r.unowned || !r.merge.HasOwners() {
+		if err := r.addUnowned(ctx); err != nil {
+			return err
+		}
+	}
 	for _, h := range r.handed() {
 		r.merge.Spare(h.steps)
+	}
+	return nil
+}
+
+// addUnowned adds what nobody owns in live to the merge. The server tells, in a dry run in which
+// somebody else applies live as it is: then all fields are theirs.
+func (r *repair) addUnowned(ctx context.Context) error {
+	content := maps.Clone(r.live.Object)
+	delete(content, "status")
+	content["metadata"] = map[string]any{"name": r.key.Name, "namespace": r.key.Namespace, "uid": r.live.GetUID()}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return r.unfit(err)
+	}
+	r.unowned = true
+	applied, err := r.patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
+		client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(beforeFirstApply))
+	if answer.IsFinal(err) {
+		return nil // nothing tells
+	}
+	if err != nil {
+		return err
+	}
+	if all := managedfields.Applied(applied, beforeFirstApply); all != nil {
+		r.merge.AddUnowned(managedfields.Fields(all))
 	}
 	return nil
 }
@@ -93,11 +126,11 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 func (r *repair) run(ctx context.Context) (application, error) {
 	all := r.merge.Obstacles(answer.Fields(r.refusal))
 	obstacles, err := r.find(ctx, all)
-	switch {
-	case err != nil:
+	if err == nil && len(obstacles) == 0 {
+		obstacles, err = r.judge(ctx, all)
+	}
+	if err != nil {
 		return application{}, err
-	case len(obstacles) == 0:
-		return application{}, r.judge(ctx, all)
 	}
 	if err := r.checkDependents(ctx, obstacles); err != nil {
 		return application{}, err

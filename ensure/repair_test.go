@@ -39,6 +39,7 @@ func TestARefusedApplyIsJudged(t *testing.T) {
 	repaired := []string{"get", "apply", "get", "trial", entryPatch, "apply"}
 	tried := []string{"get", "apply", "get", "trial"}
 	judged := []string{"get", "apply", "get", "trial", "dry run"}
+	unowned := append(slices.Clone(judged), "apply") // a dry run that tells what nobody owns
 	for name, tc := range map[string]struct {
 		why     string
 		answers []error
@@ -46,10 +47,10 @@ func TestARefusedApplyIsJudged(t *testing.T) {
 		verbs   []string
 	}{
 		"without the obstacle it is valid":        {"so it goes", []error{refusal}, nil, repaired},
-		"it is not, for the same field":           {"and a new object would be: live cannot be changed so", []error{refusal, refusal}, ensure.ErrImmutable, judged},
+		"it is not, for the same field":           {"and a new object would be: live cannot be changed so", []error{refusal, refusal}, ensure.ErrImmutable, unowned},
 		"nor would a new object be":               {"desired is invalid", []error{refusal, refusal, refusal}, ensure.ErrInvalid, judged},
 		"nor a new object, for another field too": {"likewise", []error{refusal, refusal, invalid("spec.ports[1].name", "spec.clusterIP")}, ensure.ErrInvalid, judged},
-		"a new one only for another field":        {"which live itself has", []error{refusal, refusal, invalid("spec.clusterIP")}, ensure.ErrImmutable, judged},
+		"a new one only for another field":        {"which live itself has", []error{refusal, refusal, invalid("spec.clusterIP")}, ensure.ErrImmutable, unowned},
 		"a new one, a policy says":                {"nothing is known", []error{refusal, refusal, invalid("")}, ensure.ErrInvalid, judged},
 		"a new one may not be made":               {"nothing is known", []error{refusal, refusal, status(403, metav1.StatusReasonForbidden)}, ensure.ErrInvalid, judged},
 		"the server is too busy to create one":    {"nothing is known", []error{refusal, refusal, status(504, metav1.StatusReasonTimeout)}, ensure.ErrInvalid, judged},

@@ -31,6 +31,22 @@ func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.
 	return r.least(ctx, all, nil)
 }
 
+// findUnowned returns which obstacles have to go if what nobody owns may go, too, beside the
+// owned ones.
+func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	if r.unowned {
+		return nil, nil
+	}
+	if err := r.addUnowned(ctx); err != nil {
+		return nil, err
+	}
+	all := r.merge.Obstacles(answer.Fields(r.refusal))
+	if len(all) <= len(owned) {
+		return nil, nil
+	}
+	return r.least(ctx, all, nil)
+}
+
 // least returns those of obstacles that have to go, beside others, for the merge to be valid,
 // and nil if it is not valid without all of them. The unlikely ones are put back first.
 func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {

@@ -55,6 +55,9 @@ func (p *Patch) Replace(at int, entry metav1.ManagedFieldsEntry) {
 
 // Add appends entry.
 func (p *Patch) Add(entry metav1.ManagedFieldsEntry) {
+	if len(p.after) == 0 {
+		p.changes = append(p.changes, jsonpatch.Add("/metadata/managedFields", []metav1.ManagedFieldsEntry{}))
+	}
 	p.changes = append(p.changes, jsonpatch.Add("/metadata/managedFields/-", entry))
 	p.after = append(p.after, entry)
 }

@@ -53,6 +53,20 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 	return m
 }
 
+// HasOwners reports whether anybody owns fields of the main resource. Else nothing shows how the
+// items of lists are told apart, either.
+func (m *Merge) HasOwners() bool {
+	return slices.ContainsFunc(m.entries, func(e entry) bool { return e.Subresource == "" })
+}
+
+// AddUnowned adds those of fields that nobody owns, such as defaults, or all after somebody emptied
+// the managed fields. They may be taken away, and have no manager.
+func (m *Merge) AddUnowned(fields *fieldpath.Set) {
+	nobodys := &metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate}
+	m.entries = append(m.entries, entry{ManagedFieldsEntry: nobodys, fields: fields.Difference(m.owned)})
+	m.owned = m.owned.Union(fields)
+}
+
 // Dropped returns what the apply removes because desired does not specify it any more: single
 // fields, and whole items of lists.
 func (m *Merge) Dropped() []Obstacle {

@@ -22,7 +22,7 @@ import (
 type Obstacle struct {
 	// Path leads to it.
 	Path fieldpath.Path
-	// Managers own it, or fields in it, by updates. There is none for a default.
+	// Managers own it, or fields in it, by updates. There is none for what nobody owns.
 	Managers []string
 	// Pointer and Value are where live has it and what it is there.
 	Pointer string
@@ -138,7 +138,7 @@ func (m *Merge) managers(path fieldpath.Path, sort func(*entry) bool) []string {
 	var managers []string
 	for i := range m.entries {
 		e := &m.entries[i]
-		if sort(e) && managedfields.Holds(e.fields, path) && !slices.Contains(managers, e.Manager) {
+		if sort(e) && e.Manager != "" && managedfields.Holds(e.fields, path) && !slices.Contains(managers, e.Manager) {
 			managers = append(managers, e.Manager)
 		}
 	}
@@ -148,7 +148,7 @@ func (m *Merge) managers(path fieldpath.Path, sort func(*entry) bool) []string {
 func anyEntry(*entry) bool { return true }
 
 func (m *Merge) isHeld(path fieldpath.Path, sort func(*entry) bool) bool {
-	return len(m.managers(path, sort)) > 0
+	return slices.ContainsFunc(m.entries, func(e entry) bool { return sort(&e) && managedfields.Holds(e.fields, path) })
 }
 
 // outermost returns the shortest beginning of path that is of a sort; nil if there is none.

@@ -60,14 +60,14 @@ func TestDryRun(t *testing.T) {
 			return trial{
 				live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
 				want: ensure.Recreated, cause: ensure.DesiredChanged,
-				dry: map[string]int{"patch configmaps (dry run)": 1, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
+				dry: map[string]int{"patch configmaps (dry run)": 2, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
 			}
 		},
 		"recreate what is unstructured": func(w *workshop) trial {
 			return trial{
 				live: untyped(w.frozen("config", "made")), desired: untyped(w.frozen("config", "changed")),
 				want: ensure.Recreated, cause: ensure.DesiredChanged,
-				dry: map[string]int{"patch configmaps (dry run)": 1, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
+				dry: map[string]int{"patch configmaps (dry run)": 2, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
 			}
 		},
 	} {

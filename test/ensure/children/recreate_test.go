@@ -54,7 +54,7 @@ func TestRecreateStatefulSetLeavingItsPods(t *testing.T) {
 	require.LessOrEqual(t, early, 1)
 	delete(counts, "get statefulsets")
 	require.Empty(t, cmp.Diff(map[string]int{
-		"patch statefulsets": 2 + early, "create statefulsets (dry run)": 1, "delete statefulsets": 1,
+		"patch statefulsets": 2 + early, "create statefulsets (dry run)": 1, "patch statefulsets (dry run)": 2, "delete statefulsets": 1,
 	}, counts))
 
 	w.settled(w.database("2Gi"), isReady)
@@ -99,7 +99,7 @@ func TestRecreateDeploymentWithItsPods(t *testing.T) {
 	mark := shared.Mark()
 	w.mustBe(ensure.Recreated, desired, anew)
 	require.Empty(t, cmp.Diff(map[string]int{
-		"patch deployments": 2, "get deployments": 1, "create deployments (dry run)": 1, "delete deployments": 1,
+		"patch deployments": 2, "get deployments": 1, "create deployments (dry run)": 1, "patch deployments (dry run)": 2, "delete deployments": 1,
 	}, w.counts(mark)), "refused update, a look at who is in its way, question, deletion, creation")
 
 	w.settled(desired, isReady)

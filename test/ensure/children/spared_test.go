@@ -451,7 +451,7 @@ func TestRecreateServiceKeepingItsValues(t *testing.T) {
 			res := w.mustBe(ensure.Recreated, desired, anew)
 			require.Empty(t, cmp.Diff([]string{"spec.loadBalancerClass"}, pathsOf(res.Changes)))
 			require.Empty(t, cmp.Diff(map[string]int{
-				"get services": 2, "patch services": 2, "create services (dry run)": 2, "delete services": 1,
+				"get services": 2, "patch services": 2, "patch services (dry run)": 2, "create services (dry run)": 2, "delete services": 1,
 			}, w.counts(mark)))
 			w.mustBe(ensure.Unchanged, desired, anew)
 		})

@@ -3,10 +3,12 @@ package property_test
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -74,13 +76,16 @@ func (r *round) write(form string, places []place, who int) bool {
 		"status": {"a-controller"}, "scale": {"autoscaler"},
 	}[form]
 	by := managers[who%len(managers)]
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.send(form, by, places) })
+	err := retry.RetryOnConflict(patient, func() error { return r.send(form, by, places) })
 	r.tell("%s by %s: %v: %s", form, by, places, explain(err))
 	if !apierrors.IsInvalid(err) {
 		require.NoError(r.t, err, "%s by %s: %v", form, by, places)
 	}
 	return err == nil
 }
+
+// patient is for a machine on which a controller often comes in between.
+var patient = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Steps: 20, Cap: time.Second}
 
 func (r *round) send(form, by string, places []place) error {
 	live := r.live()

@@ -3,6 +3,7 @@ package repair_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,10 +235,12 @@ spec:
   - name: v1
     served: true
     storage: true
+    subresources: {status: {}}
     schema:
       openAPIV3Schema:
         type: object
         properties:
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
           spec:
             type: object
             x-kubernetes-validations:
@@ -286,6 +289,37 @@ func TestRepairOfKindsWithoutAGoType(t *testing.T) {
 			t.Parallel()
 			newStage(t, false, nil).play(sc)
 		})
+	}
+}
+
+// TestRepairOfWhatNobodyOwns: managed fields that somebody emptied tell nobody's fields, with or
+// without entries that are of later writes.
+func TestRepairOfWhatNobodyOwns(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, sources, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Source"})
+	emptied := write{by: person, yaml: `metadata: {managedFields: [{}]}`}
+	for after, writes := range map[string][]write{
+		"no entries":          {emptied},
+		"an entry of a label": {emptied, {by: other, yaml: `metadata: {labels: {theirs: x}}`}},
+		"an entry of status":  {emptied, {by: other, status: true, yaml: `status: {conditions: [{type: Theirs, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`}},
+	} {
+		for name, sc := range scenes() {
+			sc.others, sc.from = slices.Concat(sc.others, writes), nil
+			inBothForms(t, after+", "+name, func(t *testing.T, typed bool) {
+				t.Helper()
+				newStage(t, typed, nil).play(sc)
+			})
+		}
+		for name, sc := range untyped() {
+			if name == "an injected bundle of a conversion that is dropped" {
+				continue // what desired drops is nobody's by now, too, and stays
+			}
+			t.Run(after+", "+name, func(t *testing.T) {
+				t.Parallel()
+				sc.others, sc.from = slices.Concat(sc.others, writes), nil
+				newStage(t, false, nil).play(sc)
+			})
+		}
 	}
 }
 

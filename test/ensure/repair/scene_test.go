@@ -26,9 +26,10 @@ const fieldOwner = "repair-operator"
 
 // A write is what another program does to the object.
 type write struct {
-	by    string
-	apply bool   // by server-side apply, else by a merge patch
-	yaml  string // NAME and NAMESPACE stand for the object's
+	by     string
+	apply  bool   // by server-side apply, else by a merge patch
+	status bool   // of the subresource
+	yaml   string // NAME and NAMESPACE stand for the object's
 }
 
 // A scene is what others left in an object, and what is desired of it.
@@ -152,6 +153,10 @@ func (s *stage) write(like string, w write) {
 	form := types.MergePatchType
 	if s.operate.Scheme().Recognizes(obj.GroupVersionKind()) {
 		form = types.StrategicMergePatchType
+	}
+	if w.status {
+		require.NoError(s.t, c.Status().Patch(s.t.Context(), target, client.RawPatch(types.MergePatchType, data), client.FieldOwner(w.by)), "%s", w.yaml)
+		return
 	}
 	require.NoError(s.t, c.Patch(s.t.Context(), target, client.RawPatch(form, data), client.FieldOwner(w.by)), "%s", w.yaml)
 }
