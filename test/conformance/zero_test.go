@@ -14,8 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/canon"
 )
 
 // zeroTable lists the fields that a Go type cannot leave out and set to zero in different
@@ -23,11 +26,12 @@ import (
 // of ours, in which it is not set, as far as the trials below find a way:
 //
 //	set      the server takes a value, which then stays, as desired says nothing about it
+//	stated   the server takes a value, which is drift: to leave it out says that it is zero
 //	refused  the server takes none of the values tried
 //	default  the server fills it in, or our objects set it
 //	untried  it is in a part that none of our objects has
 //
-// Of those that can be set an environment variable's value alone is a statement of ours:
+// Of those an environment variable's value alone may be stated: see
 // TestEmptyVariables in test/ensure/content.
 const zeroTable = "testdata/zero.txt"
 
@@ -58,6 +62,7 @@ func TestZeroFields(t *testing.T) {
 		} else {
 			desired.SetNamespace(namespace)
 		}
+		wanted, _ := desired.DeepCopyObject().(client.Object) // which the server does not fill in
 		require.NoError(t, human.Create(t.Context(), desired), s.name)
 		t.Cleanup(func() { _ = human.Delete(t.Context(), desired) })
 		live := &unstructured.Unstructured{}
@@ -67,7 +72,7 @@ func TestZeroFields(t *testing.T) {
 		require.NoError(t, human.Get(t.Context(), client.ObjectKeyFromObject(desired), live))
 		for _, field := range zeroFields(goType, nil, nil) {
 			if rank(found[field.name]) < rank("set") && tries[field.name] < maxTries {
-				said := verdict(t, live, field)
+				said := verdict(t, live, wanted, field)
 				if said != "untried" {
 					tries[field.name]++
 				}
@@ -138,8 +143,9 @@ func isLeaf(t reflect.Type) bool {
 	}
 }
 
-// verdict tells whether the server takes a value for a field that is not set.
-func verdict(t *testing.T, live *unstructured.Unstructured, field zeroField) string {
+// verdict tells whether the server takes a value for a field that is not set, and whether wanted
+// is there all the same.
+func verdict(t *testing.T, live *unstructured.Unstructured, wanted client.Object, field zeroField) string {
 	t.Helper()
 	last := len(field.steps) - 1
 	if around, there := valueAt(live.Object, field.steps[:last]); !there || around == nil {
@@ -154,15 +160,26 @@ func verdict(t *testing.T, live *unstructured.Unstructured, field zeroField) str
 		tried := live.DeepCopy()
 		err = human.Patch(t.Context(), tried, client.RawPatch(types.JSONPatchType, data), client.DryRunAll)
 		if got, there := valueAt(tried.Object, field.steps); err == nil && there && fmt.Sprint(got) == fmt.Sprint(value) {
+			if len(unsatisfied(t, tried, wanted)) > len(unsatisfied(t, live, wanted)) {
+				return "stated"
+			}
 			return "set"
 		}
 	}
 	return "refused"
 }
 
+// unsatisfied is what live does not have of wanted, as ensure sees it.
+func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Object) []canon.Change {
+	t.Helper()
+	typed, _ := reflect.New(reflect.TypeOf(wanted).Elem()).Interface().(client.Object)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed))
+	return canon.Unsatisfied(typed, wanted)
+}
+
 // rank is the higher the more a verdict says.
 func rank(verdict string) int {
-	return slices.Index([]string{"", "untried", "default", "refused", "set"}, verdict)
+	return slices.Index([]string{"", "untried", "default", "refused", "set", "stated"}, verdict)
 }
 
 func valueAt(v any, steps []string) (any, bool) {

@@ -123,13 +123,16 @@ func TestNullOverAMap(t *testing.T) {
 	require.Equal(t, map[string]string{"cpu": "1"}, got)
 }
 
-// TestDroppedNulls: a null that desired no longer has is given up like any other value.
+// TestDroppedNulls: a null that desired no longer has is given up like any other value, also if
+// that is all that changed.
 func TestDroppedNulls(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)
 	o := newOperator(t)
-	_, err := ensure.Object(t.Context(), o.ensurer, o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil}}))
+	first := o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
+	_, err := ensure.Object(t.Context(), o.ensurer, first.DeepCopy())
 	require.NoError(t, err)
+	require.Equal(t, map[string]any{"mode": nil, "kind": "plain", "any": map[string]any{"a": nil, "b": "c"}}, o.live(first).Object["spec"])
 	desired := o.thing("thing", map[string]any{"any": map[string]any{"b": "c"}})
 	res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
 	require.NoError(t, err)

@@ -234,14 +234,13 @@ func TestCustomKinds(t *testing.T) {
 				once := ensure.Once(path)
 				created := v.mustPass(ensure.Created, desired(v, 1, "first"), once)
 				v.mustPass(ensure.Unchanged, desired(v, 1, "first"), once)
-				want := "first"
-				_, err := v.pass(desired(v, 2, "first"), once)
+				_, err := v.pass(desired(v, 2, "second"), once)
 				if refused {
 					require.ErrorIs(t, err, ensure.ErrRefused)
 					require.ErrorContains(t, err, path)
 				} else {
 					require.NoError(t, err)
-					_, err = v.pass(desired(v, 3, "first"), once)
+					_, err = v.pass(desired(v, 3, "third"), once)
 					require.NoError(t, err)
 				}
 				live := desired(v, 0, "")
@@ -252,7 +251,7 @@ func TestCustomKinds(t *testing.T) {
 					require.Len(t, list, 1)
 					parent = list[0]
 				}
-				require.Equal(t, map[string]any{"name": "root", "password": want}, parent)
+				require.Equal(t, map[string]any{"name": "root", "password": "first"}, parent)
 				require.Equal(t, created.Live.GetUID(), live.GetUID())
 			})
 		}

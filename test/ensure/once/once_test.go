@@ -267,6 +267,7 @@ func TestWhatOthersMade(t *testing.T) {
 				bare := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "credentials"}}
 				v.mustPass(ensure.Updated, bare, opts...)
 				require.Equal(t, v.generated[0], v.data()["password"])
+				require.Contains(t, v.owned("old-operator"), "f:password", "it is left to whom it belongs")
 				mark := shared.Mark()
 				v.mustPass(ensure.Unchanged, bare, opts...)
 				require.Zero(t, v.writes(mark))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/test/cluster"
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
@@ -115,6 +116,18 @@ func (v *vault) data() map[string]string {
 		data[key] = string(value)
 	}
 	return data
+}
+
+// owned is what a manager's updates own of the Secret.
+func (v *vault) owned(manager string) string {
+	v.t.Helper()
+	live := &corev1.Secret{}
+	require.NoError(v.t, v.person.Get(v.t.Context(), v.name("credentials"), live))
+	at := managedfields.Find(live, manager, metav1.ManagedFieldsOperationUpdate)
+	if at < 0 {
+		return ""
+	}
+	return string(live.ManagedFields[at].FieldsV1.GetRawBytes())
 }
 
 func (v *vault) name(name string) client.ObjectKey {
