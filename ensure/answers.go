@@ -43,14 +43,14 @@ func isAboutNamespace(err error) bool {
 	return ok && status.Details != nil && status.Details.Kind == "namespaces"
 }
 
-// describeCauses names fields and types.
+// describeCauses names fields and types, and no values.
 func describeCauses(err error) string {
 	faults := answer.Faults(err)
 	for _, field := range undeclaredFields(err) {
 		faults = append(faults, field+" (not in the schema)")
 	}
 	if len(faults) == 0 {
-		return "the server named no field; its message is in the unwrapped error"
+		return "the API server names no field; " + answer.NotShown
 	}
 	return strings.Join(faults, ", ")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// secret is what a server's message quotes and no text of ours may repeat.
+// secret is what a server's message quotes and no text about a sensitive kind may repeat.
 const secret = "hunter2"
 
 // misfit begins the message about a body that does not fit the schema.
@@ -49,7 +49,7 @@ type answerCase struct {
 	class  error
 	want   string // Reason
 	paths  []string
-	text   string // of the create's error
+	text   string // of the error about a sensitive kind
 }
 
 func answerCases() map[string]answerCase {
@@ -66,15 +66,15 @@ func answerCases() map[string]answerCase {
 		},
 		"422 without causes": {
 			"all it says is in its message", status(422, metav1.StatusReasonInvalid),
-			ensure.ErrInvalid, "Invalid", nil, "Invalid: the server named no field",
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the API server names no field; " + notShown,
 		},
 		"422 of a policy": {
 			"its cause names no field", status(422, metav1.StatusReasonInvalid, cause("", "")),
-			ensure.ErrInvalid, "Invalid", nil, "Invalid: the server named no field",
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the API server names no field; " + notShown,
 		},
 		"400": {
 			"a body that does not parse", status(400, metav1.StatusReasonBadRequest),
-			ensure.ErrInvalid, "Invalid", nil, "Invalid: the server named no field",
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the API server names no field; " + notShown,
 		},
 		"500 of a body that does not fit the schema": {
 			"the server calls it its own failure",
@@ -96,12 +96,12 @@ func answerCases() map[string]answerCase {
 		"500 of a wrong type": {
 			"the message quotes the value",
 			quoting(misfit+".data.x: expected string, got "+secret, 500, ""),
-			ensure.ErrInvalid, "Invalid", nil, "Invalid: the server named no field",
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the API server names no field; " + notShown,
 		},
 		"500 of a live object that does not fit the schema": {
 			"desired is not at fault",
 			quoting("failed to create typed live object (default/settings; v1, Kind=ConfigMap): .data.x: expected string, got "+secret, 500, ""),
-			ensure.ErrInvalid, "Invalid", nil, "Invalid: the live object does not fit the schema of v1, so that nothing can be applied to it: mend the object or the schema",
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the object as it is does not fit the schema of v1, so that nothing can be applied to it: mend the object or the schema: " + notShown,
 		},
 		"500 of another kind": {
 			"etcd is away", status(500, metav1.StatusReasonInternalError),
@@ -146,51 +146,98 @@ func answerCases() map[string]answerCase {
 		},
 		"an error of the client": {
 			"nobody knows what it quotes", errors.New("cannot decode " + secret),
-			ensure.ErrAPI, "Unavailable", nil, "Unavailable: an error of type *errors.errorString, whose text is in the unwrapped error",
+			ensure.ErrAPI, "Unavailable", nil, "Unavailable: an error of type *errors.errorString, whose text is not shown, as it can quote the object",
 		},
 	}
 }
 
+// shownTexts are those of the errors about a kind that is not sensitive, where they differ.
+func shownTexts() map[string]string {
+	const wrong = ": the object {password: " + secret + "} was refused"
+	return map[string]string{
+		"422 with causes":    "Invalid: spec.replicas: Invalid value: \"" + secret + "\": is wrong, spec.selector: Invalid value: \"" + secret + "\": is wrong",
+		"422 without causes": "Invalid" + wrong,
+		"422 of a policy":    "Invalid" + wrong,
+		"400":                "Invalid" + wrong,
+		"500 of a body that does not fit the schema": "Invalid: .spec.colour: field not declared in schema, .spec.list[name=\"" + secret + "\"].x: field not declared in schema",
+		"500 of one unknown field":                   "Invalid: .spec.colour: field not declared in schema",
+		"500 of a wrong type":                        "Invalid: .data.x: expected string, got " + secret,
+		"500 of a live object that does not fit the schema": "Invalid: the object as it is does not fit the schema of v1, " +
+			"so that nothing can be applied to it: mend the object or the schema: .data.x: expected string, got " + secret,
+		"500 of another kind":              "InternalError" + wrong,
+		"500 that only begins alike":       "InternalError: " + secret,
+		"500 without a reason":             "Unavailable" + wrong,
+		"403":                              "Forbidden" + wrong,
+		"404":                              "NotFound" + wrong,
+		"429":                              "TooManyRequests" + wrong,
+		"504":                              "Timeout" + wrong,
+		"a reason that no condition takes": "Forbidden" + wrong,
+		"an error of the client":           "Unavailable: cannot decode " + secret,
+	}
+}
+
 const forbidden = "a right is missing (it takes get, list, watch, create and patch, " +
-	"and with ControlledBy update on the finalizers of the owner's kind), a quota is used up, or a policy objects; " +
-	"the server's message is in the unwrapped error"
+	"and with ControlledBy update on the finalizers of the owner's kind), a quota is used up, or a policy objects; " + notShown
+
+const notShown = "the API server's message is not shown, as it can quote the object"
 
 func TestAnswersToACreate(t *testing.T) {
+	eachAnswer(t, func(t *testing.T, _ string, tc answerCase, settings ...ensure.Setting) {
+		s := newServer()
+		s.answers = []error{tc.answer}
+		result, err := ensure.Object(t.Context(), newEnsurer(s, settings...), configMap())
+		require.Zero(t, result)
+		checkAnswer(t, tc, "create", err)
+		require.Empty(t, cmp.Diff([]string{"get", "create"}, s.verbs()), "nothing is tried again")
+	})
+}
+
+func TestAnswersToAnApply(t *testing.T) {
+	eachAnswer(t, func(t *testing.T, name string, tc answerCase, settings ...ensure.Setting) {
+		s := newServer()
+		created(t, s, configMap())
+		changed := configMap()
+		changed.Data["color"] = "red"
+		s.answers = []error{tc.answer, tc.answer}
+		_, err := ensure.Object(t.Context(), newEnsurer(s, settings...), changed)
+		checkAnswer(t, tc, "apply", err)
+		want := []string{"get", "apply"}
+		if name == "422 with causes" {
+			want = append(want, "get", "dry run") // is something in live at fault?
+		}
+		require.Empty(t, cmp.Diff(want, s.verbs()), "nothing is tried again")
+	})
+}
+
+// eachAnswer tries every answer, about a sensitive kind and about any other.
+func eachAnswer(t *testing.T, try func(t *testing.T, name string, tc answerCase, settings ...ensure.Setting)) {
+	t.Helper()
 	for name, tc := range answerCases() {
-		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.answers = []error{tc.answer}
-			result, err := ensure.Object(t.Context(), newEnsurer(s), configMap())
-			require.Zero(t, result)
-			checkAnswer(t, tc, "create", err)
-			require.Empty(t, cmp.Diff([]string{"get", "create"}, s.verbs()), "nothing is tried again")
+		t.Run(name, func(t *testing.T) { try(t, name, shown(name)) })
+		t.Run(name+", sensitive", func(t *testing.T) {
+			require.NotContains(t, tc.text, secret)
+			try(t, name, tc, sensitiveConfigMaps())
 		})
 	}
 }
 
-func TestAnswersToAnApply(t *testing.T) {
-	for name, tc := range answerCases() {
-		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			created(t, s, configMap())
-			changed := configMap()
-			changed.Data["color"] = "red"
-			s.answers = []error{tc.answer, tc.answer}
-			_, err := ensure.Object(t.Context(), newEnsurer(s), changed)
-			checkAnswer(t, tc, "apply", err)
-			want := []string{"get", "apply"}
-			if name == "422 with causes" {
-				want = append(want, "get", "dry run") // is something in live at fault?
-			}
-			require.Empty(t, cmp.Diff(want, s.verbs()), "nothing is tried again")
-		})
+func sensitiveConfigMaps() ensure.Setting {
+	return ensure.WithSensitive(schema.GroupKind{Kind: "ConfigMap"})
+}
+
+// shown is the case of a kind that is not sensitive.
+func shown(name string) answerCase {
+	tc := answerCases()[name]
+	if text := shownTexts()[name]; text != "" {
+		tc.text = text
 	}
+	return tc
 }
 
 func TestAnswersToARead(t *testing.T) {
 	for _, name := range []string{"403", "429", "no connection", "500 of another kind", "an error of the client"} {
 		t.Run(name, func(t *testing.T) {
-			tc := answerCases()[name]
+			tc := shown(name)
 			s := newServer()
 			failing := failingReads(s, tc.answer)
 			_, err := ensure.Object(t.Context(), ensure.New(failing, s, fieldOwner), configMap())
@@ -208,7 +255,7 @@ func TestAnswersToARead(t *testing.T) {
 // What shows that an object is ours may have to be read from the server.
 func TestAFailingReadIsNoSignOfAStranger(t *testing.T) {
 	s := newServer(found(func(*corev1.ConfigMap) {}))
-	tc := answerCases()["429"]
+	tc := shown("429")
 	e := ensure.New(s.cached(withoutManagedFields), failingReads(s, tc.answer), fieldOwner)
 	_, err := ensure.Object(t.Context(), e, configMap())
 	checkAnswer(t, tc, "read", err)
@@ -230,8 +277,7 @@ func checkAnswer(t *testing.T, tc answerCase, operation string, err error) {
 	require.Equal(t, tc.want, failed.Reason)
 	require.Equal(t, tc.want, ensure.Reason(err))
 	require.Empty(t, cmp.Diff(tc.paths, failed.Paths))
-	require.NotContains(t, err.Error(), secret)
-	require.Equal(t, "cannot "+operation+` ConfigMap "default/settings": `+tc.text, withoutHint(err.Error()))
+	require.Equal(t, "cannot "+operation+` ConfigMap "default/settings": `+tc.text, err.Error())
 	require.ErrorIs(t, err, tc.answer, "what the server said is there for those who ask")
 
 	if given := apierrors.APIStatus(nil); errors.As(tc.answer, &given) {
@@ -239,15 +285,6 @@ func checkAnswer(t *testing.T, tc answerCase, operation string, err error) {
 		require.ErrorAs(t, err, &answer)
 		require.Empty(t, cmp.Diff(given.Status(), answer.Status()))
 	}
-}
-
-// withoutHint cuts where to find what is not shown.
-func withoutHint(text string) string {
-	const hint = "; its message is in the unwrapped error"
-	if len(text) > len(hint) && text[len(text)-len(hint):] == hint {
-		return text[:len(text)-len(hint)]
-	}
-	return text
 }
 
 func classes() []error {

@@ -4,10 +4,12 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -35,6 +37,8 @@ type Ensurer struct {
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
 	entries  int
+
+	sensitive []schema.GroupKind // beside Secret
 
 	seed     maphash.Seed
 	memory   *memory
@@ -135,6 +139,8 @@ func (e *Ensurer) findMisuse() string {
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
 	case e.entries < 1:
 		return "ensure.WithMemory needs at least 1 entry"
+	case slices.ContainsFunc(e.sensitive, func(kind schema.GroupKind) bool { return kind.Kind == "" }):
+		return "a kind given to ensure.WithSensitive is empty"
 	}
 	return e.findMisuseOfDigests()
 }

@@ -41,10 +41,12 @@ var (
 	ErrAPI = errors.New("request failed")
 )
 
-// Error says what could not be done to which object, and why. Its text holds
-// operation, kind, namespace, name, reason, fields and cause types, and never the
-// API server's message, which quotes whole objects, passwords included. That
-// message is in the StatusError that Unwrap gives.
+// Error says what could not be done to which object, and why. Its text holds operation, kind,
+// namespace, name and reason, and the API server's message if there is one: as one line, cut to
+// 1 KiB, less what differs from one try to the next, so that it can be written into a condition.
+// For Secrets, and kinds named by WithSensitive, fields and types of causes stand in place of
+// the message, which can quote the object. The whole message is in the StatusError that Unwrap
+// gives.
 type Error struct {
 	// Operation is what was tried: ensure (nothing was to be written yet), read, create,
 	// apply, repair, migrate, release, list, prune or delete.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ripemd160" //nolint:staticcheck // the algorithm that some operators' stored digests have
@@ -224,6 +225,26 @@ func ExampleWithMemory() {
 
 	// Output:
 	// Unchanged <nil>
+}
+
+// What the API server says about a sensitive kind is not shown, as it can quote the object.
+func ExampleWithSensitive() {
+	ctx := context.Background()
+	strict := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return apierrors.NewForbidden(corev1.Resource("configmaps"), "greeting", errors.New(`no "hello" before noon`))
+		},
+	})
+
+	_, err := ensure.Object(ctx, ensure.New(strict, strict, "web-operator"), greeting())
+	fmt.Println(err)
+	careful := ensure.New(strict, strict, "web-operator", ensure.WithSensitive(schema.GroupKind{Kind: "ConfigMap"}))
+	_, err = ensure.Object(ctx, careful, greeting())
+	fmt.Println(strings.Contains(err.Error(), "hello"))
+
+	// Output:
+	// cannot create ConfigMap "default/greeting": Forbidden: no "hello" before noon
+	// false
 }
 
 // A manager has one: mgr.GetEventRecorder("web-operator").

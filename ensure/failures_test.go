@@ -274,7 +274,7 @@ func TestPruneOfAListThatIsRefused(t *testing.T) {
 	c := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refusal },
 	})
-	results, err := ensure.Set(t.Context(), ensure.New(c, s, fieldOwner), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	results, err := ensure.Set(t.Context(), ensure.New(c, s, fieldOwner, sensitiveConfigMaps()), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.ErrorIs(t, err, refusal)
 	require.ErrorContains(t, err, "cannot list ConfigMap")
 	require.ErrorContains(t, err, "a right is missing (list on its kind, and watch for a cache)")

@@ -60,8 +60,8 @@ func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
 		who := strings.Join(o.Managers, " and ")
 		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, cmp.Or(who, "nobody")))
 	}
-	out := r.fail(ErrInvalid, "apply", "desired does not go with "+strings.Join(whose, ", nor with ")+
-		": have it removed there, or change desired", paths...)
+	out := r.fail(ErrInvalid, "apply", "what is wanted does not go with "+strings.Join(whose, ", nor with ")+
+		": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
 	out.cause = r.refusal
 	return out
 }
@@ -126,14 +126,6 @@ func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructu
 	return err
 }
 
-// recreateOption tells how the caller may allow that the child is deleted.
-func (c *child) recreateOption() string {
-	if c.holdsMore() {
-		return "ensure.OnlyFor and ensure.Recreate, which loses what it holds"
-	}
-	return "ensure.Recreate"
-}
-
 // immutable says that the server takes desired, but not for this object.
 func (c *child) immutable(live client.Object, refusal error) *Error {
 	named, paths := answer.Fields(refusal), pathsOf(c.unsatisfied(live))
@@ -141,10 +133,13 @@ func (c *child) immutable(live client.Object, refusal error) *Error {
 		// live is as desired: what a webhook makes of each update cannot be done.
 		paths = named
 	}
-	out := c.fail(ErrImmutable, "apply", "the server does not let an existing object be changed so, for "+strings.Join(named, ", ")+
-		"; desired differs in "+strings.Join(paths, ", ")+
-		"; delete it to have it made anew, or allow that with "+c.recreateOption()+
-		"; what is for the creation only can be named with ensure.Once", paths...)
+	remedy := "; delete it to have it made again"
+	if c.holdsMore() {
+		remedy += ", which loses what it holds"
+	}
+	out := c.fail(ErrImmutable, "apply", "an existing object cannot be changed so: "+
+		c.message(refusal, strings.Join(answer.Faults(refusal), ", "))+
+		"; what is wanted differs in "+strings.Join(paths, ", ")+remedy, paths...)
 	out.cause = refusal
 	return out
 }

@@ -110,7 +110,7 @@ func TestTwoMissesAreAConflict(t *testing.T) {
 			s := newServer()
 			created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Data["color"] = "red" }))
 			s.answers = []error{answer, answer}
-			_, err := ensure.Object(t.Context(), newEnsurer(s), configMap())
+			_, err := ensure.Object(t.Context(), newEnsurer(s, sensitiveConfigMaps()), configMap())
 
 			require.ErrorIs(t, err, ensure.ErrAPI)
 			require.Equal(t, "Conflict", ensure.Reason(err))

@@ -69,6 +69,7 @@ func resultOf[T client.Object](found outcome) Result[T] {
 
 // ensure takes the child to what is desired. It is for one call.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
+	defer c.giveBack()
 	found, err := c.lookAndSettle(ctx)
 	c.countRequests(found, err)
 	return found, err

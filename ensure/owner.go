@@ -109,6 +109,9 @@ func (c *child) checkOwnerIsCurrent(ctx context.Context) error {
 		return c.conflict("prune", c.ownerName()+" is gone", nil)
 	case err != nil:
 		failed := c.requestError("prune", err)
+		if c.isSensitive(current.GroupVersionKind().GroupKind()) {
+			failed.detail = answer.Describe(err)
+		}
 		failed.detail = strings.TrimSuffix("cannot read "+c.ownerName()+": "+failed.detail, ": ")
 		return failed
 	}

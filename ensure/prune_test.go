@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -222,7 +223,7 @@ func TestPruneForAUIDAlone(t *testing.T) {
 func TestPruneThatCannotReadItsOwner(t *testing.T) {
 	s := newServer()
 	created(t, s, configMap(), ensure.ControlledBy(shop()))
-	e := ensure.New(s, failingReads(s, status(403, metav1.StatusReasonForbidden)), fieldOwner)
+	e := ensure.New(s, failingReads(s, status(403, metav1.StatusReasonForbidden)), fieldOwner, sensitiveConfigMaps())
 	counted := newTally(t)
 	_, err := ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.Equal(t, map[string]float64{"requests /ConfigMap Failed Forbidden": 1}, counted.take())
@@ -232,13 +233,22 @@ func TestPruneThatCannotReadItsOwner(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"list"}, s.verbs()))
 }
 
+func TestPruneThatCannotReadASensitiveOwner(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap(), ensure.ControlledBy(shop()))
+	e := ensure.New(s, failingReads(s, status(403, metav1.StatusReasonForbidden)), fieldOwner,
+		ensure.WithSensitive(schema.GroupKind{Group: "example.com", Kind: "Shop"}))
+	_, err := ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.EqualError(t, err, `cannot prune ConfigMap "default/settings": Forbidden: cannot read the owner "default/shop"`)
+}
+
 func TestPruneStopsAtTheFirstError(t *testing.T) {
 	s := newServer()
 	for _, name := range []string{"a", "b", "c"} {
 		created(t, s, called(name), ensure.ControlledBy(shop()))
 	}
 	s.answers = []error{nil, status(403, metav1.StatusReasonForbidden)}
-	results, err := ensure.Set(t.Context(), newEnsurer(s), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	results, err := ensure.Set(t.Context(), newEnsurer(s, sensitiveConfigMaps()), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.ErrorContains(t, err, `cannot delete ConfigMap "default/b": Forbidden`)
 	require.NotContains(t, err.Error(), secret)
 	require.Equal(t, []string{"c"}, namesOf(results.Pruned))
@@ -252,7 +262,7 @@ func TestPruneThatCannotList(t *testing.T) {
 			return errors.New(secret)
 		},
 	})
-	_, err := ensure.Set(t.Context(), ensure.New(broken, s, fieldOwner), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+	_, err := ensure.Set(t.Context(), ensure.New(broken, s, fieldOwner, sensitiveConfigMaps()), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.ErrorIs(t, err, ensure.ErrAPI)
 	require.ErrorContains(t, err, `cannot list ConfigMap in namespace "default": Unavailable`)
 	require.NotContains(t, err.Error(), secret)

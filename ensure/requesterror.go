@@ -24,20 +24,20 @@ func (c *child) requestError(operation string, err error) *Error {
 	case moved != "":
 		return c.conflict(operation, moved, err)
 	case isInvalid(err):
-		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", describeCauses(err)
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", c.message(err, describeCauses(err))
 		if len(out.Paths) == 0 {
 			out.Paths = undeclaredFields(err)
 		}
 	case isLiveInvalid(err):
-		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", "the live object does not fit the schema of "+c.apiVersion+
-			", so that nothing can be applied to it: mend the object or the schema"
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", "the object as it is does not fit the schema of "+c.apiVersion+
+			", so that nothing can be applied to it: mend the object or the schema: "+c.message(err, answer.NotShown)
 	case apierrors.IsForbidden(err):
-		out.Reason, out.detail = apiReason(err), "a right is missing ("+rightsTo(operation)+"), "+
-			"a quota is used up, or a policy objects; the server's message is in the unwrapped error"
+		out.Reason, out.detail = apiReason(err), c.message(err, "a right is missing ("+rightsTo(operation)+"), "+
+			"a quota is used up, or a policy objects; "+answer.NotShown)
 	case apierrors.IsNotFound(err) && isAboutNamespace(err):
 		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
 	default:
-		out.Reason, out.detail = apiReason(err), answer.Describe(err)
+		out.Reason, out.detail = apiReason(err), c.message(err, answer.Describe(err))
 	}
 	return out
 }

@@ -2,20 +2,17 @@ package finalizer
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// A requestError tells what could not be done without the server's message, which is in
-// cause.
+// A requestError tells what could not be done, and why.
 type requestError struct {
 	text  string
 	cause error
@@ -30,7 +27,7 @@ func (h *handling) requestError(doing string, err error) error {
 	if moved := whatMoved(err); moved != "" {
 		return &requestError{text: h.textOf(doing, "Conflict: "+moved), cause: h.conflict(err)}
 	}
-	return &requestError{text: h.textOf(doing, describe(err)), cause: err}
+	return &requestError{text: h.textOf(doing, h.describe(err)), cause: err}
 }
 
 func (h *handling) cleanupError(step Step, err error) error {
@@ -59,26 +56,14 @@ func whatMoved(err error) string {
 	return ""
 }
 
-// describe names the server's reason, and the fields and types of its causes.
-func describe(err error) string {
-	if _, answered := answer.Status(err); !answered {
-		return answer.Describe(err)
+// describe gives the API server's reason and message.
+func (h *handling) describe(err error) string {
+	gvk, _ := h.client.GroupVersionKindFor(h.obj)
+	text := answer.Explain(err, gvk.GroupKind(), h.obj.GetName())
+	if reason := answer.Reason(err, ""); reason != "" {
+		return reason + ": " + text
 	}
-	text, faults := answer.Reason(err, "the request failed"), answer.Faults(err)
-	switch {
-	case apierrors.IsForbidden(err):
-		return text + ": a right is missing (it takes patch), or a policy objects; the server's message is in the unwrapped error"
-	case slices.ContainsFunc(answer.Causes(err), isIllFormed):
-		return text + ": " + strings.Join(faults, ", ") + "; built-in kinds take no finalizer without a slash"
-	case len(faults) > 0:
-		return text + ": " + strings.Join(faults, ", ")
-	}
-	return text + ": the server's message is in the unwrapped error"
-}
-
-// isIllFormed: what remains after the check of names is what only built-in kinds refuse.
-func isIllFormed(cause metav1.StatusCause) bool {
-	return strings.HasPrefix(cause.Field, "metadata.finalizers[") && cause.Type == metav1.CauseTypeFieldValueInvalid
+	return text
 }
 
 // quoted is how a text speaks of finalizers.

@@ -57,9 +57,9 @@ type Result struct {
 // a webhook, which misses something else, is an error.)
 //
 // Errors are of the arguments (a name that the API server would refuse, or one given
-// twice; nothing was done then, and ensure.Reason is Refused), of a Cleanup, or of a request. That of a Cleanup is
-// wrapped. That of a request unwraps to the server's answer, whose message is not part of
-// the text, as it may quote the object.
+// twice; nothing was done then, and ensure.Reason is Refused), of a Cleanup, or of a request. That
+// of a Cleanup is wrapped. That of a request unwraps to the server's answer. Its message is part of
+// the text, cut to 1 KiB and less what differs from one try to the next, unless obj is a Secret.
 //
 // Handle is safe for concurrent use, though not on the same obj.
 func Handle(ctx context.Context, c client.Client, obj client.Object, steps ...Step) (Result, error) {

@@ -17,10 +17,10 @@ import (
 // and ensure.Reason know it.
 var ErrRefused = answer.ErrRefused
 
-// Error says which status could not be written, and why. Its text holds kind,
-// namespace, name, reason, fields and cause types, and never the API server's message,
-// which may quote the whole object. That message is in the StatusError that Unwrap
-// gives, so that apierrors.IsConflict and its like know this error, too.
+// Error says which status could not be written, and why. Its text holds kind, namespace, name
+// and reason, and the API server's message, if there is one: as one line, cut to 1 KiB, less what
+// differs from one try to the next. (About a Secret it names fields and types of causes only.)
+// Unwrap gives the StatusError, so that apierrors.IsConflict and its like know this error, too.
 type Error struct {
 	// Kind of the object; empty if its Go type is in no scheme.
 	Kind schema.GroupVersionKind
@@ -66,22 +66,19 @@ func (w *writer) refuse(detail string, paths ...string) error {
 func (w *writer) fail(err error) error {
 	out := &Error{Kind: w.kind, Key: w.key, Reason: answer.Reason(err, "Unavailable"), cause: err}
 	switch {
-	case isMoved(err):
+	case isMoved(err) && !answer.IsWebhook(err):
 		out.Reason, out.detail = string(metav1.StatusReasonConflict), "the object was changed meanwhile"
 		if !apierrors.IsConflict(err) {
 			resource := schema.GroupResource{Group: w.kind.Group, Resource: w.kind.Kind}
 			out.cause = apierrors.NewConflict(resource, w.key.Name, err)
 		}
-	case apierrors.IsForbidden(err):
-		out.detail = "the right to patch its status subresource is missing, or a policy objects; " +
-			"the server's message is in the unwrapped error"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		out.Paths, out.detail = answer.Fields(err), describeCauses(err)
-	case apierrors.IsNotFound(err):
-		out.detail = "its status subresource is not enabled, or a webhook misses something; " +
-			"the server's message is in the unwrapped error"
-	default:
-		out.detail = answer.Describe(err)
+		out.Paths = answer.Fields(err)
+	case answer.IsGone(err):
+		out.detail = "the status subresource of its kind is not enabled"
+	}
+	if out.detail == "" {
+		out.detail = answer.Explain(err, w.kind.GroupKind(), w.key.Name)
 	}
 	return out
 }
@@ -95,13 +92,4 @@ func isMoved(err error) bool {
 // JSON patches.
 func isFailedTest(err error) bool {
 	return answer.IsFailedTest(err) || strings.HasPrefix(err.Error(), "testing value /")
-}
-
-// describeCauses names fields and types.
-func describeCauses(err error) string {
-	faults := answer.Faults(err)
-	if len(faults) == 0 {
-		return "the server named no field; its message is in the unwrapped error"
-	}
-	return strings.Join(faults, ", ")
 }

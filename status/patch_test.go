@@ -531,11 +531,11 @@ func TestRefusals(t *testing.T) {
 	require.Empty(t, s.patches)
 }
 
-func TestErrorsTellNoSecrets(t *testing.T) {
+func TestErrorsTellWhatTheServerSays(t *testing.T) {
 	invalid := apierrors.NewInvalid(shopGVK.GroupKind(), "shop", field.ErrorList{
-		field.Invalid(field.NewPath("status", "phase"), "secret", "secret"),
-		field.Invalid(field.NewPath("status", "phase"), "secret", "secret"),
-		field.Required(field.NewPath("status", "open"), "secret"),
+		field.Invalid(field.NewPath("status", "phase"), "x", "wrong"),
+		field.Invalid(field.NewPath("status", "phase"), "x", "wrong"),
+		field.Required(field.NewPath("status", "open"), "wrong"),
 	})
 	resource := schema.GroupResource{Resource: "shops"}
 	for _, test := range []struct {
@@ -544,33 +544,31 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 		reason string
 		detail string
 	}{
-		{name: "invalid", err: invalid, reason: "Invalid", detail: "status.phase (FieldValueInvalid), status.open (FieldValueRequired)"},
+		{name: "invalid", err: invalid, reason: "Invalid", detail: `status.phase: Invalid value: "x": wrong, status.open: Required value: wrong`},
 		{
-			name: "bad request", err: apierrors.NewBadRequest("secret"), reason: "BadRequest",
-			detail: "the server named no field; its message is in the unwrapped error",
+			name: "bad request", err: apierrors.NewBadRequest("it is no JSON"), reason: "BadRequest", detail: "it is no JSON",
 		},
 		{
-			name: "a webhook", reason: "Invalid", detail: "the server named no field; its message is in the unwrapped error",
-			err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: `admission webhook "strict" denied the request: secret`}},
+			name: "a webhook", reason: "Invalid", detail: `admission webhook "strict" denied the request: ask us`,
+			err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 422, Message: `admission webhook "strict" denied the request: ask us`}},
 		},
 		{
-			name: "forbidden", err: apierrors.NewForbidden(resource, "shop", errors.New("secret")), reason: "Forbidden",
-			detail: "the right to patch its status subresource is missing, or a policy objects; the server's message is in the unwrapped error",
+			name: "forbidden", err: apierrors.NewForbidden(resource, "shop", errors.New("ask us")), reason: "Forbidden", detail: "ask us",
 		},
-		{name: "broken", err: apierrors.NewInternalError(errors.New("secret")), reason: "InternalError"},
+		{name: "broken", err: apierrors.NewInternalError(errors.New("etcd")), reason: "InternalError", detail: "Internal error occurred: etcd"},
 		{
-			name: "a reason made up", reason: "Unavailable",
-			err: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: "se cret", Message: "secret"}},
+			name: "a reason made up", reason: "Unavailable", detail: "ask us",
+			err: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: "a sentence", Message: "ask us"}},
 		},
 		{
 			name: "out of reach", err: &url.Error{Op: "Patch", URL: "https://secret", Err: errors.New("no route to host")},
 			reason: "Unavailable", detail: "no route to host",
 		},
 		{name: "the network", err: fmt.Errorf("wrapped: %w", timeout{}), reason: "Unavailable", detail: "timed out"},
-		{name: "cancelled", err: context.Canceled, reason: "Unavailable", detail: "the context ended"},
+		{name: "cancelled", err: context.Canceled, reason: "Unavailable", detail: "it was cancelled, or took too long"},
 		{
-			name: "anything else", err: errors.New("secret"), reason: "Unavailable",
-			detail: "an error of type *errors.errorString, whose text is in the unwrapped error",
+			name: "anything else", err: errors.New("no such namespace in the cache"), reason: "Unavailable",
+			detail: "no such namespace in the cache",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -605,9 +603,9 @@ func TestReadsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(stored)
 			shop := s.shop(t)
-			s.before, s.readError = func() error { return answer }, apierrors.NewUnauthorized("secret")
+			s.before, s.readError = func() error { return answer }, apierrors.NewUnauthorized("who are you")
 			err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Open = false }, status.Live(s))
-			require.EqualError(t, err, `cannot write the status of Shop "default/shop": Unauthorized`)
+			require.EqualError(t, err, `cannot write the status of Shop "default/shop": Unauthorized: who are you`)
 		})
 	}
 }

@@ -1,6 +1,6 @@
-// Package answer tells what an API server says to a request that failed, without
-// quoting it. The message of such an answer may hold the whole object, passwords
-// included; reason, fields and the types of causes hold none of it.
+// Package answer tells what an API server says to a request that failed. The message of such
+// an answer may hold the whole object, passwords included, and is for those who may read the
+// object: see Message. Reason, fields and the types of causes hold none of it.
 package answer
 
 import (
@@ -28,6 +28,14 @@ func Status(err error) (metav1.Status, bool) {
 	}
 	return status.Status(), true
 }
+
+// IsSensitive reports whether no message about a kind may be shown: if it is Secret, or not known.
+func IsSensitive(kind schema.GroupKind) bool {
+	return kind.Kind == "" || kind == schema.GroupKind{Kind: "Secret"}
+}
+
+// NotShown is said in place of such a message.
+const NotShown = "the API server's message is not shown, as it can quote the object"
 
 // Causes are those of the answer, if there are any.
 func Causes(err error) []metav1.StatusCause {
@@ -99,7 +107,7 @@ func notLetter(r rune) bool {
 // for something else that it misses, and so does a server without such a resource: that
 // one names a cause.
 func IsGone(err error) bool {
-	return apierrors.IsNotFound(err) && len(Causes(err)) == 0 && !isWebhook(err)
+	return apierrors.IsNotFound(err) && len(Causes(err)) == 0 && !IsWebhook(err)
 }
 
 // IsFinal reports whether the server judged the request, and would do so again: it was not too
@@ -112,18 +120,22 @@ func IsFinal(err error) bool {
 
 // IsThere reports whether an object of that name exists already. A webhook may answer so, too.
 func IsThere(err error) bool {
-	return apierrors.IsAlreadyExists(err) && !isWebhook(err)
+	return apierrors.IsAlreadyExists(err) && !IsWebhook(err)
 }
 
 // IsFailedTest reports whether a test of a JSON patch failed: the object is not what was
 // read. Such an answer is a 422 without causes. That of a webhook may be one, too.
 func IsFailedTest(err error) bool {
-	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !isWebhook(err)
+	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !IsWebhook(err)
 }
 
-// isWebhook knows the answers of webhooks, which may have any code, by their beginning.
-func isWebhook(err error) bool {
+// IsWebhook knows the answers of webhooks, which may have any code, by their beginning.
+func IsWebhook(err error) bool {
 	status, _ := Status(err)
+	return isFromWebhook(status)
+}
+
+func isFromWebhook(status metav1.Status) bool {
 	return strings.HasPrefix(status.Message, "admission webhook ")
 }
 

@@ -192,13 +192,13 @@ func TestDescribe(t *testing.T) {
 		"an answer":       {"there is nothing to add", refusal(500, ""), ""},
 		"no connection":   {"a URL may hold a name", &url.Error{Op: "Patch", URL: "https://server/" + secret, Err: refused}, "dial tcp: connection refused"},
 		"the network":     {"without what is around it", fmt.Errorf("%s: %w", secret, refused), "dial tcp: connection refused"},
-		"cancelled":       {"at shutdown", fmt.Errorf("%s: %w", secret, context.Canceled), "the context ended"},
-		"too late":        {"a deadline is a net.Error, too", fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), "the context ended"},
+		"cancelled":       {"at shutdown", fmt.Errorf("%s: %w", secret, context.Canceled), "it was cancelled, or took too long"},
+		"too late":        {"a deadline is a net.Error, too", fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), "it was cancelled, or took too long"},
 		"an unknown kind": {"a definition is missing", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Site"}}, `no matches for kind "Site" in group ""`},
 		"an unknown type": {"the scheme lacks it", unregistered, unregistered.Error()},
 		"no kind":         {"an unstructured object", runtime.NewMissingKindErr(secret), "apiVersion or kind is not set"},
 		"no version":      {"an unstructured object", runtime.NewMissingVersionErr(secret), "apiVersion or kind is not set"},
-		"anything else":   {"it may quote an object", errors.New(secret), "an error of type *errors.errorString, whose text is in the unwrapped error"},
+		"anything else":   {"it may quote an object", errors.New(secret), "an error of type *errors.errorString, whose text is not shown, as it can quote the object"},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, answer.Describe(tc.err), tc.why) })
 	}

@@ -14,6 +14,15 @@ import (
 // Describe says why there is no answer, and nothing if there is one. It repeats an
 // error's text only where that is known to quote no object.
 func Describe(err error) string {
+	text := unanswered(err)
+	if _, answered := Status(err); text != "" || answered {
+		return text
+	}
+	return fmt.Sprintf("an error of type %T, whose text is not shown, as it can quote the object", err)
+}
+
+// unanswered is the text of errors that are known to quote no object; empty for others.
+func unanswered(err error) string {
 	var (
 		netErr net.Error
 		urlErr *url.Error
@@ -24,14 +33,11 @@ func Describe(err error) string {
 	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
 		return "apiVersion or kind is not set"
 	case errors.As(err, &urlErr):
-		return urlErr.Err.Error()
+		return steady(urlErr.Err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "the context ended" // before the next case, as a deadline is a net.Error, too
+		return "it was cancelled, or took too long" // before the next case, as a deadline is a net.Error, too
 	case errors.As(err, &netErr):
-		return netErr.Error()
+		return steady(netErr.Error())
 	}
-	if _, answered := Status(err); answered {
-		return ""
-	}
-	return fmt.Sprintf("an error of type %T, whose text is in the unwrapped error", err)
+	return ""
 }

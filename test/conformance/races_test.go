@@ -236,7 +236,7 @@ func TestInvalid(t *testing.T) {
 	podTemplateOf(desired).Spec.Containers[0].Env[1].Value = "hunter2"
 	_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
 	require.ErrorIs(t, err, ensure.ErrInvalid)
-	require.ErrorContains(t, err, "spec.template.spec.containers[0].image (FieldValueRequired)")
+	require.ErrorContains(t, err, "spec.template.spec.containers[0].image: Required value")
 	require.NotContains(t, err.Error(), "hunter2")
 	require.True(t, apierrors.IsInvalid(err))
 

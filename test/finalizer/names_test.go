@@ -108,7 +108,7 @@ func TestNameWithoutSlash(t *testing.T) {
 	builtIn := create(t, configMap(namespace), foreign)
 	_, err = finalizer.Handle(t.Context(), c, builtIn, step)
 	require.EqualError(t, err, `cannot add finalizer "cleanup-row" to ConfigMap "`+namespace+`/site": `+
-		`Invalid: metadata.finalizers[1] (FieldValueInvalid); built-in kinds take no finalizer without a slash`)
+		`Invalid: metadata.finalizers[1]: Invalid value: "cleanup-row": name is neither a standard finalizer name nor is it fully qualified`)
 	require.True(t, apierrors.IsInvalid(err))
 	require.False(t, apierrors.IsConflict(err), "trying again does not help")
 	require.Equal(t, []string{foreign}, live(t, builtIn).Finalizers)
@@ -146,7 +146,7 @@ func TestWebhooks(t *testing.T) {
 
 	_, err = finalizer.Handle(t.Context(), human, create(t, widget(refused)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+refused+`/site": `+
-		`Invalid: the server's message is in the unwrapped error`)
+		`Invalid: admission webhook "handler.trueup-go.github.io" denied the request: hunter2`)
 	require.True(t, apierrors.IsInvalid(err))
 
 	_, err = finalizer.Handle(t.Context(), human, create(t, widget(undone)), step)
@@ -156,7 +156,7 @@ func TestWebhooks(t *testing.T) {
 	obj := create(t, widget(missing))
 	result, err := finalizer.Handle(t.Context(), human, obj, step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+missing+`/site": `+
-		`NotFound: the server's message is in the unwrapped error`)
+		`NotFound: admission webhook "handler.trueup-go.github.io" denied the request: secrets "hunter2" not found`)
 	require.False(t, result.Done, "it is there")
 }
 

@@ -8,6 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+func (s *scene) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+}
+
 // meta marks an annotation.
 func (s *scene) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
@@ -31,6 +35,24 @@ func (s *scene) configMap(name string) *corev1.ConfigMap {
 		Data:       map[string]string{"password": mark},
 		BinaryData: map[string][]byte{"key": []byte(mark)},
 	}
+}
+
+// safe is of a custom kind that is sensitive. Its lock may be Old or New.
+func (s *scene) safe(name, lock string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"lock": lock, "code": mark}}}
+	obj.SetGroupVersionKind(safeGVK)
+	marked := s.meta(name)
+	obj.SetNamespace(marked.Namespace)
+	obj.SetName(marked.Name)
+	obj.SetAnnotations(marked.Annotations)
+	return obj
+}
+
+// account is of a kind that is not sensitive, and holds what anybody may read.
+func (s *scene) account(name string) *corev1.ServiceAccount {
+	account := &corev1.ServiceAccount{ObjectMeta: s.named(name)}
+	account.Annotations = map[string]string{"vault.example.com/note": open}
+	return account
 }
 
 // deployment has marks in the environment, the command and a probe.

@@ -2,7 +2,8 @@
 // annotations, commands, templates and what these are given, provokes every error that the
 // library has for it on a real API server, and then looks for the marks in all that the
 // library and whoever uses it as documented says: errors, logs, events, conditions, metrics
-// and Changes.
+// and Changes. All kinds that hold the mark are Secrets, or named with WithSensitive; of another
+// kind the API server's own words are told, and hold what is no secret.
 //
 // Connection strings are the operators': test/e2e/postgreswriter looks for its password.
 package secrecy_test
@@ -32,8 +33,12 @@ const (
 	tick = 20 * time.Millisecond
 )
 
-// mark is the secret.
-const mark = "hunter2-and-9-more"
+const (
+	// mark is the secret.
+	mark = "hunter2-and-9-more"
+	// open is what anybody may read, in objects of kinds that are not sensitive.
+	open = "open-sesame"
+)
 
 // isMarked reports whether text shows the beginning of the mark: the rest may be cut off.
 func isMarked(text string) bool {

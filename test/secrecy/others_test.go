@@ -14,17 +14,17 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// others are the errors of the packages beside ensure, which have no classes.
+// others are the errors of the packages beside ensure, which have no classes. What these write is
+// part of the operator's own object: who reads its conditions may read the object.
 var others = map[string]func(s *scene) error{
 	"a status that the server does not take": func(s *scene) error {
-		return status.Patch(s.ctx, s.human, s.vault.DeepCopyObject().(*Vault), func(v *Vault) { v.Status.Phase = mark })
+		return status.Patch(s.ctx, s.human, s.vault.DeepCopyObject().(*Vault), func(v *Vault) { v.Status.Phase = open })
 	},
 	"a status that a webhook objects to": func(s *scene) error {
-		vault := deny(&Vault{ObjectMeta: s.meta("status")})
-		delete(vault.Annotations, denied)
+		vault := &Vault{ObjectMeta: s.named("status")}
 		require.NoError(s.t, s.human.Create(s.ctx, vault))
 		return status.Patch(s.ctx, s.human, vault, func(v *Vault) {
-			status.For(v).False(&v.Status.Conditions, deniedCondition, "Denied", mark)
+			status.For(v).False(&v.Status.Conditions, deniedCondition, "Denied", open)
 		})
 	},
 	"a status that changed meanwhile": func(s *scene) error {
@@ -35,7 +35,7 @@ var others = map[string]func(s *scene) error{
 		return status.Patch(s.ctx, s.human, vault, func(v *Vault) { v.Status.Phase = "Open" })
 	},
 	"a finalizer that a webhook objects to": func(s *scene) error {
-		obj := s.configMap("finalizer")
+		obj := s.secret("finalizer")
 		require.NoError(s.t, s.human.Create(s.ctx, obj))
 		_, err := finalizer.Handle(s.ctx, s.human, obj, finalizer.Step{Name: deniedFinalizer, Cleanup: nothing})
 		return err

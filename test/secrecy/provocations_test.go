@@ -130,6 +130,16 @@ var provocations = []provocation{
 		clock.SetTime(clock.Now().Add(time.Hour))
 		return s.objectBy(e, s.secret("hidden"))
 	}},
+	{"a value that a custom kind does not have", ensure.ErrInvalid, "", func(s *scene) error {
+		return s.object(s.safe("value", mark))
+	}},
+	{"a value that cannot be changed to", ensure.ErrInvalid, "", func(s *scene) error {
+		require.NoError(s.t, s.object(s.safe("changing", "Old")))
+		return s.object(s.safe("changing", mark))
+	}},
+	{"a webhook objects to a custom kind", ensure.ErrAPI, "Forbidden", func(s *scene) error {
+		return s.object(deny(s.safe("denied", "Old")))
+	}},
 	{"a webhook objects to a creation", ensure.ErrAPI, "Forbidden", func(s *scene) error {
 		return s.object(deny(s.secret("denied")))
 	}},

@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -53,6 +54,7 @@ func newScene(t *testing.T) *scene {
 	s.human, err = client.New(shared.Config(), client.Options{Scheme: s.scheme})
 	require.NoError(t, err)
 	require.NoError(t, cluster.Define(s.ctx, s.human, vaultCRD()))
+	require.NoError(t, cluster.Define(s.ctx, s.human, safeCRD()))
 	s.namespace = shared.Namespace(t)
 	s.recorder = s.startManager().GetEventRecorder(operator)
 	s.ensure = s.ensurer(s.human)
@@ -77,8 +79,14 @@ func (s *scene) startManager() ctrl.Manager {
 	return mgr
 }
 
+// sensitive are the kinds that hold the mark, beside Secret.
+var sensitive = ensure.WithSensitive(
+	schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Group: "apps", Kind: "Deployment"},
+	schema.GroupKind{Group: "apps", Kind: "ControllerRevision"}, safeGVK.GroupKind(),
+)
+
 func (s *scene) ensurer(c client.Client, settings ...ensure.Setting) *ensure.Ensurer {
-	return ensure.New(c, s.human, operator, append(settings, ensure.WithRecorder(s.recorder))...)
+	return ensure.New(c, s.human, operator, append(settings, sensitive, ensure.WithRecorder(s.recorder))...)
 }
 
 // object is ensure.Object, for the vault.

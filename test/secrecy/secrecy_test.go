@@ -49,6 +49,11 @@ func TestNothingSecretIsTold(t *testing.T) {
 		s.report(err)
 	}
 
+	// What is no secret is told in the API server's words.
+	err := s.object(deny(s.account("denied")))
+	require.ErrorContains(t, err, open)
+	s.report(err)
+
 	for where, text := range map[string]string{
 		"errors and Changes": s.said.String(),
 		"events":             s.events(),
@@ -61,9 +66,13 @@ func TestNothingSecretIsTold(t *testing.T) {
 			require.False(t, isMarked(line), "%s: %s", where, line)
 		}
 	}
+	for where, text := range map[string]string{"errors": s.said.String(), "conditions": s.conditions(), "log": logged.String()} {
+		require.Contains(t, text, open, where)
+	}
+	require.NotContains(t, measured(t), open)
 	require.Contains(t, logged.String(), "Reconciler error")
 	require.Contains(t, measured(t), "trueup_ensure_requests_total")
-	// Had the server's own words been passed on, it would have shown.
+	// Had the server's own words about sensitive kinds been passed on, it would have shown.
 	require.Greater(t, s.quoted, 5, "the API server quotes less than it did: the test shows less than it did")
 }
 
@@ -116,7 +125,7 @@ func (s *scene) serveDenials() {
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 		Rule: admissionregistrationv1.Rule{
 			APIGroups: []string{"", vaultGVK.Group}, APIVersions: []string{"v1"},
-			Resources: []string{"secrets", "configmaps", "vaults/status"}, Scope: &all,
+			Resources: []string{"secrets", "configmaps", "serviceaccounts", "vaults/status", "safes"}, Scope: &all,
 		},
 	}}
 	stop, err := shared.MutatingWebhook(s.ctx, "secrecy", rules, handler)

@@ -39,25 +39,44 @@ func addVaults(scheme *runtime.Scheme) error {
 	return apiextensionsv1.AddToScheme(scheme)
 }
 
+var safeGVK = schema.GroupVersionKind{Group: vaultGVK.Group, Version: "v1", Kind: "Safe"}
+
 func vaultCRD() *apiextensionsv1.CustomResourceDefinition {
 	status := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"phase": {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"Open"`)}, {Raw: []byte(`"Closed"`)}}},
+		"phase": oneOf("Open", "Closed"),
 		"conditions": {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{
 			Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
 		}},
 	}}
+	return define("vault", vaultGVK, map[string]apiextensionsv1.JSONSchemaProps{"status": status})
+}
+
+func safeCRD() *apiextensionsv1.CustomResourceDefinition {
+	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"lock": oneOf("Old", "New"), "code": {Type: "string"},
+	}}
+	return define("safe", safeGVK, map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
+}
+
+func oneOf(a, b string) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"` + a + `"`)}, {Raw: []byte(`"` + b + `"`)}}}
+}
+
+func define(
+	name string, kind schema.GroupVersionKind, properties map[string]apiextensionsv1.JSONSchemaProps,
+) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "vaults." + vaultGVK.Group},
+		ObjectMeta: metav1.ObjectMeta{Name: name + "s." + kind.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: vaultGVK.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "vaults", Singular: "vault", Kind: "Vault", ListKind: "VaultList",
+				Plural: name + "s", Singular: name, Kind: kind.Kind, ListKind: kind.Kind + "List",
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: vaultGVK.Version, Served: true, Storage: true,
+				Name: kind.Version, Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"status": status},
+					Type: "object", Properties: properties,
 				}},
 			}},
 		},

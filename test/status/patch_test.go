@@ -321,13 +321,13 @@ func TestRefusedByTheServer(t *testing.T) {
 	c := newClient(t, "refused")
 	panel := newPanel(t, c, nil)
 	err := status.Patch(t.Context(), c, panel, func(panel *Panel) {
-		status.For(panel).True(&panel.Status.Conditions, "no type", "R", "secret")
+		status.For(panel).True(&panel.Status.Conditions, "no type", "R", "message")
 	})
 	require.True(t, apierrors.IsInvalid(err), err)
 	failure, ok := errors.AsType[*status.Error](err)
 	require.True(t, ok)
 	require.Equal(t, []string{"status.conditions[0].type"}, failure.Paths)
-	require.NotContains(t, err.Error(), "secret")
+	require.ErrorContains(t, err, `: Invalid: status.conditions[0].type: Invalid value: "no type": `)
 	require.Empty(t, panel.Status.Conditions)
 }
 
@@ -342,7 +342,7 @@ func TestRefusedByAWebhook(t *testing.T) {
 			APIGroups: []string{panelGVK.Group}, APIVersions: []string{panelGVK.Version}, Resources: []string{"panels/status"},
 		},
 	}}, admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
-		return admission.Errored(http.StatusUnprocessableEntity, errors.New("secret"))
+		return admission.Errored(http.StatusUnprocessableEntity, errors.New("ask us"))
 	}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stop()) })
@@ -351,11 +351,11 @@ func TestRefusedByAWebhook(t *testing.T) {
 	err = status.Patch(t.Context(), c, panel, func(panel *Panel) { panel.Status.Lit = true }, status.Live(c))
 	require.True(t, apierrors.IsInvalid(err), err)
 	require.EqualError(t, err, `cannot write the status of Panel "`+panel.Namespace+`/panel": Invalid: `+
-		`the server named no field; its message is in the unwrapped error`)
+		`admission webhook "handler.trueup-go.github.io" denied the request: ask us`)
 	require.Empty(t, cmp.Diff(map[string]int{"patch panels/status": 1}, requests(t, mark, "webhook")))
 	answer, ok := errors.AsType[*apierrors.StatusError](err)
 	require.True(t, ok)
-	require.Equal(t, `admission webhook "handler.trueup-go.github.io" denied the request: secret`, answer.ErrStatus.Message)
+	require.Equal(t, `admission webhook "handler.trueup-go.github.io" denied the request: ask us`, answer.ErrStatus.Message)
 }
 
 // TestThroughACache is about a manager's client whose reads wait for its own writes.

@@ -375,7 +375,7 @@ func TestPruneWithoutRights(t *testing.T) {
 			require.Equal(t, tc.operation, e.Operation)
 			require.Equal(t, tc.object, e.Key.Name)
 			require.Contains(t, err.Error(), tc.object)
-			require.Contains(t, err.Error(), "a right is missing ("+tc.operation)
+			require.ErrorContains(t, err, "cannot "+tc.operation+` resource "configmaps"`)
 			require.Empty(t, cmp.Diff([]ensure.Operation{ensure.Created}, operations(results.Children)), "the children are done")
 			require.True(t, w.exists(w.config("dropped", "")))
 		})

@@ -1,0 +1,167 @@
+package messages_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+)
+
+// sentence is what an administrator wants people to read.
+const sentence = "every ConfigMap needs a label team, ask platform@example.com"
+
+func (s *scene) deployment(replicas int32, selector map[string]string) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: s.named("web")}
+	d.Spec.Replicas, d.Spec.Selector = &replicas, &metav1.LabelSelector{MatchLabels: selector}
+	d.Spec.Template = pods(selector, "web:1")
+	return d
+}
+
+func pods(labels map[string]string, image string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}},
+	}
+}
+
+func (s *scene) job(image string) *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: s.named("job")}
+	job.Spec.Template = pods(nil, image)
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return job
+}
+
+func (s *scene) claim(class string) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: s.named("claim")}
+	claim.Spec.StorageClassName = &class
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	return claim
+}
+
+// misfit has a field that its kind does not have, and a value of the wrong type.
+func (s *scene) misfit() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "nonsuch": "x", "data": map[string]any{"color": int64(1)},
+	}}
+	obj.SetNamespace(s.namespace)
+	obj.SetName("misfit")
+	return obj
+}
+
+// A refusal is what the API server does not want, and what people read of it.
+type refusal struct {
+	prepare func(s *scene) (done func()) // or nil
+	desired func(s *scene) client.Object
+	text    string // NS is the namespace
+}
+
+func ofConfig(s *scene) client.Object { return s.config("settings") }
+
+var refusals = map[string]refusal{
+	"a policy": {
+		func(s *scene) func() { return s.policy(sentence, metav1.StatusReasonInvalid) }, ofConfig,
+		`cannot create ConfigMap "NS/settings": Invalid: ValidatingAdmissionPolicy 'NS' with binding 'NS' denied request: ` + sentence,
+	},
+	"a policy that forbids": {
+		func(s *scene) func() { return s.policy(sentence, metav1.StatusReasonForbidden) }, ofConfig,
+		`cannot create ConfigMap "NS/settings": Forbidden: ValidatingAdmissionPolicy 'NS' with binding 'NS' denied request: ` + sentence,
+	},
+	"a webhook": {
+		func(s *scene) func() { return s.webhook(403, metav1.StatusReasonForbidden) }, ofConfig,
+		`cannot create ConfigMap "NS/settings": Forbidden: admission webhook "handler.trueup-go.github.io" denied the request: ` +
+			`the platform says no, in request …`,
+	},
+	"a webhook's conflict": {
+		func(s *scene) func() { return s.webhook(409, metav1.StatusReasonConflict) }, ofConfig,
+		`cannot create ConfigMap "NS/settings": Conflict: admission webhook "handler.trueup-go.github.io" denied the request: ` +
+			`the platform says no, in request …`,
+	},
+	"a quota": {
+		func(s *scene) func() {
+			return s.quota(corev1.ResourceList{"count/configmaps": resource.MustParse("0")})
+		}, ofConfig,
+		`cannot create ConfigMap "NS/settings": Forbidden: exceeded quota: few, requested: count/configmaps=1, limited: count/configmaps=0`,
+	},
+	"a value": {
+		nil, func(s *scene) client.Object { return s.deployment(-1, map[string]string{"app": "web"}) },
+		`cannot create Deployment "NS/web": Invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0`,
+	},
+	"fields that do not fit": {
+		nil, func(s *scene) client.Object { return s.misfit() },
+		`cannot create ConfigMap "NS/misfit": Invalid: .nonsuch: field not declared in schema`,
+	},
+	"no namespace": {
+		nil, func(*scene) client.Object {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Name: "settings"}}
+		},
+		`cannot create ConfigMap "nowhere/settings": NotFound: its namespace does not exist`,
+	},
+	"a selector": {
+		func(s *scene) func() { s.make(s.deployment(0, map[string]string{"app": "web"})); return nil },
+		func(s *scene) client.Object { return s.deployment(0, map[string]string{"app": "other"}) },
+		`cannot apply Deployment "NS/web": Immutable: an existing object cannot be changed so: ` +
+			`spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable; ` +
+			`what is wanted differs in spec.selector.matchLabels[app], spec.template.metadata.labels[app]; delete it to have it made again`,
+	},
+	"a template, which is quoted": {
+		func(s *scene) func() { s.make(s.job("web:1")); return nil }, func(s *scene) client.Object { return s.job("web:2") },
+		`cannot apply Job "NS/job": Immutable: an existing object cannot be changed so: spec.template: Invalid value: `,
+	},
+	"a claim": {
+		func(s *scene) func() { s.make(s.claim("slow")); return nil }, func(s *scene) client.Object { return s.claim("fast") },
+		`cannot apply PersistentVolumeClaim "NS/claim": Immutable: an existing object cannot be changed so: ` +
+			`spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims; ` +
+			`what is wanted differs in spec.storageClassName; delete it to have it made again, which loses what it holds`,
+	},
+}
+
+// TestTheServersMessageIsInTheError: for people to read, and the same each time, as it goes into
+// conditions.
+func TestTheServersMessageIsInTheError(t *testing.T) {
+	t.Parallel()
+	for name, r := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			if r.prepare != nil {
+				if done := r.prepare(s); done != nil {
+					defer done()
+				}
+			}
+			texts := map[string]bool{}
+			for range 3 {
+				_, err := ensure.Object(s.ctx, s.ensurer(), r.desired(s))
+				require.Error(t, err)
+				texts[err.Error()] = true
+				require.True(t, strings.HasPrefix(err.Error(), strings.ReplaceAll(r.text, "NS", s.namespace)), "%v", err)
+				require.Less(t, len(err.Error()), 1500)
+			}
+			require.Len(t, texts, 1, "a condition would be written again")
+		})
+	}
+}
+
+// TestTheMessageAboutASensitiveKindIsNotShown: neither about a Secret, nor about a kind that is
+// named.
+func TestTheMessageAboutASensitiveKindIsNotShown(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	defer s.quota(corev1.ResourceList{"count/configmaps": resource.MustParse("0"), "count/secrets": resource.MustParse("0")})()
+	for _, desired := range []client.Object{&corev1.Secret{ObjectMeta: s.named("password")}, s.config("settings")} {
+		_, err := ensure.Object(s.ctx, s.ensurer(ensure.WithSensitive(schema.GroupKind{Kind: "ConfigMap"})), desired)
+		require.ErrorContains(t, err, ": Forbidden: a right is missing")
+		require.ErrorContains(t, err, "; the API server's message is not shown, as it can quote the object")
+		require.NotContains(t, err.Error(), "exceeded")
+	}
+}
