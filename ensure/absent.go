@@ -29,7 +29,8 @@ import (
 // The rules are those of Object: with ControlledBy whatever another controls is not ours, and
 // without an owner whatever shows no trace of this field owner. An owner that is being deleted
 // is fine here. The delete is of exactly the object and version that was looked at; if it was
-// changed meanwhile, it is looked at once more, then that is a Conflict.
+// changed meanwhile, it is looked at once more, then that is a Conflict. If Object makes it
+// again at once, again and again, that is ErrContested.
 //
 // Fields are given up by an apply that specifies nothing: what only this field owner has set
 // is removed, as if desired dropped it, and what others own, too, stays. If the API server
@@ -58,10 +59,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 	if err != nil {
 		return outcome{}, err
 	}
-	found, err := c.lookAndRemove(ctx, obj)
-	c.wrote(found)
-	c.countRequests(found, err)
-	return found, err
+	return c.removed(c.lookAndRemove(ctx, obj))
 }
 
 // lookAndRemove deletes what the cache shows, or what the server has after all.
@@ -129,7 +127,9 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 		return outcome{live: live, operation: Released}, nil
 	}
 	c.recall()
-	c.endContest()
+	if err := c.held(); err != nil {
+		return outcome{}, err
+	}
 	live, err := c.complete(ctx, live)
 	if err != nil {
 		return outcome{}, err

@@ -83,6 +83,17 @@
 // What counts is only what a write of ours put back: neither stale caches, nor what a
 // webhook makes of desired, nor questions that the server finds to be nothing.
 //
+// An operator may also fight with itself. Two controllers with one Ensurer, or two places in one,
+// may want different things of a child, to be Absent or pruned included, and each write wakes
+// both. Or desired holds a random value, a time, or a list in the order of a map, and is
+// another at each call. Both are ErrContested, for all callers: once a desired state came
+// back five times within two minutes, or 20 different ones were written, while the
+// generation of the owner given to ControlledBy stood still. A desired state that stood for 5
+// seconds, or that was asked for again after 2, was meant to stay: replacing it with an
+// earlier one does not count, and different ones are counted from there. So desired may
+// change every ten seconds for ever, and at once whenever the owner does. Such a contest is over
+// with the owner's next generation, or when one desired state has stood alone.
+//
 // # What others write, or wrote
 //
 // What an earlier version of the operator wrote by Update stays when desired drops it,
@@ -121,7 +132,8 @@
 //     webhook made up. Dry runs count, and so do reads through the reader. Reads through the
 //     client, which should be a cache, do not, nor does what clients do by themselves:
 //     discovery, and trying again. Where all is well, it stands still.
-//   - trueup_ensure_contests_total counts contests by group and kind.
+//   - trueup_ensure_contests_total counts contests by group and kind, with others, with another
+//     caller and with the operator itself.
 //
 // A series appears with its first count. There are as many as kinds, operations and causes,
 // however many children there are. No label or event holds a value of a field other than a

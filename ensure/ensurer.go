@@ -107,7 +107,7 @@ func WithLabels(labels map[string]string) Setting {
 // at least 1; the least recently used are forgotten. A forgotten child costs at
 // most one request that changes nothing, unless somebody replaced it without a trace
 // of ours (kubectl replace): then it is ErrForeign. An entry holds versions and digests, no
-// object: about half a kilobyte, and some more for two minutes if somebody undid something.
+// object: about half a kilobyte, and some more for ten minutes if desired changed or somebody undid something.
 // What Once names is held while Recreate replaces an object.
 func WithMemory(entries int) Setting {
 	return func(e *Ensurer) { e.entries = entries }

@@ -33,8 +33,10 @@ var (
 	// ErrImmutable: the API server would create desired, but does not let the existing
 	// object be changed to it. Error.Paths tells where they differ.
 	ErrImmutable = errors.New("immutable")
-	// ErrContested: somebody undoes what we write, again and again. Nothing is written to the
-	// child until Error.After is over; Error.Rival and Error.Paths tell who and what.
+	// ErrContested: somebody undoes what we write, again and again; or two callers in this
+	// process want different things of the child; or desired is another at each call. Nothing
+	// is written to the child until Error.After is over; Error.Rival and Error.Paths tell who
+	// and what.
 	ErrContested = errors.New("contested")
 	// ErrAPI: any other failure of a request: a conflict, a missing right, a server
 	// out of reach. Error.Reason and errors.As with an apierrors.APIStatus tell which.
@@ -61,7 +63,9 @@ type Error struct {
 	// Paths are the fields at fault, as far as they are known.
 	Paths []string
 	// Rival is the field manager that undoes our writes, of an ErrContested; empty if
-	// nothing tells.
+	// nothing tells. It is "another instance of" our field owner if that is another process,
+	// "another caller in this process", or our field owner itself if desired is not
+	// deterministic.
 	Rival string
 	// After is how long it is until something can be done, of an ErrContested; Retry waits
 	// that long.

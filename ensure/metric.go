@@ -14,7 +14,7 @@ import (
 // kinds that the operator ensures, and of words that are listed here or in result.go.
 var (
 	contestsTotal = onFirstUse("trueup_ensure_contests_total",
-		"Contests that began: somebody undid the same, or deleted a child, again and again.", "group", "kind")
+		"Contests that began: somebody undid the same, deleted a child, or wanted something else of it, again and again.", "group", "kind")
 	writesTotal = onFirstUse("trueup_ensure_writes_total",
 		"What was changed on the API server, and why.", "group", "kind", "operation", "cause")
 	requestsTotal = onFirstUse("trueup_ensure_requests_total",

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/observer"
 )
 
 // Object makes the object that desired names be as desired specifies, with as few
@@ -72,6 +74,9 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	defer c.giveBack()
 	found, err := c.lookAndSettle(ctx)
 	c.countRequests(found, err)
+	if errors.Is(err, ErrContested) {
+		observer.Report(ctx, err)
+	}
 	return found, err
 }
 

@@ -81,16 +81,18 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if s.has(c.member()) {
 				continue
 			}
-			if !isOwnerCurrent && live.GetDeletionTimestamp() == nil {
-				if err := c.checkOwnerIsCurrent(ctx); err != nil {
+			if live.GetDeletionTimestamp() == nil {
+				err := c.held()
+				if err == nil && !isOwnerCurrent {
+					err = c.checkOwnerIsCurrent(ctx)
+				}
+				if err != nil {
 					c.countRequests(outcome{}, err)
 					return removed, err
 				}
 				isOwnerCurrent = true
 			}
-			found, err := c.removeMember(ctx, live)
-			c.wrote(found)
-			c.countRequests(found, err)
+			found, err := c.removed(c.removeMember(ctx, live))
 			if err != nil {
 				return removed, err
 			}
@@ -151,7 +153,6 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{live: live, operation: Deleting}, nil
 	}
-	c.endContest()
 	if len(live.GetManagedFields()) > 0 {
 		found, err := c.discard(ctx, live)
 		if err == nil || !hasMoved(err) {

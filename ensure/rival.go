@@ -15,7 +15,7 @@ import (
 // unless the cache strips the managed fields. Then the server is asked, once a contest: when
 // our next write could be the one that begins it, and would take the fields back.
 func (c *child) witness(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(live.GetManagedFields()) > 0 || !c.memory.contests.asksWho(c.id(), c.digest, c.clock.Now()) {
+	if len(live.GetManagedFields()) > 0 || !c.memory.contests.asksWho(c.id(), c.intent(), c.clock.Now()) {
 		return live, nil
 	}
 	complete, err := c.readServer(ctx)

@@ -1,10 +1,7 @@
 package ensure
 
 import (
-	"cmp"
 	"slices"
-	"strings"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -21,19 +18,20 @@ func (c *child) duringContest(do func(*contest)) {
 	}
 	contests.mu.Lock()
 	defer contests.mu.Unlock()
-	switch found := contests.of(c.id(), c.digest); {
+	now := c.clock.Now()
+	if !now.Before(contests.until) {
+		contests.table.Clear()
+		return
+	}
+	switch found := contests.of(c.id(), c.intent(), now); {
 	case found == nil:
 	case found.hold > 0:
+		contests.until = now.Add(longestContest)
 		do(found)
-	case !found.isRecent(c.clock.Now()):
+	case !found.isRecent(now):
 		contests.table.Remove(c.id())
-	}
-}
-
-// endContest is for a child that is no longer wanted.
-func (c *child) endContest() {
-	if !c.dryRun {
-		c.memory.contests.forget(c.id())
+	default:
+		found.repeat(c.digest, now)
 	}
 }
 
@@ -78,6 +76,9 @@ func (c *child) standing(found outcome) (_ outcome, err error) {
 // What the write put back is counted; the one too many is ErrContested.
 func (c *child) written(live client.Object, found outcome) (outcome, error) {
 	c.wrote(found)
+	if c.isRevision(live, found) {
+		return c.revised(found)
+	}
 	paths := c.undone(live, found)
 	if len(paths) == 0 || c.dryRun {
 		return c.standing(found)
@@ -89,7 +90,7 @@ func (c *child) written(live client.Object, found outcome) (outcome, error) {
 	contests, now := c.memory.contests, c.clock.Now()
 	contests.mu.Lock()
 	defer contests.mu.Unlock()
-	known := contests.begun(c.id(), c.digest, now)
+	known := contests.begun(c.id(), c.intent(), now)
 	known.name(rival)
 	if version == "" || version != known.version { // else another reconcile has counted this write
 		known.version = version
@@ -154,27 +155,4 @@ func (c *child) withoutDigest(paths []string) []string {
 		return rest
 	}
 	return paths
-}
-
-// contested says who undoes what. The text stays the same while the contest does, for it
-// is written into conditions. The lock is held.
-func (c *child) contested(on *contest, wait time.Duration) *Error {
-	paths := slices.DeleteFunc(slices.Clone(on.paths), func(path string) bool { return path == deletion })
-	operation, does, redo := "apply", "undoes "+strings.Join(paths, ", "), "put back"
-	remedy := "stop it, or leave out of desired what it is to decide (see ensure.Release)"
-	switch {
-	case len(paths) < len(on.paths):
-		operation, does, redo = "create", "deletes it", "made again"
-		remedy = "stop it, or no longer ensure this object"
-	case on.rival == c.twin():
-		remedy = "let only one of them run, or have both want the same"
-	case slices.Contains(c.migrateFrom, on.rival):
-		remedy = "most likely this operator itself still writes so, by an Update or Patch of its own: " +
-			"give those writes a field owner of their own (client.WithFieldOwner), or hand the paths over with ensure.Release"
-	}
-	who := cmp.Or(on.rival, "somebody (nothing tells who)")
-	out := c.fail(ErrContested, operation, who+" "+does+" again and again: "+remedy+
-		"; it is "+redo+" at growing intervals only, until that has stood for a while", paths...)
-	out.Rival, out.After = on.rival, max(wait, leastWait)
-	return out
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/trueup-go/trueup/internal/observer"
 )
 
 const (
@@ -42,8 +45,10 @@ type T interface {
 // What comes with time is none of a pass's business: a Result's RequeueAfter is not waited
 // for. So a reconcile that hands its errors to ensure.Retry is done, too, where a child is
 // foreign, refused or still going: look at its conditions, or have reconcile return the
-// error that Retry was given. Nor are times seen that stay the same for longer than a
-// second: those in minutes or days, and those of a test's own clock that stands still.
+// error that Retry was given. A contest, ensure.ErrContested, fails the pass even so, as two
+// callers that want different things end in one. Times that stay the same for longer than a
+// second are not seen: those in minutes or days, and those of a test's own clock that stands
+// still.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	t.Helper()
 	begin := len(c.Requests())
@@ -80,7 +85,11 @@ type pass struct {
 
 func do(ctx context.Context, c *Client, reconcile func(context.Context) error) pass {
 	begin := len(c.Requests())
-	err := reconcile(ctx)
+	var contested atomic.Pointer[error]
+	err := reconcile(observer.With(ctx, func(err error) { contested.Store(&err) }))
+	if taken := contested.Load(); err == nil && taken != nil {
+		err = *taken
+	}
 	isRead := func(r Request) bool { return !r.IsWrite() }
 	return pass{writes: slices.DeleteFunc(c.Requests()[begin:], isRead), err: err, ended: clock.RealClock{}.Now()}
 }

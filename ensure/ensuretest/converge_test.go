@@ -194,3 +194,17 @@ func TestConvergeWaitsForNothingWithoutAWrite(t *testing.T) {
 		require.Zero(t, time.Since(begin))
 	})
 }
+
+// ensure.Retry takes the error of a contest, and the passes that are held write nothing.
+func TestConvergeFailsAContestThatRetryTook(t *testing.T) {
+	f := &failing{T: t}
+	c := ensuretest.NewClient(scheme.Scheme)
+	e := ensure.New(c, c.APIReader(), "web-operator")
+	ensuretest.Converge(f, c, func(ctx context.Context) error {
+		_, first := ensure.Object(ctx, e, settings("hello"))
+		_, second := ensure.Object(ctx, e, settings("goodbye"))
+		_, err := ensure.Retry(errors.Join(first, second))
+		return err
+	})
+	require.Contains(t, f.text, "another caller in this process writes other values to data[text]")
+}

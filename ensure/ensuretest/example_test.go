@@ -81,15 +81,15 @@ func ExampleConverge_time() {
 	//   apply ConfigMap default/settings: metadata.annotations[example.com/reconciled-at], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]
 }
 
-// Two children take turns, as each pass takes the other's name for a leftover.
+// Each pass makes a child of another name, and takes that of the pass before for a leftover.
 func ExampleConverge_names() {
 	c := ensuretest.NewClient(scheme.Scheme)
 	e := ensure.New(c, c.APIReader(), "web-operator")
-	names := [2]string{"blue", "green"}
+	number := 0
 	ensuretest.Converge(t, c, func(ctx context.Context) error {
-		names[0], names[1] = names[1], names[0]
 		wanted, leftover := settings("hello"), settings("")
-		wanted.Name, leftover.Name = names[0], names[1]
+		number++
+		wanted.Name, leftover.Name = fmt.Sprintf("settings-%d", number), fmt.Sprintf("settings-%d", number-1)
 		if _, err := ensure.Object(ctx, e, wanted); err != nil {
 			return err
 		}
@@ -100,14 +100,14 @@ func ExampleConverge_names() {
 	// Output:
 	// the reconcile still writes in pass 20
 	// the third-last pass:
-	//   apply ConfigMap default/blue: created
-	//   delete ConfigMap default/green: gone
+	//   apply ConfigMap default/settings-18: created
+	//   delete ConfigMap default/settings-17: gone
 	// the second-last pass:
-	//   apply ConfigMap default/green: created
-	//   delete ConfigMap default/blue: gone
+	//   apply ConfigMap default/settings-19: created
+	//   delete ConfigMap default/settings-18: gone
 	// the last pass:
-	//   apply ConfigMap default/blue: created
-	//   delete ConfigMap default/green: gone
+	//   apply ConfigMap default/settings-20: created
+	//   delete ConfigMap default/settings-19: gone
 }
 
 // What a server fills in, the fake client does, too, where operators depend on it.
