@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,11 +19,7 @@ type kind struct {
 	gvk        schema.GroupVersionKind
 	apiVersion string // of gvk
 	scope      scope
-	// goType is the struct behind the pointer, nil for unstructured content.
-	goType reflect.Type
-	status int        // index of the field that JSON calls status, or -1
-	plain  bool       // embeds its ObjectMeta by value, so that a shallow copy is enough
-	copies *sync.Pool // of plain types, used up and emptied
+	status     int // index of the field that JSON calls status, or -1
 	// managed is set once a copy came with managed fields: the cache does not strip them.
 	managed *atomic.Bool
 }
@@ -72,20 +67,13 @@ func (e *Ensurer) discover(obj client.Object) (kind, error) {
 	if k.scope, err = e.scopeOf(obj); err != nil {
 		return k, err
 	}
-	if _, ok := obj.(runtime.Unstructured); ok {
-		return k, nil
+	if isDynamic(obj) {
+		return k, nil // known by the kind: other Go types share it
 	}
-	k.goType, k.copies = reflect.TypeOf(obj).Elem(), &sync.Pool{}
-	if k.goType.Kind() != reflect.Struct {
-		return k, nil
-	}
-	for i := range k.goType.NumField() {
-		field := k.goType.Field(i)
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == "status" {
+	goType := reflect.TypeOf(obj).Elem()
+	for i := range goType.NumField() {
+		if name, _, _ := strings.Cut(goType.Field(i).Tag.Get("json"), ","); name == "status" {
 			k.status = i
-		}
-		if field.Anonymous && field.Type == reflect.TypeFor[metav1.ObjectMeta]() {
-			k.plain = true
 		}
 	}
 	return k, nil
@@ -106,8 +94,7 @@ func (e *Ensurer) scopeOf(obj client.Object) (scope, error) {
 // noKindError says that an object cannot be told what it is.
 type noKindError struct{ error }
 
-// isReadable reports whether a new object of obj's type can be made to read into: it is
-// a pointer to a struct whose methods do not need an embedded pointer to be set.
+// isReadable reports whether new objects of obj's type can be made to read into.
 func (e *Ensurer) isReadable(obj client.Object) bool {
 	t := reflect.TypeOf(obj)
 	if _, known := e.readable.Load(t); known {
@@ -120,16 +107,17 @@ func (e *Ensurer) isReadable(obj client.Object) bool {
 	return true
 }
 
-func canBeMade(t reflect.Type) bool {
+// canBeMade makes an object and a copy of it. The methods of some types panic as long as an
+// embedded pointer is nil, and those of others would change the original with the copy.
+func canBeMade(t reflect.Type) (ok bool) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
 	}
-	for field := range t.Elem().Fields() {
-		if field.Anonymous && (field.Type.Kind() == reflect.Pointer || field.Type.Kind() == reflect.Interface) {
-			return false
-		}
-	}
-	return true
+	defer func() { ok = recover() == nil && ok }()
+	original, _ := reflect.TypeAssert[client.Object](reflect.New(t.Elem()))
+	original.SetName("original")
+	kind{}.copyForStamping(original).SetName("copy")
+	return original.GetName() == "original"
 }
 
 // isDynamic reports whether the kind is in the object and not in its Go type.
@@ -160,16 +148,10 @@ func (k kind) copyForStamping(obj client.Object) client.Object {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return shareContent(k, obj, u)
 	}
-	if !k.plain {
-		deep, _ := obj.DeepCopyObject().(client.Object)
-		return deep
-	}
-	shallow, ok := k.copies.Get().(client.Object)
-	if !ok {
-		shallow, _ = reflect.TypeAssert[client.Object](reflect.New(k.goType))
-	}
-	reflect.ValueOf(shallow).Elem().Set(reflect.ValueOf(obj).Elem())
-	return shallow
+	shallow := reflect.New(reflect.TypeOf(obj).Elem())
+	shallow.Elem().Set(reflect.ValueOf(obj).Elem())
+	copied, _ := reflect.TypeAssert[client.Object](shallow)
+	return copied
 }
 
 func shareContent(k kind, obj client.Object, u runtime.Unstructured) client.Object {

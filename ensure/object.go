@@ -6,8 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trueup-go/trueup/internal/observer"
 )
 
 // Object makes the object that desired names be as desired specifies, with as few
@@ -71,12 +69,8 @@ func resultOf[T client.Object](found outcome) Result[T] {
 
 // ensure takes the child to what is desired. It is for one call.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
-	defer c.giveBack()
 	found, err := c.lookAndSettle(ctx)
 	c.countRequests(found, err)
-	if errors.Is(err, ErrContested) {
-		observer.Report(ctx, err)
-	}
 	return found, err
 }
 

@@ -364,15 +364,49 @@ func TestObjectWhenDiscoveryFails(t *testing.T) {
 	require.Empty(t, s.verbs())
 }
 
-// A type whose methods need an embedded pointer cannot be made anew to read into.
+// hand has its metadata behind a pointer, and makes it when it is needed.
+type hand struct {
+	metav1.TypeMeta
+	*metav1.ObjectMeta
+}
+
+func (h *hand) DeepCopyObject() runtime.Object { return h }
+func (h *hand) GetName() string                { return h.metadata().Name }
+func (h *hand) SetName(name string)            { h.metadata().Name = name }
+
+func (h *hand) metadata() *metav1.ObjectMeta {
+	if h.ObjectMeta == nil {
+		h.ObjectMeta = &metav1.ObjectMeta{}
+	}
+	return h.ObjectMeta
+}
+
+// TestObjectRefusesTypesThatCannotBeReadInto: an object of such a type cannot be made anew.
 func TestObjectRefusesTypesThatCannotBeReadInto(t *testing.T) {
 	type wrapped struct{ *unstructured.Unstructured }
-	s := newServer()
-	_, err := ensure.Object[client.Object](t.Context(), newEnsurer(s), &wrapped{unstructuredConfigMap()})
-	require.ErrorIs(t, err, ensure.ErrRefused)
-	_, err = ensure.Object[client.Object](t.Context(), newEnsurer(s), wrapped{unstructuredConfigMap()})
-	require.ErrorIs(t, err, ensure.ErrRefused)
-	_, err = ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(&wrapped{}))
-	require.ErrorIs(t, err, ensure.ErrRefused)
-	require.Empty(t, s.verbs())
+	type deeper struct{ wrapped }
+	named := &hand{ObjectMeta: &configMap().ObjectMeta}
+	cases := map[string]client.Object{
+		"an embedded pointer":                &wrapped{unstructuredConfigMap()},
+		"the same by value":                  wrapped{unstructuredConfigMap()},
+		"an embedded pointer further down":   &deeper{wrapped{unstructuredConfigMap()}},
+		"an embedded interface":              &struct{ client.Object }{configMap()},
+		"a pointer that is made when needed": named,
+		"a nil pointer":                      (*wrapped)(nil),
+	}
+	for name, obj := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			e := newEnsurer(s)
+			_, err := ensure.Object(t.Context(), e, obj)
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			_, err = ensure.Absent(t.Context(), e, obj)
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			_, err = ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(obj))
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			_, err = ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(obj))
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			require.Empty(t, s.verbs())
+		})
+	}
 }

@@ -170,6 +170,9 @@ func (o *options) of(desired client.Object) options {
 // narrowedTo are the options with those that OnlyFor gives to desired. What it gives to
 // others is left in only.
 func (o *options) narrowedTo(desired client.Object) options {
+	if len(o.only) == 0 {
+		return *o // without the allocation of another
+	}
 	own := *o
 	own.only = nil
 	for _, part := range o.only {

@@ -3,7 +3,6 @@ package ensure
 import (
 	"hash/maphash"
 	"maps"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -79,15 +78,6 @@ func (c *child) checksum() error {
 		*buffer = form
 	}
 	return nil
-}
-
-// giveBack gives the copy of desired back. Nothing that outlives a pass knows it, and a
-// Deployment is more than a kilobyte to allocate and to collect.
-func (c *child) giveBack() {
-	if c.plain {
-		reflect.ValueOf(c.desired).Elem().SetZero()
-		c.copies.Put(c.desired)
-	}
 }
 
 // adoptedMark begins the stored digest of a child that somebody else made. No digest begins
