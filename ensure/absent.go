@@ -19,7 +19,9 @@ import (
 //     dependents, may take their time.
 //   - Gone: the API server has no such object. That a cache has none is confirmed by one
 //     read from the server; from then on no request is sent, until the cache shows one
-//     again or Object makes it.
+//     again or Object makes it. It is also Gone if the API server does not serve its kind, as its
+//     CustomResourceDefinition is not installed; each pass asks discovery whether that is so. If
+//     discovery fails, or the server of an aggregated API is down, that is an error.
 //   - Released: it stays, as it is not ours. If we adopted it, our fields were given up: now, if
 //     there is a Cause, else before. Nothing more will happen, so this is as good as Gone: what
 //     was released and what never was ours look alike after a restart. That nothing of ours is in
@@ -59,7 +61,11 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.removed(c.lookAndRemove(ctx, obj))
+	found, err := c.lookAndRemove(ctx, obj)
+	if c.isUninstalled(err) {
+		found, err = outcome{operation: Gone}, nil
+	}
+	return c.removed(found, err)
 }
 
 // lookAndRemove deletes what the cache shows, or what the server has after all.

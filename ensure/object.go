@@ -70,6 +70,9 @@ func resultOf[T client.Object](found outcome) Result[T] {
 // ensure takes the child to what is desired. It is for one call.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	found, err := c.lookAndSettle(ctx)
+	if c.ifExists && c.isUninstalled(err) {
+		found, err = outcome{operation: Gone}, nil
+	}
 	c.countRequests(found, err)
 	return found, err
 }

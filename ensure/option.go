@@ -82,7 +82,8 @@ func Adopt() Option {
 
 // IfExists updates the object if there is one and never creates it: for what somebody else
 // makes, such as the claims of a StatefulSet, mostly with Adopt. If there is none,
-// Operation is Gone and Live is nil. A cache that has no such object is believed.
+// Operation is Gone and Live is nil. A cache that has no such object is believed. Of a kind that
+// the API server does not serve, as with Absent, there is none.
 func IfExists() Option {
 	return func(o *options) { o.ifExists = true }
 }

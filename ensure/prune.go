@@ -26,7 +26,8 @@ import (
 // apiVersion and kind count. A kind stays in the list for as long as there may be old
 // objects of it. They are looked for in the cache, in the owner's namespace; with a client
 // that has no cache, that is a request for each kind and pass. The operator needs get, list,
-// watch and delete on them. With a cache that strips managed fields, each object to be
+// watch and delete on them. A kind that the API server does not serve, as with Absent, has none.
+// With a cache that strips managed fields, each object to be
 // deleted is read from the server first.
 //
 // Before the first deletion the owner is read from the server. If it is not the one given to
@@ -73,6 +74,9 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	isOwnerCurrent := false
 	for _, kind := range slices.Backward(s.unwanted) {
 		members, err := kind.members(ctx)
+		if kind.isUninstalled(err) {
+			continue // nor can there be objects of it
+		}
 		if err != nil {
 			return removed, err
 		}
@@ -195,6 +199,9 @@ func (c *child) list(ctx context.Context) (client.ObjectList, error) {
 	defer bounded.end()
 	err = c.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
 	if bounded.ranOut(ctx, err) {
+		if err := c.endlessWait("list"); err != nil {
+			return nil, err
+		}
 		err = c.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
 	}
 	if err != nil {

@@ -28,6 +28,9 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	live, err := c.get(bounded, c.client) //nolint:contextcheck // it is made from ctx
 	if bounded.ranOut(ctx, err) {
 		// Waiting for our own write, or for an informer's first list, which is worth it.
+		if err := c.endlessWait("read"); err != nil {
+			return nil, err
+		}
 		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
 	}
 	if live != nil {
