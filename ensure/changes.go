@@ -83,10 +83,11 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 	return changes
 }
 
-// among returns what changes show to be removed: what the server filled in again is not.
-func among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
+// among returns what changes show to be removed, and what they cannot show: what the server filled
+// in again is not.
+func (c *child) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
 	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
-		return !slices.ContainsFunc(changes, func(change Change) bool {
+		return !c.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
 			steps := canon.Steps(change.Path)
 			n := min(len(o.Path), len(steps))
 			return managedfields.IsAt(o.Path[:n], steps[:n])

@@ -59,7 +59,10 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 		rehearsed, err := c.rehearse(ctx, live)
 		return c.conclude(ctx, live, cause, rehearsed, err)
 	}
-	removed := c.removals(live, h)
+	removed, err := c.removals(ctx, live, h)
+	if err != nil {
+		return outcome{}, err
+	}
 	if err := c.checkPods(ctx, live, removed); err != nil {
 		return outcome{}, err
 	}
@@ -76,7 +79,7 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 		return outcome{}, err
 	}
 	c.noteMigrated(found.live)
-	found.changes = noteRemoved(found.changes, among(removed, found.changes))
+	found.changes = noteRemoved(found.changes, c.among(removed, found.changes))
 	if h.operation == migrating {
 		found.operation, found.cause = Updated, Migrated
 	}
@@ -101,7 +104,9 @@ func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (ou
 		return outcome{}, err
 	}
 	c.noteMigrated(found.live)
-	found.changes = noteRemoved(found.changes, among(removed, found.changes))
+	if removed = c.among(removed, found.changes); len(removed) > 0 {
+		found.operation, found.cause, found.changes = Updated, cause, noteRemoved(found.changes, removed)
+	}
 	if len(live.GetManagedFields()) == 0 && c.store.Get(live) != "" {
 		found.live = c.lateHandover(ctx, found.live)
 	}

@@ -33,7 +33,7 @@ import (
 // name unless it sets another, and that is "manager" for every operator that kubebuilder
 // laid out: of two of those, each would take over and remove what the other wrote to the
 // same object. Other managers' entries, and those of subresources such as status and scale,
-// are left alone.
+// are left alone, and so is the content if desired is a PartialObjectMetadata.
 //
 // It makes no object ours that is not (see Adopt), but for what an Ensurer made whose field
 // owner is named: that is how a field owner is renamed. If the old operator is run again, and
@@ -70,9 +70,12 @@ func (c *child) oldEntries(live client.Object) []int {
 }
 
 // isLeft reports whether path is not to be taken over, as what we own and do not apply is
-// removed: the status, the owners of an object that was adopted as nobody's child, and what Once
-// names.
+// removed: the status, the owners of an object that was adopted as nobody's child, what Once
+// names, and the content if desired is metadata only.
 func (c *child) isLeft(path fieldpath.Path) bool {
+	if _, ok := c.desired.(*metav1.PartialObjectMetadata); ok && isContent(path) {
+		return true
+	}
 	return managedfields.IsAt(path, []string{"status"}) || c.isLeftOwner(path) || c.isMadeOnce(path)
 }
 

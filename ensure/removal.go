@@ -29,14 +29,17 @@ func RemoveFromPodTemplates() Option {
 
 // removals returns what the apply after a handover removes because the old managers had it.
 // What our applies owned, too, is left out: it goes because desired dropped it.
-func (c *child) removals(live client.Object, h handover) []obstacle.Obstacle {
-	merge, err := c.mergeAfter(live, h.patch.Entries())
-	if err != nil || h.operation != migrating {
-		return nil
+func (c *child) removals(ctx context.Context, live client.Object, h handover) ([]obstacle.Obstacle, error) {
+	if h.operation != migrating {
+		return nil, nil
+	}
+	dropped, err := c.droppedFrom(ctx, live, h.patch.Entries())
+	if err != nil {
+		return nil, err
 	}
 	var removed []obstacle.Obstacle
 	entries := live.GetManagedFields()
-	for _, o := range merge.Dropped() {
+	for _, o := range dropped {
 		o.Managers = nil
 		for _, at := range h.old {
 			if managedfields.Holds(managedfields.Fields(&entries[at]).Difference(h.own), o.Path) {
@@ -47,7 +50,7 @@ func (c *child) removals(live client.Object, h handover) []obstacle.Obstacle {
 			removed = append(removed, o)
 		}
 	}
-	return removed
+	return removed, nil
 }
 
 // unfinished returns what our applies own in live although desired does not specify it and is
@@ -66,12 +69,42 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	}
 	var removed []obstacle.Obstacle
 	for _, o := range merge.Dropped() {
-		if saysSomething(o.Value) {
+		if saysSomething(o.Value) || c.isUnknown(o) {
 			o.Managers = c.migrateFrom
 			removed = append(removed, o)
 		}
 	}
 	return removed
+}
+
+// droppedFrom returns what an apply removes from live with other managed fields. Live is read
+// again without a Go type if its type has no field for some of that.
+func (c *child) droppedFrom(
+	ctx context.Context, live client.Object, entries []metav1.ManagedFieldsEntry,
+) ([]obstacle.Obstacle, error) {
+	merge, err := c.mergeAfter(live, entries)
+	if err != nil {
+		return nil, err
+	}
+	dropped := merge.Dropped()
+	_, isJSON := live.(runtime.Unstructured)
+	if isJSON || !slices.ContainsFunc(dropped, c.isUnknown) {
+		return dropped, nil
+	}
+	complete, err := c.rereadJSON(ctx, migrating, live.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	if merge, err = c.mergeAfter(complete, entries); err != nil {
+		return nil, err
+	}
+	return merge.Dropped(), nil
+}
+
+// isUnknown reports whether desired's Go type has no field for what is dropped.
+func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
+	_, err := canon.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
+	return err != nil
 }
 
 // mergeAfter returns the merge of desired into live with other managed fields.
@@ -112,7 +145,10 @@ func (c *child) rehearse(ctx context.Context, live client.Object) (application, 
 	if err != nil {
 		return application{}, err
 	}
-	removed := c.removals(r.live, h)
+	removed, err := c.removals(ctx, r.live, h)
+	if err != nil {
+		return application{}, err
+	}
 	if r.merge, err = c.mergeAfter(r.live, h.patch.Entries()); err != nil {
 		return application{}, err
 	}
@@ -123,7 +159,7 @@ func (c *child) rehearse(ctx context.Context, live client.Object) (application, 
 	applied := application{before: r.typed(), after: r.tried, tried: true}
 	missed := removed // as far as a refusal tells
 	if ok {
-		missed = among(removed, changesOf(canon.Diff(applied.before, applied.after)))
+		missed = c.among(removed, changesOf(canon.Diff(applied.before, applied.after)))
 	}
 	if err := c.refusePods(missed); err != nil {
 		return application{}, err
