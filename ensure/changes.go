@@ -90,7 +90,7 @@ func (c *child) among(removed []obstacle.Obstacle, changes []Change) []obstacle.
 		return !c.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
 			steps := canon.Steps(change.Path)
 			n := min(len(o.Path), len(steps))
-			return managedfields.IsAt(o.Path[:n], steps[:n])
+			return managedfields.MayBeAt(o.Path[:n], steps[:n])
 		})
 	})
 }

@@ -167,42 +167,6 @@ func (c *child) onceInServer(ctx context.Context, live client.Object) ([]canon.E
 	return c.onceIn(complete)
 }
 
-// checkParts refuses an apply that would remove what Once names, as the API server writes it only
-// together with more, which desired specifies. It asks only if a managed field says that this
-// may be so.
-func (c *child) checkParts(ctx context.Context, live client.Object) error {
-	values, err := c.onceIn(live)
-	if err != nil || !slices.ContainsFunc(values, func(value canon.Edit) bool { return mayBePart(live, value.Path) }) {
-		return err
-	}
-	answer, err := c.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil {
-		return nil //nolint:nilerr // the apply itself is refused then, or repaired
-	}
-	after, err := canon.Values(answer)
-	if err != nil {
-		return c.unfit(err)
-	}
-	for _, before := range values {
-		if after(before.Path) == nil {
-			path := c.once[slices.IndexFunc(c.unsent, func(edit canon.Edit) bool { return slices.Equal(edit.Path, before.Path) })]
-			return c.refuse(path, "is given to ensure.Once, but would be removed by the next apply, as the API server writes it "+
-				"only together with more: name the list or the map that it is in, or an item by all its keys")
-		}
-	}
-	return nil
-}
-
-func mayBePart(live client.Object, path []string) bool {
-	entries := live.GetManagedFields()
-	for i := range entries {
-		if managedfields.MayBePart(managedfields.Fields(&entries[i]), path) {
-			return true
-		}
-	}
-	return false
-}
-
 // checkOnce refuses to leave out what ensure itself writes.
 func (c *child) checkOnce() error {
 	for i, edit := range c.unsent {

@@ -2,6 +2,7 @@ package ensure
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -33,8 +34,8 @@ import (
 // the server removes both, as nobody owns the released one. If they are in an item of a list
 // that desired drops, the item has to be released: that is refused, and says so.
 //
-// What the server merges only as a whole (a selector, a command) is released as a whole: a path
-// inside it releases nothing, and what desired drops there goes.
+// What the server merges only as a whole (a selector, a command) can only be released as a whole,
+// and an item of a list by all its keys: else an apply that would remove it is refused (ErrRefused).
 //
 // Without paths it does nothing.
 func Release(paths ...string) Option {
@@ -62,7 +63,7 @@ func (c *child) checkReleased() error {
 // parsePath returns the steps of a path given to an option, and refuses what is no path of the
 // child's.
 func (c *child) parsePath(path, option string) ([]string, error) {
-	given := fmt.Sprintf("the path %q given to %s ", path, option)
+	given := unfitPath(path, option)
 	steps, err := canon.ParsePath(path)
 	if err != nil {
 		return nil, c.refuse("", given+err.Error())
@@ -74,6 +75,11 @@ func (c *child) parsePath(path, option string) ([]string, error) {
 		return nil, c.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
 	}
 	return steps, nil
+}
+
+// unfitPath begins a refusal of a path.
+func unfitPath(path, option string) string {
+	return fmt.Sprintf("the path %q given to %s ", path, option)
 }
 
 func (c *child) isSecret() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
@@ -115,6 +121,11 @@ func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fie
 	found, err := canon.Values(live)
 	if err != nil {
 		return nil, c.unfit(err)
+	}
+	for _, h := range all {
+		if _, err := canon.Specifies(live, h.steps); err != nil {
+			return nil, c.refuse("", unfitPath(h.path, h.option)+err.Error())
+		}
 	}
 	fields, c.kept = c.withoutHanded(fields), nil
 	for _, h := range all {
@@ -192,4 +203,47 @@ func beginning(path string, steps int) string {
 		}
 	}
 	return path
+}
+
+// checkParts refuses an apply that would remove what is left to others, as the API server writes it
+// only together with more, which is applied. It asks only if a managed field says that this may be
+// so.
+func (c *child) checkParts(ctx context.Context, live client.Object) error {
+	parts := slices.DeleteFunc(c.handed(), func(h handed) bool { return !mayBePart(live, h.steps) })
+	if len(parts) == 0 {
+		return nil
+	}
+	before, err := canon.Values(live)
+	if err != nil {
+		return c.unfit(err)
+	}
+	parts = slices.DeleteFunc(parts, func(h handed) bool { return before(h.steps) == nil })
+	if len(parts) == 0 {
+		return nil
+	}
+	answer, err := c.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return nil //nolint:nilerr // the apply itself is refused then, or repaired
+	}
+	after, err := canon.Values(answer)
+	if err != nil {
+		return c.unfit(err)
+	}
+	for _, h := range parts {
+		if after(h.steps) == nil {
+			return c.refuse(h.path, "is given to "+h.option+", but would be removed by the next apply, as the API server writes it "+
+				"only together with more: name the list or the map that it is in, or an item by all its keys")
+		}
+	}
+	return nil
+}
+
+func mayBePart(live client.Object, path []string) bool {
+	entries := live.GetManagedFields()
+	for i := range entries {
+		if managedfields.MayBePart(managedfields.Fields(&entries[i]), path) {
+			return true
+		}
+	}
+	return false
 }

@@ -70,13 +70,13 @@ func ownsSteps(fields *fieldpath.Set, steps []string) bool {
 		return !fields.Empty()
 	}
 	for element := range fields.Members.All() {
-		if isStep(element, steps[0]) && (len(steps) == 1 || isWhole(fields, element)) {
+		if mayBeStep(element, steps[0]) && (len(steps) == 1 || isWhole(fields, element)) {
 			return true
 		}
 	}
 	owned := false
 	fields.Children.Iterate(func(element fieldpath.PathElement) {
-		if isStep(element, steps[0]) {
+		if mayBeStep(element, steps[0]) {
 			inside, _ := fields.Children.Get(element)
 			owned = owned || ownsSteps(inside, steps[1:])
 		}
@@ -140,16 +140,27 @@ func itemText(element fieldpath.PathElement) string {
 }
 
 // IsAt reports whether path leads to where the steps do, or below.
-func IsAt(path fieldpath.Path, steps []string) bool {
+func IsAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, isStep) }
+
+// MayBeAt is as IsAt for the place that a Change names, where any item of a list may be meant by
+// an index.
+func MayBeAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, mayBeStep) }
+
+func isAt(path fieldpath.Path, steps []string, is func(fieldpath.PathElement, string) bool) bool {
 	if len(path) < len(steps) {
 		return false
 	}
 	for i, step := range steps {
-		if !isStep(path[i], step) {
+		if !is(path[i], step) {
 			return false
 		}
 	}
 	return true
+}
+
+func mayBeStep(element fieldpath.PathElement, step string) bool {
+	isItem := element.Key != nil || element.Value != nil
+	return isItem && isIndex(step) || isStep(element, step)
 }
 
 func isStep(element fieldpath.PathElement, step string) bool {
@@ -158,8 +169,6 @@ func isStep(element fieldpath.PathElement, step string) bool {
 		return *element.FieldName == step
 	case element.Index != nil:
 		return strconv.Itoa(*element.Index) == step
-	case isIndex(step):
-		return true
 	case element.Key != nil:
 		return isKey(*element.Key, canon.ParseKeys(step))
 	case element.Value != nil:

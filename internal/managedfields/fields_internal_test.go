@@ -5,6 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/trueup-go/trueup/internal/canon"
 )
 
 func TestOwns(t *testing.T) {
@@ -68,5 +72,27 @@ func TestNothingIsOwnedByNoEntry(t *testing.T) {
 			require.False(t, Owns(Fields(entry), "spec"))
 			require.False(t, Owns(Fields(entry), ""))
 		})
+	}
+}
+
+func TestIsAt(t *testing.T) {
+	ports := fieldpath.MakePathOrDie("spec", "ports", value.NewValueInterface(443))
+	name := fieldpath.MakePathOrDie("spec", "slots", fieldpath.KeyByFields("name", "a"), "value")
+	cases := map[string]struct {
+		path      fieldpath.Path
+		at, maybe bool
+	}{
+		"spec.ports[443]":          {ports, true, true},
+		"spec.ports[80]":           {ports, false, true},
+		"spec.ports[x]":            {ports, false, false},
+		"spec.slots[name=a]":       {name, true, true},
+		"spec.slots[name=a].value": {name, true, true},
+		"spec.slots[name=b]":       {name, false, false},
+		"spec.slots[0]":            {name, false, true},
+		"spec.slots[0].other":      {name, false, false},
+	}
+	for text, tc := range cases {
+		require.Equal(t, tc.at, IsAt(tc.path, canon.Steps(text)), text)
+		require.Equal(t, tc.maybe, MayBeAt(tc.path, canon.Steps(text)), text)
 	}
 }
