@@ -39,6 +39,9 @@ import (
 // refuses that, as it does with a Deployment whose selector is only ours, labels, annotations,
 // owners and finalizers of ours are removed, and the content stays with the values it has.
 //
+// After a rename of the field owner, MigrateFrom names the former one: what that made is ours, too.
+// Nothing is taken over, so that what that adopted keeps its fields.
+//
 // In a finalizer, Deleting is what is left to wait for:
 //
 //	res, err := ensure.Absent(ctx, e, obj, ensure.ControlledBy(owner))
@@ -105,9 +108,12 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 		return nil, c.refuse("metadata.name", "is required")
 	case c.adopt:
 		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
-	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.handsOver(), c.prune != nil, c.only != nil:
+	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.leaves(), c.prune != nil, c.only != nil:
 		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
-			"ensure.DeleteAdopted and ensure.DryRun only")
+			"ensure.DeleteAdopted, ensure.MigrateFrom and ensure.DryRun only")
+	}
+	if err := c.checkManagers(); err != nil {
+		return nil, err
 	}
 	if err := c.place(obj); err != nil {
 		return nil, err

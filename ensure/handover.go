@@ -21,20 +21,30 @@ const (
 func isHandover(operation string) bool { return operation == migrating || operation == releasing }
 
 func (o *options) handsOver() bool {
-	return len(o.migrateFrom)+len(o.release)+len(o.once) > 0 || o.removeFromPods
+	return len(o.migrateFrom) > 0 || o.leaves()
 }
+
+// leaves reports whether an option says what is to stay, or not, when an object is written.
+func (o *options) leaves() bool { return len(o.release)+len(o.once) > 0 || o.removeFromPods }
 
 func (c *child) checkHandover() error {
 	if !c.handsOver() {
 		return nil
 	}
-	if slices.Contains(c.migrateFrom, "") {
-		return c.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	if err := c.checkManagers(); err != nil {
+		return err
 	}
 	if err := c.checkOnce(); err != nil {
 		return err
 	}
 	return c.checkReleased()
+}
+
+func (c *child) checkManagers() error {
+	if slices.Contains(c.migrateFrom, "") {
+		return c.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	}
+	return nil
 }
 
 // handOver applies desired to live, whose managed fields are put right before.

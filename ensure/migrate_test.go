@@ -253,10 +253,10 @@ func TestAStaleCopyIsNotMigratedAgain(t *testing.T) {
 	require.Empty(t, s.verbs())
 }
 
-func TestHandoverIsForObjectOnly(t *testing.T) {
+func TestWhatIsHandedOverIsForObjectOnly(t *testing.T) {
 	s := newServer()
 	for name, opt := range map[string]ensure.Option{
-		"MigrateFrom": ensure.MigrateFrom(oldManager), "Release": ensure.Release("data"), "RemoveFromPodTemplates": ensure.RemoveFromPodTemplates(),
+		"Once": ensure.Once("data[a]"), "Release": ensure.Release("data"), "RemoveFromPodTemplates": ensure.RemoveFromPodTemplates(),
 	} {
 		_, err := ensure.Absent(t.Context(), newEnsurer(s), configMap(), opt)
 		require.ErrorIs(t, err, ensure.ErrRefused, name)
@@ -264,6 +264,8 @@ func TestHandoverIsForObjectOnly(t *testing.T) {
 	}
 	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom("a", ""))
 	require.ErrorIs(t, err, ensure.ErrRefused)
+	require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
+	_, err = ensure.Absent(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom(""))
 	require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
 	require.Empty(t, s.verbs())
 }

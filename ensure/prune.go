@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -38,7 +40,8 @@ import (
 // The delete is of exactly the object and version that was looked at. Dependents go after
 // it, unless Propagation says otherwise. What was adopted is Released, as with Absent, unless
 // DeleteAdopted is given. An object without a digest, which another program
-// made, or with that of another field owner or Store, is not known here: see Absent.
+// made, or with that of another field owner or Store, is not known here: see Absent. What a former
+// name of this field owner made is, if MigrateFrom names it.
 func Prune(kinds ...client.Object) Option {
 	if len(kinds) == 0 {
 		kinds = []client.Object{nil} // is refused
@@ -145,11 +148,21 @@ func (c *child) members(ctx context.Context) ([]client.Object, error) {
 	return members, nil
 }
 
-// isMember reports whether live was made by this field owner for this owner. A digest
-// alone does not show it: Deployments hand their annotations on to their ReplicaSets.
+// isMember reports whether live was made by this field owner for this owner, or by a former name of
+// it. A digest alone does not show it: Deployments hand their annotations on to their ReplicaSets.
 func (c *child) isMember(live client.Object) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
-	return controller != nil && c.isWanted(controller) && c.store.Get(live) != "" && !managedfields.IsDisowned(live, c.fieldOwner)
+	if controller == nil || !c.isWanted(controller) {
+		return false
+	}
+	if c.store.Get(live) != "" {
+		return !managedfields.IsDisowned(live, c.fieldOwner)
+	}
+	return slices.ContainsFunc(c.migrateFrom, func(name string) bool {
+		digest := hash.DefaultStore(name).Get(live)
+		mayGo := digest != "" && (c.deleteAdopted || !strings.HasPrefix(digest, adoptedMark))
+		return mayGo && !managedfields.IsDisowned(live, name)
+	})
 }
 
 // removeMember deletes live, unless it is no member any more: then it is Unchanged.

@@ -66,6 +66,53 @@ func TestRenamedFieldOwner(t *testing.T) {
 	}
 }
 
+// TestAbsentAfterARename deletes what the former name made, and nothing else.
+func TestAbsentAfterARename(t *testing.T) {
+	for i, way := range accesses {
+		t.Run(way.name, func(t *testing.T) {
+			namespace, formerly := shared.Namespace(t), program.Client(t, shared, formerName)
+			owner, former := newOwner(t, namespace), ensure.New(formerly, formerly, formerName)
+			named := func(name string) *corev1.ConfigMap {
+				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"a": "1"}}
+			}
+			mustEnsure(t, former, named("free"))
+			for _, name := range []string{"owned", "pruned"} {
+				mustEnsure(t, former, named(name), ensure.ControlledBy(owner))
+			}
+			require.NoError(t, formerly.Create(t.Context(), named("adopted"), client.FieldOwner("person")))
+			mustEnsure(t, former, named("adopted"), ensure.ControlledBy(owner), ensure.Adopt())
+
+			name := fmt.Sprintf("absent-%d", i)
+			c, reader := way.open(t, name)
+			e, renamed := ensure.New(c, reader, name), ensure.MigrateFrom(formerName)
+			absent := func(name string, opts ...ensure.Option) ensure.Operation {
+				result, err := ensure.Absent(t.Context(), e, named(name), opts...)
+				require.NoError(t, err)
+				return result.Operation
+			}
+			require.Equal(t, ensure.Released, absent("free"))
+			require.Equal(t, ensure.Released, absent("owned", ensure.ControlledBy(owner)))
+			e = ensure.New(c, reader, name)
+			require.Equal(t, ensure.Deleting, absent("free", renamed))
+			require.Equal(t, ensure.Deleting, absent("owned", ensure.ControlledBy(owner), renamed))
+
+			prune := func(opts ...ensure.Option) []ensure.Result[client.Object] {
+				results, err := ensure.Set(t.Context(), e, owner, nil, append(opts, ensure.Prune(&corev1.ConfigMap{}))...)
+				require.NoError(t, err)
+				return results.Pruned
+			}
+			require.Empty(t, prune())
+			pruned := prune(renamed)
+			require.Len(t, pruned, 1)
+			require.Equal(t, "pruned", pruned[0].Live.GetName())
+			for range passes {
+				require.Equal(t, ensure.Released, absent("adopted", ensure.ControlledBy(owner), renamed))
+			}
+			require.Equal(t, "1", liveOf(t, formerly, named("adopted")).Data["a"])
+		})
+	}
+}
+
 // TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped in the hands of its former name.
 func TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
