@@ -75,7 +75,9 @@ func ControlledBy(owner client.Object) Option {
 // What is adopted stays known as somebody else's, by a prefix of its stored digest: Absent and
 // Prune give up our fields and do not delete it, unless DeleteAdopted says so, and Recreate
 // leaves it alone. Whatever is ours by our managed fields only, as its digest was removed, counts as
-// adopted. With ControlledBy the garbage collector deletes it with its owner all the same.
+// adopted. With ControlledBy the garbage collector deletes it with its owner all the same. If
+// somebody emptied its managed fields before, nothing tells whose the reference to the owner is that
+// ControlledBy names: Absent removes that with our fields.
 func Adopt() Option {
 	return func(o *options) { o.adopt = true }
 }
@@ -113,7 +115,8 @@ func Propagation(policy metav1.DeletionPropagation) Option {
 }
 
 // DeleteAdopted has Absent, and Set with Prune, delete what somebody else made and Adopt took
-// over, too. Without it they give up our fields and leave the object to whoever made it.
+// over, too. Without it they give up our fields and leave the object to whoever made it. After
+// MigrateFrom these are all that the old operator had set, and an empty object may be left.
 func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }
