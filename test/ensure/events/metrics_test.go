@@ -232,15 +232,15 @@ func TestMetricsOfRefusals(t *testing.T) {
 		},
 		{
 			"immutable", func() { fails(ensure.ErrImmutable, changed) },
-			map[string]int{"patch statefulsets": 1, "get statefulsets": 1, "create statefulsets (dry run)": 1},
-			map[string]int{"requests Failed Immutable": 3},
+			map[string]int{"patch statefulsets": 1, "get statefulsets": 1, "create statefulsets (dry run)": 1, "patch statefulsets (dry run)": 2},
+			map[string]int{"requests Failed Immutable": 5},
 		},
 		{
 			"deleted to be made again", func() { fails(ensure.ErrTerminating, changed, anew) },
 			map[string]int{
-				"patch statefulsets": 2, "create statefulsets (dry run)": 1, "delete statefulsets": 1, "get statefulsets": 2,
+				"patch statefulsets": 2, "create statefulsets (dry run)": 1, "patch statefulsets (dry run)": 2, "delete statefulsets": 1, "get statefulsets": 2,
 			},
-			map[string]int{"requests Failed Terminating": 6, "writes Deleting DesiredChanged": 1},
+			map[string]int{"requests Failed Terminating": 8, "writes Deleting DesiredChanged": 1},
 		},
 		{
 			"made again", func() {
