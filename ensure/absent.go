@@ -31,7 +31,7 @@ import (
 // The rules are those of Object: with ControlledBy whatever another controls is not ours, and
 // without an owner whatever shows no trace of this field owner. An owner that is being deleted
 // is fine here. The delete is of exactly the object and version that was looked at; if it was
-// changed meanwhile, it is looked at once more, then that is a Conflict. If Object makes it
+// changed meanwhile, it is looked at again, a few times, then that is a Conflict. If Object makes it
 // again at once, again and again, that is ErrContested.
 //
 // Fields are given up by an apply that specifies nothing: what only this field owner has set
@@ -86,15 +86,29 @@ func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome
 	case c.memory.isGone(c.id()):
 		return outcome{operation: Gone}, nil
 	}
-	// The cache does not have it, or not as it is now: the server knows.
-	if live, err = c.readServer(ctx); err != nil {
-		return outcome{}, err
-	}
-	if live == nil {
-		c.memory.gone(c.id())
-	}
+	return c.removeFromServer(ctx, meant)
+}
+
+// removalTries bounds how often Absent looks at an object that somebody changes at the same time.
+const removalTries = 5
+
+// removeFromServer deletes what the server has, as the cache does not show it, or not as it is now.
+// Right after its creation an object is often changed again, between a read and the delete.
+func (c *child) removeFromServer(ctx context.Context, meant client.Object) (found outcome, err error) {
 	c.unseen = true
-	return c.remove(ctx, live, meant)
+	for range removalTries {
+		var live client.Object
+		if live, err = c.readServer(ctx); err != nil {
+			return outcome{}, err
+		}
+		if live == nil {
+			c.memory.gone(c.id())
+		}
+		if found, err = c.remove(ctx, live, meant); err == nil || !hasMoved(err) {
+			return found, err
+		}
+	}
+	return found, err
 }
 
 // newUnwanted checks what the caller gave. Only who and where it is counts.

@@ -2,6 +2,8 @@ package ensure_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -216,10 +218,27 @@ func TestAbsentLooksOnceMore(t *testing.T) {
 	}
 }
 
+// A controller that writes the status of a new object is no reason to fail.
+func TestAbsentOfWhatChangesForAMoment(t *testing.T) {
+	s := newServer()
+	created(t, s, configMap())
+	changes := 0
+	s.before = func(verb string) {
+		if verb == "delete" && changes < 3 {
+			changes++
+			s.edit(t, configMap(), fmt.Sprintf(`{"metadata":{"annotations":{"seen":"%d"}}}`, changes))
+		}
+	}
+	behind := &lagging{Client: s.cached(faithful), lags: true}
+	result := mustBeAbsent(t, ensure.New(behind, s, fieldOwner), named())
+	require.Equal(t, ensure.Deleting, result.Operation)
+	require.Equal(t, "3", result.Live.Annotations["seen"], "it was deleted as it was last seen")
+}
+
 func TestAbsentOfWhatChangesAllTheTimeIsAConflict(t *testing.T) {
 	s := newServer()
 	created(t, s, configMap())
-	s.answers = []error{conflict(), conflict()}
+	s.answers = slices.Repeat([]error{conflict()}, 6)
 	_, err := ensure.Absent(t.Context(), newEnsurer(s), named())
 	require.ErrorIs(t, err, ensure.ErrAPI)
 	require.True(t, apierrors.IsConflict(err))
