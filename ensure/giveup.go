@@ -53,22 +53,56 @@ func (c *child) withdraw(ctx context.Context, before, after client.Object) error
 	if c.dryRun {
 		return c.foreign(after)
 	}
-	left, err := c.giveUpAdded(ctx, before, after)
+	added, _ := managedfields.Split(c.ownedIn(after), func(path fieldpath.Path) bool {
+		return !holds(before, path) || c.isOfDigest(path)
+	})
+	return c.withdrawAdded(ctx, after, withdrawal{after.GetUID(), added})
+}
+
+// A withdrawal is what our apply added to an object that another controller took, by its UID.
+type withdrawal struct {
+	uid   types.UID
+	added *fieldpath.Set
+}
+
+// withdrawAdded does a withdrawal, which is remembered until it is done.
+func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdrawal) error {
+	c.memory.foreign.Add(c.id(), w)
+	left, err := c.giveUpAdded(ctx, live, w.added)
 	if isRefused(err) {
-		left, err = c.giveUpBut(ctx, after, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
+		left, err = c.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
 	}
 	if err != nil {
 		return err
 	}
 	c.noteReleased(left)
-	return c.foreign(after)
+	return c.foreign(live)
 }
 
-// giveUpAdded removes what our apply added to before. All else is meanwhile booked under an
-// entry of updates: the API server removes a struct that nobody owns anything in, with what it
-// holds.
-func (c *child) giveUpAdded(ctx context.Context, before, after client.Object) (client.Object, error) {
-	isKept := func(path fieldpath.Path) bool { return holds(before, path) && !c.isOfDigest(path) }
+// leaveForeign does what is left of a withdrawal from live, and fails: live is not ours.
+func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
+	value, _ := c.memory.foreign.Get(c.id())
+	w, isPending := value.(withdrawal)
+	if !isPending || w.uid != live.GetUID() || c.dryRun {
+		return c.foreign(live)
+	}
+	complete, err := c.reread(ctx, live)
+	if err != nil {
+		return err
+	}
+	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || c.isWanted(controller) {
+		return c.foreign(live) // the other left it meanwhile
+	}
+	if _, err := c.withDigest(); err != nil {
+		return err
+	}
+	return c.withdrawAdded(ctx, complete, w)
+}
+
+// giveUpAdded removes what our apply added. All else is meanwhile booked under an entry of updates:
+// the API server removes a struct that nobody owns anything in, with what it holds.
+func (c *child) giveUpAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
+	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
 	_, err := c.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
 		own := managedfields.Applied(live, c.fieldOwner)
 		if kept := c.strike(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {

@@ -21,7 +21,7 @@ type memory struct {
 	leaving *lru.Cache // childKey to replacement
 	moved   *lru.Cache // childKey to look, of what MigrateFrom has nothing to do for
 	refused *lru.Cache // childKey to refusal
-	foreign *lru.Cache // childKey to sight, of what holds nothing of ours
+	foreign *lru.Cache // childKey to sight, of what holds nothing of ours, or to withdrawal
 
 	contests *contests
 }

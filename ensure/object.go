@@ -121,7 +121,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, err
 	}
 	if !claim.ours && !c.mayAdopt(live) {
-		return outcome{}, c.foreign(claim.live)
+		return outcome{}, c.leaveForeign(ctx, claim.live)
 	}
 	c.ours = claim.ours
 	c.adopted, c.stamped = claim.adopted || !claim.ours, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -132,6 +133,58 @@ func TestAControllerThatComesInBetween(t *testing.T) {
 					require.ErrorIs(t, err, ensure.ErrForeign)
 					require.Zero(t, h.writes(mark))
 				}
+			})
+		}
+	}
+}
+
+// TestAWithdrawalThatBreaksOff is taken up again by the next pass.
+func TestAWithdrawalThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the connection broke")
+	tc := takings["ConfigMap"]
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
+		for broken := 1; broken <= 3; broken++ {
+			t.Run(fmt.Sprintf("%s/%d", way, broken), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, tc.typed, open)
+				race, boss := h.race(), h.newOwner("boss")
+				e := h.started()
+				_, err := ensure.Object(t.Context(), e, h.parse(tc.first))
+				require.NoError(t, err)
+				want := specified(h.settled(tc.first))
+				meta, _ := want["metadata"].(map[string]any)
+				meta["owners"] = 1
+				withoutDigest(want)
+
+				left := broken
+				var next func() error
+				next = func() error {
+					if left--; left < 0 {
+						return down
+					}
+					race.before = next
+					return nil
+				}
+				race.before = func() error {
+					left--
+					race.before = next
+					return h.takeOver(tc.first, boss)
+				}
+				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				require.ErrorIs(t, err, down)
+				race.before = nil
+				require.Eventually(t, func() bool {
+					_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+					return errors.Is(err, ensure.ErrForeign)
+				}, time.Minute, 20*time.Millisecond)
+				after := h.settled(tc.first)
+				require.Nil(t, managedfields.Applied(after, adopter))
+				require.Empty(t, cmp.Diff(want, specified(after)))
+				mark := shared.Mark()
+				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				require.ErrorIs(t, err, ensure.ErrForeign)
+				require.Zero(t, h.writes(mark))
 			})
 		}
 	}
