@@ -116,7 +116,7 @@
 // # What it tells
 //
 // WithRecorder makes an event of each write: what was done to which child, why, and which
-// fields changed. The metrics are in controller-runtime's registry, which a manager serves:
+// fields changed; and a Warning of a failure that takes a person to mend. The metrics are in controller-runtime's registry, which a manager serves:
 //
 //   - trueup_ensure_writes_total counts what the API server changed, by group, kind,
 //     operation and cause, as Result has them: Created, Missing; Updated, DesiredChanged,
@@ -136,7 +136,7 @@
 //     caller and with the operator itself.
 //
 // A series appears with its first count. There are as many as kinds, operations and causes,
-// however many children there are. No label or event holds a value of a field other than a
+// however many children there are. No label, and no event of a write, holds a value of a field other than a
 // number or a boolean; but a path names items of lists by what the API knows them by, such as
 // a name, a port or a mountPath. A call that fails half-way, after a patch that prepares an
 // apply, makes no event and counts no write.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +40,7 @@ type Ensurer struct {
 	entries  int
 
 	sensitive []schema.GroupKind // beside Secret
+	warnings  atomic.Uint64      // that events told of
 
 	seed     maphash.Seed
 	memory   *memory

@@ -11,25 +11,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WithRecorder has the Ensurer tell of each write that the API server made in an event,
-// and of nothing else: not of passes that change nothing, dry runs and errors, nor of what
-// others did. (What others put right while the cache still showed it wrong looks like our
-// own work, after a restart.) recorder is what a manager's GetEventRecorder returns.
+// WithRecorder has the Ensurer tell of each write that the API server made in an event, and of
+// failures that take a person to mend. Passes that change nothing, dry runs and what others did
+// make no event. (What others put right while the cache still showed it wrong looks like our own
+// work, after a restart.) recorder is what a manager's GetEventRecorder returns.
 //
 // The event is about the owner given to ControlledBy or Set, with the child as related
-// object; about the child itself, if there is no owner. Its reason is the Cause, its action
-// the Operation, and its note names the child and what changed, as Result.Changes does, but
-// for the digest:
+// object; about the child itself, if there is no owner. The reason of a write is the Cause, and
+// Created for a creation; its action is the Operation, and its note names the child and what
+// changed, as Result.Changes does, but for the digest:
 //
 //	$ kubectl describe application web
-//	Type    Reason          Age  From                  Message
-//	Normal  Missing         9m   application-operator  created Deployment default/web
-//	Normal  DesiredChanged  4m   application-operator  updated Deployment default/web: spec.replicas 2 -> 3
-//	Normal  Drifted         8s   application-operator  updated Deployment default/web: spec.replicas 5 -> 3
+//	Type     Reason          Age  From                  Message
+//	Normal   Created         9m   application-operator  created Deployment default/web
+//	Normal   DesiredChanged  4m   application-operator  updated Deployment default/web: spec.replicas 2 -> 3
+//	Normal   Drifted         1m   application-operator  updated Deployment default/web: spec.replicas 5 -> 3
+//	Warning  Forbidden       8s   application-operator  cannot create Service "default/web": Forbidden: exceeded quota: …
 //
-// Each write is an event of its own. client-go would make one series of the same thing
-// happening to the same object again, keep the first note and count the others late; so both
-// objects are named with their resourceVersion, which no two writes of a child share.
+// A failure is a Warning: ErrForeign, ErrInvalid, ErrImmutable, ErrContested, and what the API
+// server forbids, a quota's refusal included. Its reason is Error.Reason, its action
+// Error.Operation, its note the error's text, cut to the 1 KiB that a note may have. The first of each reason
+// makes an event, and after that one with another text, until the child is as desired again.
+//
+// Each of them is an event of its own. client-go would make one series of the same thing
+// happening to the same object again, keep the first note and count the others late. So both
+// objects are named with their resourceVersion, which no two writes of a child share, and the
+// related object of a Warning has a fieldPath that no other one has.
 //
 // The operator needs to create events in the group events.k8s.io, and no other right on
 // them; those about cluster-scoped objects are in the namespace default. Events are sent
@@ -55,8 +62,11 @@ func (c *child) wrote(found outcome) {
 	if c.controlled {
 		regarding, related = c.referToOwner(), regarding
 	}
-	c.recorder.Eventf(regarding, related, corev1.EventTypeNormal,
-		string(found.cause), string(found.operation), "%s", c.note(found))
+	reason := string(found.cause)
+	if found.cause == Missing {
+		reason = string(Created) // which reads better
+	}
+	c.recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.operation), "%s", c.note(found))
 }
 
 // referTo names the child. A recorder would look its kind up, as typed objects do not tell

@@ -266,7 +266,7 @@ func ExampleWithRecorder() {
 		fmt.Println(event)
 	}
 	// Output:
-	// Normal Missing created Deployment default/web
+	// Normal Created created Deployment default/web
 	// Normal DesiredChanged updated Deployment default/web: spec.replicas 2 -> 3
 }
 

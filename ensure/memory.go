@@ -23,6 +23,8 @@ type memory struct {
 	refused *lru.Cache // childKey to refusal
 	foreign *lru.Cache // childKey to sight, of what holds nothing of ours, or to withdrawal
 
+	told *lru.Cache // childKey to told
+
 	contests *contests
 }
 
@@ -56,6 +58,7 @@ func newMemory(entries int) *memory {
 	return &memory{
 		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries),
 		leaving: lru.New(entries), moved: lru.New(entries), refused: lru.New(entries), foreign: lru.New(entries),
+		told:     lru.New(entries),
 		contests: newContests(entries),
 	}
 }

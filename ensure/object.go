@@ -73,6 +73,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	if c.ifExists && c.isUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
+	c.warn(err)
 	c.countRequests(found, err)
 	return found, err
 }

@@ -118,7 +118,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 // named is the child that live is.
 func (c *child) named(live client.Object) *child {
 	named := *c
-	named.key = client.ObjectKeyFromObject(live)
+	named.key, named.seen = client.ObjectKeyFromObject(live), live
 	return &named
 }
 

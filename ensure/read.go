@@ -95,6 +95,7 @@ func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetO
 	live := c.empty(c.desired)
 	switch err := from.Get(ctx, c.key, live, opts...); {
 	case err == nil:
+		c.seen = live
 		return live, nil
 	case answer.IsGone(err):
 		return nil, nil

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
 // CheckEvents waits until there is one event about obj, an object of the operator's own kind,
-// for each write to a child that the operator has logged, of the same operation and cause, and
+// for each write to a child that the operator has logged, of the same operation and cause (Created for Missing), and
 // none beside them. Nothing but what the operator makes for obj is in its namespace.
 func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.Object) {
 	t.Helper()
@@ -25,7 +26,11 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 	written := map[string]int{}
 	for _, entry := range process.Entries("wrote child", "pruned child") {
 		if entry.About(kind.Kind, obj.GetNamespace(), obj.GetName()) {
-			written[entry.Text("operation")+" "+entry.Text("cause")]++
+			reason := entry.Text("cause")
+			if reason == string(ensure.Missing) {
+				reason = string(ensure.Created)
+			}
+			written[entry.Text("operation")+" "+reason]++
 		}
 	}
 	require.NotEmpty(t, written, "the operator has written nothing")
@@ -36,7 +41,7 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 		}
 		told := map[string]int{}
 		for i := range list.Items {
-			if event := &list.Items[i]; event.Regarding.UID == obj.GetUID() {
+			if event := &list.Items[i]; event.Regarding.UID == obj.GetUID() && event.Type == corev1.EventTypeNormal {
 				told[event.Action+" "+event.Reason]++
 			}
 		}

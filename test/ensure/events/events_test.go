@@ -38,7 +38,7 @@ func TestEachWriteIsOneEvent(t *testing.T) {
 
 	name := d.namespace + "/settings"
 	require.Empty(t, cmp.Diff([]sight{
-		{owner, child, "Missing", "Created", "created ConfigMap " + name},
+		{owner, child, "Created", "Created", "created ConfigMap " + name},
 		{owner, child, "DesiredChanged", "Updated", "updated ConfigMap " + name + ": data[color]"},
 		{owner, child, "Drifted", "Updated", "updated ConfigMap " + name + ": data[color]"},
 		{owner, child, "Unwanted", "Deleting", "deleting ConfigMap " + name},
@@ -104,7 +104,7 @@ func TestRepeatedDriftIsAnEventEach(t *testing.T) {
 	}
 	name := "Service " + d.namespace + "/web"
 	require.Equal(t, map[string]int{
-		"Missing created " + name: 1,
+		"Created created " + name: 1,
 		"Drifted updated " + name + ": spec.publishNotReadyAddresses none -> true": 4,
 	}, notes)
 	about, _ := d.requests(mark)
@@ -199,7 +199,7 @@ func TestWhatKubectlShows(t *testing.T) {
 		args = append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", d.namespace}, args...)
 		out, err := exec.CommandContext(t.Context(), kubectl, args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Regexp(t, `Normal +Missing .*created ConfigMap `+d.namespace+`/settings`, string(out))
+		require.Regexp(t, `Normal +Created .*created ConfigMap `+d.namespace+`/settings`, string(out))
 		require.Regexp(t, `Normal +DesiredChanged .*updated ConfigMap `+d.namespace+`/settings: data\[color\]`, string(out))
 	}
 }

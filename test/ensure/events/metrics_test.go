@@ -258,5 +258,5 @@ func TestMetricsOfRefusals(t *testing.T) {
 	for _, seen := range d.sights() {
 		actions = append(actions, seen.Action+" "+seen.Reason)
 	}
-	require.Equal(t, []string{"Created Missing", "Deleting DesiredChanged", "Recreated DesiredChanged"}, actions)
+	require.Equal(t, []string{"Created Created", "Deleting DesiredChanged", "Recreated DesiredChanged"}, actions)
 }

@@ -1,0 +1,89 @@
+package ensure
+
+import (
+	"errors"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trueup-go/trueup/internal/answer"
+)
+
+// told are the texts of a child's failures that events have told of since it last was as desired,
+// as digests by reason.
+type told map[string]string
+
+// isNews notes a failure, and reports whether no event has told of it.
+func (m *memory) isNews(key childKey, reason, text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	value, _ := m.told.Get(key)
+	before, ok := value.(told)
+	if !ok {
+		before = told{}
+		m.told.Add(key, before)
+	}
+	digest := digestOf([]byte(text))
+	isNews := before[reason] != digest
+	before[reason] = digest
+	return isNews
+}
+
+// isFine forgets the failures of a child that is as desired.
+func (m *memory) isFine(key childKey) {
+	if m.told.Len() > 0 {
+		m.told.Remove(key)
+	}
+}
+
+// warn tells of a failure that takes a person to mend, when it is the first of its sort or its text
+// has changed.
+func (c *child) warn(err error) {
+	failed, ok := errors.AsType[*Error](err)
+	switch {
+	case c.dryRun:
+	case err == nil:
+		c.memory.isFine(c.id())
+	case ok && isForAPerson(failed) && c.memory.isNews(c.id(), failed.Reason, c.ownerUID()+failed.Error()):
+		c.tellOf(failed)
+	}
+}
+
+func (c *child) ownerUID() string {
+	if c.controller == nil {
+		return ""
+	}
+	return string(c.controller.UID)
+}
+
+// isForAPerson reports whether an event tells of an error. What ends by itself, or is a mistake in
+// the program, is none for whoever looks at the owner.
+func isForAPerson(err *Error) bool {
+	switch err.class {
+	case ErrForeign, ErrInvalid, ErrImmutable, ErrContested:
+		return true
+	case ErrAPI:
+		return err.Reason == string(metav1.StatusReasonForbidden)
+	}
+	return false
+}
+
+// tellOf makes the event. The reference to the child holds a number of the event: client-go makes a
+// series of what is about the same objects at the same versions, and neither the owner nor the
+// child need have changed since the last failure.
+func (c *child) tellOf(failed *Error) {
+	regarding := &corev1.ObjectReference{
+		APIVersion: c.apiVersion, Kind: c.gvk.Kind, Namespace: c.key.Namespace, Name: c.key.Name,
+	}
+	if c.seen != nil {
+		regarding = c.referTo(c.seen)
+	}
+	related := *regarding
+	related.FieldPath = "warning[" + strconv.FormatUint(c.warnings.Add(1), 10) + "]"
+	if c.controlled {
+		regarding = c.referToOwner()
+	}
+	c.recorder.Eventf(regarding, &related, corev1.EventTypeWarning, failed.Reason, failed.Operation, "%s",
+		answer.Cut(failed.Error(), noteLimit))
+}
