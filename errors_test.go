@@ -27,7 +27,6 @@ import (
 func TestErrorsOfStatusAndFinalizer(t *testing.T) {
 	sites := schema.GroupResource{Resource: "websites"}
 	withoutReason := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Message: "admission webhook denied the request"}}
-	failedTest := apierrors.NewGenericServerResponse(422, "", sites, "shop", "a test failed", 0, false)
 	for name, tc := range map[string]struct {
 		answer error // nil: the call itself is refused
 		reason string
@@ -35,7 +34,6 @@ func TestErrorsOfStatusAndFinalizer(t *testing.T) {
 	}{
 		"refused":          {nil, "Refused", 2 * time.Minute},
 		"conflict":         {apierrors.NewConflict(sites, "shop", errors.New("changed")), "Conflict", 100 * time.Millisecond},
-		"failed test":      {failedTest, "Conflict", 100 * time.Millisecond},
 		"forbidden":        {apierrors.NewForbidden(sites, "shop", errors.New("no right")), "Forbidden", 0},
 		"no reason given":  {withoutReason, "Forbidden", 0},
 		"too many":         {apierrors.NewTooManyRequests("slow down", 1), "TooManyRequests", 0},

@@ -8,14 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// operation is one of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+)
 
 // set makes the list wanted if it still is what was read, of the object that was read.
 // An optimistic lock would do so too, and fail for every heartbeat in the status.
@@ -31,18 +26,16 @@ func (h *handling) set(ctx context.Context, wanted []string) error {
 	return nil
 }
 
-func (h *handling) operations(wanted []string) []operation {
-	operations := []operation{
-		{Op: "test", Path: "/metadata/finalizers"}, // null: there is none
-		{Op: "add", Path: "/metadata/finalizers", Value: wanted},
-	}
-	if len(h.finalizers) > 0 {
-		operations[0].Value = h.finalizers
-	}
+func (h *handling) operations(wanted []string) []jsonpatch.Operation {
+	var operations []jsonpatch.Operation
 	if h.uid != "" {
-		operations = slices.Insert(operations, 0, operation{Op: "test", Path: "/metadata/uid", Value: h.uid})
+		operations = append(operations, jsonpatch.Test("/metadata/uid", h.uid))
 	}
-	return operations
+	var found any // null: there is none
+	if len(h.finalizers) > 0 {
+		found = h.finalizers
+	}
+	return append(operations, jsonpatch.Test("/metadata/finalizers", found), jsonpatch.Add("/metadata/finalizers", wanted))
 }
 
 func optionsFor(obj client.Object) []client.PatchOption {

@@ -66,12 +66,8 @@ func (w *writer) refuse(detail string, paths ...string) error {
 func (w *writer) fail(err error) error {
 	out := &Error{Kind: w.kind, Key: w.key, Reason: answer.Reason(err, "Unavailable"), cause: err}
 	switch {
-	case isMoved(err) && !answer.IsWebhook(err):
+	case apierrors.IsConflict(err) && !answer.IsWebhook(err):
 		out.Reason, out.detail = string(metav1.StatusReasonConflict), "the object was changed meanwhile"
-		if !apierrors.IsConflict(err) {
-			resource := schema.GroupResource{Group: w.kind.Group, Resource: w.kind.Kind}
-			out.cause = apierrors.NewConflict(resource, w.key.Name, err)
-		}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		out.Paths = answer.Fields(err)
 	case answer.IsGone(err):
@@ -83,13 +79,9 @@ func (w *writer) fail(err error) error {
 	return out
 }
 
-// isMoved recognizes a conflict: by its name, or as the failed test of a JSON patch.
-func isMoved(err error) bool {
-	return apierrors.IsConflict(err) || isFailedTest(err)
-}
-
-// isFailedTest also knows the fake client, which hands on the error of a library for
-// JSON patches.
-func isFailedTest(err error) bool {
-	return answer.IsFailedTest(err) || strings.HasPrefix(err.Error(), "testing value /")
+// isUnpatchable reports whether the patch could not be applied to the object. The fake client
+// hands on the error of a library for JSON patches.
+func isUnpatchable(err error) bool {
+	return answer.IsFailedTest(err) || err != nil &&
+		(strings.HasPrefix(err.Error(), "testing value /") || strings.Contains(err.Error(), " operation does not apply: "))
 }

@@ -3,6 +3,7 @@ package status_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"reflect"
@@ -124,10 +125,14 @@ func (s *server) patch(sub string, obj client.Object, data []byte, dryRun bool) 
 		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 	}
 	var content struct {
-		Status json.RawMessage `json:"status"`
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Status   json.RawMessage   `json:"status"`
 	}
 	if err := json.Unmarshal(patched.(*runtime.Unknown).Raw, &content); err != nil {
 		return err
+	}
+	if content.Metadata.ResourceVersion != strconv.Itoa(s.version) {
+		return apierrors.NewConflict(schema.GroupResource{Group: shopGVK.Group, Resource: "shops"}, "shop", errors.New("it was modified"))
 	}
 	if !dryRun { // in which nothing is changed here, so that the answer is the same
 		s.set(string(content.Status))

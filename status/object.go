@@ -14,6 +14,12 @@ func isNil(v any) bool {
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
+// isExact reports whether obj has all that the server has.
+func isExact(obj client.Object) bool {
+	_, ok := obj.(runtime.Unstructured)
+	return ok
+}
+
 // copyOf is a deep copy of the same type, which DeepCopyObject promises.
 func copyOf(obj client.Object) client.Object {
 	return obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a client.Object of the same type

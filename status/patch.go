@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
 // maxTries is how often Patch tries with Live.
@@ -26,15 +27,16 @@ const maxTries = 5
 // Patch writes what mutate changes in obj's status, with one request, or none if that
 // is nothing. obj must be as it was read, from a cache or the server.
 //
-// The request is a JSON patch of the status subresource. It tests resourceVersion, so
+// The request is a JSON patch of the status subresource. It names resourceVersion, so
 // that nothing is written on top of what the caller has not seen, and has one operation
 // for each member that changed, inside a condition too: what the Go type does not know
 // stays, in the status and in its conditions. Conditions (the items of any list named
 // conditions, if each has a type of its own) are matched by type; only a new one is
 // added whole, and their order stays the server's. Other lists are replaced as a whole.
-// Where the server has no status yet, the request makes it. (If it has one in which the
-// Go type knows nothing, or such an object inside it, that takes three requests: the
-// first finds out, the second asks what is there.)
+// Where the server has no status yet, the request makes it. If the server's status is not
+// as the Go type shows it, such as one in which the Go type knows nothing, that takes three
+// requests: the first fails, the second asks what is there, the third writes that status
+// with the change.
 //
 // mutate is called with obj itself, and may change its status only: anything else is
 // refused with ErrRefused before a request is sent. It may be called again, with Live:
@@ -84,7 +86,7 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 	if isNil(c) || isNil(obj) {
 		return w
 	}
-	if _, ok := obj.(runtime.Unstructured); ok {
+	if isExact(obj) {
 		// controller-runtime 0.25 books patches of unstructured objects under the typed
 		// representation, where nobody waits for them.
 		w.write = append(w.write, client.DisableReadYourWritesConsistency)
@@ -136,31 +138,36 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 	if err := w.onlyStatus(old, value); err != nil {
 		return err
 	}
-	_, exact := obj.(runtime.Unstructured)
-	d := differ{exact: exact}
-	d.member("", "status", old, value, nil)
+	d := differ{show: w.showOf(obj), before: old, after: value}
+	d.member("", "status", old, value)
 	if len(d.operations) == 0 {
 		return nil
 	}
 	err = w.request(ctx, obj, before.GetResourceVersion(), d.operations)
-	if err != nil && d.presumed && isFailedTest(err) {
-		err = w.sendTold(ctx, obj, before.GetResourceVersion(), old, value)
+	if isUnpatchable(err) {
+		err = w.sendMerged(ctx, obj, before.GetResourceVersion(), d)
 	}
 	return w.result(ctx, before, err)
 }
 
-// sendTold sends the difference of old and value to a server that has more than the Go
-// type shows. A dry run of a patch that only tests is answered with all that the server
-// has: no cache comes between, and it takes no other right.
-func (w *writer) sendTold(ctx context.Context, obj client.Object, version string, old, value map[string]any) error {
+// sendMerged sends the whole status with the difference that d found, to a server whose
+// object is not as the Go type shows it. A dry run of a patch that changes nothing is answered
+// with all that the server has: no cache comes between, and it takes no other right.
+func (w *writer) sendMerged(ctx context.Context, obj client.Object, version string, d differ) error {
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(w.kind)
 	if err := w.request(ctx, stored, version, nil, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
 		return err
 	}
-	d := differ{told: true}
-	d.member("", "status", old, value, stored.Object)
-	return w.request(ctx, obj, version, d.operations)
+	_, had := stored.Object["status"]
+	merger{show: d.show, after: d.after}.member("status", stored.Object, d.before, d.after)
+	var operations []jsonpatch.Operation
+	if merged, has := stored.Object["status"]; has {
+		operations = append(operations, jsonpatch.Add("/status", merged))
+	} else if had {
+		operations = append(operations, jsonpatch.Remove("/status"))
+	}
+	return w.request(ctx, obj, version, operations)
 }
 
 // encode gives obj as the JSON that it is for the server.
@@ -184,8 +191,8 @@ func (w *writer) encode(obj client.Object) (map[string]any, error) {
 
 // onlyStatus refuses changes outside the status.
 func (w *writer) onlyStatus(old, value map[string]any) error {
-	d := differ{exact: true}
-	d.object("", withoutStatus(old), withoutStatus(value), nil)
+	d := differ{}
+	d.object("", withoutStatus(old), withoutStatus(value))
 	if paths := d.paths(); len(paths) > 0 {
 		return w.refuse("mutate may change the status only, and changed "+strings.Join(paths, ", "), paths...)
 	}
@@ -198,11 +205,12 @@ func withoutStatus(content map[string]any) map[string]any {
 	return rest
 }
 
-// request sends the operations, and makes obj the answer.
+// request sends the operations, and makes obj the answer. The patch sets resourceVersion: the
+// server answers 409 if the object has another one, and 422 if the patch cannot be applied.
 func (w *writer) request(
-	ctx context.Context, obj client.Object, version string, operations []operation, opts ...client.SubResourcePatchOption,
+	ctx context.Context, obj client.Object, version string, operations []jsonpatch.Operation, opts ...client.SubResourcePatchOption,
 ) error {
-	patch, err := json.Marshal(append([]operation{expect("/metadata/resourceVersion", version)}, operations...))
+	patch, err := json.Marshal(append([]jsonpatch.Operation{jsonpatch.Replace("/metadata/resourceVersion", version)}, operations...))
 	if err != nil {
 		return err
 	}

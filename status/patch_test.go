@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,7 +123,7 @@ func TestPatchSendsWhatChanged(t *testing.T) {
 				require.Empty(t, s.patches)
 				return
 			}
-			patch := `[{"op":"test","path":"/metadata/resourceVersion","value":"1"}`
+			patch := `[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}`
 			for _, operation := range test.want {
 				patch += "," + operation
 			}
@@ -256,6 +257,34 @@ func TestConflictOfThreeRequests(t *testing.T) {
 	}
 }
 
+// A patch that the server cannot apply to the very object that it is for is no conflict:
+// another try would fail as well.
+func TestUnpatchableIsNoConflict(t *testing.T) {
+	unpatchable := apierrors.NewGenericServerResponse(422, "", schema.GroupResource{}, "", "", 0, false)
+	for name, fails := range map[string]func(patches int) bool{
+		"always":          func(int) bool { return true },
+		"but the dry run": func(patches int) bool { return patches != 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(stored)
+			s.before = func() error {
+				if fails(len(s.patches)) {
+					return unpatchable
+				}
+				return nil
+			}
+			err := status.Patch(t.Context(), s, s.shop(t), func(shop *Shop) { shop.Status.Open = false }, status.Live(s))
+			require.ErrorIs(t, err, unpatchable)
+			require.False(t, apierrors.IsConflict(err))
+			failure, ok := errors.AsType[*status.Error](err)
+			require.True(t, ok)
+			require.Equal(t, "Invalid", failure.Reason)
+			require.LessOrEqual(t, len(s.patches), 3)
+			require.Zero(t, s.reads)
+		})
+	}
+}
+
 func TestPatchOfUnstructured(t *testing.T) {
 	for _, test := range []struct{ name, before, after string }{
 		{name: "no status yet", before: ``, after: `{"phase":"Open"}`},
@@ -331,9 +360,9 @@ func TestConflict(t *testing.T) {
 		shop := s.shop(t)
 		shop.Status.Conditions = shop.Status.Conditions[1:]
 
-		err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Conditions[0].Message = "ours" })
-		require.True(t, apierrors.IsConflict(err), err)
-		require.True(t, sameJSON(t, stored, s.content), "another's condition is not overwritten")
+		require.NoError(t, status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Conditions[0].Message = "ours" }))
+		want := strings.Replace(stored, `"Open","status":"True","reason":"R","message":"m"`, `"Open","status":"True","reason":"R","message":"ours"`, 1)
+		require.True(t, sameJSON(t, want, s.content), "another's condition is not overwritten: %s", s.content)
 	})
 	t.Run("by its own name", func(t *testing.T) {
 		s := newServer("")

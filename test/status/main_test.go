@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // prepare makes what all tests share: a scheme and the custom kinds.
 var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(panelGVK.GroupVersion(), &Panel{}, &PanelList{}, &Lamp{})
+	scheme.AddKnownTypes(panelGVK.GroupVersion(), &Panel{}, &PanelList{}, &Lamp{}, &Odometer{})
 	metav1.AddToGroupVersion(scheme, panelGVK.GroupVersion())
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scheme, cluster.Define(context.Background(), c, panelDefinition(), lampDefinition())
+	return scheme, cluster.Define(context.Background(), c, panelDefinition(), lampDefinition(), odometerDefinition())
 })
 
 // newClient is a client of a program that calls itself name.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -267,6 +268,22 @@ func TestConflict(t *testing.T) {
 		require.EqualValues(t, 2, panel.Generation)
 		require.EqualValues(t, 1, panel.Status.Conditions[0].ObservedGeneration, "that of the object that For saw")
 	})
+	t.Run("of a built-in kind", func(t *testing.T) {
+		c := newClient(t, t.Name())
+		budget := newBudget(t, rival)
+		require.NoError(t, status.Patch(t.Context(), rival, budget, func(budget *policyv1.PodDisruptionBudget) {
+			status.For(budget).True(&budget.Status.Conditions, "Tested", "R", "")
+		}, status.Live(rival)))
+		stale := budget.DeepCopy()
+		label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"meanwhile"}}}`))
+		require.NoError(t, rival.Patch(t.Context(), budget, label))
+		mark := shared.Mark()
+		err := status.Patch(t.Context(), c, stale, func(budget *policyv1.PodDisruptionBudget) {
+			budget.Status.Conditions[0].Message = "again"
+		})
+		require.True(t, apierrors.IsConflict(err), err)
+		require.Empty(t, cmp.Diff(map[string]int{"patch poddisruptionbudgets/status": 1}, requests(t, mark, t.Name())))
+	})
 	t.Run("does not end", func(t *testing.T) {
 		c := newClient(t, t.Name())
 		panel := newPanel(t, rival, map[string]any{"lit": false, "place": map[string]any{"room": "hall"}})
@@ -280,16 +297,22 @@ func TestConflict(t *testing.T) {
 	})
 }
 
+func newBudget(t *testing.T, c client.Client) *policyv1.PodDisruptionBudget {
+	t.Helper()
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: shared.Namespace(t), Name: "budget"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1))},
+	}
+	require.NoError(t, c.Create(t.Context(), budget))
+	return budget
+}
+
 // TestWhateverTheReason has the schema of metav1.Condition, and the validation of a
 // built-in kind, judge what is set.
 func TestWhateverTheReason(t *testing.T) {
 	c := newClient(t, "reasons")
 	panel := newPanel(t, c, nil)
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: panel.Namespace, Name: "budget"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1))},
-	}
-	require.NoError(t, c.Create(t.Context(), budget))
+	budget := newBudget(t, c)
 	for name, test := range map[string]struct{ reason, message string }{
 		"no reason":            {"", "m"},
 		"a sentence":           {`failed to pull image "x": not found`, "m"},
