@@ -479,7 +479,7 @@ func TestTheTextOfAContestHoldsNoValues(t *testing.T) {
 	a.begin(configMap(), a.paint)
 	contested := a.said
 	require.Equal(t, `cannot apply ConfigMap "default/settings": Contested: kubectl-edit undoes data[color] again and again: `+
-		`stop it, or leave out of desired what it is to decide (see ensure.Release); `+
+		`stop one of the two; `+
 		`it is put back at growing intervals only, until that has stood for a while`, contested.Error())
 	require.NotContains(t, contested.Error(), "hunter2")
 	require.NotContains(t, contested.Error(), "blue")

@@ -23,7 +23,7 @@ func (c *child) contested(on *contest, wait time.Duration) *Error {
 // howUndone tells of others who undo what we write.
 func (c *child) howUndone(on *contest, paths []string) (operation, detail string) {
 	operation, does, redo := "apply", "undoes "+strings.Join(paths, ", "), "put back"
-	remedy := "stop it, or leave out of desired what it is to decide (see ensure.Release)"
+	remedy := "stop one of the two"
 	switch {
 	case len(paths) < len(on.paths):
 		operation, does, redo = "create", "deletes it", "made again"
@@ -31,8 +31,7 @@ func (c *child) howUndone(on *contest, paths []string) (operation, detail string
 	case on.rival == c.twin():
 		remedy = "let only one of them run, or have both want the same"
 	case slices.Contains(c.migrateFrom, on.rival):
-		remedy = "most likely this operator itself still writes so, by an Update or Patch of its own: " +
-			"give those writes a field owner of their own (client.WithFieldOwner), or hand the paths over with ensure.Release"
+		remedy = "most likely this operator itself still writes so, in an older way of its own"
 	}
 	who := cmp.Or(on.rival, "somebody (nothing tells who)")
 	return operation, who + " " + does + " again and again: " + remedy +

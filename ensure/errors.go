@@ -12,7 +12,8 @@ import (
 )
 
 // The classes of errors, for errors.Is. Every error of this package is an *Error of
-// exactly one of them.
+// exactly one of them. docs/errors.md says of each what to look at and what to do; the options
+// that would allow something are here, as texts are read by people who write no Go.
 var (
 	// ErrRefused: desired, an option or a setting is unusable; nothing was written. Errors
 	// of packages status and finalizer that are the caller's are of this class, too.
@@ -23,20 +24,28 @@ var (
 	// ErrTerminating: the child, or its namespace, is being deleted. It is made
 	// again once it is gone.
 	ErrTerminating = errors.New("terminating")
-	// ErrForeign: an object of that name exists and is not ours. See Adopt.
+	// ErrForeign: an object of that name exists and is not ours. Adopt takes over what nobody
+	// controls, and what another program made for the same owner; MigrateFrom what an earlier
+	// version of the operator made, under its own name or another. If the controller is the
+	// operator's own object, give it to ControlledBy.
 	ErrForeign = errors.New("foreign")
-	// ErrHidden: the child exists, but the cache does not show it.
+	// ErrHidden: the child exists, but the cache does not show it. WithLabels stamps the label
+	// that a cache selects by on every child.
 	ErrHidden = errors.New("hidden from the cache")
 	// ErrInvalid: the API server, or an admission policy, refused the child as
 	// invalid.
 	ErrInvalid = errors.New("invalid")
 	// ErrImmutable: the API server would create desired, but does not let the existing
-	// object be changed to it. Error.Paths tells where they differ.
+	// object be changed to it. Error.Paths tells where they differ. Recreate deletes the object
+	// and makes it again, for kinds that hold data only inside OnlyFor; Once names what is for
+	// the creation only.
 	ErrImmutable = errors.New("immutable")
 	// ErrContested: somebody undoes what we write, again and again; or two callers in this
 	// process want different things of the child; or desired is another at each call. Nothing
 	// is written to the child until Error.After is over; Error.Rival and Error.Paths tell who
-	// and what.
+	// and what. Leave out of desired what the rival is to decide; Release hands it over with its
+	// value. If the rival is the operator itself, give its other writes a field owner of their
+	// own (client.WithFieldOwner).
 	ErrContested = errors.New("contested")
 	// ErrAPI: any other failure of a request: a conflict, a missing right, a server
 	// out of reach. Error.Reason and errors.As with an apierrors.APIStatus tell which.

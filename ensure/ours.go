@@ -131,26 +131,22 @@ func (c *child) mayAdopt(live client.Object) bool {
 	return c.controller == nil || controller == nil || c.isWanted(controller)
 }
 
-// foreign says whose the object is and what to do.
+// foreign says whose the object is. The options that would take it over are in the doc of ErrForeign.
 func (c *child) foreign(live client.Object) error {
 	controller, wanted := metav1.GetControllerOfNoCopy(live), c.controller
 	var detail string
 	switch {
 	case controller == nil:
 		detail = "it exists and nothing shows that it was made by " + c.fieldOwner +
-			": delete or rename it, or take it over with ensure.Adopt"
+			": delete it if nobody needs it"
 	case c.isWanted(controller):
 		who := strings.Join(c.appliersOf(live, controller), " and ")
-		detail = "it was made for the same owner by " + who + ": take it over with ensure.Adopt, or, if that is an earlier name " +
-			"of this operator, with ensure.MigrateFrom"
+		detail = "it was made for the same owner by " + who + ": only one of them and " + c.fieldOwner + " can make it"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
 			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)
-	case wanted != nil:
-		detail = fmt.Sprintf("it is controlled by %s %q: delete or rename it", controller.Kind, controller.Name)
 	default:
-		detail = fmt.Sprintf("it is controlled by %s %q: give that to ensure.ControlledBy, if it is yours, "+
-			"or apply fields of yours to it with ensure.Adopt, which keeps its controller", controller.Kind, controller.Name)
+		detail = fmt.Sprintf("it is controlled by %s %q, which decides what is in it", controller.Kind, controller.Name)
 	}
 	return c.fail(ErrForeign, "ensure", detail)
 }

@@ -115,7 +115,7 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 			"an Update entry is of a binary's name, which many share", func(o *corev1.ConfigMap) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry(fieldOwner, metav1.ManagedFieldsOperationUpdate)}
 			},
-			faithful, owned, "ensure.Adopt", nil,
+			faithful, owned, "nothing shows that it was made by shop-operator", nil,
 		},
 		"only its status applied by us": {
 			"status may be written for others' objects", func(o *corev1.ConfigMap) {
@@ -123,18 +123,18 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 				status.Subresource = "status"
 				o.ManagedFields = []metav1.ManagedFieldsEntry{status}
 			},
-			faithful, owned, "ensure.Adopt", nil,
+			faithful, owned, "nothing shows that it was made by shop-operator", nil,
 		},
 		"another operator's digest": {
 			"each has a key of its own", func(o *corev1.ConfigMap) {
 				o.Annotations = map[string]string{"spec-hash.trueup-go.github.io/other": "v1-x"}
 			},
-			withoutManagedFields, owned, "ensure.Adopt",
+			withoutManagedFields, owned, "nothing shows that it was made by shop-operator",
 			[]string{"get"},
 		},
 		"no managed fields even on the server": {
 			"asked, the server knows no more", func(*corev1.ConfigMap) {},
-			withoutManagedFields, nil, "ensure.Adopt",
+			withoutManagedFields, nil, "nothing shows that it was made by shop-operator",
 			[]string{"get"},
 		},
 		"owned, but not controlled, by our owner": {
@@ -144,7 +144,7 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 				o.OwnerReferences = []metav1.OwnerReference{mere}
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationUpdate)}
 			},
-			faithful, owned, "ensure.Adopt", nil,
+			faithful, owned, "nothing shows that it was made by shop-operator", nil,
 		},
 		"controlled by another": {
 			"two controllers cannot be", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
@@ -159,7 +159,7 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 		},
 		"controlled by another, no owner wanted": {
 			"somebody else answers for it", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
-			faithful, nil, `it is controlled by Boss "boss": give that to ensure.ControlledBy, if it is yours, or apply fields of yours to it with ensure.Adopt`, nil,
+			faithful, nil, `it is controlled by Boss "boss", which decides what is in it`, nil,
 		},
 		"left by a previous owner of the same name": {
 			"the name was taken again before the garbage collector came", func(o *corev1.ConfigMap) {

@@ -115,7 +115,6 @@ func (c *child) checkHidden(live client.Object) error {
 	if now.Sub(c.memory.unseenSince(c.id(), live.GetUID(), now)) < hiddenAfter {
 		return nil
 	}
-	return c.fail(ErrHidden, "ensure", "it exists, but the cache has not shown it for "+hiddenAfter.String()+
-		": if the cache selects by label or namespace, let it select this object (ensure.WithLabels stamps the label on every child);"+
-		" else its watch has stopped")
+	return c.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
+		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, which a restart of the operator mends")
 }

@@ -158,8 +158,7 @@ func TestWithoutControlledBy(t *testing.T) {
 				_, err := ensure.Object(t.Context(), e, desired("red"))
 				require.ErrorIs(t, err, ensure.ErrForeign)
 				require.ErrorContains(t, err, `ConfigMap "owner"`)
-				require.ErrorContains(t, err, "ensure.ControlledBy")
-				require.ErrorContains(t, err, "ensure.Adopt")
+				require.ErrorContains(t, err, "which decides what is in it")
 				require.Empty(t, writesOf(t, begin, name))
 
 				for _, color := range []string{"red", "green"} {

@@ -1,0 +1,31 @@
+package ensure_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEachClassHasASection compares docs/errors.md with the classes that there are.
+func TestEachClassHasASection(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	require.NoError(t, err)
+	page, err := os.ReadFile("../docs/errors.md")
+	require.NoError(t, err)
+	names := func(pattern string, text []byte) (found []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found = append(found, string(match[1]))
+		}
+		return found
+	}
+	classes := names(`(?m)^\t(Err\w+) += `, source)
+	require.NotEmpty(t, classes)
+	require.Equal(t, classes, names("(?m)^## [^\n]*\\(`(\\w+)`\\)$", page), "in the order of errors.go")
+	for _, section := range regexp.MustCompile(`(?m)^## `).Split(string(page), -1)[1:] {
+		for _, part := range []string{"\n- Look at: ", "\n- On the cluster: ", "\n- In the operator: "} {
+			require.Contains(t, section, part)
+		}
+	}
+}
