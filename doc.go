@@ -33,7 +33,7 @@
 //				set.Child(conditions, "Ready", status.Of(deployment.Live))
 //			}
 //		})
-//		return ensure.Retry(errors.Join(err, reportErr))
+//		return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 //	}
 //
 // deploymentFor returns a Deployment that holds what the operator cares about and

@@ -45,7 +45,7 @@ func TestErrorsOfStatusAndFinalizer(t *testing.T) {
 				for _, err := range []error{err, fmt.Errorf("cannot report: %w", err), utilerrors.NewAggregate([]error{errors.New("x"), err})} {
 					require.Equal(t, tc.reason, ensure.Reason(err), "%v", err)
 				}
-				result, retry := ensure.Retry(errors.Join(err, context.Canceled))
+				result, retry := ensure.Retry(t.Context(), errors.Join(err, context.Canceled))
 				require.Equal(t, tc.after == 0, retry != nil, "%v", err)
 				require.Equal(t, tc.after, result.RequeueAfter)
 			}

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -31,6 +32,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Website{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
+		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
@@ -54,7 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 			set.Child(conditions, "Ready", status.Of(deployment.Live))
 		}
 	})
-	return ensure.Retry(errors.Join(err, reportErr))
+	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 }
 
 // deploymentFor says what matters. The API server fills in the rest, and as long

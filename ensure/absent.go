@@ -133,7 +133,7 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 		return nil, err
 	}
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired = c.empty(obj)
+	c.desired, c.call = c.empty(obj), callAbsent
 	if c.controlled {
 		err = c.stampOwner()
 	}
@@ -206,7 +206,9 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		// One that does not show it never will.
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
-	c.requests++
+	if err := c.ask(); err != nil {
+		return outcome{}, err
+	}
 	switch err := c.client.Delete(ctx, live, opts...); {
 	case answer.IsGone(err):
 		return outcome{operation: Gone}, nil

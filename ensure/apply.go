@@ -102,8 +102,10 @@ func (c *child) send(
 func (c *child) patch(
 	ctx context.Context, operation string, form types.PatchType, patch []byte, opts ...client.PatchOption,
 ) (client.Object, error) {
+	if err := c.ask(); err != nil {
+		return nil, err
+	}
 	c.memory.mayExist(c.id()) // also if no answer comes
-	c.requests++
 	answer := c.empty(c.desired)
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)

@@ -34,6 +34,12 @@ type child struct {
 	unsure     bool          // the server did not get round to judging what it refused
 	mayTry     bool          // in spite of a contest
 	requests   int           // sent so far, cached reads excepted
+
+	call     string
+	isRead   bool
+	shown    client.Object // live as the call found it, nil if there was none
+	before   attempt       // the last one
+	answered error         // what the call is answered with while it backs off
 }
 
 func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }

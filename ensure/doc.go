@@ -5,7 +5,7 @@
 //
 //	res, err := ensure.Object(ctx, e, deployment, ensure.ControlledBy(app))
 //	if err != nil {
-//		return ensure.Retry(err)
+//		return ensure.Retry(ctx, err)
 //	}
 //
 // deployment is a plain object with what the operator cares about and nothing else:
@@ -46,8 +46,24 @@
 // If nothing of others' is in the way, desired is at fault, ErrInvalid, unless the server
 // would create it but does not let the existing object be changed so: ErrImmutable names the
 // paths. With Recreate the child is then deleted and made again; nothing else ever deletes
-// one that is wanted. For two minutes the same desired state of the same live object is not
-// tried again.
+// one that is wanted.
+//
+// # When a call fails
+//
+// A call that sent requests and failed backs off: the same call for the same object returns the
+// same error, without a request, for 5 seconds, then for twice as long each time, up to 2 minutes.
+// So the events of other children, or of this one, do not have the server asked again and again.
+// After a call that took several requests it is longer, up to 5 minutes. It begins with 1
+// second where the server was busy or out of reach, and with the longest one where only a person
+// can help. Error.After tells what is left.
+//
+// Another desired state, another option and another object are tried at once, and so is the next
+// call after a success. If the content of the live object changed since the failure, the wait is a
+// minute at most. The first two conflicts in a row are not waited for, as a newer copy is on its
+// way. A dry run is never answered from memory. Absent and Prune back off by themselves.
+//
+// Retry, the last line of a Reconcile, returns when to come back, and logs what the controller
+// does not get. RateLimiter paces all other errors.
 //
 // # Null and zero values
 //

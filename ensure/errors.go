@@ -76,13 +76,15 @@ type Error struct {
 	// "another caller in this process", or our field owner itself if desired is not
 	// deterministic.
 	Rival string
-	// After is how long it is until something can be done, of an ErrContested; Retry waits
-	// that long.
+	// After is how long the same call will be answered with this error, without a request. It is
+	// zero if no request was sent, or if the next call may already succeed. Retry waits that long.
 	After time.Duration
 
 	class  error
 	detail string
 	cause  error
+	// isKnown says that it was returned before: nothing was sent this time.
+	isKnown bool
 	// moved says that the object is no longer what was read: worth one fresh read.
 	moved bool
 }

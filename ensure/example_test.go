@@ -302,11 +302,12 @@ func ExampleWithClock() {
 // no error for the log; what the API server may get over is.
 func ExampleRetry() {
 	c := fake.NewFakeClient(greeting()) // somebody else's
-	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), greeting())
-	result, err := ensure.Retry(err)
+	ctx := context.Background()
+	greeted, err := ensure.Object(ctx, ensure.New(c, c, "web-operator"), greeting())
+	result, err := ensure.Retry(ctx, err, greeted)
 	fmt.Println(result.RequeueAfter, err)
 
-	result, err = ensure.Retry(errors.New("no route to host"))
+	result, err = ensure.Retry(ctx, errors.New("no route to host"))
 	fmt.Println(result.RequeueAfter, err)
 
 	// Output:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -36,13 +38,15 @@ type scene struct {
 	*apiServer
 
 	e       *ensure.Ensurer
+	clock   *clocktesting.FakePassiveClock
 	refusal error // of reads from the server
 }
 
 func newScene(s *apiServer) *scene {
-	out := &scene{apiServer: s}
+	out := &scene{apiServer: s, clock: newClock()}
 	lists := listing(s, func(_ int, obj client.Object) { obj.SetManagedFields(nil) })
-	out.e = ensure.New(stripping{s.cached(withoutManagedFields), lists}, moody(s, func() error { return out.refusal }), fieldOwner)
+	out.e = ensure.New(stripping{s.cached(withoutManagedFields), lists}, moody(s, func() error { return out.refusal }), fieldOwner,
+		ensure.WithClock(out.clock))
 	return out
 }
 
@@ -146,6 +150,7 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.before, writes(s.verbs())), "nothing is written unseen")
 
 			s.refusal = nil
+			s.clock.SetTime(s.clock.Now().Add(time.Minute))
 			operation, err := tc.call(t.Context(), s.e)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, operation)
@@ -173,6 +178,7 @@ func TestARefusedReadBeforeAContest(t *testing.T) {
 	require.Empty(t, a.verbs())
 
 	refusal = nil
+	a.wait(time.Second)
 	_, contested := a.pass(configMap())
 	require.NotNil(t, contested, "it is a contest all the same")
 	require.Equal(t, []string{"data[color]"}, contested.Paths)
@@ -227,9 +233,9 @@ func TestRecreateIsNotForAPortOfOthers(t *testing.T) {
 
 // Managed fields were handed over, then the apply fails: a later pass applies.
 func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
-	s := newServer()
+	s, clock := newServer(), newClock()
 	s.createOld(t, legacyConfigMap())
-	e := newEnsurer(s)
+	e := newEnsurer(s, ensure.WithClock(clock))
 	refusal := status(429, metav1.StatusReasonTooManyRequests)
 	s.answers = []error{nil, refusal}
 	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
@@ -237,6 +243,7 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
 	require.Equal(t, "x", live(t, s, configMap()).Data["dropped"])
 
+	clock.SetTime(clock.Now().Add(2 * time.Second))
 	require.NotContains(t, migrated(t, e).Live.Data, "dropped")
 	require.Empty(t, cmp.Diff([]string{"get", "apply"}, s.verbs()))
 }

@@ -117,7 +117,9 @@ func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal err
 // tryCreate has the server create candidate without storing it. That the object exists is
 // the last thing it finds, after all that it checks of a new one, so that is no error.
 func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
-	c.requests++
+	if err := c.ask(); err != nil {
+		return err
+	}
 	err := c.client.Create(ctx, candidate.DeepCopy(),
 		client.DryRunAll, client.FieldOwner(c.fieldOwner), client.DisableReadYourWritesConsistency)
 	if answer.IsThere(err) {

@@ -20,10 +20,11 @@ type memory struct {
 	absent  *lru.Cache // childKey, of what the server does not have
 	leaving *lru.Cache // childKey to replacement
 	moved   *lru.Cache // childKey to look, of what MigrateFrom has nothing to do for
-	refused *lru.Cache // childKey to refusal
 	foreign *lru.Cache // childKey to sight, of what holds nothing of ours, or to withdrawal
 
 	told *lru.Cache // childKey to told
+
+	attempts *lru.Cache // attemptKey to attempt
 
 	contests *contests
 }
@@ -57,8 +58,9 @@ type sighting struct {
 func newMemory(entries int) *memory {
 	return &memory{
 		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries),
-		leaving: lru.New(entries), moved: lru.New(entries), refused: lru.New(entries), foreign: lru.New(entries),
+		leaving: lru.New(entries), moved: lru.New(entries), foreign: lru.New(entries),
 		told:     lru.New(entries),
+		attempts: lru.New(entries),
 		contests: newContests(entries),
 	}
 }

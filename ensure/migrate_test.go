@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -435,15 +436,17 @@ func TestAMigrationIsFinished(t *testing.T) {
 			t.Run(name+", "+when, func(t *testing.T) {
 				s := newServer()
 				s.createOld(t, legacyConfigMap())
-				e := ensure.New(s.cached(show), s, fieldOwner)
+				clock := newClock()
+				e := ensure.New(s.cached(show), s, fieldOwner, ensure.WithClock(clock))
 				for range 2 { // the old operator runs again
 					s.answers = []error{nil, status(500, metav1.StatusReasonInternalError), status(500, metav1.StatusReasonInternalError)}
 					for range 2 {
 						_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
 						require.ErrorIs(t, err, ensure.ErrAPI)
+						clock.SetTime(clock.Now().Add(time.Minute))
 					}
 					if restart {
-						e = ensure.New(s.cached(show), s, fieldOwner)
+						e = ensure.New(s.cached(show), s, fieldOwner, ensure.WithClock(clock))
 					}
 					result := migrated(t, e)
 					require.Equal(t, ensure.Migrated, result.Cause)

@@ -117,7 +117,7 @@ func TestTwoMissesAreAConflict(t *testing.T) {
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			require.NotContains(t, err.Error(), secret)
 			require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "apply"}, s.verbs()))
-			result, retry := ensure.Retry(err)
+			result, retry := ensure.Retry(t.Context(), err)
 			require.NoError(t, retry)
 			require.Equal(t, conflictDelay, result.RequeueAfter)
 		})

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/observer"
 )
 
 // Object makes the object that desired names be as desired specifies, with as few
@@ -73,8 +75,12 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	if c.ifExists && c.isUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
+	err = c.ended(err)
 	c.warn(err)
 	c.countRequests(found, err)
+	if errors.Is(err, ErrContested) {
+		observer.Report(ctx, err)
+	}
 	return found, err
 }
 
@@ -94,11 +100,16 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 		return found, err
 	}
 	// The object is not what was read: look once more, at the server itself.
+	isDoubtful := live == nil && (c.unseen || c.before.count > 0)
 	c.unseen = c.unseen || live == nil
-	if live, err = c.readServer(ctx); err != nil {
+	current, readErr := c.readServer(ctx)
+	switch {
+	case readErr != nil:
+		return outcome{}, readErr
+	case current == nil && isDoubtful: // the reader does not show what the server has
 		return outcome{}, err
 	}
-	return c.settle(ctx, live)
+	return c.settle(ctx, current)
 }
 
 // settle takes the child from live, nil if there is none, to what is desired.
@@ -155,16 +166,12 @@ func (c *child) write(ctx context.Context, live client.Object, cause Cause) (out
 	if err := c.held(); err != nil {
 		return outcome{}, err
 	}
-	if err := c.lastRefusal(live); err != nil {
-		return outcome{}, err
-	}
 	live, err := c.witness(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
 	found, err := c.handOver(ctx, live, cause)
 	if err != nil {
-		c.noteRefusal(live, err)
 		return outcome{}, err
 	}
 	return c.written(live, found)

@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -123,13 +124,14 @@ func TestOnceInADryRun(t *testing.T) {
 // A patch that is refused, or an apply that is, leaves the value where it is.
 func TestOnceWhenARequestFails(t *testing.T) {
 	for nth := range 2 {
-		s := newServer()
-		e := newEnsurer(s)
+		s, clock := newServer(), newClock()
+		e := newEnsurer(s, ensure.WithClock(clock))
 		first := mustEnsure(t, e, credentials("app"), ensure.Once("data[password]")).Live.Data["password"]
 		s.answers = append(make([]error, nth), status(500, metav1.StatusReasonInternalError))
 		_, err := ensure.Object(t.Context(), e, credentials("owner"), ensure.Once("data[password]"))
 		require.ErrorIs(t, err, ensure.ErrAPI)
 		require.Equal(t, first, live(t, s, credentials("")).Data["password"])
+		clock.SetTime(clock.Now().Add(time.Minute))
 		mustEnsure(t, e, credentials("owner"), ensure.Once("data[password]"))
 		require.Equal(t, first, live(t, s, credentials("")).Data["password"])
 	}

@@ -103,7 +103,9 @@ func (c *child) checkOwnerIsCurrent(ctx context.Context) error {
 	current := &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: c.controller.APIVersion, Kind: c.controller.Kind},
 	}
-	c.requests++
+	if err := c.ask(); err != nil {
+		return err
+	}
 	switch err := c.reader.Get(ctx, client.ObjectKeyFromObject(c.owner), current); {
 	case answer.IsGone(err):
 		return c.conflict("prune", c.ownerName()+" is gone", nil)

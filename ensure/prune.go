@@ -64,7 +64,7 @@ func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error)
 	}
 	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired = c.empty(like)
+	c.desired, c.call = c.empty(like), callPrune
 	if _, err := c.emptyList(); err != nil { // before anything is written
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 		if kind.isUninstalled(err) {
 			continue // nor can there be objects of it
 		}
-		if err != nil {
+		if err := kind.ended(err); err != nil {
 			return removed, err
 		}
 		for _, live := range members {
@@ -94,6 +94,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 					err = c.checkOwnerIsCurrent(ctx)
 				}
 				if err != nil {
+					err = c.ended(err)
 					c.countRequests(outcome{}, err)
 					return removed, err
 				}
@@ -119,6 +120,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 func (c *child) named(live client.Object) *child {
 	named := *c
 	named.key, named.seen = client.ObjectKeyFromObject(live), live
+	named.show(live)
 	return &named
 }
 
@@ -207,6 +209,9 @@ func (c *child) list(ctx context.Context) (client.ObjectList, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.backsOff(); err != nil {
+		return nil, err
+	}
 	opts := []client.ListOption{client.InNamespace(c.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
 	bounded := newPatience(ctx, readWait)
 	defer bounded.end()
@@ -218,6 +223,7 @@ func (c *child) list(ctx context.Context) (client.ObjectList, error) {
 		err = c.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
 	}
 	if err != nil {
+		c.noteReadFailure(err)
 		return nil, c.requestError("list", err)
 	}
 	return list, nil

@@ -23,6 +23,9 @@ const (
 // read returns the object through the client, usually a cached copy; nil if it
 // is not there.
 func (c *child) read(ctx context.Context) (client.Object, error) {
+	if err := c.backsOff(); err != nil {
+		return nil, err
+	}
 	bounded := newPatience(ctx, readWait)
 	defer bounded.end()
 	live, err := c.get(bounded, c.client) //nolint:contextcheck // it is made from ctx
@@ -33,6 +36,11 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 		}
 		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
 	}
+	if err != nil {
+		c.noteReadFailure(err)
+		return nil, err
+	}
+	c.show(live)
 	if live != nil {
 		c.memory.seen(c.id())
 		c.noteManaged(live)
@@ -42,7 +50,9 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 
 // readServer returns the object as the API server has it now; nil if it is gone.
 func (c *child) readServer(ctx context.Context) (client.Object, error) {
-	c.requests++
+	if err := c.ask(); err != nil {
+		return nil, err
+	}
 	return c.get(ctx, c.reader)
 }
 
@@ -81,7 +91,9 @@ func (c *child) reread(ctx context.Context, live client.Object) (client.Object, 
 func (c *child) rereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(c.gvk)
-	c.requests++
+	if err := c.ask(); err != nil {
+		return nil, err
+	}
 	switch err := c.reader.Get(ctx, c.key, live); {
 	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
 		return nil, c.conflict(operation, "it was replaced meanwhile", err)

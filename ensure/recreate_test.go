@@ -262,20 +262,29 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	s.take()
 	for range 10 {
 		_, err := ensure.Object(t.Context(), e, affine())
-		require.Equal(t, first, err)
+		require.EqualError(t, err, first.Error())
+		require.ErrorIs(t, err, ensure.ErrImmutable)
 	}
 	require.Empty(t, s.verbs())
 
-	for what, change := range map[string]func(){
-		"the live object":    func() { s.edit(t, service(), `{"spec":{"externalName":"theirs"}}`) },
-		"time":               func() { clock.SetTime(clock.Now().Add(2 * time.Minute)) },
-		"the live object II": func() { s.edit(t, service(), `{"spec":{"externalName":"ours"}}`) },
+	var failed *ensure.Error
+	require.ErrorAs(t, first, &failed)
+	require.Greater(t, failed.After, 2*time.Minute, "a person has to act")
+	for _, tc := range []struct {
+		what   string
+		change func()
+		wait   time.Duration
+	}{
+		{"time", func() {}, failed.After},
+		{"the live object", func() { s.edit(t, service(), `{"spec":{"externalName":"theirs"}}`) }, time.Minute},
+		{"the live object again", func() { s.edit(t, service(), `{"spec":{"externalName":"ours"}}`) }, time.Minute},
 	} {
-		change()
-		s.answers = []error{invalid("spec.type"), invalid("spec.type"), invalid("spec.type")}
+		tc.change()
+		clock.SetTime(clock.Now().Add(tc.wait))
+		s.answers = []error{invalid("spec.type"), invalid("spec.type"), invalid("spec.type"), invalid("spec.type"), invalid("spec.type")}
 		_, err := ensure.Object(t.Context(), e, affine())
 		require.Error(t, err)
-		require.Contains(t, s.verbs(), "apply", what)
+		require.Contains(t, s.verbs(), "apply", tc.what)
 		s.answers = nil
 	}
 	require.Equal(t, ensure.Updated, mustEnsure(t, e, with(affine(), func(svc *corev1.Service) { svc.Labels = map[string]string{"a": "b"} })).Operation,

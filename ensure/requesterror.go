@@ -15,7 +15,8 @@ import (
 func (c *child) requestError(operation string, err error) *Error {
 	out := c.fail(ErrAPI, operation, "")
 	out.cause = err
-	out.moved = apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isHandover(operation) && answer.IsGone(err)
+	out.moved = (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)) && !answer.IsWebhook(err) ||
+		isHandover(operation) && answer.IsGone(err)
 	out.Paths = answer.Fields(err)
 	moved := c.whatMoved(operation, err)
 	switch {

@@ -7,86 +7,143 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// How long Retry waits: for another writer to be done, for a deletion to end, and
-// for a person to act.
+// How long Retry waits: for another writer to be done, for the cache, for a deletion to end,
+// for a person to act, and for a spec that the operator itself refused.
 const (
 	retryConflict    = 100 * time.Millisecond
+	retryStale       = time.Second
 	retryTerminating = 5 * time.Second
 	retryPerson      = 2 * time.Minute
+	retryTerminal    = 5 * time.Minute
 )
 
-// Retry is what a Reconcile returns for err, one of this package or of a status
-// write: a conflict is tried again after 100 ms, a child or owner on its way out after
-// 5 s, a contested child after its Error.After, and what only a person can mend (a refusal,
-// ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) after 2 minutes, all without an error
-// that the controller would log and back off from: put err into a condition, or log it. A
-// cancelled context, as at shutdown, is nothing to report either. Any other error is handed
-// on to the controller's rate limiter, and nil is nothing to retry.
+// Retry is what Reconcile returns at its end: for err, which is nil or an error of this package,
+// of a status write, or any other, several of them joined, and for the results of its children,
+// each a Result or Results.
 //
-//	if err != nil {
-//		return ensure.Retry(err)
-//	}
+//	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 //
-// Of joined errors the soonest wait counts, whatever their order; if one is for the rate
-// limiter, all are.
-func Retry(err error) (reconcile.Result, error) {
-	if parts := partsOf(err); parts != nil {
-		return retryAll(err, parts)
+// It tells when to reconcile next, and whether the controller gets the error, which the
+// controller logs, counts and passes to its rate limiter (see RateLimiter):
+//
+//   - An Error with After is tried again after that time. Until then the same call is answered
+//     with the same error, without a request, however often events wake the reconciler.
+//   - A conflict is tried again after 100 ms, without a line in the log. One that stays has After.
+//   - A child or owner that is being deleted is tried again after 5 s, and what needs a person
+//     (ErrRefused, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) after 2 minutes.
+//   - An error wrapped by reconcile.TerminalError is the operator's own refusal of a spec. It is
+//     tried again after 5 minutes, as the refusal may depend on more than the spec.
+//   - A cancelled context, as at shutdown, needs no retry, nor does nil.
+//   - Any other error is returned, for the controller.
+//   - A Stale result needs another look after a second: the event that ends it may not come, if
+//     the last write changed nothing that a predicate lets pass.
+//
+// An error that the controller does not get is logged once, with the logger of ctx: not when a
+// call is answered with it again. Of joined errors and results the soonest retry counts, whatever
+// their order; if one error is for the controller, it gets them all.
+func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool }) (reconcile.Result, error) {
+	next := planFor(err)
+	if next.isReturned {
+		return reconcile.Result{}, err
 	}
+	for _, result := range results {
+		if result != nil && result.hasStale() {
+			next = next.and(plan{after: retryStale})
+		}
+	}
+	if next.isNews {
+		log.FromContext(ctx).Info("cannot reconcile", "reason", Reason(err), "message", err.Error(), "retryAfter", next.after.String())
+	}
+	return reconcile.Result{RequeueAfter: next.after}, nil
+}
+
+// A plan is what Retry does about an error.
+type plan struct {
+	after      time.Duration // 0: nothing to retry
+	isReturned bool
+	isNews     bool // to be logged
+}
+
+func (p plan) and(other plan) plan {
+	after := max(p.after, other.after)
+	if p.after > 0 && other.after > 0 {
+		after = min(p.after, other.after)
+	}
+	return plan{after, p.isReturned || other.isReturned, p.isNews || other.isNews}
+}
+
+// planFor looks below errors that add to the text of another, down to joined ones.
+func planFor(err error) plan {
+	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
+		if parts := partsOf(wrapped); parts != nil {
+			var all plan
+			for _, part := range parts {
+				all = all.and(planFor(part))
+			}
+			return all
+		}
+		if isTerminal(wrapped) {
+			return plan{after: retryTerminal, isNews: true}
+		}
+	}
+	return planForOne(err)
+}
+
+func planForOne(err error) plan {
+	known, isOurs := errors.AsType[*Error](err)
+	isNews := !isOurs || !known.isKnown
 	switch {
-	case errors.Is(err, context.Canceled):
-		return reconcile.Result{}, nil
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: retryConflict}, nil
+	case err == nil, errors.Is(err, context.Canceled):
+		return plan{}
+	case isOurs && known.After > 0:
+		return plan{after: known.After, isNews: isNews}
+	case hasMoved(err), apierrors.IsConflict(err) && !answer.IsWebhook(err):
+		return plan{after: retryConflict}
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
-		return reconcile.Result{RequeueAfter: retryTerminating}, nil
+		return plan{after: retryTerminating, isNews: isNews}
 	case errors.Is(err, ErrContested):
-		return reconcile.Result{RequeueAfter: untilOver(err)}, nil
+		return plan{after: leastWait, isNews: isNews}
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable),
 		errors.Is(err, ErrForeign), errors.Is(err, ErrHidden):
-		return reconcile.Result{RequeueAfter: retryPerson}, nil
+		return plan{after: retryPerson, isNews: isNews}
 	}
-	return reconcile.Result{}, err
+	return plan{isReturned: true}
 }
 
-// untilOver is what a contest says, and never at once.
-func untilOver(err error) time.Duration {
-	if contested, ok := errors.AsType[*Error](err); ok {
-		return max(contested.After, leastWait)
-	}
-	return leastWait
+// isTerminal reports whether err itself, and not one below, was made by reconcile.TerminalError.
+func isTerminal(err error) bool {
+	typed, ok := err.(interface{ Is(target error) bool }) //nolint:errorlint // err itself is meant
+	return ok && typed.Is(reconcile.TerminalError(nil))
 }
 
-// partsOf returns the errors that errors.Join, or an Aggregate of Kubernetes, put into err.
+// partsOf returns the errors that errors.Join, or an Aggregate of Kubernetes, put into err itself.
 func partsOf(err error) []error {
-	if joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
+	switch joined := err.(type) { //nolint:errorlint // err itself is meant
+	case interface{ Unwrap() []error }:
 		return joined.Unwrap()
-	}
-	if aggregate, ok := errors.AsType[utilerrors.Aggregate](err); ok {
-		return aggregate.Errors()
+	case utilerrors.Aggregate:
+		return joined.Errors()
 	}
 	return nil
 }
 
-func retryAll(err error, parts []error) (reconcile.Result, error) {
-	soonest := reconcile.Result{}
-	for _, part := range parts {
-		result, handedOn := Retry(part)
-		switch {
-		case handedOn != nil:
-			return reconcile.Result{}, err
-		case result.IsZero(): // needs no retry
-		case soonest.IsZero(), result.RequeueAfter < soonest.RequeueAfter:
-			soonest = result
+// hasStale lets Retry take a Result.
+func (r Result[T]) hasStale() bool { return r.Stale }
+
+// hasStale lets Retry take Results.
+func (r Results) hasStale() bool {
+	for _, child := range r.Children {
+		if child.Stale {
+			return true
 		}
 	}
-	return soonest, nil
+	return false
 }
 
 // Reason is a condition reason for err: Error.Reason for an error of this package, Refused

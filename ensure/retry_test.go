@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -22,7 +27,10 @@ import (
 const (
 	conflictDelay = 100 * time.Millisecond
 	goingDelay    = 5 * time.Second
+	failureDelay  = 5 * time.Second
+	busyDelay     = time.Second
 	personDelay   = 2 * time.Minute
+	terminalDelay = 5 * time.Minute
 )
 
 // errorOf is the error of a pass over s.
@@ -62,13 +70,13 @@ func TestRetryAndReason(t *testing.T) {
 		"going":          {"deletion takes its time", answered(t, namespaceGoing), goingDelay, "Terminating"},
 		"owner going":    {"so does the owner's", owned, goingDelay, "OwnerTerminating"},
 		"refused":        {"the code has to change", errorOf(t, newServer(), &corev1.ConfigMap{}), personDelay, "Refused"},
-		"invalid":        {"somebody has to change the input", answered(t, invalid), personDelay, "Invalid"},
+		"invalid":        {"somebody has to change the input", answered(t, invalid), failureDelay, "Invalid"},
 		"foreign":        {"somebody has to decide", errorOf(t, stranger, configMap()), personDelay, "Foreign"},
 		"contested":      {"the next try", contested, 10 * time.Second, "Contested"},
 		"still so":       {"when it may be over", later, 19 * time.Second, "Contested"},
 		"nothing known":  {"the mere class", ensure.ErrContested, time.Second, "Unavailable"},
-		"forbidden":      {"the rate limiter's", answered(t, status(403, metav1.StatusReasonForbidden)), 0, "Forbidden"},
-		"no connection":  {"the rate limiter's", answered(t, errors.New("no route")), 0, "Unavailable"},
+		"forbidden":      {"somebody has to act", answered(t, status(403, metav1.StatusReasonForbidden)), failureDelay, "Forbidden"},
+		"no connection":  {"it may be back soon", answered(t, errors.New("no route")), busyDelay, "Unavailable"},
 		"another's":      {"not an error of ensure", errors.New("something else"), 0, "Unavailable"},
 		"another's 409":  {"a status write's, say", conflict(), conflictDelay, "Conflict"},
 		"another's 404":  {"the server's reason", apierrors.NewNotFound(schema.GroupResource{}, "x"), 0, "NotFound"},
@@ -79,7 +87,7 @@ func TestRetryAndReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{tc.err, fmt.Errorf("cannot make the shop: %w", tc.err)} {
 				require.Equal(t, tc.reason, ensure.Reason(err), tc.why)
-				result, retry := ensure.Retry(err)
+				result, retry := ensure.Retry(t.Context(), err)
 				if tc.after == 0 {
 					require.Equal(t, err, retry, "the very same error, for the log")
 					require.Zero(t, result)
@@ -101,26 +109,26 @@ func TestRetryOfAHiddenChild(t *testing.T) {
 	clock.SetTime(clock.Now().Add(2 * time.Minute))
 	_, err := ensure.Object(t.Context(), e, configMap())
 	require.ErrorIs(t, err, ensure.ErrHidden)
-	result, retry := ensure.Retry(err)
+	result, retry := ensure.Retry(t.Context(), err)
 	require.NoError(t, retry)
-	require.Equal(t, personDelay, result.RequeueAfter)
+	require.Equal(t, 3*time.Minute, result.RequeueAfter, "each look takes two requests")
 }
 
 // Of several errors the one that the controller has to log decides, else the soonest.
 func TestRetryOfJoinedErrors(t *testing.T) {
 	refused := errorOf(t, newServer(), &corev1.ConfigMap{})
-	failed := answered(t, errors.New("no route"))
+	failed := errors.New("no route")
 	for _, joined := range []error{errors.Join(refused, failed), errors.Join(failed, conflict())} {
-		_, err := ensure.Retry(joined)
+		_, err := ensure.Retry(t.Context(), joined)
 		require.Equal(t, joined, err)
 	}
 	a := newArena(t, faithful)
 	a.begin(configMap(), a.paint)
 	contested := a.said
-	result, err := ensure.Retry(errors.Join(refused, contested))
+	result, err := ensure.Retry(t.Context(), errors.Join(refused, contested))
 	require.NoError(t, err)
 	require.Equal(t, contested.After, result.RequeueAfter)
-	result, err = ensure.Retry(fmt.Errorf("both: %w", errors.Join(refused, conflict())))
+	result, err = ensure.Retry(t.Context(), fmt.Errorf("both: %w", errors.Join(refused, conflict())))
 	require.NoError(t, err)
 	require.Equal(t, conflictDelay, result.RequeueAfter)
 }
@@ -145,18 +153,18 @@ func TestRetryIgnoresJoinedErrorsThatNeedNone(t *testing.T) {
 				func(err error) error { return join(err, cancelled) },
 				func(err error) error { return join(cancelled, err) },
 			} {
-				result, err := ensure.Retry(order(foreign))
+				result, err := ensure.Retry(t.Context(), order(foreign))
 				require.NoError(t, err)
 				require.Equal(t, personDelay, result.RequeueAfter)
 
-				result, err = ensure.Retry(order(conflict()))
+				result, err = ensure.Retry(t.Context(), order(conflict()))
 				require.NoError(t, err)
 				require.Equal(t, conflictDelay, result.RequeueAfter)
 
-				_, err = ensure.Retry(order(failed))
+				_, err = ensure.Retry(t.Context(), order(failed))
 				require.ErrorIs(t, err, failed)
 
-				result, err = ensure.Retry(order(cancelled))
+				result, err = ensure.Retry(t.Context(), order(cancelled))
 				require.NoError(t, err)
 				require.Zero(t, result)
 			}
@@ -179,15 +187,133 @@ func TestRetryOfACancelledContext(t *testing.T) {
 	s.answers = []error{context.Canceled}
 	_, err := ensure.Object(ctx, newEnsurer(s), configMap())
 	require.ErrorIs(t, err, context.Canceled)
-	result, retry := ensure.Retry(err)
+	result, retry := ensure.Retry(t.Context(), err)
 	require.NoError(t, retry)
 	require.Zero(t, result)
 	require.Equal(t, "Unavailable", ensure.Reason(err))
 }
 
 func TestRetryAndReasonOfNoError(t *testing.T) {
-	result, err := ensure.Retry(nil)
+	result, err := ensure.Retry(t.Context(), nil)
 	require.NoError(t, err)
 	require.Zero(t, result)
 	require.Empty(t, ensure.Reason(nil))
+}
+
+// An operator's own refusal of a spec is logged and looked at again, whatever it is wrapped in
+// or joined with.
+func TestRetryOfATerminalError(t *testing.T) {
+	refused := errors.New("the size is negative")
+	for name, tc := range map[string]struct {
+		err     error
+		after   time.Duration
+		message string
+	}{
+		"alone":           {reconcile.TerminalError(refused), terminalDelay, "terminal error: the size is negative"},
+		"wrapped":         {fmt.Errorf("spec: %w", reconcile.TerminalError(refused)), terminalDelay, "spec: terminal error: the size is negative"},
+		"of joined ones":  {reconcile.TerminalError(errors.Join(refused, conflict())), terminalDelay, "the size is negative"},
+		"with a conflict": {errors.Join(reconcile.TerminalError(refused), conflict()), conflictDelay, "the size is negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, logged, err := retry(t, tc.err)
+			require.NoError(t, err)
+			require.Equal(t, tc.after, result.RequeueAfter)
+			require.Contains(t, logged, tc.message)
+		})
+	}
+	_, logged, err := retry(t, errors.Join(reconcile.TerminalError(refused), errors.New("no route")))
+	require.ErrorContains(t, err, "no route")
+	require.Empty(t, logged, "the controller logs it")
+}
+
+// What the controller does not get is logged, once.
+func TestRetryLogsWhatTheControllerDoesNot(t *testing.T) {
+	s := newTroubled(t)
+	s.refuse(status(403, metav1.StatusReasonForbidden))
+	pass := func() string {
+		_, err := ensure.Object(t.Context(), s.e, configMap())
+		_, logged, err := retry(t, err)
+		require.NoError(t, err)
+		return logged
+	}
+	require.Contains(t, pass(), `"level"=0 "msg"="cannot reconcile" "reason"="Forbidden" "message"="cannot create ConfigMap`)
+	require.Empty(t, pass(), "the answer is known")
+	s.wait(5 * time.Second)
+	require.NotEmpty(t, pass())
+
+	s = newTroubled(t)
+	s.refuse(conflict())
+	require.Empty(t, pass())
+	require.Empty(t, pass(), "it is settled soon, as a rule")
+	require.Contains(t, pass(), `"reason"="Conflict"`, "this one is not")
+	require.Empty(t, pass())
+
+	a := newArena(t, faithful)
+	a.begin(configMap(), a.paint)
+	_, logged, _ := retry(t, a.said)
+	require.Contains(t, logged, "Contested")
+	_, later := a.pass(configMap())
+	_, logged, _ = retry(t, later)
+	require.Empty(t, logged)
+}
+
+// What no request finds out is logged once, too.
+func TestRetryLogsAForeignChildOnce(t *testing.T) {
+	s := newServer(found(func(o *corev1.ConfigMap) {
+		o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "boss", UID: "2", Controller: new(true)}}
+	}))
+	e := ensure.New(s.cached(faithful), s, fieldOwner)
+	for i := range 3 {
+		_, err := ensure.Object(t.Context(), e, configMap())
+		require.ErrorIs(t, err, ensure.ErrForeign)
+		result, logged, err := retry(t, err)
+		require.NoError(t, err)
+		require.Equal(t, personDelay, result.RequeueAfter)
+		require.Equal(t, i == 0, logged != "", logged)
+	}
+}
+
+// An event that ends a stale result may not come.
+func TestRetryOfAStaleResult(t *testing.T) {
+	stale, fresh := ensure.Result[*corev1.ConfigMap]{Stale: true}, ensure.Result[*corev1.ConfigMap]{}
+	of := func(result ensure.Result[*corev1.ConfigMap]) ensure.Results {
+		return ensure.Results{Children: []ensure.Result[client.Object]{{}, {Stale: result.Stale}}}
+	}
+	foreign := errorOf(t, newServer(found(func(*corev1.ConfigMap) {})), configMap())
+	result, err := ensure.Retry(t.Context(), nil, fresh, of(fresh))
+	require.NoError(t, err)
+	require.Zero(t, result)
+	for _, err := range []error{nil, foreign} {
+		result, err := ensure.Retry(t.Context(), err, fresh, stale)
+		require.NoError(t, err)
+		require.Equal(t, time.Second, result.RequeueAfter)
+		result, err = ensure.Retry(t.Context(), err, of(stale), fresh)
+		require.NoError(t, err)
+		require.Equal(t, time.Second, result.RequeueAfter)
+	}
+	result, err = ensure.Retry(t.Context(), conflict(), stale)
+	require.NoError(t, err)
+	require.Equal(t, conflictDelay, result.RequeueAfter)
+	_, err = ensure.Retry(t.Context(), errors.New("no route"), stale)
+	require.EqualError(t, err, "no route")
+}
+
+// retry returns what was logged, too.
+func retry(t *testing.T, err error) (reconcile.Result, string, error) {
+	t.Helper()
+	var logged strings.Builder
+	logger := funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})
+	result, err := ensure.Retry(log.IntoContext(t.Context(), logger), err)
+	return result, logged.String(), err
+}
+
+func TestRateLimiter(t *testing.T) {
+	limiter := ensure.RateLimiter()
+	failing := reconcile.Request{NamespacedName: types.NamespacedName{Name: "failing"}}
+	var waits []time.Duration
+	for range 8 {
+		waits = append(waits, limiter.When(failing))
+	}
+	require.Empty(t, cmp.Diff(seconds(5, 10, 20, 40, 80, 160, 300, 300), waits))
+	require.Equal(t, 5*time.Second, limiter.When(reconcile.Request{}), "another is not held up")
 }

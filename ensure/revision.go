@@ -205,6 +205,7 @@ func (c *child) removed(found outcome, err error) (outcome, error) {
 	if err == nil && found.cause == Unwanted && !c.dryRun {
 		found, err = c.revised(found)
 	}
+	err = c.ended(err)
 	c.warn(err)
 	c.countRequests(found, err)
 	return found, err

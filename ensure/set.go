@@ -18,7 +18,7 @@ import (
 //	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service},
 //		ensure.Prune(&corev1.ConfigMap{}))
 //	if err != nil {
-//		return ensure.Retry(err)
+//		return ensure.Retry(ctx, err)
 //	}
 //	readiness := status.Of(ensure.ResultOf(children, deployment).Live)
 //

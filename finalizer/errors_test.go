@@ -135,7 +135,7 @@ func TestAnswers(t *testing.T) {
 				if !tc.conflict {
 					require.ErrorIs(t, err, tc.answer)
 				}
-				retry, _ := ensure.Retry(err)
+				retry, _ := ensure.Retry(t.Context(), err)
 				require.Equal(t, tc.conflict, retry.RequeueAfter == 100*time.Millisecond)
 				require.Len(t, s.patches, 1, "it is for the caller to try again")
 			}

@@ -20,7 +20,7 @@
 //			set.Ready(conditions, "Deployed")
 //		}, status.Live(r.reader)) // mgr.GetAPIReader()
 //
-//		return ensure.Retry(errors.Join(err, patchErr))
+//		return ensure.Retry(ctx, errors.Join(err, patchErr), deployment)
 //	}
 //
 // # Conditions

@@ -46,7 +46,9 @@ type T interface {
 // for. So a reconcile that hands its errors to ensure.Retry is done, too, where a child is
 // foreign, refused or still going: look at its conditions, or have reconcile return the
 // error that Retry was given. A contest, ensure.ErrContested, fails the pass even so, as two
-// callers that want different things end in one. Times that stay the same for longer than a
+// callers that want different things end in one. A call of package ensure that failed returns
+// its error again for some seconds: a test with such failures gives the Ensurer a clock of its
+// own, ensure.WithClock, and moves that on. Times that stay the same for longer than a
 // second are not seen: those in minutes or days, and those of a test's own clock that stands
 // still.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {

@@ -203,7 +203,7 @@ func TestConvergeFailsAContestThatRetryTook(t *testing.T) {
 	ensuretest.Converge(f, c, func(ctx context.Context) error {
 		_, first := ensure.Object(ctx, e, settings("hello"))
 		_, second := ensure.Object(ctx, e, settings("goodbye"))
-		_, err := ensure.Retry(errors.Join(first, second))
+		_, err := ensure.Retry(ctx, errors.Join(first, second))
 		return err
 	})
 	require.Contains(t, f.text, "another caller in this process writes other values to data[text]")

@@ -129,7 +129,8 @@ func IsFailedTest(err error) bool {
 	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !IsWebhook(err)
 }
 
-// IsWebhook knows the answers of webhooks, which may have any code, by their beginning.
+// IsWebhook reports whether a webhook refused the request. Its answer may have any code, and is
+// known by how its message begins.
 func IsWebhook(err error) bool {
 	status, _ := Status(err)
 	return isFromWebhook(status)

@@ -90,7 +90,7 @@ func TestRaces(t *testing.T) {
 			}
 			_, err = b.ensure()
 			require.True(t, apierrors.IsConflict(err), "%v", err)
-			again, err := ensure.Retry(err)
+			again, err := ensure.Retry(t.Context(), err)
 			require.NoError(t, err)
 			require.Equal(t, 100*time.Millisecond, again.RequeueAfter)
 			b.shows(neverBack)

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,9 +13,6 @@ import (
 // ReasonInvalidTemplate is of a condition and of an event: no children can be made, because
 // of a template or of what it makes of an object's spec.
 const ReasonInvalidTemplate = "InvalidTemplate"
-
-// RetryRejected is how often an object that cannot be helped is looked at.
-const RetryRejected = 5 * time.Minute
 
 // noteLimit is what the API takes for an event's note, in bytes.
 const noteLimit = 1024

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/ensure/template"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
@@ -237,7 +238,7 @@ func follow(t *testing.T, dir string) followed {
 	reader := fake.NewClientBuilder().WithObjects(configMap("one"), configMap("two")).Build()
 	f := followed{
 		Templates: templatesOf(t, dir),
-		queue:     workqueue.NewTypedRateLimitingQueue(operator.RateLimiter()),
+		queue:     workqueue.NewTypedRateLimitingQueue(ensure.RateLimiter()),
 	}
 	t.Cleanup(f.queue.ShutDown)
 	source := f.Source(reader, &corev1.ConfigMapList{})

@@ -186,7 +186,7 @@ func (r *siteOperator) Reconcile(ctx context.Context, site *Site) (reconcile.Res
 			set.Child(conditions, status.TypeReady, readiness(ensure.ResultOf(made, app)))
 		}
 	})
-	return ensure.Retry(errors.Join(err, reportErr))
+	return ensure.Retry(ctx, errors.Join(err, reportErr), made)
 }
 
 // readiness is what the app says of itself. One that has not said anything yet would count

@@ -91,7 +91,7 @@ func (o *operator) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if errors.Is(err, ensure.ErrContested) {
 		o.contested++
 	}
-	return ensure.Retry(err)
+	return ensure.Retry(ctx, err)
 }
 
 // forget has the operator remember nothing from one pass to the next, as one that does not

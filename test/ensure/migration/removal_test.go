@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -340,7 +342,8 @@ func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 				old := program.Client(t, shared, oldName)
 				c, reader := way.open(t, name)
 				broken := &switching{Client: c, on: true}
-				e := ensure.New(broken, reader, taker)
+				clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+				e := ensure.New(broken, reader, taker, ensure.WithClock(clock))
 				desired := map[string]string{"color": "blue"}
 				opts := []ensure.Option{ensure.Adopt(), ensure.MigrateFrom(oldName)}
 				for range 2 {
@@ -352,10 +355,11 @@ func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 					for range 2 {
 						_, err := ensure.Object(t.Context(), e, settings(namespace, desired), opts...)
 						require.ErrorIs(t, err, ensure.ErrAPI)
+						clock.SetTime(clock.Now().Add(time.Minute))
 					}
 					broken.on = false
 					if restart {
-						e = ensure.New(broken, reader, taker)
+						e = ensure.New(broken, reader, taker, ensure.WithClock(clock))
 					}
 					result := mustEnsure(t, e, settings(namespace, desired), opts...)
 					require.Equal(t, ensure.Migrated, result.Cause)

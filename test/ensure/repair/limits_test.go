@@ -4,10 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -82,8 +84,8 @@ func TestImmutableByOthers(t *testing.T) {
 	})
 }
 
-// TestUnfinishedJudgement: as long as the server is too busy to say whether a change is possible
-// at all, it is asked again by each pass.
+// TestUnfinishedJudgement: if the server was too busy to say whether a change is possible at all, it
+// is asked again after a second for each request.
 func TestUnfinishedJudgement(t *testing.T) {
 	t.Parallel()
 	var b *busy
@@ -91,11 +93,17 @@ func TestUnfinishedJudgement(t *testing.T) {
 		b = &busy{Client: c}
 		return b
 	})
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	s.ensurer = ensure.New(s.operate, s.operate, fieldOwner, ensure.WithClock(clock))
 	s.mustEnsure(deployment)
 	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
 	b.is = true
 	_, err := s.ensure(changed)
 	require.ErrorIs(t, err, ensure.ErrInvalid)
+	var failed *ensure.Error
+	require.ErrorAs(t, err, &failed)
+	require.Less(t, failed.After, time.Minute)
+	clock.SetTime(clock.Now().Add(failed.After))
 	b.is = false
 	_, err = s.ensure(changed)
 	require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))

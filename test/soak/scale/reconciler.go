@@ -35,7 +35,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if taken {
 		current.finish(request.NamespacedName, err)
 	}
-	return ensure.Retry(err)
+	return ensure.Retry(ctx, err)
 }
 
 func (r *reconciler) ensureParts(ctx context.Context, request ctrl.Request) error {

@@ -31,7 +31,7 @@ func (s *stage) writes(kind int) int {
 // contests is how often it says that it gave way.
 func (s *stage) contests(kind int) int {
 	n := 0
-	for _, entry := range s.processes[kind].Entries("not as it should be") {
+	for _, entry := range s.processes[kind].Entries("cannot reconcile") {
 		if entry.Text("reason") == "Contested" {
 			n++
 		}

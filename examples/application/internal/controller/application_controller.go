@@ -78,7 +78,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&appsv1.Deployment{}, owned).
 		Owns(&corev1.Service{}, owned).
 		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.ApplicationList{})).
-		WithOptions(controller.Options{RateLimiter: operator.RateLimiter()}).
+		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 		return r.fail(ctx, app, err)
 	}
 	err = r.report(ctx, app, readyWith(ensure.ResultOf(made, wanted.deployment)), made.Children...)
-	return operator.Retry(ctx, err)
+	return ensure.Retry(ctx, err, made)
 }
 
 // wanted are the children that app is to have. An error comes with the reason of a condition.

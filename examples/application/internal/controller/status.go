@@ -61,20 +61,18 @@ func (r *Reconciler) report(
 // fail reports why a child is not as it should be, and says when to try again.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
 	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
-	return operator.Retry(ctx, errors.Join(err, reportErr))
+	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }
 
 // reject reports what is wrong with app itself, or with a template: the children stay as
 // they are. Trying again soon would not help.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reason string, err error) (reconcile.Result, error) {
 	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
-	if reportErr := r.report(ctx, app, notReady(reason, err.Error())); reportErr != nil {
-		return operator.Retry(ctx, reportErr)
-	}
-	if isNews {
+	reportErr := r.report(ctx, app, notReady(reason, err.Error()))
+	if isNews && reportErr == nil {
 		operator.Warn(r.events, app, reason, err.Error())
 	}
-	return reconcile.Result{RequeueAfter: operator.RetryRejected}, nil
+	return ensure.Retry(ctx, errors.Join(reconcile.TerminalError(err), reportErr))
 }
 
 func named(children []ensure.Result[client.Object]) []v1alpha1.Child {

@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	}
 	db, err := r.look(ctx, store, new(identityOf(wanted.database)))
 	if err != nil {
-		return operator.Retry(ctx, err)
+		return ensure.Retry(ctx, err)
 	}
 	if renamed := db.mayBecome(identityOf(wanted.database)); renamed != nil {
 		return r.reject(ctx, store, renamed)
@@ -120,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 		databaseIs = volumesAre // which tells why there are fewer
 	}
 	reportErr := r.report(ctx, store, db, set.Live, made, volumesAre, databaseIs, judge(made, err, wanted.ofApp()))
-	return retry(ctx, wait, storageErr, err, restartErr, reportErr)
+	return retry(ctx, wait, made, storageErr, err, restartErr, reportErr)
 }
 
 // wanted are the children that store is to have, but for what storage adds.
@@ -159,18 +159,15 @@ func (r *Reconciler) prepareToRecreate(ctx context.Context, db *database, err er
 	return errors.Join(err, disownErr)
 }
 
-// retry is operator.Retry for all errors but refusals, which are looked at rarely, and looks
-// again after wait, unless that is zero, or sooner.
-func retry(ctx context.Context, wait time.Duration, errs ...error) (reconcile.Result, error) {
-	var others []error
-	for _, err := range errs {
-		if _, refused := errors.AsType[*refusal](err); !refused {
-			others = append(others, err)
-		} else if wait == 0 {
-			wait = operator.RetryRejected
+// retry is ensure.Retry, to which refusals are the operator's own, and reconciles again after
+// wait, unless that is zero, or sooner.
+func retry(ctx context.Context, wait time.Duration, made ensure.Results, errs ...error) (reconcile.Result, error) {
+	for i, err := range errs {
+		if _, refused := errors.AsType[*refusal](err); refused {
+			errs[i] = reconcile.TerminalError(err)
 		}
 	}
-	result, err := operator.Retry(ctx, errors.Join(others...))
+	result, err := ensure.Retry(ctx, errors.Join(errs...), made)
 	if err == nil && wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
 		result.RequeueAfter = wait
 	}

@@ -76,11 +76,11 @@ func (r *Reconciler) takeLeave(
 ) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(store.Finalizers) == 0:
-		return ensure.Retry(err) // a fresh copy is on its way, or none any more
+		return ensure.Retry(ctx, err) // a fresh copy is on its way, or none any more
 	case err != nil:
-		return retry(ctx, 0, err, r.notReady(ctx, store, ensure.Reason(err), err.Error()))
+		return retry(ctx, 0, ensure.Results{}, err, r.notReady(ctx, store, ensure.Reason(err), err.Error()))
 	case going.Reason == "":
 		going.Reason = "all is cleaned up; somebody else's finalizer is left"
 	}
-	return retry(ctx, going.After, r.notReady(ctx, store, reasonTerminating, going.Reason))
+	return retry(ctx, going.After, ensure.Results{}, r.notReady(ctx, store, reasonTerminating, going.Reason))
 }

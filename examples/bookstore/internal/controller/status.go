@@ -93,7 +93,7 @@ func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, inva
 	if isNews && err == nil {
 		operator.Warn(r.events, store, invalid.reason, invalid.message)
 	}
-	return retry(ctx, 0, invalid, err)
+	return retry(ctx, 0, ensure.Results{}, invalid, err)
 }
 
 // notReady reports of a store that nothing is made for.

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/predicates"
 )
 
@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.PersistentVolumeClaim{}, toStores, owned).
 		Watches(&corev1.Pod{}, toStores, owned).
 		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.BookStoreList{})).
-		WithOptions(controller.Options{RateLimiter: operator.RateLimiter()}).
+		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 

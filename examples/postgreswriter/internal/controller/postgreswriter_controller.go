@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/examples/internal/operator"
-	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/finalizer"
 )
@@ -99,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	}
 
 	if err := r.written(ctx, writer); err != nil {
-		return operator.Retry(ctx, err)
+		return ensure.Retry(ctx, err)
 	}
 	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
 }
@@ -123,12 +122,12 @@ func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (r
 func (r *Reconciler) takeLeave(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:
-		return ensure.Retry(err) // a fresh copy is on its way, or none any more
+		return ensure.Retry(ctx, err) // a fresh copy is on its way, or none any more
 	case err != nil:
 		return r.fail(ctx, writer, err)
 	}
 	err = r.notReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
-	return operator.Retry(ctx, err)
+	return ensure.Retry(ctx, err)
 }
 
 func keyOf(writer *v1.PostgresWriter) types.NamespacedName {

@@ -8,8 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/examples/internal/operator"
-	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/status"
 )
@@ -52,18 +51,18 @@ func (r *Reconciler) report(ctx context.Context, writer *v1.PostgresWriter, chan
 func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	var trouble *database.Error
 	if !errors.As(err, &trouble) {
-		return operator.Retry(ctx, errors.Join(err, r.notReady(ctx, writer, ensure.Reason(err), err.Error())))
+		return ensure.Retry(ctx, errors.Join(err, r.notReady(ctx, writer, ensure.Reason(err), err.Error())))
 	}
 	if trouble.Reason == database.NotActive {
-		return operator.Retry(ctx, err) // how the row stands is for another to say
+		return ensure.Retry(ctx, err) // how the row stands is for another to say
 	}
 	reportErr := r.notReady(ctx, writer, trouble.Reason, trouble.Message)
 	switch {
 	case trouble.IsTemporary():
-		return operator.Retry(ctx, errors.Join(err, reportErr))
+		return ensure.Retry(ctx, errors.Join(err, reportErr))
 	case reportErr != nil:
-		return operator.Retry(ctx, reportErr)
+		return ensure.Retry(ctx, reportErr)
 	}
-	log.FromContext(ctx).Info("not as it should be", "reason", trouble.Reason, "message", trouble.Message)
+	log.FromContext(ctx).Info("cannot reconcile", "reason", trouble.Reason, "message", trouble.Message)
 	return reconcile.Result{RequeueAfter: retryRefused}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/trueup-go/trueup/examples/internal/operator"
-	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/ensure"
+	v1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/predicates"
 )
 
@@ -23,7 +23,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1.PostgresWriter{}, builder.WithPredicates(predicates.Primary())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: Workers, RateLimiter: operator.RateLimiter()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: Workers, RateLimiter: ensure.RateLimiter()})
 	if r.options.Sweep {
 		gone := make(chan event.TypedGenericEvent[types.NamespacedName])
 		if err := mgr.Add(sweeper{Reconciler: r, gone: gone}); err != nil {

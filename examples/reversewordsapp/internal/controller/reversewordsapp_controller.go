@@ -117,7 +117,7 @@ func (r *Reconciler) tell(
 	if stockErr == nil {
 		stockErr = r.report(ctx, app, there, judgeDeployment(deployment, err, there.pods), judgeService(service, err))
 	}
-	return operator.Retry(ctx, errors.Join(err, stockErr))
+	return ensure.Retry(ctx, errors.Join(err, stockErr), deployment, service)
 }
 
 // cleanUp deletes all children, whatever the templates say by now, and waits until they are
@@ -172,7 +172,7 @@ func (r *Reconciler) takeLeave(
 	var is verdict
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(app.Finalizers) == 0:
-		return ensure.Retry(err) // a fresh copy is on its way, or none any more
+		return ensure.Retry(ctx, err) // a fresh copy is on its way, or none any more
 	case err != nil:
 		is = notReady(ensure.Reason(err), err.Error())
 	case going.Reason != "":
@@ -185,7 +185,7 @@ func (r *Reconciler) takeLeave(
 		stockErr = r.report(ctx, app, there, is, is)
 	}
 	if err := errors.Join(err, stockErr); err != nil {
-		return operator.Retry(ctx, err)
+		return ensure.Retry(ctx, err)
 	}
 	return reconcile.Result{RequeueAfter: going.After}, nil
 }
@@ -197,15 +197,13 @@ func (r *Reconciler) reject(
 ) (reconcile.Result, error) {
 	there, stockErr := r.takeStock(ctx, app, nil, nil)
 	if stockErr != nil {
-		return operator.Retry(ctx, stockErr)
+		return ensure.Retry(ctx, stockErr)
 	}
 	is := notReady(reason, err.Error())
 	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, is.message)
-	if err := r.report(ctx, app, there, is, is); err != nil {
-		return operator.Retry(ctx, err)
-	}
-	if isNews {
+	reportErr := r.report(ctx, app, there, is, is)
+	if isNews && reportErr == nil {
 		operator.Warn(r.events, app, reason, err.Error())
 	}
-	return reconcile.Result{RequeueAfter: operator.RetryRejected}, nil
+	return ensure.Retry(ctx, errors.Join(reconcile.TerminalError(err), reportErr))
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/predicates"
 )
@@ -48,7 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Pod{}, toApp, builder.WithPredicates(predicates.Owned())).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toApp, builder.WithPredicates(predicates.Primary())).
 		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.ReverseWordsAppList{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: operator.RateLimiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
