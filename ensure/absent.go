@@ -28,11 +28,13 @@ import (
 //     it is confirmed by one read from the server. With DeleteAdopted what was adopted is deleted
 //     instead.
 //
-// The rules are those of Object: with ControlledBy whatever another controls is not ours, and
-// without an owner whatever shows no trace of this field owner. An owner that is being deleted
-// is fine here. The delete is of exactly the object and version that was looked at; if it was
-// changed meanwhile, it is looked at again, a few times, then that is a Conflict. If Object makes it
-// again at once, again and again, that is ErrContested.
+// The rules are those of Object: what another owner controls than that of ControlledBy is not
+// ours, nor is what has no controller and shows no trace of this field owner. Instead of
+// ControlledBy, obj may name its controller, as for Object, unless obj is a copy of the live
+// object. An owner that is being deleted is fine here. The delete is of exactly the object and
+// version that was looked at; if it was changed meanwhile, it is looked at again, a few
+// times, then that is a Conflict. If Object makes it again at once, again and again, that is ErrContested. No
+// other owner's child of that name is touched.
 //
 // Fields are given up by an apply that specifies nothing: what only this field owner has set
 // is removed, as if desired dropped it, and what others own, too, stays. If the API server
@@ -63,6 +65,9 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 	c, err := e.newUnwanted(obj, o)
 	if err != nil {
 		return outcome{}, err
+	}
+	if !c.dryRun {
+		c.memory.replaced(c.ownedID())
 	}
 	found, err := c.lookAndRemove(ctx, obj)
 	if c.isUninstalled(err) {
@@ -135,9 +140,12 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired, c.call = c.empty(obj), callAbsent
 	if c.controlled {
-		err = c.stampOwner()
+		return c, c.stampOwner()
 	}
-	return c, err
+	if obj.GetResourceVersion() == "" { // else anybody may have set it
+		c.controller = metav1.GetControllerOfNoCopy(obj)
+	}
+	return c, nil
 }
 
 // remove deletes live, nil if there is none, if it is the one that is meant and ours. What is
@@ -153,9 +161,6 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 		return outcome{live: live, operation: Released}, nil
 	}
 	c.recall()
-	if err := c.held(); err != nil {
-		return outcome{}, err
-	}
 	live, err := c.complete(ctx, live)
 	if err != nil {
 		return outcome{}, err
@@ -164,32 +169,28 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	if err != nil {
 		return outcome{}, err
 	}
+	if !claim.ours && !c.isBeside(claim.live) {
+		return c.leaveToOthers(claim.live)
+	}
+	if err := c.held(); err != nil {
+		return outcome{}, err
+	}
 	if claim.ours && (!claim.adopted || c.deleteAdopted) {
 		return c.delete(ctx, live)
 	}
-	return c.leaveToOthers(ctx, claim)
+	return c.giveUp(ctx, claim.live)
 }
 
-// leaveToOthers gives up what is ours in an object that is not. That nothing is, like that there
-// is no object, the server has to confirm.
-func (c *child) leaveToOthers(ctx context.Context, claim claim) (outcome, error) {
-	has := claim.ours
-	if !has {
-		var err error
-		if has, err = c.isBeside(ctx, claim.live); err != nil {
-			return outcome{}, err
-		}
-	}
-	if has {
-		return c.giveUp(ctx, claim.live)
-	}
+// leaveToOthers is for an object that has nothing of ours. That, like that there is no object, the
+// server has to confirm.
+func (c *child) leaveToOthers(live client.Object) (outcome, error) {
 	if !c.unseen {
 		return outcome{}, c.conflict("read", "the cache may be behind", nil) // the server knows
 	}
 	if !c.dryRun {
-		c.noteReleased(claim.live)
+		c.noteReleased(live)
 	}
-	return outcome{live: claim.live, operation: Released}, nil
+	return outcome{live: live, operation: Released}, nil
 }
 
 func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {
@@ -216,7 +217,7 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, c.requestError("delete", err)
 	}
 	if !c.dryRun {
-		c.memory.removed(c.id())
+		c.memory.removed(c.ownedID())
 	}
 	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
 }

@@ -38,10 +38,9 @@ const (
 )
 
 type attemptKey struct {
-	childKey
+	ownedKey
 
-	call  string
-	owner types.UID
+	call string
 }
 
 // An attempt is the error of the last call that sent a request, and how long the same call is
@@ -231,13 +230,7 @@ func (c *child) lastAttempt() (attempt, bool) {
 	return known, ok && !isOld && known.question == c.question()
 }
 
-func (c *child) attemptKey() attemptKey {
-	key := attemptKey{childKey: c.id(), call: c.call}
-	if c.controlled {
-		key.owner = c.owner.GetUID()
-	}
-	return key
-}
+func (c *child) attemptKey() attemptKey { return attemptKey{ownedKey: c.ownedID(), call: c.call} }
 
 func (c *child) question() question {
 	asked := question{isRead: c.isRead, digest: c.digest, allowed: permission{

@@ -16,24 +16,25 @@ type child struct {
 	kind
 	options
 
-	key        types.NamespacedName
-	desired    client.Object          // a copy, stamped with namespace, owner and labels
-	created    client.Object          // desired with what Once names, or nil
-	unsent     []canon.Edit           // remove from desired what Once names
-	kept       []canon.Edit           // add to desired what is around a value that is to stay
-	controller *metav1.OwnerReference // that desired names, or nil
-	stamped    client.Object          // desired with its digest, once there is something to send
-	form       uint64                 // checksum of desired's canonical form
-	digest     string
-	last       record        // what the server confirmed last, as known when live was read
-	seen       client.Object // as it was read last, or nil
-	unseen     bool          // the cache did not show it
-	ours       bool          // what is live is ours to write, without ensure.Adopt
-	adopted    bool          // somebody else made what is live
-	alone      bool          // a dry run found that the server would create desired but for live
-	unsure     bool          // the server did not get round to judging what it refused
-	mayTry     bool          // in spite of a contest
-	requests   int           // sent so far, cached reads excepted
+	key         types.NamespacedName
+	desired     client.Object          // a copy, stamped with namespace, owner and labels
+	created     client.Object          // desired with what Once names, or nil
+	unsent      []canon.Edit           // remove from desired what Once names
+	kept        []canon.Edit           // add to desired what is around a value that is to stay
+	controller  *metav1.OwnerReference // that desired names, or nil
+	stamped     client.Object          // desired with its digest, once there is something to send
+	form        uint64                 // checksum of desired's canonical form
+	digest      string
+	last        record        // what the server confirmed last, as known when live was read
+	lastWritten string        // digest of what this Ensurer wrote last, for whatever owner
+	seen        client.Object // as it was read last, or nil
+	unseen      bool          // the cache did not show it
+	ours        bool          // what is live is ours to write, without ensure.Adopt
+	adopted     bool          // somebody else made what is live
+	alone       bool          // a dry run found that the server would create desired but for live
+	unsure      bool          // the server did not get round to judging what it refused
+	mayTry      bool          // in spite of a contest
+	requests    int           // sent so far, cached reads excepted
 
 	call     string
 	isRead   bool
@@ -43,6 +44,15 @@ type child struct {
 }
 
 func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }
+
+// ownedID tells calls on behalf of different owners apart.
+func (c *child) ownedID() ownedKey {
+	id := ownedKey{childKey: c.id()}
+	if c.controller != nil {
+		id.owner = c.controller.UID
+	}
+	return id
+}
 
 // newChild checks what the caller gave and stamps a copy of desired.
 func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {

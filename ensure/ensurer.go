@@ -106,7 +106,7 @@ func WithLabels(labels map[string]string) Setting {
 }
 
 // WithMemory bounds how many children the Ensurer remembers, 65,536 by default and
-// at least 1; the least recently used are forgotten. A forgotten child costs at
+// at least 1, each once per owner that wants it or its absence; the least recently used are forgotten. A forgotten child costs at
 // most one request that changes nothing, unless somebody replaced it without a trace
 // of ours (kubectl replace): then it is ErrForeign. An entry holds versions and digests, no
 // object: about half a kilobyte, and some more for ten minutes if desired changed or somebody undid something.

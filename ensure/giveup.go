@@ -67,7 +67,7 @@ type withdrawal struct {
 
 // withdrawAdded does a withdrawal, which is remembered until it is done.
 func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdrawal) error {
-	c.memory.foreign.Add(c.id(), w)
+	c.memory.foreign.Add(c.ownedID(), w)
 	left, err := c.giveUpAdded(ctx, live, w.added)
 	if isRefused(err) {
 		left, err = c.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
@@ -81,7 +81,7 @@ func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdra
 
 // leaveForeign does what is left of a withdrawal from live, and fails: live is not ours.
 func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
-	value, _ := c.memory.foreign.Get(c.id())
+	value, _ := c.memory.foreign.Get(c.ownedID())
 	w, isPending := value.(withdrawal)
 	if !isPending || w.uid != live.GetUID() || c.dryRun {
 		return c.foreign(live)
@@ -209,10 +209,10 @@ func (c *child) isOfDigest(path fieldpath.Path) bool {
 // noteReleased remembers that nothing of ours is left in an object that looks so, and that it is
 // no longer ours.
 func (c *child) noteReleased(live client.Object) {
-	c.memory.released(c.id(), sight{look: c.lookOf(live), version: live.GetResourceVersion()})
+	c.memory.released(c.ownedID(), sight{look: c.lookOf(live), version: live.GetResourceVersion()})
 }
 
-func (m *memory) released(key childKey, s sight) {
+func (m *memory) released(key ownedKey, s sight) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.records.Remove(key)
@@ -224,7 +224,7 @@ func (c *child) isReleased(live client.Object) bool {
 	if c.memory.foreign.Len() == 0 {
 		return false
 	}
-	value, _ := c.memory.foreign.Get(c.id())
+	value, _ := c.memory.foreign.Get(c.ownedID())
 	known, ok := value.(sight)
 	return ok && known.look.uid == live.GetUID() &&
 		(older(live.GetResourceVersion(), known.version) || known.look == c.lookOf(live))
@@ -236,18 +236,14 @@ type sight struct {
 	version string
 }
 
-// isBeside reports whether live, which is not ours, has fields of ours all the same: it was
-// adopted beside its controller.
-func (c *child) isBeside(ctx context.Context, live client.Object) (bool, error) {
-	if metav1.GetControllerOfNoCopy(live) == nil {
-		return false, nil
+// isBeside reports whether live, which is not ours, has fields of ours all the same, for no
+// owner: it was adopted beside its controller. If we applied the reference to that controller,
+// the fields are there on its behalf.
+func (c *child) isBeside(live client.Object) bool {
+	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, c.fieldOwner)
+	if c.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
+		return false
 	}
-	if digest, adopted := c.storedIn(live); digest != "" {
-		return adopted, nil
-	}
-	complete, err := c.complete(ctx, live)
-	if err != nil {
-		return false, err
-	}
-	return managedfields.Applied(complete, c.fieldOwner) != nil, nil
+	digest, adopted := c.digestOn(live)
+	return adopted || digest == ""
 }

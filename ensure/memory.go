@@ -15,14 +15,14 @@ import (
 // and then foreign.
 type memory struct {
 	mu      sync.Mutex
-	records *lru.Cache // childKey to record
+	records *lru.Cache // ownedKey to record
 	unseen  *lru.Cache // childKey to sighting
 	absent  *lru.Cache // childKey, of what the server does not have
-	leaving *lru.Cache // childKey to replacement
-	moved   *lru.Cache // childKey to look, of what MigrateFrom has nothing to do for
-	foreign *lru.Cache // childKey to sight, of what holds nothing of ours, or to withdrawal
-
-	told *lru.Cache // childKey to told
+	written *lru.Cache // childKey to the digest that was confirmed last, for whatever owner
+	leaving *lru.Cache // ownedKey to replacement
+	moved   *lru.Cache // ownedKey to look, of what MigrateFrom has nothing to do for
+	foreign *lru.Cache // ownedKey to sight, of what holds nothing of ours, or to withdrawal
+	told    *lru.Cache // ownedKey to told
 
 	attempts *lru.Cache // attemptKey to attempt
 
@@ -32,6 +32,15 @@ type memory struct {
 type childKey struct {
 	gvk schema.GroupVersionKind
 	key types.NamespacedName
+}
+
+// An ownedKey is a child on behalf of an owner, or of none. What is known of the object itself
+// goes by its childKey; what was wanted of it, and what came of that, by the ownedKey: no owner
+// changes that for another, whose child has the same name.
+type ownedKey struct {
+	childKey
+
+	owner types.UID
 }
 
 // A record says: with desired of this digest, the server was content with this.
@@ -58,14 +67,14 @@ type sighting struct {
 func newMemory(entries int) *memory {
 	return &memory{
 		records: lru.New(entries), unseen: lru.New(entries), absent: lru.New(entries),
-		leaving: lru.New(entries), moved: lru.New(entries), foreign: lru.New(entries),
+		written: lru.New(entries), leaving: lru.New(entries), moved: lru.New(entries), foreign: lru.New(entries),
 		told:     lru.New(entries),
 		attempts: lru.New(entries),
 		contests: newContests(entries),
 	}
 }
 
-func (m *memory) get(key childKey) (record, bool) {
+func (m *memory) get(key ownedKey) (record, bool) {
 	value, ok := m.records.Get(key)
 	if !ok {
 		return record{}, false
@@ -76,7 +85,7 @@ func (m *memory) get(key childKey) (record, bool) {
 
 // confirm remembers r, unless a newer answer about the same object came in between:
 // two reconciles may end in another order than the server answered them.
-func (m *memory) confirm(key childKey, r record) {
+func (m *memory) confirm(key ownedKey, r record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, ok := m.get(key)
@@ -87,8 +96,15 @@ func (m *memory) confirm(key childKey, r record) {
 	m.foreign.Remove(key)
 }
 
+// lastWritten returns the digest of the desired state that was confirmed last, for whatever owner.
+func (m *memory) lastWritten(key childKey) string {
+	value, _ := m.written.Get(key)
+	digest, _ := value.(string)
+	return digest
+}
+
 // doubt notes that the object is not what the server confirmed.
-func (m *memory) doubt(key childKey) {
+func (m *memory) doubt(key ownedKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r, known := m.get(key); known {
@@ -120,7 +136,7 @@ func (m *memory) seen(key childKey) {
 }
 
 // removed notes that we deleted the object: that nobody else did.
-func (m *memory) removed(key childKey) {
+func (m *memory) removed(key ownedKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r, known := m.get(key); known {
@@ -131,10 +147,7 @@ func (m *memory) removed(key childKey) {
 
 // gone notes that the server has no such object. That holds until somebody makes one:
 // this Ensurer, or somebody else, which the cache will show.
-func (m *memory) gone(key childKey) {
-	m.absent.Add(key, nil)
-	m.leaving.Remove(key)
-}
+func (m *memory) gone(key childKey) { m.absent.Add(key, nil) }
 
 func (m *memory) isGone(key childKey) bool {
 	_, known := m.absent.Get(key)
@@ -149,10 +162,10 @@ func (m *memory) mayExist(key childKey) {
 }
 
 // replacing notes that the child was deleted to be made again.
-func (m *memory) replacing(key childKey, r replacement) { m.leaving.Add(key, r) }
+func (m *memory) replacing(key ownedKey, r replacement) { m.leaving.Add(key, r) }
 
 // isThere takes back what replacing noted, if somebody else was first to make the child.
-func (m *memory) isThere(key childKey, uid types.UID) {
+func (m *memory) isThere(key ownedKey, uid types.UID) {
 	if m.leaving.Len() == 0 {
 		return
 	}
@@ -163,7 +176,7 @@ func (m *memory) isThere(key childKey, uid types.UID) {
 }
 
 // replacement returns what replacing noted.
-func (m *memory) replacement(key childKey) (replacement, bool) {
+func (m *memory) replacement(key ownedKey) (replacement, bool) {
 	if m.leaving.Len() == 0 {
 		return replacement{}, false
 	}
@@ -172,8 +185,12 @@ func (m *memory) replacement(key childKey) (replacement, bool) {
 	return r, ok
 }
 
-// replaced takes it back, now that the child is made.
-func (m *memory) replaced(key childKey) { m.leaving.Remove(key) }
+// replaced takes it back, now that the child is made, or no longer wanted.
+func (m *memory) replaced(key ownedKey) {
+	if m.leaving.Len() > 0 {
+		m.leaving.Remove(key)
+	}
+}
 
 // older compares resourceVersions as numbers, which they are by contract since
 // Kubernetes 1.35 (KEP-5504). Where they do not parse, neither is older.

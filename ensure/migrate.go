@@ -82,7 +82,7 @@ func (c *child) isLeft(path fieldpath.Path) bool {
 // withManagers returns live with its managed fields, if MigrateFrom has to know them and
 // does not remember that there is nothing for it in them.
 func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.memory.isMigrated(c.id(), c.lookOf(live)) {
+	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.memory.isMigrated(c.ownedID(), c.lookOf(live)) {
 		return live, nil
 	}
 	complete, err := c.complete(ctx, live)
@@ -90,7 +90,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 		return nil, err
 	}
 	if !c.isMigrating(complete) && len(c.unfinished(complete)) == 0 {
-		c.memory.migrated(c.id(), c.lookOf(live))
+		c.memory.migrated(c.ownedID(), c.lookOf(live))
 	}
 	return complete, nil
 }
@@ -98,7 +98,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 // noteMigrated remembers that live, just applied, has nothing left to take over.
 func (c *child) noteMigrated(live client.Object) {
 	if len(c.migrateFrom) > 0 && !c.dryRun && !c.isMigrating(live) {
-		c.memory.migrated(c.id(), c.lookOf(live))
+		c.memory.migrated(c.ownedID(), c.lookOf(live))
 	}
 }
 
@@ -127,9 +127,9 @@ func (c *child) lookOf(live client.Object) look {
 }
 
 // migrated notes that an object that looks so has no entry of an old manager.
-func (m *memory) migrated(key childKey, l look) { m.moved.Add(key, l) }
+func (m *memory) migrated(key ownedKey, l look) { m.moved.Add(key, l) }
 
-func (m *memory) isMigrated(key childKey, l look) bool {
+func (m *memory) isMigrated(key ownedKey, l look) bool {
 	known, ok := m.moved.Get(key)
 	return ok && known == l
 }

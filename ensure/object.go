@@ -121,7 +121,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		c.recall() // another reconcile may have learnt more while we read
 	}
 	c.noteShown(live)
-	c.memory.isThere(c.id(), live.GetUID())
+	c.memory.isThere(c.ownedID(), live.GetUID())
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{}, c.terminating("ensure", "it is being deleted")
 	}
@@ -135,8 +135,14 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if !claim.ours && !c.mayAdopt(live) {
 		return outcome{}, c.leaveForeign(ctx, claim.live)
 	}
-	c.ours = claim.ours
-	c.adopted, c.stamped = claim.adopted || !claim.ours, nil
+	c.ours, c.adopted, c.stamped = claim.ours, claim.adopted, nil
+	if !claim.ours {
+		isOurs, err := c.isMadeByUs(ctx, live)
+		if err != nil {
+			return outcome{}, err
+		}
+		c.adopted = !isOurs
+	}
 	if err := c.checkHidden(live); err != nil {
 		return outcome{}, err
 	}
@@ -163,6 +169,7 @@ func (c *child) leave(live client.Object) (outcome, error) {
 
 // write takes live to what is desired, unless somebody undoes that again and again.
 func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	c.lastWritten = c.memory.lastWritten(c.id())
 	if err := c.held(); err != nil {
 		return outcome{}, err
 	}
@@ -182,6 +189,7 @@ func (c *child) make(ctx context.Context) (outcome, error) {
 	if c.ifExists {
 		return outcome{operation: Gone}, nil
 	}
+	c.lastWritten = c.memory.lastWritten(c.id())
 	if err := c.held(); err != nil {
 		return outcome{}, err
 	}

@@ -63,6 +63,19 @@ func (c *child) isCopy(live client.Object, digest string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
 }
 
+// isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
+func (c *child) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
+	digest, adopted := c.digestOn(live)
+	if digest == "" || adopted {
+		return false, nil
+	}
+	if known, ok := c.known(live); ok {
+		return !known.adopted, nil
+	}
+	complete, err := c.complete(ctx, live)
+	return err == nil && managedfields.Applied(complete, c.fieldOwner) != nil, err
+}
+
 // isMadeForOwner reports whether the managed fields show that an earlier version of the operator
 // made live for its controller: it was an update that set the reference, or a program that
 // MigrateFrom names. With Adopt only the latter counts, as somebody else may have made live.

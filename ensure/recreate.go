@@ -132,6 +132,6 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 	if deleted.cause != "" { // by us
 		c.wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
 	}
-	c.memory.replacing(c.id(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
+	c.memory.replacing(c.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
 	return c.create(ctx)
 }

@@ -160,7 +160,7 @@ func (c *child) isRevision(live client.Object, found outcome) bool {
 	if c.dryRun || found.cause == "" {
 		return false
 	}
-	if c.last.digest != "" && c.last.digest != c.digest {
+	if c.lastWritten != "" && c.lastWritten != c.digest {
 		return true
 	}
 	stored := noChild

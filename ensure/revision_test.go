@@ -363,3 +363,21 @@ func job() *batchv1.Job {
 		}}},
 	}
 }
+
+// An owner's child, and fields that another part of the operator applies to it for nobody.
+func TestCallersForDifferentOwnersAreAContest(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	blue := with(configMap(), func(o *corev1.ConfigMap) { o.Data["color"] = "blue" })
+	var err error
+	for range 20 {
+		if _, err = ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop())); err != nil {
+			break
+		}
+		if _, err = ensure.Object(t.Context(), e, blue, ensure.Adopt()); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, ensure.ErrContested)
+	require.ErrorContains(t, err, "another caller in this process")
+}

@@ -45,12 +45,12 @@ func (c *child) isExpected() bool {
 func (c *child) noteShown(live client.Object) {
 	if known, ok := c.known(live); ok && !known.shown && !c.unseen {
 		c.last.shown = true
-		c.memory.confirm(c.id(), c.last)
+		c.memory.confirm(c.ownedID(), c.last)
 	}
 }
 
 // recall looks up what the server confirmed last; the zero record, if nothing.
-func (c *child) recall() { c.last, _ = c.memory.get(c.id()) }
+func (c *child) recall() { c.last, _ = c.memory.get(c.ownedID()) }
 
 // known is what is remembered of live.
 func (c *child) known(live client.Object) (record, bool) {
@@ -95,7 +95,7 @@ func (c *child) isConfirmed(live client.Object, known record) bool {
 		return false
 	}
 	known.version, known.at = live.GetResourceVersion(), c.clock.Now()
-	c.memory.confirm(c.id(), known)
+	c.memory.confirm(c.ownedID(), known)
 	return true
 }
 
@@ -105,7 +105,8 @@ func (c *child) confirm(live client.Object) {
 	if !ok || c.dryRun { // nothing of it is there
 		return
 	}
-	c.memory.confirm(c.id(), record{
+	c.memory.written.Add(c.id(), c.digest)
+	c.memory.confirm(c.ownedID(), record{
 		uid:     live.GetUID(),
 		digest:  c.digest,
 		form:    c.form,

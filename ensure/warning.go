@@ -15,7 +15,7 @@ import (
 type told map[string]string
 
 // isNews notes a failure, and reports whether no event has told of it.
-func (m *memory) isNews(key childKey, reason, text string) bool {
+func (m *memory) isNews(key ownedKey, reason, text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	value, _ := m.told.Get(key)
@@ -31,7 +31,7 @@ func (m *memory) isNews(key childKey, reason, text string) bool {
 }
 
 // isFine forgets the failures of a child that is as desired.
-func (m *memory) isFine(key childKey) {
+func (m *memory) isFine(key ownedKey) {
 	if m.told.Len() > 0 {
 		m.told.Remove(key)
 	}
@@ -44,17 +44,10 @@ func (c *child) warn(err error) {
 	switch {
 	case c.dryRun:
 	case err == nil:
-		c.memory.isFine(c.id())
-	case ok && isForAPerson(failed) && c.memory.isNews(c.id(), failed.Reason, c.ownerUID()+failed.Error()):
+		c.memory.isFine(c.ownedID())
+	case ok && isForAPerson(failed) && c.memory.isNews(c.ownedID(), failed.Reason, failed.Error()):
 		c.tellOf(failed)
 	}
-}
-
-func (c *child) ownerUID() string {
-	if c.controller == nil {
-		return ""
-	}
-	return string(c.controller.UID)
 }
 
 // isForAPerson reports whether an event tells of an error. What ends by itself, or is a mistake in

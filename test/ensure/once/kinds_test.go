@@ -136,6 +136,47 @@ func TestRecreateKeepsThePassword(t *testing.T) {
 	}
 }
 
+// TestRecreateKeepsAPasswordToItsOwner: while a Secret is being replaced, another owner makes its
+// own of that name, or wants none.
+func TestRecreateKeepsAPasswordToItsOwner(t *testing.T) {
+	v := newVault(t, views["faithful"])
+	mine, theirs := v.owner("mine"), v.owner("theirs")
+	typed := func(kind string) client.Object {
+		secret := v.secret("app").(*corev1.Secret)
+		secret.Type = corev1.SecretType("example.com/" + kind)
+		return secret
+	}
+	replace := func(kind string) {
+		v.patch(`{"metadata": {"finalizers": ["example.com/hold"]}}`)
+		_, err := v.pass(typed(kind), password, anew, mine)
+		require.ErrorIs(t, err, ensure.ErrTerminating)
+		v.patch(`{"metadata": {"finalizers": null}}`)
+	}
+	v.mustPass(ensure.Created, typed("a"), password, mine)
+	first := v.generated[0]
+
+	replace("b")
+	gone, err := ensure.Absent(t.Context(), v.ensurer, typed("b"), theirs)
+	require.NoError(t, err)
+	require.Equal(t, ensure.Gone, gone.Operation)
+	v.mustPass(ensure.Recreated, typed("b"), password, anew, mine)
+	require.Equal(t, first, v.data()["password"], "another owner's Absent changes nothing")
+
+	replace("c")
+	v.mustPass(ensure.Created, typed("c"), password, anew, theirs)
+	require.Equal(t, v.generated[len(v.generated)-1], v.data()["password"], "it has one of its own")
+	_, err = v.pass(typed("c"), password, anew, mine)
+	require.ErrorIs(t, err, ensure.ErrForeign)
+}
+
+// owner makes an owner.
+func (v *vault) owner(name string) ensure.Option {
+	v.t.Helper()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: name}}
+	require.NoError(v.t, v.person.Create(v.t.Context(), owner))
+	return ensure.ControlledBy(owner)
+}
+
 // TestRepairLeavesItAlone: a default stands in the way, and is named by Once. Nothing is removed,
 // and nothing deleted.
 func TestRepairLeavesItAlone(t *testing.T) {
