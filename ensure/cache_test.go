@@ -119,7 +119,7 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrHidden)
 	require.Equal(t, "Hidden", ensure.Reason(err))
 	require.ErrorContains(t, err, "it lacks a label, or is in a namespace, by which the cache selects")
-	require.Empty(t, cmp.Diff([]string{"create", "get"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
 
 	show = faithful
 	require.NoError(t, pass(), "the cache shows it")
@@ -133,6 +133,31 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 	require.NoError(t, pass(), "another object: its two minutes began later")
 	after(time.Minute)
 	require.ErrorIs(t, pass(), ensure.ErrHidden)
+}
+
+// IfMissing is content with what somebody else made, wherever the cache looks.
+func TestHiddenChildIfMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		found []client.Object
+		want  error
+	}{
+		"ours":   {nil, ensure.ErrHidden},
+		"theirs": {[]client.Object{found(func(*corev1.ConfigMap) {})}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clock := newServer(tc.found...), newClock()
+			e := ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(clock))
+			mustEnsure(t, e, configMap(), ensure.IfMissing())
+			mustEnsure(t, e, configMap(), ensure.IfMissing())
+			s.take()
+			for range 2 {
+				clock.SetTime(clock.Now().Add(2 * time.Minute))
+				_, err := ensure.Object(t.Context(), e, configMap(), ensure.IfMissing())
+				require.ErrorIs(t, err, tc.want)
+				require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+			}
+		})
+	}
 }
 
 // A second read for another reason is no sighting of a child that the cache hides.

@@ -127,6 +127,15 @@ func (m *memory) unseenSince(key childKey, uid types.UID, now time.Time) time.Ti
 	return now
 }
 
+// isUnseen reports whether the server had the object when the cache did not show it.
+func (m *memory) isUnseen(key childKey) bool {
+	if m.unseen.Len() == 0 {
+		return false
+	}
+	_, known := m.unseen.Get(key)
+	return known
+}
+
 // seen notes that the cache shows the object.
 func (m *memory) seen(key childKey) {
 	if m.unseen.Len() > 0 {

@@ -87,8 +87,8 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 // lookAndSettle does so on what the cache shows, or once more on what the server has.
 func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	live, err := c.read(ctx)
-	if err == nil && live == nil && c.isExpected() && !c.isHeld() {
-		// The cache is a moment behind, or it was deleted already: a read tells.
+	if err == nil && live == nil && (c.isExpected() || c.memory.isUnseen(c.id())) && !c.isHeld() {
+		// The cache is a moment behind, or never shows it, or it was deleted already: a read tells.
 		c.unseen = true
 		live, err = c.readServer(ctx)
 	}
@@ -159,8 +159,13 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	return c.write(ctx, whole, c.causeToWrite(live))
 }
 
-// leave leaves live as it is, unless another controller has it.
+// leave leaves live as it is, unless another controller has it. That the cache does not show
+// what somebody else made is no error.
 func (c *child) leave(live client.Object) (outcome, error) {
+	hidden := c.checkHidden(live)
+	if digest, _ := c.digestOn(live); digest != "" && hidden != nil {
+		return outcome{}, hidden
+	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return outcome{}, c.foreign(live)
 	}

@@ -3,11 +3,13 @@ package once_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -273,6 +275,34 @@ func TestWhatOthersMade(t *testing.T) {
 				require.Zero(t, v.writes(mark))
 			})
 		}
+	}
+}
+
+// TestIfMissingBehindACache that does not show the object: a person's may stay so, ours is reported,
+// and no pass tries to create it again.
+func TestIfMissingBehindACache(t *testing.T) {
+	for name, isOurs := range map[string]bool{"ours": true, "theirs": false} {
+		t.Run(name, func(t *testing.T) {
+			v, clock := newVault(t, views["nothing"]), clocktesting.NewFakePassiveClock(time.Now())
+			v.ensurer = ensure.New(v.lens, v.lens.Client, fieldOwner, ensure.WithClock(clock))
+			if !isOurs {
+				require.NoError(t, v.person.Create(t.Context(), v.secret("theirs")))
+			}
+			for range 2 {
+				_, err := v.pass(v.secret("app"), ensure.IfMissing())
+				require.NoError(t, err)
+			}
+			mark := shared.Mark()
+			for range 2 {
+				clock.SetTime(clock.Now().Add(2 * time.Minute))
+				if _, err := v.pass(v.secret("app"), ensure.IfMissing()); isOurs {
+					require.ErrorIs(t, err, ensure.ErrHidden)
+				} else {
+					require.NoError(t, err)
+				}
+			}
+			require.Zero(t, v.writes(mark))
+		})
 	}
 }
 
