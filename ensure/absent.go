@@ -16,7 +16,7 @@ import (
 //
 //   - Deleting: it is on its way out. The delete was sent now, which Cause, Unwanted, tells,
 //     or somebody sent one before; finalizers, and with Propagation(metav1.DeletePropagationForeground) its
-//     dependents, may take their time.
+//     dependents, may take their time. Finalizers that we applied to what we adopted are taken back.
 //   - Gone: the API server has no such object. That a cache has none is confirmed by one
 //     read from the server; from then on no request is sent, until the cache shows one
 //     again or Object makes it. It is also Gone if the API server does not serve its kind, as its
@@ -155,7 +155,7 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 		return outcome{operation: Gone}, nil
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return outcome{live: live, operation: Deleting}, nil
+		return c.letGo(ctx, live)
 	}
 	if c.isReleased(live) {
 		return outcome{live: live, operation: Released}, nil

@@ -23,21 +23,12 @@ import (
 // API server refuses that, as a Deployment needs its selector, the content stays as it is and
 // becomes nobody's.
 func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error) {
-	before := live
-	after, err := c.applyNothing(ctx, live)
-	if isRefused(err) {
-		if c.dryRun { // the rest builds on what is not there then
-			return outcome{live: live, operation: Released, cause: Unwanted}, nil
-		}
-		if before, err = c.current(ctx, live); err != nil {
-			return outcome{}, err
-		}
-		after, err = c.giveUpBut(ctx, before, isContent)
-	}
+	before, after, err := c.unapply(ctx, live)
 	if err == nil && !c.dryRun {
 		after, err = c.dropReference(ctx, after)
 	}
 	if err != nil {
+		c.memory.doubt(c.ownedID())
 		return outcome{}, err
 	}
 	if !c.dryRun {
@@ -46,88 +37,56 @@ func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error)
 	return outcome{live: after, operation: Released, cause: Unwanted, changes: c.givenUp(before, after)}, nil
 }
 
-// withdraw gives up what we applied to an object that another controller took between our
-// read of before and the answer after. What this apply added goes; what was there already
-// came to that controller with the object, and stays.
-func (c *child) withdraw(ctx context.Context, before, after client.Object) error {
-	if c.dryRun {
-		return c.foreign(after)
+// unapply takes back what we applied to live, but for content that the API server insists on. It
+// returns live as it was before, and the answer.
+func (c *child) unapply(ctx context.Context, live client.Object) (before, after client.Object, err error) {
+	after, err = c.applyNothing(ctx, live)
+	switch {
+	case !isRefused(err):
+		return live, after, err
+	case c.dryRun: // the rest builds on what is not there then
+		return live, live, nil
 	}
-	added, _ := managedfields.Split(c.ownedIn(after), func(path fieldpath.Path) bool {
-		return !holds(before, path) || c.isOfDigest(path)
-	})
-	return c.withdrawAdded(ctx, after, withdrawal{after.GetUID(), added})
+	if before, err = c.current(ctx, live); err != nil {
+		return nil, nil, err
+	}
+	after, err = c.giveUpBut(ctx, before, isContent)
+	return before, after, err
 }
 
-// A withdrawal is what our apply added to an object that another controller took, by its UID.
-type withdrawal struct {
-	uid   types.UID
-	added *fieldpath.Set
-}
-
-// withdrawAdded does a withdrawal, which is remembered until it is done.
-func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdrawal) error {
-	c.memory.foreign.Add(c.ownedID(), w)
-	left, err := c.giveUpAdded(ctx, live, w.added)
-	if isRefused(err) {
-		left, err = c.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
+// letGo takes back our finalizers from what was adopted and is being deleted: with them it
+// would never go.
+func (c *child) letGo(ctx context.Context, live client.Object) (outcome, error) {
+	going := outcome{live: live, operation: Deleting}
+	if _, adopted := c.digestOn(live); !adopted || c.deleteAdopted || len(live.GetFinalizers()) == 0 {
+		return going, nil
 	}
+	live, err := c.complete(ctx, live)
 	if err != nil {
-		return err
+		return outcome{}, err
 	}
-	c.noteReleased(left)
-	return c.foreign(live)
+	claim, err := c.claimOn(ctx, live)
+	if err != nil || !claim.ours && !c.isBeside(live) || !managedfields.Owns(c.ownedIn(live), "metadata.finalizers") {
+		return going, err
+	}
+	before, after, err := c.unapply(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	going.live, going.changes = after, c.givenUp(before, after)
+	return going, nil
 }
 
-// leaveForeign does what is left of a withdrawal from live, and fails: live is not ours.
-func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
-	value, _ := c.memory.foreign.Get(c.ownedID())
-	w, isPending := value.(withdrawal)
-	if !isPending || w.uid != live.GetUID() || c.dryRun {
-		return c.foreign(live)
+// isGivenUp reports whether our applies own no content of live, though desired has some: the
+// program ended while it gave live up.
+func (c *child) isGivenUp(live client.Object) bool {
+	own := managedfields.Applied(live, c.fieldOwner)
+	if own == nil {
+		return false
 	}
-	complete, err := c.reread(ctx, live)
-	if err != nil {
-		return err
-	}
-	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || c.isWanted(controller) {
-		return c.foreign(live) // the other left it meanwhile
-	}
-	if _, err := c.withDigest(); err != nil {
-		return err
-	}
-	return c.withdrawAdded(ctx, complete, w)
-}
-
-// giveUpAdded removes what our apply added. All else is meanwhile booked under an entry of updates:
-// the API server removes a struct that nobody owns anything in, with what it holds.
-func (c *child) giveUpAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
-	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
-	_, err := c.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
-		own := managedfields.Applied(live, c.fieldOwner)
-		if kept := c.strike(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
-			entry := managedfields.WithFields(*own, kept)
-			entry.Operation = metav1.ManagedFieldsOperationUpdate
-			p.Give(entry)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	left, err := c.applyNothing(ctx, after)
-	if err != nil {
-		return nil, err
-	}
-	return c.patchEntries(ctx, releasing, left, func(p *managedfields.Patch, live client.Object) {
-		c.strike(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
-	})
-}
-
-// holds reports whether obj has something at path, as far as its Go type tells.
-func holds(obj client.Object, path fieldpath.Path) bool {
-	steps := managedfields.Steps(path)
-	depth, err := canon.Specifies(obj, steps)
-	return err != nil || depth == len(steps)
+	owned, _ := managedfields.Split(managedfields.Fields(own), isContent)
+	content, err := canon.AppendContent(nil, c.applied(c.desired))
+	return err == nil && string(content) != "{}" && owned.Empty()
 }
 
 // dropReference removes the reference to the owner that nobody insists on: with it the object
@@ -196,15 +155,6 @@ func (c *child) givenUp(before, after client.Object) []Change {
 }
 
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
-
-// isOfDigest reports whether path is where our digest is kept.
-func (c *child) isOfDigest(path fieldpath.Path) bool {
-	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
-		return false
-	}
-	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
-	return place.in(c.stamped) && !place.in(c.desired)
-}
 
 // noteReleased remembers that nothing of ours is left in an object that looks so, and that it is
 // no longer ours.

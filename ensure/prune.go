@@ -170,7 +170,7 @@ func (c *child) isMember(live client.Object) bool {
 // removeMember deletes live, unless it is no member any more: then it is Unchanged.
 func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, error) {
 	if live.GetDeletionTimestamp() != nil {
-		return outcome{live: live, operation: Deleting}, nil
+		return c.letGo(ctx, live)
 	}
 	if len(live.GetManagedFields()) > 0 {
 		found, err := c.discard(ctx, live)
@@ -190,14 +190,14 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	case !c.isMember(live):
 		return outcome{live: live, operation: Unchanged}, nil
 	case live.GetDeletionTimestamp() != nil:
-		return outcome{live: live, operation: Deleting}, nil
+		return c.letGo(ctx, live)
 	}
 	return c.discard(ctx, live)
 }
 
 // discard deletes live, or gives up our fields if it was adopted.
 func (c *child) discard(ctx context.Context, live client.Object) (outcome, error) {
-	if _, adopted := c.storedIn(live); adopted && !c.deleteAdopted {
+	if _, adopted := c.digestOn(live); adopted && !c.deleteAdopted {
 		return c.giveUp(ctx, live)
 	}
 	return c.delete(ctx, live)

@@ -111,7 +111,7 @@ func TestRetryOfAHiddenChild(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrHidden)
 	result, retry := ensure.Retry(t.Context(), err)
 	require.NoError(t, retry)
-	require.Equal(t, 3*time.Minute, result.RequeueAfter, "each look takes two requests")
+	require.Equal(t, 2*time.Minute, result.RequeueAfter, "each look takes a request")
 }
 
 // Of several errors the one that the controller has to log decides, else the soonest.

@@ -74,7 +74,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 		return false
 	}
 	if !canon.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
-		c.isReset(live) || len(c.unfinished(whole)) > 0 {
+		c.isReset(live) || c.isGivenUp(live) || len(c.unfinished(whole)) > 0 {
 		return false
 	}
 	c.confirm(live)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -368,6 +370,95 @@ func TestGivingUpBreaksOff(t *testing.T) {
 		after := h.settled(a.theirs)
 		require.Empty(t, cmp.Diff(before, specified(after)), "after %d answers", answered)
 		require.Nil(t, managedfields.Applied(after, adopter))
+	}
+}
+
+// TestWantedAgain: the program ends while it gives up an object, which is wanted again then. What
+// desired drops after that goes.
+func TestWantedAgain(t *testing.T) {
+	t.Parallel()
+	const desired = `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {app: ours}}, spec: {%s
+		selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+		spec: {containers: [{name: main, image: "example.com/web:2"}]}}}}`
+	ours, less := fmt.Sprintf(desired, "minReadySeconds: 5,"), fmt.Sprintf(desired, "")
+	for at := range adoptions["the image of a Deployment"].writes {
+		for _, isRestarted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d/restarted %t", at, isRestarted), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, true, plain)
+				h.create(theirDeployment)
+				owned := ensure.ControlledBy(h.owner)
+				broken := &program.Broken{Client: h.client, At: 1 + at, Done: true}
+				h.client = broken
+				e := h.started()
+				want := func(text string) {
+					_, err := ensure.Object(t.Context(), e, h.parse(text), owned, ensure.Adopt())
+					require.NoError(t, err)
+					h.settled(text)
+				}
+				want(ours)
+				_, err := ensure.Absent(t.Context(), e, h.parse(ours), owned)
+				require.ErrorIs(t, err, program.ErrBroken)
+				if isRestarted {
+					e = h.started()
+				}
+				want(ours)
+				want(less)
+				_, isLeft, _ := unstructured.NestedInt64(h.settled(theirDeployment).Object, "spec", "minReadySeconds")
+				require.False(t, isLeft)
+			})
+		}
+	}
+}
+
+// TestOurFinalizerInWhatIsDeleted by whoever made it, and that we no longer want.
+func TestOurFinalizerInWhatIsDeleted(t *testing.T) {
+	t.Parallel()
+	const spec = `spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+		spec: {containers: [{name: main, image: "example.com/web:%d"}]}}}}`
+	kinds := map[string][2]string{
+		"ConfigMap": {
+			`{apiVersion: v1, kind: ConfigMap, data: {colour: green}}`,
+			`{apiVersion: v1, kind: ConfigMap, metadata: {finalizers: [example.com/ours]}, data: {ours: x}}`,
+		},
+		"Deployment": {
+			`{apiVersion: apps/v1, kind: Deployment, ` + fmt.Sprintf(spec, 1),
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {finalizers: [example.com/ours]}, ` + fmt.Sprintf(spec, 2),
+		},
+	}
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
+		for kind, text := range kinds {
+			for _, isPruned := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%s/pruned %t", way, kind, isPruned), func(t *testing.T) {
+					t.Parallel()
+					h := newHouse(t, true, open)
+					h.create(text[0])
+					e := h.started()
+					_, err := ensure.Object(t.Context(), e, h.parse(text[1]), ensure.ControlledBy(h.owner), ensure.Adopt())
+					require.NoError(t, err)
+					h.settled(text[1])
+					require.NoError(t, h.person.Delete(t.Context(), h.parse(text[0])))
+					seen := h.parse(text[0])
+					require.Eventually(t, func() bool {
+						require.NoError(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(seen), seen))
+						return seen.GetDeletionTimestamp() != nil
+					}, limit, 10*time.Millisecond)
+					var gone ensure.Result[client.Object]
+					if isPruned {
+						results, err := ensure.Set(t.Context(), e, h.owner, nil, ensure.Prune(&corev1.ConfigMap{}, &appsv1.Deployment{}))
+						require.NoError(t, err)
+						gone = results.Pruned[0]
+					} else {
+						gone, err = ensure.Absent(t.Context(), e, h.parse(text[1]), ensure.ControlledBy(h.owner))
+						require.NoError(t, err)
+					}
+					require.Equal(t, ensure.Deleting, gone.Operation)
+					require.Empty(t, gone.Cause)
+					err = h.person.Get(t.Context(), client.ObjectKeyFromObject(h.parse(text[0])), h.parse(text[0]))
+					require.True(t, apierrors.IsNotFound(err))
+				})
+			}
+		}
 	}
 }
 

@@ -1,0 +1,106 @@
+package ensure
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// withdraw gives up what we applied to an object that another controller took between our
+// read of before and the answer after. What this apply added goes; what was there already
+// came to that controller with the object, and stays.
+func (c *child) withdraw(ctx context.Context, before, after client.Object) error {
+	if c.dryRun {
+		return c.foreign(after)
+	}
+	added, _ := managedfields.Split(c.ownedIn(after), func(path fieldpath.Path) bool {
+		return !holds(before, path) || c.isOfDigest(path)
+	})
+	return c.withdrawAdded(ctx, after, withdrawal{after.GetUID(), added})
+}
+
+// A withdrawal is what our apply added to an object that another controller took, by its UID.
+type withdrawal struct {
+	uid   types.UID
+	added *fieldpath.Set
+}
+
+// withdrawAdded does a withdrawal, which is remembered until it is done.
+func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdrawal) error {
+	c.memory.foreign.Add(c.ownedID(), w)
+	left, err := c.giveUpAdded(ctx, live, w.added)
+	if isRefused(err) {
+		left, err = c.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
+	}
+	if err != nil {
+		return err
+	}
+	c.noteReleased(left)
+	return c.foreign(live)
+}
+
+// leaveForeign does what is left of a withdrawal from live, and fails: live is not ours.
+func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
+	value, _ := c.memory.foreign.Get(c.ownedID())
+	w, isPending := value.(withdrawal)
+	if !isPending || w.uid != live.GetUID() || c.dryRun {
+		return c.foreign(live)
+	}
+	complete, err := c.reread(ctx, live)
+	if err != nil {
+		return err
+	}
+	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || c.isWanted(controller) {
+		return c.foreign(live) // the other left it meanwhile
+	}
+	if _, err := c.withDigest(); err != nil {
+		return err
+	}
+	return c.withdrawAdded(ctx, complete, w)
+}
+
+// giveUpAdded removes what our apply added. All else is meanwhile booked under an entry of updates:
+// the API server removes a struct that nobody owns anything in, with what it holds.
+func (c *child) giveUpAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
+	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
+	_, err := c.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
+		own := managedfields.Applied(live, c.fieldOwner)
+		if kept := c.strike(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
+			entry := managedfields.WithFields(*own, kept)
+			entry.Operation = metav1.ManagedFieldsOperationUpdate
+			p.Give(entry)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	left, err := c.applyNothing(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return c.patchEntries(ctx, releasing, left, func(p *managedfields.Patch, live client.Object) {
+		c.strike(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
+	})
+}
+
+// holds reports whether obj has something at path, as far as its Go type tells.
+func holds(obj client.Object, path fieldpath.Path) bool {
+	steps := managedfields.Steps(path)
+	depth, err := canon.Specifies(obj, steps)
+	return err != nil || depth == len(steps)
+}
+
+// isOfDigest reports whether path is where our digest is kept.
+func (c *child) isOfDigest(path fieldpath.Path) bool {
+	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
+		return false
+	}
+	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
+	return place.in(c.stamped) && !place.in(c.desired)
+}
