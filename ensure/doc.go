@@ -132,7 +132,8 @@
 // # What it tells
 //
 // WithRecorder makes an event of each write: what was done to which child, why, and which
-// fields changed; and a Warning of a failure that takes a person to mend. The metrics are in controller-runtime's registry, which a manager serves:
+// fields changed; and a Warning of a failure that takes a person to mend. The metrics are in
+// controller-runtime's registry, which a manager serves:
 //
 //   - trueup_ensure_writes_total counts what the API server changed, by group, kind,
 //     operation and cause, as Result has them: Created, Missing; Updated, DesiredChanged,

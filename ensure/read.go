@@ -128,5 +128,6 @@ func (c *child) checkHidden(live client.Object) error {
 		return nil
 	}
 	return c.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
-		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, which a restart of the operator mends")
+		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, "+
+		"which a restart of the operator mends")
 }

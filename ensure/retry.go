@@ -118,7 +118,7 @@ func planForOne(err error) plan {
 
 // isTerminal reports whether err itself, and not one below, was made by reconcile.TerminalError.
 func isTerminal(err error) bool {
-	typed, ok := err.(interface{ Is(target error) bool }) //nolint:errorlint // err itself is meant
+	typed, ok := err.(interface{ Is(target error) bool })
 	return ok && typed.Is(reconcile.TerminalError(nil))
 }
 

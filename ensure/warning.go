@@ -2,6 +2,7 @@ package ensure
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,13 +54,8 @@ func (c *child) warn(err error) {
 // isForAPerson reports whether an event tells of an error. What ends by itself, or is a mistake in
 // the program, is none for whoever looks at the owner.
 func isForAPerson(err *Error) bool {
-	switch err.class {
-	case ErrForeign, ErrInvalid, ErrImmutable, ErrContested:
-		return true
-	case ErrAPI:
-		return err.Reason == string(metav1.StatusReasonForbidden)
-	}
-	return false
+	classes := []error{ErrForeign, ErrInvalid, ErrImmutable, ErrContested}
+	return slices.Contains(classes, err.class) || err.Reason == string(metav1.StatusReasonForbidden)
 }
 
 // tellOf makes the event. The reference to the child holds a number of the event: client-go makes a

@@ -249,7 +249,7 @@ func TestInvalid(t *testing.T) {
 	set(unknown.(*unstructured.Unstructured), "hunter2", "spec", "colour")
 	_, err = ensure.Object(g.ctx, g.ensurer, unknown, ensure.ControlledBy(g.owner))
 	require.ErrorIs(t, err, ensure.ErrInvalid)
-	require.ErrorContains(t, err, "spec.colour (not in the schema)")
+	require.ErrorContains(t, err, ".spec.colour: field not declared in schema")
 	require.NotContains(t, err.Error(), "hunter2")
 }
 

@@ -172,7 +172,7 @@ func verdict(t *testing.T, live *unstructured.Unstructured, wanted client.Object
 // unsatisfied is what live does not have of wanted, as ensure sees it.
 func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Object) []canon.Change {
 	t.Helper()
-	typed, _ := reflect.New(reflect.TypeOf(wanted).Elem()).Interface().(client.Object)
+	typed, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(wanted).Elem()))
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed))
 	return canon.Unsatisfied(typed, wanted)
 }

@@ -256,7 +256,7 @@ func TestMetricsOfRefusals(t *testing.T) {
 	})
 	actions := []string{}
 	for _, seen := range d.sights() {
-		actions = append(actions, seen.Action+" "+seen.Reason)
+		actions = append(actions, seen.Action+" for "+seen.Reason)
 	}
-	require.Equal(t, []string{"Created Created", "Deleting DesiredChanged", "Recreated DesiredChanged"}, actions)
+	require.Equal(t, []string{"Created for Created", "Deleting for DesiredChanged", "Recreated for DesiredChanged"}, actions)
 }

@@ -16,8 +16,6 @@ import (
 const (
 	// limit is how long a test waits for anything.
 	limit = time.Minute
-	// tick is the time between two looks.
-	tick = 20 * time.Millisecond
 )
 
 var shared *cluster.Cluster

@@ -157,7 +157,8 @@ func TestTheServersMessageIsInTheError(t *testing.T) {
 func TestTheMessageAboutASensitiveKindIsNotShown(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	defer s.quota(corev1.ResourceList{"count/configmaps": resource.MustParse("0"), "count/secrets": resource.MustParse("0")})()
+	done := s.quota(corev1.ResourceList{"count/configmaps": resource.MustParse("0"), "count/secrets": resource.MustParse("0")})
+	defer done()
 	for _, desired := range []client.Object{&corev1.Secret{ObjectMeta: s.named("password")}, s.config("settings")} {
 		_, err := ensure.Object(s.ctx, s.ensurer(ensure.WithSensitive(schema.GroupKind{Kind: "ConfigMap"})), desired)
 		require.ErrorContains(t, err, ": Forbidden: a right is missing")

@@ -124,16 +124,16 @@ func newScheme(t *testing.T) *runtime.Scheme {
 }
 
 // start runs the operator until the test ends, and returns once it watches.
-func (o *operator) start(t *testing.T, config_ *rest.Config, caching cache.Options, isReader bool) {
+func (o *operator) start(t *testing.T, cluster *rest.Config, caching cache.Options, isReader bool) {
 	t.Helper()
-	mgr, err := ctrl.NewManager(config_, ctrl.Options{
+	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme:     newScheme(t),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Cache:      caching,
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	require.NoError(t, err)
-	var reader client.Reader = mgr.GetAPIReader()
+	reader := mgr.GetAPIReader()
 	if isReader {
 		reader = mgr.GetClient()
 	}

@@ -301,7 +301,8 @@ func TestRepairOfWhatNobodyOwns(t *testing.T) {
 	for after, writes := range map[string][]write{
 		"no entries":          {emptied},
 		"an entry of a label": {emptied, {by: other, yaml: `metadata: {labels: {theirs: x}}`}},
-		"an entry of status":  {emptied, {by: other, status: true, yaml: `status: {conditions: [{type: Theirs, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`}},
+		"an entry of status": {emptied, {by: other, status: true, yaml: `status: {conditions: [
+			{type: Theirs, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`}},
 	} {
 		for name, sc := range scenes() {
 			sc.others, sc.from = slices.Concat(sc.others, writes), nil
