@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -36,6 +38,7 @@ type round struct {
 	client    client.Client
 	operator  *operator
 	ensurer   *ensure.Ensurer
+	clock     *clocktesting.FakePassiveClock
 
 	story    []string
 	last     *unstructured.Unstructured // as it is in the end
@@ -136,8 +139,13 @@ func (c clash) goesWith(other clash) bool {
 	return true
 }
 
+// backoff is longer than the Ensurer holds a call that failed for a moment, and four times that is
+// shorter than a cache may lag.
+const backoff = 25 * time.Second
+
 // pass is one pass of the operator.
 func (r *round) pass() (ensure.Result[client.Object], error) {
+	r.clock.SetTime(r.clock.Now().Add(backoff))
 	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.desired)}
 	desired := client.Object(obj)
 	if r.asTyped {
@@ -183,7 +191,8 @@ func (r *round) untilQuiet() ([]ensure.Change, error) {
 }
 
 func (r *round) newEnsurer() {
-	r.ensurer = ensure.New(r.operator, server{r.operator}, fieldOwner)
+	r.clock = clocktesting.NewFakePassiveClock(time.Now())
+	r.ensurer = ensure.New(r.operator, server{r.operator}, fieldOwner, ensure.WithClock(r.clock))
 }
 
 func (r *round) parse(text string) map[string]any {
