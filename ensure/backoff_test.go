@@ -351,3 +351,17 @@ func (c counting) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	*c.reads++
 	return c.Client.Get(ctx, key, obj, opts...)
 }
+
+// TestWhatTheCacheDoesNotShowIsAskedForSoon: nothing tells that it is gone.
+func TestWhatTheCacheDoesNotShowIsAskedForSoon(t *testing.T) {
+	s := newTroubled(t)
+	s.apiServer = newServer(found(func(o *corev1.ConfigMap) {
+		o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationApply)}
+	}))
+	s.e = ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(s.clock))
+	want := seconds(0, 0, 10, 20, 40, 80, 160, 180)
+	require.Empty(t, cmp.Diff(want, s.holds(len(want))))
+
+	s.remove(t, configMap())
+	require.Equal(t, ensure.Created, mustEnsure(t, s.e, configMap()).Operation)
+}
