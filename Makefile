@@ -69,9 +69,11 @@ test-suites: programs
 test-dashboard: programs
 	cd test/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
 
+# Make runs a target once, so that `make test test-full` would leave out the long forms if test were a prerequisite.
 .PHONY: test-full
-test-full: SHORT =
-test-full: test compat soak ## Test everything in full, with all soaks and all versions of k8s.io/api: before a release.
+test-full: ## Test everything in full, with all soaks and all versions of k8s.io/api: before a release.
+	@$(MAKE) test SHORT=
+	@$(MAKE) compat soak
 
 .PHONY: flakes
 flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed once.

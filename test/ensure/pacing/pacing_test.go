@@ -2,6 +2,7 @@ package pacing_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,6 +113,22 @@ func (x *trial) awaitReady(isHidden bool) {
 			return fmt.Errorf("not ready: %+v", site.Status.Conditions)
 		}
 		return nil
+	}))
+}
+
+// awaitPass wakes the operator until a pass that began after now is over.
+func (x *trial) awaitPass() {
+	x.t.Helper()
+	begun := x.passes.Load()
+	require.NoError(x.t, shared.Await(x.t.Context(), limit, x.namespace, func(ctx context.Context) error {
+		if x.passes.Load() >= begun+2 {
+			return nil
+		}
+		touch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, time.Now().UnixNano()))
+		if err := x.person.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: x.site.Name}}, touch); err != nil {
+			return err
+		}
+		return errors.New("no pass yet")
 	}))
 }
 

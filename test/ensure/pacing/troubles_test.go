@@ -46,6 +46,7 @@ var troubles = []trouble{
 		require.NoError(x.t, x.person.Create(x.t.Context(), foreign))
 	}},
 	{name: "Hidden", reason: "Hidden", caching: hideDeployments, after: func(x *trial) {
+		x.awaitPass()                               // it finds that the cache does not show the Deployment
 		x.clock.ahead.Store(int64(2 * time.Minute)) // a cache that lags for less is no error
 	}},
 	{name: "a filtered cache as the server", reason: "Conflict", caching: hideDeployments, isReader: true},
