@@ -91,25 +91,28 @@ func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome
 	case c.memory.isGone(c.id()):
 		return outcome{operation: Gone}, nil
 	}
-	return c.removeFromServer(ctx, meant)
+	c.unseen = true
+	return c.removeFromServer(ctx, func(live client.Object) (outcome, error) {
+		if live == nil {
+			c.memory.gone(c.id())
+		}
+		return c.remove(ctx, live, meant)
+	})
 }
 
-// removalTries bounds how often Absent looks at an object that somebody changes at the same time.
+// removalTries bounds how often an object is looked at that somebody changes at the same time.
 const removalTries = 5
 
-// removeFromServer deletes what the server has, as the cache does not show it, or not as it is now.
-// Right after its creation an object is often changed again, between a read and the delete.
-func (c *child) removeFromServer(ctx context.Context, meant client.Object) (found outcome, err error) {
-	c.unseen = true
+// removeFromServer calls remove with what the server has, nil if nothing, as the cache does not show
+// it, or not as it is now. Right after its creation an object is often changed again, between the
+// read and the delete.
+func (c *child) removeFromServer(ctx context.Context, remove func(live client.Object) (outcome, error)) (found outcome, err error) {
 	for range removalTries {
 		var live client.Object
 		if live, err = c.readServer(ctx); err != nil {
 			return outcome{}, err
 		}
-		if live == nil {
-			c.memory.gone(c.id())
-		}
-		if found, err = c.remove(ctx, live, meant); err == nil || !hasMoved(err) {
+		if found, err = remove(live); err == nil || !hasMoved(err) {
 			return found, err
 		}
 	}

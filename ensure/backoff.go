@@ -211,6 +211,8 @@ func isRace(err error) bool {
 func (c *child) isFinal(err error) bool {
 	_, isAnswer := answer.Status(err)
 	switch {
+	case errors.Is(err, ErrHidden):
+		return true
 	case errors.Is(err, ErrForeign):
 		return c.shown != nil // else the cache does not tell when it is gone
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable), errors.Is(err, ErrRefused):

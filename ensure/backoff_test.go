@@ -57,12 +57,12 @@ func (s *troubled) pass(opts ...ensure.Option) time.Duration {
 }
 
 // holds returns how long each of so many attempts holds, and requires that none is made earlier.
-func (s *troubled) holds(attempts int, opts ...ensure.Option) []time.Duration {
+func (s *troubled) holds(attempts int) []time.Duration {
 	s.t.Helper()
 	var holds []time.Duration
 	for range attempts {
 		s.take()
-		hold := s.pass(opts...)
+		hold := s.pass()
 		require.NotEmpty(s.t, s.verbs())
 		holds = append(holds, hold)
 		s.wait(hold - time.Millisecond)
@@ -70,7 +70,7 @@ func (s *troubled) holds(attempts int, opts ...ensure.Option) []time.Duration {
 			s.wait(time.Millisecond)
 			continue
 		}
-		require.Equal(s.t, time.Millisecond, s.pass(opts...))
+		require.Equal(s.t, time.Millisecond, s.pass())
 		require.Empty(s.t, s.verbs(), "it is known")
 		s.wait(time.Millisecond)
 	}

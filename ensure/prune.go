@@ -181,18 +181,17 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	}
 	// The cache shows it as it was, or without the managed fields, without which a copied
 	// digest looks like ours: the server knows.
-	live, err := c.readServer(ctx)
-	switch {
-	case err != nil:
-		return outcome{}, err
-	case live == nil:
-		return outcome{operation: Gone}, nil
-	case !c.isMember(live):
-		return outcome{live: live, operation: Unchanged}, nil
-	case live.GetDeletionTimestamp() != nil:
-		return c.letGo(ctx, live)
-	}
-	return c.discard(ctx, live)
+	return c.removeFromServer(ctx, func(live client.Object) (outcome, error) {
+		switch {
+		case live == nil:
+			return outcome{operation: Gone}, nil
+		case !c.isMember(live):
+			return outcome{live: live, operation: Unchanged}, nil
+		case live.GetDeletionTimestamp() != nil:
+			return c.letGo(ctx, live)
+		}
+		return c.discard(ctx, live)
+	})
 }
 
 // discard deletes live, or gives up our fields if it was adopted.

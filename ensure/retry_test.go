@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -87,7 +88,7 @@ func TestRetryAndReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{tc.err, fmt.Errorf("cannot make the shop: %w", tc.err)} {
 				require.Equal(t, tc.reason, ensure.Reason(err), tc.why)
-				result, retry := ensure.Retry(t.Context(), err)
+				result, retry := ensure.Retry(log.IntoContext(t.Context(), logr.Discard()), err)
 				if tc.after == 0 {
 					require.Equal(t, err, retry, "the very same error, for the log")
 					require.Zero(t, result)
