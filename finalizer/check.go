@@ -28,7 +28,7 @@ func check(c client.Client, obj client.Object, steps []Step) error {
 	case isNil(obj):
 		return refuse("cannot handle finalizers: the object is nil")
 	case obj.GetName() == "":
-		return refuse("cannot handle finalizers of %s: it has no name; pass the object as it was read", nameOf(c, obj))
+		return refuse("cannot handle finalizers of %s: metadata.name is empty: pass the object as it was read", nameOf(c, obj))
 	}
 	seen := make(map[string]bool, len(steps))
 	for _, step := range steps {
@@ -44,13 +44,13 @@ func check(c client.Client, obj client.Object, steps []Step) error {
 // built-in ones.
 func problemOf(step Step, seen map[string]bool) string {
 	if problems := validation.ValidateFinalizerName(step.Name, nil); len(problems) > 0 {
-		return "the API server takes no such name: " + problems[0].Detail
+		return "the API server does not accept this name: " + problems[0].Detail
 	}
 	switch {
 	case seen[step.Name]:
-		return "two steps have it"
+		return "two steps have this name"
 	case step.Cleanup == nil:
-		return "its step has no Cleanup"
+		return "its step has no Cleanup function"
 	}
 	return ""
 }

@@ -49,9 +49,9 @@ func (h *handling) conflict(err error) error {
 func whatMoved(err error) string {
 	switch {
 	case answer.IsLateFinalizer(err):
-		return "its deletion began meanwhile"
+		return "its deletion began after it was read"
 	case answer.IsFailedTest(err):
-		return "its finalizers were changed meanwhile, or it was replaced"
+		return "its finalizers were changed, or it was replaced, after it was read"
 	}
 	return ""
 }

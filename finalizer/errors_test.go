@@ -58,15 +58,15 @@ func TestAnswers(t *testing.T) {
 	}{
 		"failed test": {
 			"so the server answers when the list or the UID is another", status(422, invalid),
-			true, "Conflict: its finalizers were changed meanwhile, or it was replaced",
+			true, "Conflict: its finalizers were changed, or it was replaced, after it was read",
 		},
 		"failed test, no details": {
-			"an older server", noDetails, true, "Conflict: its finalizers were changed meanwhile, or it was replaced",
+			"an older server", noDetails, true, "Conflict: its finalizers were changed, or it was replaced, after it was read",
 		},
 		"late addition": {
 			"its deletion began between read and write", status(422, invalid,
 				cause(metav1.CauseTypeForbidden, "metadata.finalizers"), cause(metav1.CauseTypeForbidden, "metadata.finalizers")),
-			true, "Conflict: its deletion began meanwhile",
+			true, "Conflict: its deletion began after it was read",
 		},
 		"409": {"as the server says", status(409, metav1.StatusReasonConflict), true, "Conflict: " + wrong},
 		"no slash": {
@@ -203,26 +203,26 @@ func TestRefusals(t *testing.T) {
 		"typed nil object": {"no panic", newServer(), (*corev1.ConfigMap)(nil), steps(row), "cannot handle finalizers: the object is nil"},
 		"no name": {
 			"it was never read", newServer(), nameless, steps(row),
-			`cannot handle finalizers of ConfigMap "default/": it has no name; pass the object as it was read`,
+			`cannot handle finalizers of ConfigMap "default/": metadata.name is empty: pass the object as it was read`,
 		},
 		"no kind": {
 			"named as far as it can be", newServer(), unknown, steps(""),
-			`cannot handle finalizer "" of object "site": the API server takes no such name: name part must be non-empty`,
+			`cannot handle finalizer "" of object "site": the API server does not accept this name: name part must be non-empty`,
 		},
 		"ill-formed": {
 			"as the API server says it", newServer(), site(), steps("example.com/a b"),
-			`cannot handle finalizer "example.com/a b" of ConfigMap "default/site": the API server takes no such name: ` +
+			`cannot handle finalizer "example.com/a b" of ConfigMap "default/site": the API server does not accept this name: ` +
 				`name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ` +
 				`(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 		},
 		"twice": {
 			"one of them would never run", newServer(), site(), steps(row, bucket, row),
-			`cannot handle finalizer "example.com/row" of ConfigMap "default/site": two steps have it`,
+			`cannot handle finalizer "example.com/row" of ConfigMap "default/site": two steps have this name`,
 		},
 		"no Cleanup": {
 			"found before the object is going", newServer(), site(row),
 			[]finalizer.Step{{Name: row}},
-			`cannot handle finalizer "example.com/row" of ConfigMap "default/site": its step has no Cleanup`,
+			`cannot handle finalizer "example.com/row" of ConfigMap "default/site": its step has no Cleanup function`,
 		},
 	}
 	for name, tc := range cases {

@@ -247,7 +247,7 @@ func TestCleanUpWithoutSteps(t *testing.T) {
 	require.Empty(t, s.patches)
 }
 
-// A name that is there twice is one finalizer.
+// A name that is listed twice is one finalizer.
 func TestRepeatedEntriesGoTogether(t *testing.T) {
 	s := newServer(goingSite(row, foreign, row))
 	obj := read(t, s, site())
@@ -354,7 +354,7 @@ func TestWebhookThatLeavesTheFinalizerOut(t *testing.T) {
 	dropping := &changed{server: s, answer: func(obj client.Object) { obj.SetFinalizers([]string{foreign}) }}
 	_, err := finalizer.Handle(t.Context(), dropping, read(t, s, site()), steps(row, foreign)...)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to ConfigMap "default/site": `+
-		`the server left that out, as a mutating webhook may make it`)
+		`the API server did not store it; look for a mutating webhook that removes finalizers`)
 }
 
 // changed is a server whose answers are changed on their way.

@@ -67,11 +67,11 @@ func (w *writer) fail(err error) error {
 	out := &Error{Kind: w.kind, Key: w.key, Reason: answer.Reason(err, "Unavailable"), cause: err}
 	switch {
 	case apierrors.IsConflict(err) && !answer.IsWebhook(err):
-		out.Reason, out.detail = string(metav1.StatusReasonConflict), "the object was changed meanwhile"
+		out.Reason, out.detail = string(metav1.StatusReasonConflict), "the object was changed since it was read"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		out.Paths = answer.Fields(err)
 	case answer.IsGone(err):
-		out.detail = "the status subresource of its kind is not enabled"
+		out.detail = "the status subresource of this kind is not enabled"
 	}
 	if out.detail == "" {
 		out.detail = answer.Explain(err, w.kind.GroupKind(), w.key.Name)

@@ -57,7 +57,7 @@ func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate 
 		return err
 	}
 	if mutate == nil {
-		return w.refuse("there is no mutate")
+		return w.refuse("the function mutate given to status.Patch is nil")
 	}
 	for tries := 1; ; tries++ {
 		err := w.patch(ctx, obj, func() { mutate(obj) })
@@ -100,13 +100,13 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 func (w *writer) check(obj client.Object) error {
 	switch {
 	case isNil(w.client):
-		return w.refuse("there is no client")
+		return w.refuse("the client given to status.Patch is nil")
 	case isNil(obj):
-		return w.refuse("there is no object")
+		return w.refuse("the object given to status.Patch is nil")
 	case reflect.ValueOf(obj).Kind() != reflect.Pointer:
-		return w.refuse("the object is no pointer")
+		return w.refuse("the object given to status.Patch is not a pointer")
 	case obj.GetResourceVersion() == "":
-		return w.refuse("metadata.resourceVersion is empty: the object was never read", "metadata.resourceVersion")
+		return w.refuse("metadata.resourceVersion is empty: pass the object as it was read", "metadata.resourceVersion")
 	}
 	return nil
 }
@@ -178,13 +178,13 @@ func (w *writer) encode(obj client.Object) (map[string]any, error) {
 	}
 	data, err := json.Marshal(content)
 	if err != nil {
-		return nil, w.refuse("it cannot be encoded: " + err.Error())
+		return nil, w.refuse("the object cannot be encoded as JSON: " + err.Error())
 	}
 	out := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // for integers that a float64 does not hold
 	if err := decoder.Decode(&out); err != nil {
-		return nil, w.refuse("it is no JSON object: " + err.Error())
+		return nil, w.refuse("the object is not encoded as a JSON object: " + err.Error())
 	}
 	return out, nil
 }
@@ -194,7 +194,7 @@ func (w *writer) onlyStatus(old, value map[string]any) error {
 	d := differ{}
 	d.object("", withoutStatus(old), withoutStatus(value))
 	if paths := d.paths(); len(paths) > 0 {
-		return w.refuse("mutate may change the status only, and changed "+strings.Join(paths, ", "), paths...)
+		return w.refuse("mutate may change only the status, but it changed "+strings.Join(paths, ", "), paths...)
 	}
 	return nil
 }

@@ -316,7 +316,7 @@ func TestConflict(t *testing.T) {
 
 		err := status.Patch(t.Context(), s, shop, open)
 		require.True(t, apierrors.IsConflict(err), err)
-		require.EqualError(t, err, `cannot write the status of Shop "default/shop": Conflict: the object was changed meanwhile`)
+		require.EqualError(t, err, `cannot write the status of Shop "default/shop": Conflict: the object was changed since it was read`)
 		require.Empty(t, cmp.Diff(read, runtime.Object(shop)), "as it was read")
 		require.Zero(t, s.reads)
 	})
@@ -370,7 +370,7 @@ func TestConflict(t *testing.T) {
 
 		err := status.Patch(t.Context(), s, s.shop(t), open)
 		require.True(t, apierrors.IsConflict(err), err)
-		require.EqualError(t, err, `cannot write the status of Shop "default/shop": Conflict: the object was changed meanwhile`)
+		require.EqualError(t, err, `cannot write the status of Shop "default/shop": Conflict: the object was changed since it was read`)
 	})
 	t.Run("of the fake client", func(t *testing.T) {
 		c := fake.NewClientBuilder().WithScheme(newScheme()).WithStatusSubresource(&Shop{}).
@@ -486,8 +486,8 @@ func TestRefusals(t *testing.T) {
 				})
 			},
 			paths: []string{"/metadata/labels", "/spec/size"},
-			text: `cannot write the status of Shop "default/shop": Refused: mutate may change the status only, ` +
-				`and changed /metadata/labels, /spec/size`,
+			text: `cannot write the status of Shop "default/shop": Refused: mutate may change only the status, but it ` +
+				`changed /metadata/labels, /spec/size`,
 		},
 		{
 			name: "an object that was never read",
@@ -495,32 +495,32 @@ func TestRefusals(t *testing.T) {
 				return status.Patch(ctx, s, &Shop{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, func(*Shop) {})
 			},
 			paths: []string{"metadata.resourceVersion"},
-			text:  `cannot write the status of Shop "new": Refused: metadata.resourceVersion is empty: the object was never read`,
+			text:  `cannot write the status of Shop "new": Refused: metadata.resourceVersion is empty: pass the object as it was read`,
 		},
 		{
 			name:  "no object",
 			patch: func(ctx context.Context) error { return status.Patch[*Shop](ctx, s, nil, func(*Shop) {}) },
-			text:  `cannot write the status of object "": Refused: there is no object`,
+			text:  `cannot write the status of object "": Refused: the object given to status.Patch is nil`,
 		},
 		{
 			name:  "no client",
 			patch: func(ctx context.Context) error { return status.Patch(ctx, nil, s.shop(t), func(*Shop) {}) },
-			text:  `cannot write the status of object "": Refused: there is no client`,
+			text:  `cannot write the status of object "": Refused: the client given to status.Patch is nil`,
 		},
 		{
 			name:  "a client that is nil",
 			patch: func(ctx context.Context) error { return status.Patch(ctx, (*server)(nil), s.shop(t), func(*Shop) {}) },
-			text:  `cannot write the status of object "": Refused: there is no client`,
+			text:  `cannot write the status of object "": Refused: the client given to status.Patch is nil`,
 		},
 		{
 			name:  "no mutate",
 			patch: func(ctx context.Context) error { return status.Patch(ctx, s, s.shop(t), nil) },
-			text:  `cannot write the status of Shop "default/shop": Refused: there is no mutate`,
+			text:  `cannot write the status of Shop "default/shop": Refused: the function mutate given to status.Patch is nil`,
 		},
 		{
 			name:  "no pointer",
 			patch: func(ctx context.Context) error { return status.Patch(ctx, s, valued{s.shop(t)}, func(valued) {}) },
-			text:  `cannot write the status of object "default/shop": Refused: the object is no pointer`,
+			text:  `cannot write the status of object "default/shop": Refused: the object given to status.Patch is not a pointer`,
 		},
 		{
 			name: "what cannot be encoded",
@@ -528,7 +528,7 @@ func TestRefusals(t *testing.T) {
 				return status.Patch(ctx, s, &secretive{Shop: *s.shop(t)}, func(s *secretive) { s.Status.Open = false })
 			},
 			text: `cannot write the status of object "default/shop": Refused: ` +
-				`it cannot be encoded: json: unsupported type: chan int`,
+				`the object cannot be encoded as JSON: json: unsupported type: chan int`,
 		},
 		{
 			name: "what is no object",
@@ -536,7 +536,7 @@ func TestRefusals(t *testing.T) {
 				return status.Patch(ctx, s, &listed{Shop: *s.shop(t)}, func(l *listed) { l.Status.Open = false })
 			},
 			text: `cannot write the status of object "default/shop": Refused: ` +
-				`it is no JSON object: json: cannot unmarshal array into Go value of type map[string]interface {}`,
+				`the object is not encoded as a JSON object: json: cannot unmarshal array into Go value of type map[string]interface {}`,
 		},
 		{
 			name: "what cannot be encoded any more",
@@ -544,7 +544,7 @@ func TestRefusals(t *testing.T) {
 				u := s.unstructured(t)
 				return status.Patch(ctx, s, u, func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"f": func() {}} })
 			},
-			text: `cannot write the status of Shop "default/shop": Refused: it cannot be encoded: json: unsupported type: func()`,
+			text: `cannot write the status of Shop "default/shop": Refused: the object cannot be encoded as JSON: json: unsupported type: func()`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

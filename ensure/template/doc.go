@@ -68,7 +68,7 @@
 // # What is refused
 //
 // What the caller has not asked for: other kinds, and another namespace. What would
-// be lost: an unknown field, a value of a wrong type, a key that is there twice, a
+// be lost: an unknown field, a value of a wrong type, a duplicate key, a
 // missing key of a map, a nil. What is easily misread: words that YAML 1.1 and 1.2 read
 // differently (yes, no, on, off), keys that are no text, anchors, aliases and tags. And more
 // than 3 MiB, which no API server takes.

@@ -66,7 +66,7 @@ func (p *parsed) execute(data any) (*rendered, error) {
 func (x *execution) run(data any) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = fault("what the data calls panics")
+			err = fault("a method or function of the data panicked")
 		}
 	}()
 	set, err := x.set.Clone()
@@ -112,7 +112,7 @@ func (x *execution) turn(int) (string, error) {
 
 func (x *execution) enter(index int) (place, error) {
 	if index < 0 || index >= len(x.places) {
-		return place{}, fault("is not for manifests to call")
+		return place{}, fault("calls a function that is reserved for this package")
 	}
 	entered := x.places[index]
 	x.spans = append(x.spans, span{from: x.out.Len(), place: entered})

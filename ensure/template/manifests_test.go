@@ -142,7 +142,7 @@ func TestValuesWithJSONOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{"key": want}, dataOf(t, objects))
 	}
-	require.Contains(t, fault(t, configMap+"  key: {{.}}\n", endless).Problem, "which has no JSON")
+	require.Contains(t, fault(t, configMap+"  key: {{.}}\n", endless).Problem, "which cannot be encoded as JSON")
 }
 
 // What New was not given is told by the first call.
@@ -241,9 +241,9 @@ func TestCallerDecidesKindAndNamespace(t *testing.T) {
 	_, err = template.Object[*rbacv1.ClusterRole](manifests, "bad.yaml", "", nil)
 	require.EqualError(t, err, "bad.yaml:5: metadata.namespace: is not for this object, which belongs to none")
 	_, err = template.Object[*corev1.ConfigMap](manifests, "two.yaml", "team-a", nil)
-	require.EqualError(t, err, "two.yaml: holds 2 documents, where one is wanted")
+	require.EqualError(t, err, "two.yaml: contains 2 documents, but must contain one")
 	_, err = template.Object[*corev1.ConfigMap](manifests, "none.yaml", "team-a", nil)
-	require.EqualError(t, err, "none.yaml: holds 0 documents, where one is wanted")
+	require.EqualError(t, err, "none.yaml: contains 0 documents, but must contain one")
 	_, err = template.Object[*corev1.ConfigMap](manifests, "absent.yaml", "team-a", nil)
 	require.EqualError(t, err, "absent.yaml: cannot be read: file does not exist")
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -263,7 +263,7 @@ func TestKindsWithoutGoTypes(t *testing.T) {
 	_, err := template.Object[client.Object](manifests, "manifest.yaml", "team-a", nil)
 	require.Error(t, err)
 	_, err = template.Object[*corev1.ConfigMap](template.New(folder(nil), runtime.NewScheme()), "x", "team-a", nil)
-	require.EqualError(t, err, "x: the scheme knows no kind, or several, for *v1.ConfigMap")
+	require.EqualError(t, err, "x: the scheme has no kind, or more than one, for the Go type *v1.ConfigMap")
 	require.True(t, runtime.IsNotRegisteredError(errors.Unwrap(err)))
 }
 

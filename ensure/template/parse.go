@@ -59,7 +59,7 @@ func parseSources(sources []source) (*parsed, error) {
 		for _, definition := range own.Templates() {
 			name := definition.Name()
 			if other, twice := definedIn[name]; twice {
-				return nil, &Error{File: source.file, Problem: fmt.Sprintf("defines %q, which %s defines too", name, other)}
+				return nil, &Error{File: source.file, Problem: fmt.Sprintf("defines %q, which %s also defines", name, other)}
 			}
 			definedIn[name] = source.file
 			p.mark(source, definition.Root)

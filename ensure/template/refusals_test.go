@@ -34,34 +34,34 @@ func TestBrokenManifests(t *testing.T) {
 		{"unknown definition", service + "spec: {{template \"nothing\"}}", 5, "", `template "nothing" not defined`},
 		{"missing value", service + "spec:\n  clusterIP: {{.Nil}}", 6, "", "yields no value"},
 		{"missing value, quoted", service + "spec:\n  clusterIP: {{quote .Nil}}", 6, "", "yields no value"},
-		{"list", service + "spec:\n  externalIPs: {{.List}}", 6, "", "yields a []string; an action yields one scalar"},
-		{"function", service + "spec:\n  clusterIP: {{.Func}}", 6, "", "yields a func() string, which has no JSON"},
-		{"no JSON", service + "spec:\n  clusterIP: {{.Inf}}", 6, "", "yields a float64, which has no JSON"},
+		{"list", service + "spec:\n  externalIPs: {{.List}}", 6, "", "yields a []string, but must yield a string, a number or a boolean"},
+		{"function", service + "spec:\n  clusterIP: {{.Func}}", 6, "", "yields a func() string, which cannot be encoded as JSON"},
+		{"no JSON", service + "spec:\n  clusterIP: {{.Inf}}", 6, "", "yields a float64, which cannot be encoded as JSON"},
 		{"recursion", `{{define "x"}}{{template "x"}}{{end}}` + service + `{{template "x"}}`, 1, "", "exceeded maximum template depth"},
-		{"no YAML", service + "spec:\n  a: b\n c: d\n", 7, "", "is no YAML: did not find expected key"},
-		{"no YAML in a value", service + "spec:\n  a: }\n", 6, "", "is no YAML: did not find expected node content"},
-		{"list in an object", service + "spec:\n  a: b\n  - c\n", 6, "", "is no YAML: did not find expected key"}, // where the object begins
-		{"more after quotes", service + "spec:\n  a: 'b' c\n", 6, "", "is no YAML: did not find expected key"},
-		{"list without an end", service + "spec:\n  a: [b\n  c: d\n", 6, "", "is no YAML: did not find expected ',' or ']'"},
-		{"text without an end", service + "spec:\n  a: \"b\n  c: d\n", 6, "", "is no YAML: found unexpected end of stream"},
-		{"directive", service + "---\n%YAML 2.0\n---\n", 6, "", "is no YAML: "},
+		{"no YAML", service + "spec:\n  a: b\n c: d\n", 7, "", "is not valid YAML: did not find expected key"},
+		{"no YAML in a value", service + "spec:\n  a: }\n", 6, "", "is not valid YAML: did not find expected node content"},
+		{"list in an object", service + "spec:\n  a: b\n  - c\n", 6, "", "is not valid YAML: did not find expected key"}, // where the object begins
+		{"more after quotes", service + "spec:\n  a: 'b' c\n", 6, "", "is not valid YAML: did not find expected key"},
+		{"list without an end", service + "spec:\n  a: [b\n  c: d\n", 6, "", "is not valid YAML: did not find expected ',' or ']'"},
+		{"text without an end", service + "spec:\n  a: \"b\n  c: d\n", 6, "", "is not valid YAML: found unexpected end of stream"},
+		{"directive", service + "---\n%YAML 2.0\n---\n", 6, "", "is not valid YAML: "},
 		{"alias of nothing", service + "spec:\n  type: *x\n", 6, "", "anchors, aliases and tags"},
 		{"after lines that only YAML counts", service + "# \r#\u0085#\u2028#\u2029#\nsepc: {}\n", 6, "sepc", "is no field of this kind"},
-		{"tab", service + "spec:\n\ta: b\n", 6, "", "is no YAML: "},
-		{"tab among others", service + "spec:\n  a: b\n\tc: d\n", 7, "", "is no YAML: found a tab character"},
+		{"tab", service + "spec:\n\ta: b\n", 6, "", "is not valid YAML: "},
+		{"tab among others", service + "spec:\n  a: b\n\tc: d\n", 7, "", "is not valid YAML: found a tab character"},
 		{"no object", "- a\n- b\n", 1, "", "a document is an object"},
 		{"only text", "text", 1, "", "a document is an object"},
 		{"no kind", "apiVersion: v1\nmetadata:\n  name: web\n", 1, "kind", "is not among"},
 		{"kind of another group", "apiVersion: x/v1\nkind: Service\n", 2, "kind", "is not among"},
-		{"kind from an action", "apiVersion: v1\nkind: {{.Name}}\n", 2, "kind", "no action may yield it"},
-		{"apiVersion from an action", "apiVersion: {{.Name}}\nkind: Service\n", 1, "apiVersion", "no action may yield it"},
-		{"key from an action", service + "spec:\n  selector:\n    {{.Name}}: x\n", 7, "spec.selector", "no action may yield a key"},
-		{"part of a key", service + "spec:\n  selector: {a{{.Name}}: x}\n", 6, "spec.selector", "no action may yield a key"},
-		{"key twice", service + "spec:\n  type: A\n  clusterIP: B\n  type: A\n", 8, "spec.type", "is there twice"},
-		{"number for a key", service + "spec:\n  selector:\n    1: x\n", 7, "spec.selector.1", "does not read this key as text"},
-		{"old word for a key", service + "spec:\n  selector:\n    y: x\n", 7, "spec.selector.y", "does not read this key as text"},
-		{"merge key", service + "spec:\n  <<: {type: A}\n", 6, "spec[<<]", "does not read this key as text"},
-		{"list for a key", service + "spec:\n  ? [a]\n  : b\n", 6, "spec", "a key is one word"},
+		{"kind from an action", "apiVersion: v1\nkind: {{.Name}}\n", 2, "kind", "must not come from an action"},
+		{"apiVersion from an action", "apiVersion: {{.Name}}\nkind: Service\n", 1, "apiVersion", "must not come from an action"},
+		{"key from an action", service + "spec:\n  selector:\n    {{.Name}}: x\n", 7, "spec.selector", "a key must not come from an action"},
+		{"part of a key", service + "spec:\n  selector: {a{{.Name}}: x}\n", 6, "spec.selector", "a key must not come from an action"},
+		{"key twice", service + "spec:\n  type: A\n  clusterIP: B\n  type: A\n", 8, "spec.type", "is a duplicate key"},
+		{"number for a key", service + "spec:\n  selector:\n    1: x\n", 7, "spec.selector.1", "does not read this key as a string"},
+		{"old word for a key", service + "spec:\n  selector:\n    y: x\n", 7, "spec.selector.y", "does not read this key as a string"},
+		{"merge key", service + "spec:\n  <<: {type: A}\n", 6, "spec[<<]", "does not read this key as a string"},
+		{"list for a key", service + "spec:\n  ? [a]\n  : b\n", 6, "spec", "a key must be a plain scalar"},
 		{"anchor", service + "spec: &x\n  type: A\n", 5, "spec", "anchors, aliases and tags"},
 		{"alias", service + "spec:\n  selector: &x {}\n  type: *x\n", 6, "spec.selector", "anchors, aliases and tags"},
 		{"tag", service + "spec:\n  type: !!str A\n", 6, "spec.type", "anchors, aliases and tags"},
@@ -78,7 +78,7 @@ func TestBrokenManifests(t *testing.T) {
 		{"object for a list", service + "spec:\n  ports:\n    port: 80\n", 6, "spec.ports", "is of type object, where []v1.ServicePort is wanted"},
 		{"too large for its type", service + "spec:\n  ports:\n  - port: 80000000000\n", 7, "spec.ports[0].port", "is of type number, where int32 is wanted"},
 		{"no date", service + "  creationTimestamp: tomorrow\n", 5, "metadata.creationTimestamp", "is no value of its type"},
-		{"function of our own", service + "spec:\n  clusterIP: {{_yield 1000 2}}", 6, "", "is not for manifests to call"},
+		{"function of our own", service + "spec:\n  clusterIP: {{_yield 1000 2}}", 6, "", "calls a function that is reserved for this package"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for lines, manifest := range map[int]string{0: c.manifest, 3: before + c.manifest} {
@@ -102,7 +102,7 @@ func TestDefinitionsAreThereOnce(t *testing.T) {
 		"manifest.yaml": configMap,
 	}), scheme.Scheme)
 	_, err := manifests.Objects("manifest.yaml", "team-a", nil)
-	require.EqualError(t, err, `b.tpl: defines "name", which a.tpl defines too`)
+	require.EqualError(t, err, `b.tpl: defines "name", which a.tpl also defines`)
 }
 
 // What is wrong in a shared file is told of that file.
@@ -112,7 +112,7 @@ func TestFaultsOfSharedFiles(t *testing.T) {
 		"\n{{define \"name\"}}{{end":               "names.tpl:2: ",
 		"\n{{define \"name\"}}{{.X}}{{end}}":       `names.tpl:2: map has no entry for key "X"`,
 		"\n{{define \"name\"}}\n    {{.Y}}{{end}}": "names.tpl:3: data.key: what the action yields",
-		"{{define \"name\"}}\n    @x{{end}}":       "names.tpl:2: is no YAML",
+		"{{define \"name\"}}\n    @x{{end}}":       "names.tpl:2: is not valid YAML",
 	} {
 		manifests := template.New(folder(map[string]string{
 			"names.tpl": shared, "manifest.yaml": configMap + "  key: {{template \"name\" .}}\n",

@@ -21,14 +21,14 @@ func scalar(v any) (text string, isText bool, err error) {
 	}
 	encoded, err := json.Marshal(v)
 	if err != nil {
-		return "", false, fault(fmt.Sprintf("yields a %T, which has no JSON", v))
+		return "", false, fault(fmt.Sprintf("yields a %T, which cannot be encoded as JSON", v))
 	}
 	switch encoded[0] {
 	case '"':
 		err := json.Unmarshal(encoded, &text)
 		return text, true, err
 	case '{', '[':
-		return "", false, fault(fmt.Sprintf("yields a %T; an action yields one scalar", v))
+		return "", false, fault(fmt.Sprintf("yields a %T, but must yield a string, a number or a boolean", v))
 	case 'n':
 		return "", false, fault("yields no value")
 	default:

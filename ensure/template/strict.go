@@ -31,7 +31,7 @@ func decodeWith(strict runtime.Decoder, content any) (client.Object, error) {
 	}
 	object, ok := decoded.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object", decoded)
+		return nil, fmt.Errorf("%T is not an API object", decoded)
 	}
 	return object, nil
 }

@@ -28,16 +28,16 @@ func (r *rendered) checkKeys(mapping *yaml.Node, at *step) *Error {
 		problem := ""
 		switch _, _, _, yielded := r.cut(key.Value); {
 		case key.Kind != yaml.ScalarNode || key.Anchor != "" || key.Style&yaml.TaggedStyle != 0:
-			inner, problem = at, "a key is one word"
+			inner, problem = at, "a key must be a plain scalar"
 		case yielded:
-			inner, problem = at, "no action may yield a key"
+			inner, problem = at, "a key must not come from an action"
 		case !isText(key):
-			problem = "YAML does not read this key as text: quote it"
+			problem = "YAML does not read this key as a string: quote it"
 		case seen[key.Value]:
-			problem = "is there twice"
+			problem = "is a duplicate key"
 		case at == nil && (key.Value == "apiVersion" || key.Value == "kind"):
 			if _, _, _, yielded := r.cut(value.Value); yielded {
-				problem = "no action may yield it"
+				problem = "must not come from an action"
 			}
 		}
 		if problem != "" {

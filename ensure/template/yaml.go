@@ -55,7 +55,7 @@ func (r *rendered) notYAML(err error) *Error {
 	if anchor := unknownAnchor.FindStringSubmatch(problem); anchor != nil { // which is told without a line
 		return r.around(max(0, strings.Index(r.text, "*"+anchor[1]))).error("", noAnchors)
 	}
-	return r.at(line).error("", "is no YAML: "+problem)
+	return r.at(line).error("", "is not valid YAML: "+problem)
 }
 
 // isBreak reports whether YAML ends a line here, which it does more often than editors.

@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 			require.Equal(t, valid, err == nil, "%v", err)
 			require.Equal(t, valid, asked.patches == 1)
 			if !valid {
-				require.ErrorContains(t, err, "the API server takes no such name")
+				require.ErrorContains(t, err, "the API server does not accept this name")
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestWebhooks(t *testing.T) {
 
 	_, err = finalizer.Handle(t.Context(), human, create(t, widget(undone)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+undone+`/site": `+
-		`the server left that out, as a mutating webhook may make it`)
+		`the API server did not store it; look for a mutating webhook that removes finalizers`)
 
 	obj := create(t, widget(missing))
 	result, err := finalizer.Handle(t.Context(), human, obj, step)

@@ -173,7 +173,7 @@ func TestNothingIsAddedToWhatIsGoing(t *testing.T) {
 
 			_, err := finalizer.Handle(t.Context(), human, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
-			require.ErrorContains(t, err, "Conflict: its deletion began meanwhile")
+			require.ErrorContains(t, err, "Conflict: its deletion began after it was read")
 			require.Nil(t, stale.GetDeletionTimestamp(), "it stays as it was read")
 
 			result, err := finalizer.Handle(t.Context(), human, live(t, obj), finalizer.Step{Name: row, Cleanup: noCleanup})

@@ -250,7 +250,7 @@ func TestConflict(t *testing.T) {
 		mark := shared.Mark()
 		err := status.Patch(t.Context(), c, panel, light)
 		require.True(t, apierrors.IsConflict(err), err)
-		require.EqualError(t, err, `cannot write the status of Panel "`+panel.Namespace+`/panel": Conflict: the object was changed meanwhile`)
+		require.EqualError(t, err, `cannot write the status of Panel "`+panel.Namespace+`/panel": Conflict: the object was changed since it was read`)
 		require.Empty(t, cmp.Diff(before, panel.DeepCopyObject()), "as it was read")
 		require.Empty(t, cmp.Diff(map[string]int{"patch panels/status": 1}, requests(t, mark, t.Name())))
 	})
