@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/hash"
@@ -313,6 +314,20 @@ func ExampleRetry() {
 	// Output:
 	// 2m0s <nil>
 	// 0s no route to host
+}
+
+// The wait after each failed reconcile of an object, in controller.Options{RateLimiter: ...}.
+func ExampleRateLimiter() {
+	limiter := ensure.RateLimiter()
+	site := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "site"}}
+	fmt.Println(limiter.When(site), limiter.When(site), limiter.When(site))
+
+	limiter.Forget(site) // as the controller does after a success
+	fmt.Println(limiter.When(site))
+
+	// Output:
+	// 5s 10s 20s
+	// 5s
 }
 
 func ExampleReason() {

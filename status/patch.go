@@ -51,6 +51,8 @@ const maxTries = 5
 // status: that is no error. As the server answers in the same way for a kind whose
 // status subresource is not enabled, obj is read once when it says NotFound; if obj is
 // there and not on its way out, NotFound is returned. Every error is an *Error.
+//
+// Patch remembers nothing: a status that the API server refuses is sent again by the next call.
 func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate func(T), opts ...Option) error {
 	w := newWriter(c, obj, opts)
 	if err := w.check(obj); err != nil {
