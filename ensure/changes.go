@@ -32,7 +32,7 @@ func (c *child) changes(live, answer client.Object) []Change {
 	var changes []Change
 	for _, change := range found {
 		if !isOthers(change.Path) {
-			changes = append(changes, changeOf(change))
+			changes = append(changes, c.changeOf(change))
 		}
 	}
 	return changes
@@ -42,22 +42,26 @@ func (c *child) changes(live, answer client.Object) []Change {
 func (c *child) changesBy(applied application) []Change {
 	var changes []Change
 	if applied.tried { // made of what was just read: nobody came between
-		changes = changesOf(canon.Diff(applied.before, applied.after))
+		changes = c.changesOf(canon.Diff(applied.before, applied.after))
 	} else {
 		changes = c.changes(applied.before, applied.after)
 	}
 	return noteRemoved(changes, applied.removed)
 }
 
-func changesOf(found []canon.Change) []Change {
+func (c *child) changesOf(found []canon.Change) []Change {
 	var changes []Change
 	for _, change := range found {
-		changes = append(changes, changeOf(change))
+		changes = append(changes, c.changeOf(change))
 	}
 	return changes
 }
 
-func changeOf(change canon.Change) Change {
+// changeOf returns the change without its values if the kind is sensitive: a number can be a PIN.
+func (c *child) changeOf(change canon.Change) Change {
+	if c.isSensitive(c.gvk.GroupKind()) {
+		return Change{Path: change.Path}
+	}
 	return Change{Path: change.Path, Old: change.Old, New: change.New}
 }
 
@@ -140,7 +144,7 @@ func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
 
 // unsatisfied lists where live is not as desired.
 func (c *child) unsatisfied(live client.Object) []Change {
-	return changesOf(canon.Unsatisfied(live, c.applied(c.desired)))
+	return c.changesOf(canon.Unsatisfied(live, c.applied(c.desired)))
 }
 
 func pathsOf(changes []Change) []string {

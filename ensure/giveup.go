@@ -148,7 +148,7 @@ func (c *child) givenUp(before, after client.Object) []Change {
 	var changes []Change
 	for _, change := range canon.Diff(before, after) {
 		if len(before.GetManagedFields()) == 0 || managedfields.Owns(own, change.Path) {
-			changes = append(changes, changeOf(change))
+			changes = append(changes, c.changeOf(change))
 		}
 	}
 	return changes

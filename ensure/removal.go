@@ -159,7 +159,7 @@ func (c *child) rehearse(ctx context.Context, live client.Object) (application, 
 	applied := application{before: r.typed(), after: r.tried, tried: true}
 	missed := removed // as far as a refusal tells
 	if ok {
-		missed = c.among(removed, changesOf(canon.Diff(applied.before, applied.after)))
+		missed = c.among(removed, c.changesOf(canon.Diff(applied.before, applied.after)))
 	}
 	if err := c.refusePods(missed); err != nil {
 		return application{}, err

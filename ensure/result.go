@@ -66,8 +66,8 @@ const (
 // spec.template.spec.containers[name=app].image or metadata.labels[app].
 type Change struct {
 	Path string
-	// Old and New are the values of numbers and booleans, and empty for everything
-	// else, so that logging a Change can leak no secret.
+	// Old and New are the values of numbers and booleans, and empty for everything else and for
+	// kinds named by WithSensitive, so that logging a Change can leak no secret.
 	Old, New string
 	// Manager is set for what somebody else owned and was removed, as the API server refuses
 	// it beside desired, or for MigrateFrom: the field manager that owned it, several separated

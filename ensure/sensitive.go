@@ -11,7 +11,7 @@ import (
 
 // WithSensitive names kinds beside Secret whose values must not show. The API server's message,
 // which can quote the object, is no part of the text of an Error about a child of such a kind,
-// nor of its events; fields and types of causes are. For all other kinds it is: who may
+// nor of its events; fields and types of causes are. Changes have no values. For all other kinds it is: who may
 // read the condition, the event or the log that an error is told in may read the child.
 //
 //	ensure.WithSensitive(schema.GroupKind{Group: "vault.example.com", Kind: "Credentials"})

@@ -39,7 +39,7 @@ func (s *scene) configMap(name string) *corev1.ConfigMap {
 
 // safe is of a custom kind that is sensitive. Its lock may be Old or New.
 func (s *scene) safe(name, lock string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"lock": lock, "code": mark}}}
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"lock": lock, "code": mark, "pin": int64(pin)}}}
 	obj.SetGroupVersionKind(safeGVK)
 	marked := s.meta(name)
 	obj.SetNamespace(marked.Namespace)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,13 +37,16 @@ const (
 const (
 	// mark is the secret.
 	mark = "hunter2-and-9-more"
+	// pin is a secret that is a number. Changes show the numbers of other kinds.
+	pin = 730194650
 	// open is what anybody may read, in objects of kinds that are not sensitive.
 	open = "open-sesame"
 )
 
 // isMarked reports whether text shows the beginning of the mark: the rest may be cut off.
 func isMarked(text string) bool {
-	return slices.ContainsFunc(shapes([]byte(mark[:len("hunter2")])), func(shape string) bool { return strings.Contains(text, shape) })
+	return strings.Contains(text, strconv.Itoa(pin)) ||
+		slices.ContainsFunc(shapes([]byte(mark[:len("hunter2")])), func(shape string) bool { return strings.Contains(text, shape) })
 }
 
 // shapes are what bytes look like: as text, as Go prints them, and in the base64 of a Secret,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -79,9 +80,12 @@ func TestNothingSecretIsTold(t *testing.T) {
 // writeAndChange makes, changes and has put right what is marked, in each way that is a
 // write.
 func (s *scene) writeAndChange() {
-	for _, child := range []client.Object{s.secret("written"), s.configMap("written"), s.deployment("written")} {
+	for _, child := range []client.Object{s.secret("written"), s.configMap("written"), s.deployment("written"), s.safe("written", "Old")} {
 		require.NoError(s.t, s.object(child))
 	}
+	require.NoError(s.t, s.object(with(s.safe("written", "Old"), func(o *unstructured.Unstructured) {
+		o.Object["spec"].(map[string]any)["pin"] = int64(1)
+	})))
 	drifted := with(s.secret("written"), func(o *corev1.Secret) { o.Data["password"] = []byte("edited " + mark) })
 	require.NoError(s.t, s.human.Patch(s.ctx, drifted, client.Merge, client.FieldOwner("editor")))
 	require.NoError(s.t, s.object(s.secret("written")))

@@ -53,7 +53,7 @@ func vaultCRD() *apiextensionsv1.CustomResourceDefinition {
 
 func safeCRD() *apiextensionsv1.CustomResourceDefinition {
 	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"lock": oneOf("Old", "New"), "code": {Type: "string"},
+		"lock": oneOf("Old", "New"), "code": {Type: "string"}, "pin": {Type: "integer"},
 	}}
 	return define("safe", safeGVK, map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
 }
