@@ -11,7 +11,6 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/trueup-go/trueup v0.0.0
 	github.com/trueup-go/trueup/examples v0.0.0-00010101000000-000000000000
-	go.uber.org/goleak v1.3.0
 	golang.org/x/crypto v0.58.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0

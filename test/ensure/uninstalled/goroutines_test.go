@@ -1,12 +1,16 @@
 package uninstalled_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"runtime"
+	"runtime/pprof"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,12 +38,10 @@ func TestCallsCutShortLeaveNoGoroutine(t *testing.T) {
 				cancel()
 			}
 		}
-		visit() // the informer of the kind stays, one for all calls
-		before := goleak.IgnoreCurrent()
 		for range 3 {
 			visit()
 		}
-		require.NoError(t, goleak.Find(before))
+		awaitNoGoroutine(t)
 	})
 }
 
@@ -53,7 +55,6 @@ func TestWritesCutShortLeaveNoGoroutine(t *testing.T) {
 	}
 	_, err := ensure.Object(t.Context(), e, child("red"))
 	require.NoError(t, err)
-	before := goleak.IgnoreCurrent()
 
 	slow := admission.HandlerFunc(func(ctx context.Context, _ admission.Request) admission.Response {
 		<-ctx.Done() // the API server hangs up when its client does
@@ -73,7 +74,7 @@ func TestWritesCutShortLeaveNoGoroutine(t *testing.T) {
 		}
 	}
 	require.NoError(t, stop())
-	require.NoError(t, goleak.Find(before))
+	awaitNoGoroutine(t)
 
 	require.NoError(t, shared.Await(t.Context(), limit, namespace, func(ctx context.Context) error {
 		_, err := ensure.Object(ctx, e, child("blue"))
@@ -82,4 +83,46 @@ func TestWritesCutShortLeaveNoGoroutine(t *testing.T) {
 	live := child("")
 	require.NoError(t, c.GetAPIReader().Get(t.Context(), client.ObjectKeyFromObject(live), live))
 	require.Equal(t, "blue", live.Data["color"])
+}
+
+// TestReadsLeaveNoGoroutine: the limit that ensure sets to a read is a context of its own.
+func TestReadsLeaveNoGoroutine(t *testing.T) {
+	namespace, c := shared.Namespace(t), program.Cached(t, shared, "reader")
+	e := ensure.New(c.GetClient(), c.GetAPIReader(), "reader")
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}}
+	read := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		_, err := ensure.Object(ctx, e, child)
+		require.NoError(t, err)
+	}
+	read()
+	before := runtime.NumGoroutine()
+	for range 200 {
+		read()
+	}
+	require.NoError(t, shared.Await(t.Context(), 10*time.Second, "", func(context.Context) error {
+		if now := runtime.NumGoroutine(); now > before+100 { // an informer has a few, which come and go
+			return fmt.Errorf("there were %d goroutines, and are %d", before, now)
+		}
+		return nil
+	}))
+}
+
+// awaitNoGoroutine waits until no goroutine is left that package ensure began, or that is in a call
+// of it. Those of an informer come and go by themselves.
+func awaitNoGoroutine(t *testing.T) {
+	t.Helper()
+	require.NoError(t, shared.Await(t.Context(), 10*time.Second, "", func(context.Context) error {
+		var all bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&all, 2); err != nil {
+			return err
+		}
+		for stack := range strings.SplitSeq(all.String(), "\n\n") {
+			if strings.Contains(stack, "github.com/trueup-go/trueup/ensure.") {
+				return fmt.Errorf("a goroutine is left:\n%s", stack)
+			}
+		}
+		return nil
+	}))
 }
