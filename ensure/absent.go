@@ -10,41 +10,41 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// Absent makes the object that obj names be gone, if it is ours: kind, namespace and
-// name of obj count, and its UID if it has one (then another object of that name is not
-// meant and counts as gone). Call it on each pass until Operation says so:
+// Absent deletes the object named by obj if this field owner created it. Only the kind, the
+// namespace, the name and, if it is set, the UID of obj count: an object with the same name and
+// another UID counts as gone. Call Absent in each pass until Operation says so:
 //
-//   - Deleting: it is on its way out. The delete was sent now, which Cause, Unwanted, tells,
-//     or somebody sent one before; finalizers, and with Propagation(metav1.DeletePropagationForeground) its
-//     dependents, may take their time. Finalizers that we applied to what we adopted are taken back.
-//   - Gone: the API server has no such object. That a cache has none is confirmed by one
-//     read from the server; from then on no request is sent, until the cache shows one
-//     again or Object makes it. It is also Gone if the API server does not serve its kind, as its
-//     CustomResourceDefinition is not installed; each pass asks discovery whether that is so. If
-//     discovery fails, or the server of an aggregated API is down, that is an error.
-//   - Released: it stays, as it is not ours. If we adopted it, our fields were given up: now, if
-//     there is a Cause, else before. Nothing more will happen, so this is as good as Gone: what
-//     was released and what never was ours look alike after a restart. That nothing of ours is in
-//     it is confirmed by one read from the server. With DeleteAdopted what was adopted is deleted
-//     instead.
+//   - Deleting: the object is being deleted. If Cause is Unwanted, this call sent the delete.
+//     Finalizers, and with Propagation(metav1.DeletePropagationForeground) dependents, may take
+//     time. Finalizers that we applied to an adopted object are removed.
+//   - Gone: the API server has no such object. If the cache does not show the object, one read
+//     from the API server confirms it; no further request is sent until the cache shows an object or
+//     Object creates it. The result is also Gone if the API server does not serve the kind, because
+//     its CustomResourceDefinition is not installed. Each pass asks discovery for that. If
+//     discovery fails, or the server of an aggregated API is down, Absent returns an error.
+//   - Released: the object stays, because we did not create it. If it was adopted, our fields were
+//     given up: by this call if there is a Cause, else earlier. One read from the API server
+//     confirms that no field of ours is left. Treat Released like Gone: after a restart, nothing
+//     distinguishes an object that was released from one that was never ours. With
+//     DeleteAdopted, adopted objects are deleted instead.
 //
-// The rules are those of Object: what another owner controls than that of ControlledBy is not
-// ours, nor is what has no controller and shows no trace of this field owner. Instead of
-// ControlledBy, obj may name its controller, as for Object, unless obj is a copy of the live
-// object. An owner that is being deleted is fine here. The delete is of exactly the object and
-// version that was looked at; if it was changed meanwhile, it is looked at again, a few
-// times, then that is a Conflict. If Object makes it again at once, again and again, that is ErrContested. No
-// other owner's child of that name is touched.
+// Ownership follows the rules of Object: an object is not ours if it has another controller
+// than the owner given to ControlledBy, or no controller and no trace of this field owner. Instead of
+// using ControlledBy, obj may have a controller reference, unless obj is a copy of the live
+// object. The owner may be in deletion. The delete request names the UID and the resourceVersion
+// that were read. If the object changes in between, it is read again, a few times; after that the
+// error is a Conflict. If Object creates it again each time, the error is ErrContested. An object
+// of that name that belongs to another owner is not touched.
 //
-// Fields are given up by an apply that specifies nothing: what only this field owner has set
-// is removed, as if desired dropped it, and what others own, too, stays. If the API server
-// refuses that, as it does with a Deployment whose selector is only ours, labels, annotations,
-// owners and finalizers of ours are removed, and the content stays with the values it has.
+// Our fields are given up by an apply that specifies nothing: the API server removes the fields that
+// only this field owner has set, and keeps those that others own, too. If the API server refuses
+// that, as for a Deployment whose selector only we own, our labels, annotations, owner references
+// and finalizers are removed, and the content keeps its values.
 //
-// After a rename of the field owner, MigrateFrom names the former one: what that made is ours, too.
-// Nothing is taken over, so that what that adopted keeps its fields.
+// If the field owner was renamed, name the former one with MigrateFrom: its objects are then ours,
+// too. Nothing is taken over from it, so objects that it adopted keep their fields.
 //
-// In a finalizer, Deleting is what is left to wait for:
+// A finalizer waits while the result is Deleting:
 //
 //	res, err := ensure.Absent(ctx, e, obj, ensure.ControlledBy(owner))
 //	if err == nil && res.Operation == ensure.Deleting {
@@ -52,7 +52,7 @@ import (
 //	}
 //	return err
 //
-// Result.Live is the object as it was last seen, and nil when it is gone.
+// Result.Live is the object as it was last read, and nil if the object is gone.
 func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
 	found, err := e.absent(ctx, obj, resolve(opts))
 	if err != nil {

@@ -23,10 +23,9 @@ import (
 // says otherwise.
 const defaultMemory = 65_536
 
-// An Ensurer makes children as they are wanted, in the name of one field owner.
-// Make one per controller with New, when the manager is set up, and share it:
-// what it remembers of the server's answers is what makes later passes free.
-// It is safe for concurrent use.
+// An Ensurer creates, updates and deletes children on behalf of one field owner. Create one for each
+// controller with New when the manager is set up, and share it: later passes cost no request because
+// it remembers the answers of the API server. It is safe for concurrent use.
 type Ensurer struct {
 	client     client.Client
 	reader     client.Reader
@@ -52,15 +51,14 @@ type Ensurer struct {
 // A Setting configures an Ensurer for all its calls; see New.
 type Setting func(*Ensurer)
 
-// New returns an Ensurer that reads through c, which is a manager's client or any
-// other, and asks the API server itself through reader where a cache could be
-// wrong: a manager's GetAPIReader, or c again if c does not read from a cache.
+// New returns an Ensurer that reads through c, usually a manager's client, and asks the API server
+// through reader where a cache could be outdated: a manager's GetAPIReader, or c itself if c does not
+// read from a cache.
 //
-// fieldOwner names the operator in managedFields and in the annotation that holds
-// its digest, so it has to differ from other operators' and must never change:
-// what was applied under an old name stays owned by it. It is at most 63
-// characters of [A-Za-z0-9._-], beginning and ending with a letter or digit; a
-// different one is refused by the first call.
+// fieldOwner identifies the operator in metadata.managedFields and in the annotation that stores its
+// digest. It must differ from that of every other operator. To rename it later, use MigrateFrom. It
+// has at most 63 characters of [A-Za-z0-9._-], and begins and ends with a letter or digit; the first
+// call refuses any other name.
 func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
 	e := &Ensurer{
 		client:     c,
@@ -87,35 +85,34 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 	return e
 }
 
-// WithDigest computes digests with digester and stores them in store, instead of
-// SHA-256 in the annotation spec-hash.trueup-go.github.io/<field owner>. A store
-// must not be shared with another operator that writes the same objects. The digest of what
-// was adopted is stored with adopt- before it, for which a store has to have room. A later
-// change from the default store to another is noticed; after any other, what exists counts as
-// adopted.
+// WithDigest computes digests with digester and stores them in store, instead of SHA-256 in the
+// annotation spec-hash.trueup-go.github.io/<field owner>. Two operators that write the same objects
+// must not share a store. The digest of an adopted object is stored with the prefix adopt-, for which
+// the store must have room. A later change from the default store to another one is noticed; after any
+// other change of the store, existing objects count as adopted.
 func WithDigest(digester hash.Digester, store hash.Store) Setting {
 	return func(e *Ensurer) { e.digester, e.store = digester, store }
 }
 
-// WithLabels stamps labels on every child: an organisation's conventions, or the
-// label that a filtered cache selects by. They win over labels of the same key in
-// a desired object, because a child without them would be invisible to that cache.
+// WithLabels adds labels to every child, such as an organisation's conventions, or the label by which
+// a filtered cache selects. They replace labels of the same key in desired, because the cache would
+// not show a child without them.
 func WithLabels(labels map[string]string) Setting {
 	labels = maps.Clone(labels)
 	return func(e *Ensurer) { e.labels = labels }
 }
 
-// WithMemory bounds how many children the Ensurer remembers, 65,536 by default and
-// at least 1, each once per owner that wants it or its absence; the least recently used are forgotten. A forgotten child costs at
-// most one request that changes nothing, unless somebody replaced it without a trace
-// of ours (kubectl replace): then it is ErrForeign. An entry holds versions and digests, no
-// object: about half a kilobyte, and some more for ten minutes if desired changed or somebody undid something.
-// What Once names is held while Recreate replaces an object.
+// WithMemory bounds how many children the Ensurer remembers, each once for each owner. The default is
+// 65,536, the minimum 1, and the least recently used child is forgotten first. A forgotten child costs
+// at most one request that changes nothing, unless somebody replaced the object without a trace of
+// ours (kubectl replace), which is ErrForeign. An entry holds versions and digests, about half a
+// kilobyte, and some more for ten minutes after desired changed or somebody reverted a field. The
+// values named by Once are held while Recreate replaces an object.
 func WithMemory(entries int) Setting {
 	return func(e *Ensurer) { e.entries = entries }
 }
 
-// WithClock makes the Ensurer tell time by c, so that tests need not wait.
+// WithClock makes the Ensurer use c instead of the real clock, so that tests need not wait.
 func WithClock(c clock.PassiveClock) Setting {
 	return func(e *Ensurer) { e.clock = c }
 }

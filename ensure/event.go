@@ -11,15 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WithRecorder has the Ensurer tell of each write that the API server made in an event, and of
-// failures that take a person to mend. Passes that change nothing, dry runs and what others did
-// make no event. (What others put right while the cache still showed it wrong looks like our own
-// work, after a restart.) recorder is what a manager's GetEventRecorder returns.
+// WithRecorder makes the Ensurer record an event for each write that changed something, and for
+// failures that a person has to resolve. recorder is the one that a manager's GetEventRecorder
+// returns. Passes that change nothing, dry runs, and changes by others record no event. (After a
+// restart, a change that others reverted while the cache still showed it looks like our own write.)
 //
-// The event is about the owner given to ControlledBy or Set, with the child as related
-// object; about the child itself, if there is no owner. The reason of a write is the Cause, and
-// Created for a creation; its action is the Operation, and its note names the child and what
-// changed, as Result.Changes does, but for the digest:
+// An event is about the owner given to ControlledBy or Set, with the child as the related object, or
+// about the child itself if it has no owner. The reason of a write is the Cause, or Created for a
+// creation; the action is the Operation. The note names the child and the changes without the digest:
 //
 //	$ kubectl describe application web
 //	Type     Reason          Age  From                  Message
@@ -28,21 +27,21 @@ import (
 //	Normal   Drifted         1m   application-operator  updated Deployment default/web: spec.replicas 5 -> 3
 //	Warning  Forbidden       8s   application-operator  cannot create Service "default/web": Forbidden: exceeded quota: …
 //
-// A failure is a Warning: ErrForeign, ErrInvalid, ErrImmutable, ErrContested, and what the API
-// server forbids, a quota's refusal included. Its reason is Error.Reason, its action
-// Error.Operation, its note the error's text, cut to the 1 KiB that a note may have. The first of each reason
-// makes an event, and after that one with another text, until the child is as desired again.
+// A failure is a Warning: ErrForeign, ErrInvalid, ErrImmutable, ErrContested, and requests that the API
+// server forbids, for example because of a quota. The reason is Error.Reason, the action
+// Error.Operation, and the note the error's text, cut to the 1 KiB that a note may have. The first
+// failure of each reason is recorded, and later ones if their text differs, until the child matches
+// again.
 //
-// Each of them is an event of its own. client-go would make one series of the same thing
-// happening to the same object again, keep the first note and count the others late. So both
-// objects are named with their resourceVersion, which no two writes of a child share, and the
-// related object of a Warning has a fieldPath that no other one has.
+// Each event is recorded by itself. client-go would combine events about the same object into a
+// series, keep the first note, and count the others late. So both objects are named with their
+// resourceVersion, which differs for each write of a child, and the related object of each Warning has
+// a different fieldPath.
 //
-// The operator needs to create events in the group events.k8s.io, and no other right on
-// them; those about cluster-scoped objects are in the namespace default. Events are sent
-// behind the caller's back, in no order, and may be lost: when the process ends, when more
-// than 1,000 are waiting, or when their namespace is being deleted, which takes no new ones
-// (client-go logs that as an error). What has to be known for sure belongs in a condition.
+// The operator needs the verb create for events in the group events.k8s.io. Events about cluster-scoped
+// objects are in the namespace default. Events are sent in the background, in no particular order, and
+// may be lost: when the process ends, when more than 1,000 are waiting, or when their namespace is being
+// deleted (client-go logs that as an error). Use a condition for everything that must not be lost.
 func WithRecorder(recorder events.EventRecorder) Setting {
 	return func(e *Ensurer) { e.recorder = recorder }
 }

@@ -14,34 +14,31 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// MigrateFrom takes over the fields that other managers own: those of an earlier version of
-// the operator that wrote by Update or Patch, as controllerutil.CreateOrUpdate does, or that
-// applied under another field owner, and those that somebody applied with kubectl. As long as
-// such a manager owns a field, the field stays when desired drops it. The names are those in
-// metadata.managedFields of the child:
+// MigrateFrom takes over the fields that other field managers own: an earlier version of the
+// operator that wrote by Update or Patch, as controllerutil.CreateOrUpdate does, or that applied
+// under another field owner; or somebody who used kubectl apply. A field that such a manager owns
+// stays when desired drops it. The names are those in metadata.managedFields of the child:
 //
 //	kubectl get deployment web -o yaml --show-managed-fields
 //
-// Whenever the child has an entry of one of them, the entry is made ours in two writes, which
-// touch nothing but metadata as long as desired is what was there: Updated, Migrated. What
-// those managers owned and desired does not specify is removed, unless others own it, too:
-// Result.Changes names each field and its manager, also in a dry run. See Release for what is
-// to stay. Nothing is removed from a pod template unless RemoveFromPodTemplates allows it:
-// that is ErrRefused, and nothing is written. From then on nothing is written or asked.
+// If the child has an entry of such a manager, two writes move it to our field owner. They change
+// metadata only, as long as desired specifies what the manager had set: the Result is Updated,
+// Migrated. Fields that desired does not specify are removed, unless others own them, too.
+// Result.Changes names each of them and its manager, also in a dry run; Release keeps a field. Fields
+// of a pod template are removed only with RemoveFromPodTemplates: otherwise the error is ErrRefused,
+// and nothing is written. Once the child has no such entry, MigrateFrom costs no request.
 //
-// Name no manager that another program may have as well. The name is the program's file
-// name unless it sets another, and that is "manager" for every operator that kubebuilder
-// laid out: of two of those, each would take over and remove what the other wrote to the
-// same object. Other managers' entries, and those of subresources such as status and scale,
-// are left alone, and so is the content if desired is a PartialObjectMetadata.
+// Never name a manager that another program may use. The default name is the file name of the
+// program, which is "manager" for every operator that kubebuilder scaffolds: two such operators would
+// take over, and remove, each other's fields. Entries of other managers and of subresources, such as
+// status and scale, stay; so does the content if desired is a PartialObjectMetadata.
 //
-// It makes no object ours that is not (see Adopt), but for what an Ensurer made whose field
-// owner is named: that is how a field owner is renamed. If the old operator is run again, and
-// then the new one, the child is taken over once more; the option may stay for good. With
-// a cache that strips managed fields, each child is read from the server once, and again
-// when somebody changed it.
+// MigrateFrom does not make a foreign object ours (see Adopt), except for objects of an Ensurer with
+// a named field owner: this is how a field owner is renamed. If the old operator runs again, the child
+// is taken over once more, so the option may stay in the code. If the cache strips managed fields,
+// each child is read from the API server once, and again after somebody changed it.
 //
-// Without managers it does nothing.
+// Without managers the option has no effect.
 func MigrateFrom(managers ...string) Option {
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
 }

@@ -10,31 +10,30 @@ import (
 	"github.com/trueup-go/trueup/internal/observer"
 )
 
-// Object makes the object that desired names be as desired specifies, with as few
-// requests as that takes, none if it is so already:
+// Object creates or updates the object named by desired so that the live object matches
+// desired. It sends as few requests as possible, and none if the live object matches already.
 //
-//   - If it does not exist, it is created.
-//   - If desired changed, or if somebody changed or removed what it specifies, one
-//     server-side apply puts it right. Everything else in the live object stays:
-//     other fields, other writers' labels, annotations, finalizers, list items.
-//     What desired specified earlier and no longer does is removed, unless another
-//     field manager owns it too.
-//   - If the server refuses the merge for fields that others left in the object, those
-//     are removed with it; if it refuses the change for good, that is ErrImmutable.
-//   - If the server may have been left with something that only it can judge, it is
-//     asked once, by the same apply, and its answer is remembered.
+//   - If the object does not exist, Object creates it.
+//   - If desired changed, or if somebody changed or removed a field that desired specifies, one
+//     server-side apply updates it. Other fields, other writers' labels, annotations,
+//     finalizers and list items stay. A field that desired specified earlier and no longer
+//     specifies is removed, unless another field manager owns it, too.
+//   - If the API server refuses the merge because of fields that others left in the object,
+//     exactly these fields are removed. If the API server does not accept the change at all,
+//     the error is ErrImmutable.
+//   - If only the API server can tell whether a foreign change matters, one apply asks it, and
+//     the answer is remembered.
 //
-// desired is a plain object that holds only what the caller cares about, built anew
-// each time: no defaults, no status, no copy of a live object. It is not changed.
-// To leave a field to somebody else, such as replicas to an autoscaler, leave it
-// out.
+// Build desired anew for each call, with the fields that the operator decides and no others: no
+// defaults, no status, no copy of a live object. Object does not change desired. To leave a field
+// to somebody else, such as replicas to an autoscaler, leave it out.
 //
-// An object that exists and is not ours is left alone (ErrForeign, see Adopt), and
-// so is one that is being deleted (ErrTerminating). Every error is an *Error; Retry
-// turns it into what Reconcile returns. On an error the Result is zero.
+// Object does not touch an object that exists and is not ours (ErrForeign, see Adopt), or that is
+// being deleted (ErrTerminating). Every error is an *Error; pass it to Retry at the end of
+// Reconcile. The Result is zero if there is an error.
 //
-// Object is safe for concurrent use, for the same object too: a create never
-// overwrites, an apply never brings a deleted object back.
+// Object is safe for concurrent use, also for the same object: a create never overwrites an
+// object, and an apply never recreates a deleted one.
 func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
 	o := resolve(opts)
 	c, err := e.newChild(desired, o.narrowedTo(desired))

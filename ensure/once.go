@@ -13,35 +13,35 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Once names content that is made at creation only, such as a generated password or the claim
-// templates of a StatefulSet. The values that desired has there are sent with the create and
-// never again:
+// Once names content that is set at creation only, such as a generated password or the claim
+// templates of a StatefulSet. The create sends the values that desired has there; later writes do
+// not:
 //
 //	secret.Data = map[string][]byte{"user": []byte("app"), "password": newPassword()}
 //	ensure.Object(ctx, e, secret, ensure.Once("data[password]"))
 //
-// In later passes desired may have other values there, or none. The digest and the comparison
-// leave these paths out, so that a difference is neither DesiredChanged nor Drifted, and whoever
-// changes or removes such a value is not undone.
+// In later passes, desired may have other values for these paths, or none. The digest and the
+// comparison ignore them, so a difference is neither DesiredChanged nor Drifted, and a change or
+// removal by somebody else stays.
 //
-// Paths read as for Release, and each stands for all that is below it. Of the metadata, single
-// labels and annotations can be named; what a Secret has in stringData is named as data, where
-// the server keeps it. What the server writes only as a whole, such as a selector or a list
-// without keys, can only be named as a whole: else the first apply after the creation is refused
+// Paths have the form that Release describes, and each includes everything below it. In the metadata,
+// single labels and annotations can be named. Name the stringData of a Secret as data, where the API
+// server stores it. A field that the API server merges as a whole, such as a selector or a list
+// without keys, can be named only as a whole: otherwise the first apply after the creation is refused
 // (ErrRefused), and nothing is lost.
 //
-// The server books the values as ours when they are created, and would remove them in the first
-// apply without them. So one more request comes before that apply, which gives them up, as Release
-// does. A child that was applied without Once before keeps its values in the same way. Adopt,
-// MigrateFrom and the removal of what stands in the way of an apply leave these paths alone.
+// The create makes our field owner the owner of the values, and the first apply without them would
+// remove them. So one additional request before that apply gives them up, as Release does. This also
+// holds for a child that was applied without Once before. Adopt, MigrateFrom and the repair of a
+// refused merge do not touch these paths.
 //
-// If somebody deletes the child, it is created with the values that desired has then. If Recreate
-// replaces it, the new one gets the values of the old one, and those of desired for what the old
-// one does not have. They are in memory between the two requests: if the program ends there, they
-// are lost.
+// If somebody deletes the child, the next create sends the values that desired has then. If Recreate
+// replaces the child, the new object gets the values of the old one, and for paths that the old one
+// does not have, the values of desired. They are kept in memory between the two requests: if the
+// program ends there, they are lost.
 //
-// Without the option, desired's values are applied like all others. Without paths it does nothing.
-// IfMissing is for objects that are never to be written again at all.
+// Without the option, desired's values are applied like all others. Without paths it has no effect. For
+// objects that are never written again as a whole, use IfMissing.
 func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
 }

@@ -54,69 +54,69 @@ func (o *options) add(opts []Option) {
 	}
 }
 
-// ControlledBy makes owner the controller of the child: the child is deleted with
-// it, wakes its reconciler through Owns, and is written only while no other
-// controller has it. The owner must have been read from the API server and not be
-// on its way out; one that is namespaced must share its namespace with the child,
-// which takes it from the owner when it names none.
+// ControlledBy makes owner the controller of the child: the garbage collector deletes the child with
+// the owner, events of the child wake the owner's reconciler through Owns, and the child is written
+// only while no other controller owns it. The owner must have been read from the API server, and
+// must not be in deletion. The child takes its namespace from a namespaced owner if desired has
+// none; another namespace is refused.
 //
-// A later call without it is ErrForeign, as the child is still the owner's. With Adopt that
-// call goes on, and the child keeps its controller.
+// A later call without ControlledBy fails with ErrForeign, as the child still belongs to the owner.
+// With Adopt such a call succeeds, and the child keeps its controller.
 func ControlledBy(owner client.Object) Option {
 	return func(o *options) { o.controlled, o.owner = true, owner }
 }
 
-// Adopt takes over an object that exists already and is not ours, which is
-// ErrForeign otherwise. With ControlledBy only an object without a controller is
-// taken, or one that another program applied for the same owner. Without it our fields are
-// applied to any object, and its owners stay as they are, a
-// controller that an earlier call with ControlledBy gave it, too.
+// Adopt takes over an object that exists and is not ours, instead of failing with ErrForeign. With
+// ControlledBy, only an object without a controller is taken over, or one that another program
+// applied for the same owner. Without ControlledBy, our fields are applied to any object, and its
+// owner references stay, including a controller that an earlier call with ControlledBy set.
 //
-// What is adopted stays known as somebody else's, by a prefix of its stored digest: Absent and
-// Prune give up our fields and do not delete it, unless DeleteAdopted says so, and Recreate
-// leaves it alone. Whatever is ours by our managed fields only, as its digest was removed, counts as
-// adopted. With ControlledBy the garbage collector deletes it with its owner all the same. If
-// somebody emptied its managed fields before, nothing tells whose the reference to the owner is that
-// ControlledBy names: Absent removes that with our fields.
+// A prefix of the stored digest marks an adopted object: Absent and Prune give up our fields and do
+// not delete the object, unless DeleteAdopted is given, and Recreate does not replace it. An object
+// whose digest was removed, and that is ours only by its managed fields, counts as adopted. With
+// ControlledBy, the garbage collector still deletes the object with its owner. If somebody emptied the
+// managed fields before the adoption, nothing tells who added the reference to the owner, and Absent
+// removes the reference with our fields.
 func Adopt() Option {
 	return func(o *options) { o.adopt = true }
 }
 
-// IfExists updates the object if there is one and never creates it: for what somebody else
-// makes, such as the claims of a StatefulSet, mostly with Adopt. If there is none,
-// Operation is Gone and Live is nil. A cache that has no such object is believed. Of a kind that
-// the API server does not serve, as with Absent, there is none.
+// IfExists updates the object if it exists, and never creates it. Use it for objects that somebody
+// else creates, such as the claims of a StatefulSet, usually together with Adopt. If the object does
+// not exist, Operation is Gone and Live is nil. The cache is believed about that. An object of a kind
+// that the API server does not serve does not exist, as for Absent.
 func IfExists() Option {
 	return func(o *options) { o.ifExists = true }
 }
 
-// IfMissing creates the object if there is none and never writes it again: for what users are
-// to edit afterwards, such as a first configuration. What exists is Unchanged, whatever is in
-// it and whoever made it, unless another controller owns it (ErrForeign) or it is being
-// deleted (ErrTerminating). If somebody deletes it, it is created again. Once is for parts of
-// an object, such as a generated password in a Secret whose other keys are kept as desired.
+// IfMissing creates the object if it does not exist, and never writes to it afterwards. Use it for
+// objects that users edit, such as an initial configuration. An existing object is Unchanged,
+// whatever it holds and whoever created it, unless another controller owns it (ErrForeign) or it is
+// being deleted (ErrTerminating). If somebody deletes it, it is created again. For parts of an object,
+// such as one generated key of a Secret, use Once.
 func IfMissing() Option {
 	return func(o *options) { o.ifMissing = true }
 }
 
-// DryRun asks the API server what would be done and has it store nothing. The Result tells
-// what would have been done; Live is the object as it would be, of a recreation as it is.
-// Of a recreation only the delete can be tried.
+// DryRun asks the API server for the outcome and stores nothing. The Result says what a call
+// without DryRun would do, and Live is the object as it would be. Of a recreation, only the deletion
+// can be tried, and Live is the current object.
 func DryRun() Option {
 	return func(o *options) { o.dryRun = true }
 }
 
-// Propagation says what becomes of the dependents of what Absent deletes, or Set prunes:
-// those that name it as their owner. By default they are deleted after it
-// (metav1.DeletePropagationBackground), for Jobs as well, whose own default is to leave
-// their pods behind. Foreground deletes them first, Orphan leaves them.
+// Propagation decides what happens to the dependents of an object that Absent deletes or Set
+// prunes: those with an owner reference to it. By default they are deleted after the object
+// (metav1.DeletePropagationBackground), also for Jobs, for which the API server's default is to orphan
+// the pods. metav1.DeletePropagationForeground deletes them first, metav1.DeletePropagationOrphan
+// keeps them.
 func Propagation(policy metav1.DeletionPropagation) Option {
 	return func(o *options) { o.propagation = policy }
 }
 
-// DeleteAdopted has Absent, and Set with Prune, delete what somebody else made and Adopt took
-// over, too. Without it they give up our fields and leave the object to whoever made it. After
-// MigrateFrom these are all that the old operator had set, and an empty object may be left.
+// DeleteAdopted makes Absent, and Set with Prune, delete objects that somebody else created and that
+// Adopt took over. Without it they only give up our fields. After MigrateFrom, our fields include
+// all that the former operator had set, so an object without content may be left.
 func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }

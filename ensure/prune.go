@@ -17,31 +17,31 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Prune has Set delete the objects of these kinds that are no longer among the children:
-// those that the owner controls, by UID, and that carry the digest of this field owner.
-// Other people's, other operators' and other owners' are never among them. What the
-// operator makes for the same owner by other calls is: give Set all children of a kind
-// that it prunes. It is done after all children are as they should be, in the reverse
-// order of kinds, the newest objects of a kind first, and stops at the first error.
+// Prune makes Set delete objects of the given kinds that are not among the children: those that
+// the owner controls, by UID, and that carry the digest of this field owner. Objects of other
+// people, operators and owners are never deleted. Objects that the operator creates for the
+// same owner by other calls are deleted, so pass all children of a pruned kind to Set. Pruning
+// begins when all children match, and goes through the kinds in reverse order and
+// through the objects of a kind from the newest to the oldest. It stops at the first error.
 //
-// An object of each kind is enough, such as &corev1.ConfigMap{}; of unstructured ones
-// apiVersion and kind count. A kind stays in the list for as long as there may be old
-// objects of it. They are looked for in the cache, in the owner's namespace; with a client
-// that has no cache, that is a request for each kind and pass. The operator needs get, list,
-// watch and delete on them. A kind that the API server does not serve, as with Absent, has none.
-// With a cache that strips managed fields, each object to be
-// deleted is read from the server first.
+// An empty object of each kind is enough, such as &corev1.ConfigMap{}; for unstructured objects,
+// apiVersion and kind count. Keep a kind in the list for as long as old objects of it may exist.
+// The objects are listed from the cache, in the owner's namespace; a client without a cache sends
+// one request for each kind and pass. The operator needs the verbs get, list, watch and delete for
+// these kinds. A kind that the API server does not serve has no objects, as for Absent.
+// If the cache strips managed fields, each object is read from the API server before it is
+// deleted.
 //
-// Before the first deletion the owner is read from the server. If it is not the one given to
-// Set any more, but of another generation (of another resourceVersion where its kind has no
-// generation), replaced or being deleted, it may want other children by now: that is a
-// Conflict, and nothing is deleted. That takes get on the owner's kind.
+// Before the first deletion, Set reads the owner from the API server, which takes the verb get for
+// the owner's kind. If the owner has another generation than the one given to Set (another
+// resourceVersion, if its kind has no generation), was replaced, or is being deleted, it may want
+// other children by now: the error is a Conflict, and nothing is deleted.
 //
-// The delete is of exactly the object and version that was looked at. Dependents go after
-// it, unless Propagation says otherwise. What was adopted is Released, as with Absent, unless
-// DeleteAdopted is given. An object without a digest, which another program
-// made, or with that of another field owner or Store, is not known here: see Absent. What a former
-// name of this field owner made is, if MigrateFrom names it.
+// Each delete request names the UID and the resourceVersion that were read. Dependents are deleted
+// afterwards, unless Propagation says otherwise. Adopted objects are Released, as by Absent, unless
+// DeleteAdopted is given. Objects without a digest, or with the digest of another field owner or
+// Store, are not found; use Absent. Objects of a former field owner are found if MigrateFrom names
+// it.
 func Prune(kinds ...client.Object) Option {
 	if len(kinds) == 0 {
 		kinds = []client.Object{nil} // is refused

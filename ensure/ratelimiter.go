@@ -13,13 +13,14 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// RateLimiter paces the retries of a reconcile whose error Retry hands on: 5 seconds at first,
-// then twice as long each time, up to 5 minutes. The controller's own rate limiter begins with 5 ms.
+// RateLimiter returns a rate limiter for one controller. It paces the retries of errors that Retry
+// returns: 5 seconds after the first failure, then twice as long each time, up to 5 minutes. The
+// default rate limiter of a controller begins with 5 ms.
 //
 //	ctrl.NewControllerManagedBy(mgr).
 //		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 //
-// Each controller needs one of its own.
+// Do not share a rate limiter between controllers.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 }

@@ -15,39 +15,36 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Recreate allows what is ErrImmutable otherwise: the child is deleted and made again when
-// desired has changed, the API server refuses that change for an existing object, and a dry
-// run shows that it would take desired as a new one. It is never done for another error: not
-// for an invalid value, a quota, a policy, a missing right, nor for fields of others that do
-// not go with desired. What was adopted is never deleted so, and together with Adopt or
-// IfExists, which may be about what somebody else made, nothing is.
+// Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
+// It does so if desired has changed, the API server refuses the change for an existing object, and a
+// dry run shows that it would create desired. It never does so for another error: an invalid value, a
+// quota, a policy, a missing right, or fields of others that conflict with desired. Adopted objects are
+// never recreated, and together with Adopt or IfExists no object is.
 //
-// If desired is as before and somebody changed the child in what cannot be changed back, it
-// is left as it is, unless RecreateOnDrift is given, too. A PersistentVolumeClaim, a
-// PersistentVolume, a Namespace or a CustomResourceDefinition takes with it what cannot be
-// made again: it is deleted only if OnlyFor gives Recreate to this very child.
+// If desired has not changed, and somebody changed the child in a way that cannot be reverted, the child
+// stays, unless RecreateOnDrift is given, too. The deletion of a PersistentVolumeClaim, a
+// PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that cannot be created
+// again: these kinds require that OnlyFor gives Recreate to the child.
 //
-// dependents says what becomes of those that name the child as their owner:
-// metav1.DeletePropagationBackground deletes them after it; metav1.DeletePropagationOrphan
-// leaves them, for the new object to take over, as a StatefulSet does the pods that its
-// selector finds. Where the selector is what changes, and with a Job, whose selector is
-// new each time, nobody takes them over, and pods run on until somebody deletes them: use
-// Background there. Orphan is ErrTerminating until the old object has let go of its
-// dependents, and Recreated in the pass after.
+// dependents decides what happens to objects with an owner reference to the child.
+// metav1.DeletePropagationBackground deletes them after the child. metav1.DeletePropagationOrphan keeps
+// them for the new object, as for the pods of a StatefulSet, which its selector finds again. If the
+// selector changes, and for a Job, whose selector is new each time, no object finds them, and orphaned
+// pods run until somebody deletes them: use Background there. With Orphan, the first call returns
+// ErrTerminating until the old object has released its dependents, and a later call returns Recreated.
 //
-// A Service is not made anew for another cluster IP of desired's own: whether that is free,
-// a dry run does not tell.
+// A Service is not recreated to change a cluster IP that desired names: a dry run does not tell whether
+// the address is free.
 //
-// Everything that others have written into the child is lost with it: it is a new one, which has
-// of the old one only what Once names. A
-// child that is not as desired only by what a webhook makes of each new one is left alone
-// until desired changes.
+// All fields that others have written to the child are lost with it; the new object has only the
+// values named by Once. A child that differs from desired only because a webhook changes each new
+// object is not recreated until desired changes.
 func Recreate(dependents metav1.DeletionPropagation) Option {
 	return func(o *options) { o.recreate = cmp.Or(dependents, "nothing") } // which is refused
 }
 
-// RecreateOnDrift extends Recreate to drift: the child is also deleted and made again when
-// somebody changed what the API server does not let be changed back.
+// RecreateOnDrift extends Recreate to drift: the child is also deleted and created again if somebody
+// changed a field that the API server does not allow to be changed back.
 func RecreateOnDrift() Option {
 	return func(o *options) { o.onDrift = true }
 }

@@ -14,30 +14,30 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Release hands fields over to somebody else, such as spec.replicas to an autoscaler, with
-// the values they have. Leaving a field out of desired that was in it before is not enough:
-// the server then removes what nobody else owns, or sets it to its default, and a
-// Deployment of 20 pods has 1 until the autoscaler notices.
+// Release hands fields over to somebody else with the values that they have, such as spec.replicas to
+// an autoscaler. Leaving a field out of desired that was in desired before is not enough: the API
+// server then removes the field, or resets it to its default, if nobody else owns it. A Deployment
+// with 20 replicas would have 1 until the autoscaler acts.
 //
-// Paths read as in Result.Changes and Error.Paths:
+// Paths have the form of Result.Changes and Error.Paths:
 //
 //	spec.replicas
 //	metadata.annotations[example.com/x]
 //	spec.template.spec.containers[name=web].resources
 //	spec.ports[port=80,protocol=TCP].nodePort
 //
-// Each stands for all that is below it, and desired must leave it out. If the child was
-// applied with such a field before, or an old manager given to MigrateFrom owns it, one
-// more request comes before the next apply, which gives it up; that is all, so the option
-// may go as soon as all children have been through, or stay. It is to stay if desired may
-// drop the last field beside a released one, such as the last other key of a map: without it
-// the server removes both, as nobody owns the released one. If they are in an item of a list
-// that desired drops, the item has to be released: that is refused, and says so.
+// Each path includes everything below it, and desired must not specify it. If the child was applied
+// with such a field before, or if a manager given to MigrateFrom owns it, one additional request
+// before the next apply gives it up. The option may be removed once all children were reconciled with
+// it. Keep it if desired may drop the last other field of the same map or item: the API server would
+// then remove the released field, too, as nobody owns it. If the released field is in a list
+// item that desired drops, the call is refused, and the error says to release the item.
 //
-// What the server merges only as a whole (a selector, a command) can only be released as a whole,
-// and an item of a list by all its keys: else an apply that would remove it is refused (ErrRefused).
+// A field that the API server merges as a whole, such as a selector or a command, can be released
+// only as a whole, and a list item only by all its keys. Otherwise an apply that would remove it is
+// refused (ErrRefused).
 //
-// Without paths it does nothing.
+// Without paths the option has no effect.
 func Release(paths ...string) Option {
 	return func(o *options) { o.release = append(o.release, paths...) }
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// RemoveFromPodTemplates allows MigrateFrom to remove from a pod template what the managers
-// named there own and desired does not specify, such as an annotation that the old operator
-// wrote to restart pods, or a sidecar: removing it restarts them. It is ErrRefused otherwise,
-// unless the server fills in the same value again. A pod template is whatever has containers
-// in its spec, in custom kinds, too.
+// RemoveFromPodTemplates allows MigrateFrom to remove fields from a pod template: those that the
+// named managers own and desired does not specify, such as an annotation that the old operator wrote
+// to restart pods, or a sidecar. The removal restarts pods. Without the option such a removal is
+// ErrRefused, unless the API server defaults the field to the same value. Everything with containers
+// in its spec is a pod template, in custom kinds, too.
 func RemoveFromPodTemplates() Option {
 	return func(o *options) { o.removeFromPods = true }
 }

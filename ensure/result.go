@@ -2,26 +2,25 @@ package ensure
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// A Result is what Object found or did.
+// A Result is the outcome of Object or Absent.
 type Result[T client.Object] struct {
-	// Live is the object on the API server, in the caller's type, with defaults and
-	// status filled in: the cached copy if nothing was sent, else the server's
-	// answer. It is the caller's own, unless the cache hands out shared copies.
+	// Live is the live object in the caller's type, with defaults and status: the cached copy if no
+	// request was sent, else the API server's answer. The caller may change it, unless the cache
+	// returns shared copies.
 	Live T
 	// Operation is what the API server did.
 	Operation Operation
-	// Cause is why it was written; empty when it was not.
+	// Cause is the reason for the write; empty if there was none.
 	Cause Cause
-	// Changes are the paths that an update changed, in the object's order. Empty
-	// for a creation.
+	// Changes are the paths that an update changed, in the order of the object. They are empty for
+	// a creation.
 	Changes []Change
-	// Stale says that Live is a cached copy older than our own last write. Nothing
-	// was sent, as nothing is known to be wrong, but the status in Live tells of an
-	// earlier state: take it as in progress.
+	// Stale means that Live is a cached copy that is older than our last write. Nothing was sent.
+	// The status in Live describes an earlier state, so treat the child as in progress.
 	Stale bool
 }
 
-// An Operation completes the sentence "the child was …".
+// An Operation says what happened to the child: it was created, updated, and so on.
 type Operation string
 
 // The operations. Unchanged does not always mean that no request was made: the
@@ -30,15 +29,15 @@ const (
 	Unchanged Operation = "Unchanged"
 	Created   Operation = "Created"
 	Updated   Operation = "Updated"
-	// Recreated means that it was deleted and made again, as only Recreate allows.
+	// Recreated means that the child was deleted and created again, which only Recreate allows.
 	Recreated Operation = "Recreated"
-	// Deleting and Gone are Absent's and those of pruning. Deleting without a Cause says that
-	// somebody else, or an earlier call, sent the delete. Gone is also what IfExists says
-	// of a child that there is not.
+	// Deleting and Gone are results of Absent and of pruning. Deleting without a Cause means that
+	// somebody else, or an earlier call, sent the delete. With IfExists, Gone means that the object
+	// does not exist.
 	Deleting Operation = "Deleting"
 	Gone     Operation = "Gone"
-	// Released is Absent's and that of pruning, too: the object stays, as it is not ours, and
-	// nothing of ours is left in it. With a Cause this call gave up what was.
+	// Released is a result of Absent and of pruning, too: the object stays, because we did not
+	// create it, and has no field of ours. With a Cause, this call gave up our fields.
 	Released Operation = "Released"
 )
 
@@ -48,34 +47,32 @@ type Cause string
 const (
 	// Missing means that the child did not exist.
 	Missing Cause = "Missing"
-	// DesiredChanged means that the desired state is another than the one whose
-	// digest the child carried.
+	// DesiredChanged means that desired has another digest than the child.
 	DesiredChanged Cause = "DesiredChanged"
-	// Drifted means that somebody changed what we specify.
+	// Drifted means that somebody changed a field that desired specifies.
 	Drifted Cause = "Drifted"
 	// Adopted means that the child was not ours and Adopt was given.
 	Adopted Cause = "Adopted"
-	// Migrated means that it was written by a manager named with MigrateFrom before.
+	// Migrated means that fields of a manager named by MigrateFrom were taken over.
 	Migrated Cause = "Migrated"
-	// Unwanted means that it was to be Absent, or pruned, and that this call sent the delete,
-	// or gave up our fields.
+	// Unwanted means that Absent or pruning sent the delete, or gave up our fields, in this call.
 	Unwanted Cause = "Unwanted"
 )
 
-// A Change is one path that a write changed, such as spec.replicas,
+// A Change is a path that a write changed, such as spec.replicas,
 // spec.template.spec.containers[name=app].image or metadata.labels[app].
 type Change struct {
 	Path string
-	// Old and New are the values of numbers and booleans, and empty for everything else and for
-	// kinds named by WithSensitive, so that logging a Change can leak no secret.
+	// Old and New are the values of numbers and booleans. They are empty for all other types, and
+	// for kinds named by WithSensitive, so that a logged Change shows no secret.
 	Old, New string
-	// Manager is set for what somebody else owned and was removed, as the API server refuses
-	// it beside desired, or for MigrateFrom: the field manager that owned it, several separated
-	// by commas. If a migration was interrupted, all that MigrateFrom names.
+	// Manager is set if the path was removed although others owned it, because of a repair or of
+	// MigrateFrom: the field managers that owned it, separated by commas. If a migration was
+	// interrupted, all managers named by MigrateFrom.
 	Manager string
 }
 
-// String is the path, followed by old and new values where they are shown, and by the manager.
+// String returns the path, the old and new values if they are shown, and the manager.
 func (c Change) String() string {
 	text := c.Path
 	if c.Old != "" || c.New != "" {

@@ -23,30 +23,32 @@ const (
 	retryTerminal    = 5 * time.Minute
 )
 
-// Retry is what Reconcile returns at its end: for err, which is nil or an error of this package,
-// of a status write, or any other, several of them joined, and for the results of its children,
-// each a Result or Results.
+// Retry returns what Reconcile returns at its end. err is nil, an error of this package, of a status
+// write, or any other error, and may join several. results are the outcomes of the children, each a
+// Result or Results.
 //
 //	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 //
-// It tells when to reconcile next, and whether the controller gets the error, which the
-// controller logs, counts and passes to its rate limiter (see RateLimiter):
+// Retry decides when to reconcile again, and whether the controller receives the error. The
+// controller logs and counts an error that it receives, and passes it to its rate limiter (see
+// RateLimiter).
 //
-//   - An Error with After is tried again after that time. Until then the same call is answered
-//     with the same error, without a request, however often events wake the reconciler.
-//   - A conflict is tried again after 100 ms, without a line in the log. One that stays has After.
-//   - A child or owner that is being deleted is tried again after 5 s, and what needs a person
-//     (ErrRefused, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) after 2 minutes.
-//   - An error wrapped by reconcile.TerminalError is the operator's own refusal of a spec. It is
-//     tried again after 5 minutes, as the refusal may depend on more than the spec.
-//   - A cancelled context, as at shutdown, needs no retry, nor does nil.
-//   - Any other error is returned, for the controller.
-//   - A Stale result needs another look after a second: the event that ends it may not come, if
-//     the last write changed nothing that a predicate lets pass.
+//   - An Error with After is retried after that time. Until then, the same call returns the same
+//     error without a request, however often events wake the reconciler.
+//   - A conflict is retried after 100 ms, and is not logged. A conflict that lasts has After.
+//   - A child or owner that is being deleted is retried after 5 s. An error that a person has to
+//     resolve (ErrRefused, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) is retried after
+//     2 minutes.
+//   - An error made by reconcile.TerminalError means that the operator itself refuses a spec. It is
+//     retried after 5 minutes, as the refusal may depend on more than the spec.
+//   - nil, and a cancelled context as at shutdown, need no retry.
+//   - Any other error is returned to the controller.
+//   - A Stale result is looked at again after a second, because a predicate may drop the event that
+//     follows the write.
 //
-// An error that the controller does not get is logged once, with the logger of ctx: not when a
-// call is answered with it again. Of joined errors and results the soonest retry counts, whatever
-// their order; if one error is for the controller, it gets them all.
+// An error that the controller does not receive is logged once with the logger of ctx, and not again
+// while calls return it from memory. For joined errors and results, the soonest retry counts,
+// whatever their order. If the controller receives one error, it receives all of them.
 func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool }) (reconcile.Result, error) {
 	next := planFor(err)
 	if next.isReturned {
@@ -146,10 +148,10 @@ func (r Results) hasStale() bool {
 	return false
 }
 
-// Reason is a condition reason for err: Error.Reason for an error of this package, Refused
-// for one of packages status and finalizer that is the caller's, the status reason for
-// another answer of the API server, Unavailable for anything else, and empty for nil. Of an
-// Aggregate the first error that has another reason than Unavailable counts.
+// Reason returns a condition reason for err: Error.Reason for an error of this package; Refused for an
+// error of packages status and finalizer that the caller caused; the status reason for another answer
+// of the API server; Unavailable for any other error; and the empty string for nil. Of an Aggregate, the
+// first error with a reason other than Unavailable counts.
 func Reason(err error) string {
 	var (
 		e         *Error

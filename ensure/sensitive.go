@@ -9,14 +9,14 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// WithSensitive names kinds beside Secret whose values must not show. The API server's message,
-// which can quote the object, is no part of the text of an Error about a child of such a kind,
-// nor of its events; fields and types of causes are. Changes have no values. For all other kinds it is: who may
-// read the condition, the event or the log that an error is told in may read the child.
+// WithSensitive names kinds whose values must not be shown, in addition to Secret. The API server's
+// message can quote the object, so for these kinds the text of an Error, and of an event, has only the
+// fields and the types of the causes, and a Change has no values. For all other kinds the message is
+// shown: whoever may read the condition, the event or the log may read the child.
 //
 //	ensure.WithSensitive(schema.GroupKind{Group: "vault.example.com", Kind: "Credentials"})
 //
-// It counts for all versions of a kind, and several settings add up.
+// The setting covers all versions of a kind, and may be given several times.
 func WithSensitive(kinds ...schema.GroupKind) Setting {
 	kinds = slices.Clone(kinds)
 	return func(e *Ensurer) { e.sensitive = append(e.sensitive, kinds...) }

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Set makes the children of owner be as desired, one after another, as Object does with
-// ControlledBy(owner), and stops at the first error: what comes after it stays as it is.
-// That error is the *Error of the child that failed.
+// Set creates or updates the children of owner in order, as Object does with
+// ControlledBy(owner). It stops at the first error, which is the *Error of that child, and returns
+// the Results so far.
 //
 //	deployment, service := deploymentFor(site), serviceFor(site)
 //	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service},
@@ -22,15 +22,15 @@ import (
 //	}
 //	readiness := status.Of(ensure.ResultOf(children, deployment).Live)
 //
-// opts are for each of the children; OnlyFor gives some to one of them. With Prune, what
-// is no longer among the children is deleted once all are as they should be.
+// opts apply to each child; OnlyFor limits options to one of them. With Prune, objects that are no
+// longer among the children are deleted once all children match.
 //
-// A child that Object would refuse (ErrRefused) is found before anything is written, and
-// so are two of the same kind and name. The Results up to the error are returned with it.
+// A child that Object would refuse (ErrRefused), and two children of the same kind and name, are
+// found before anything is written.
 //
-// For as long as a child is ErrContested, ErrImmutable or ErrForeign, those after it are
-// not looked at, and nothing is pruned. Put one that others fight over last, or ensure it
-// by itself and join the errors.
+// While a child fails, as with ErrContested, ErrImmutable or ErrForeign, the children after it are
+// not ensured and nothing is pruned. Put a child that others fight over last, or ensure it in a call
+// of its own and join the errors.
 func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
 	results := Results{
 		Children: make([]Result[client.Object], len(children)), desired: children, found: make([]outcome, len(children)),
@@ -50,17 +50,16 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 	return results, err
 }
 
-// OnlyFor narrows options to one of the children given to Set, which is told by its
-// pointer:
+// OnlyFor limits options to one of the children given to Set, which is identified by its pointer:
 //
 //	ensure.OnlyFor(statefulSet, ensure.Recreate(metav1.DeletePropagationOrphan))
 //
-// Object takes it as well, for its only child, as Recreate needs it for some kinds.
+// Object accepts OnlyFor for its only child, because Recreate requires it for some kinds.
 func OnlyFor(child client.Object, opts ...Option) Option {
 	return func(o *options) { o.only = append(o.only, narrowed{child, opts}) }
 }
 
-// Results are what Set found or did.
+// Results are the outcome of Set.
 type Results struct {
 	// Children holds a Result for each child, in their order. Those of the child that failed
 	// and of the ones that come after it are zero: their Operation is empty.
@@ -75,8 +74,8 @@ type Results struct {
 	found   []outcome // of Children
 }
 
-// ResultOf returns the Result of one of the children that were given to Set, which is told
-// by its pointer; the zero Result if it is none of them, or if Set did not get so far.
+// ResultOf returns the Result of a child that was given to Set, which is identified by its
+// pointer. The Result is zero if child was not given to Set, or if Set stopped before it.
 func ResultOf[T client.Object](results Results, child T) Result[T] {
 	i := slices.IndexFunc(results.desired, func(desired client.Object) bool { return isSame(desired, child) })
 	if i < 0 {
