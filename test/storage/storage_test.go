@@ -54,7 +54,7 @@ func benchOn(t *testing.T, on *cluster.Cluster) *bench {
 	t.Helper()
 	c, err := client.NewWithWatch(on.Config(), client.Options{})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("not seen within %s", limit))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*limit, fmt.Errorf("not seen within %s", 3*limit))
 	t.Cleanup(cancel)
 	return &bench{WithWatch: c, t: t, ctx: ctx, namespace: on.Namespace(t)}
 }
