@@ -16,13 +16,12 @@ import (
 
 const fieldOwner = "shop-operator"
 
-// A contest is one piece of work, done in trueup's way and in the peer's.
+// A contest compares one piece of work: done by trueup, and done by the peer.
 type contest struct {
 	trueup, peer func() error
 }
 
-// digestOf sets the digest beside what operators write by hand: the SHA-256 of
-// json.Marshal.
+// digestOf compares the digest with the usual hand-written one: the SHA-256 of json.Marshal.
 func digestOf(s subject) contest {
 	object := s.desired()
 	return contest{
@@ -46,8 +45,8 @@ func marshalAndHash(object client.Object) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// nothingToDo sets passes that find everything as it should be beside each other. What
-// they want is made before: that is the reconciler's work, and the same for both.
+// nothingToDo compares passes in which the live object matches. The desired object is built
+// before the measurement, because the reconciler builds it for both.
 func nothingToDo(ctx context.Context, s subject) (contest, error) {
 	ours, err := ensureNothing(ctx, s)
 	if err != nil {
@@ -103,7 +102,7 @@ func createOrUpdateNothing(ctx context.Context, s subject) (func() error, error)
 	}, nil
 }
 
-// deepCopy is what reading from a cache costs either of them.
+// deepCopy measures the deep copy that a cached read makes for both.
 func deepCopy(s subject) func() error {
 	live := s.live()
 	return func() error {

@@ -10,7 +10,7 @@ import (
 
 var databaseGVK = schema.GroupVersionKind{Group: "db.example.com", Version: "v1", Kind: "Database"}
 
-// database is a custom object of an operator that has no Go types for it.
+// database returns an object of a custom kind for which the operator has no Go type.
 func database() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "db.example.com/v1",
@@ -42,13 +42,13 @@ func withDatabaseDefaults(desired *unstructured.Unstructured) *unstructured.Unst
 	return desired
 }
 
-// Shop is the children's owner.
+// A Shop is the owner of the children.
 type Shop struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 }
 
-// DeepCopyObject makes it an API object.
+// DeepCopyObject implements runtime.Object.
 func (s *Shop) DeepCopyObject() runtime.Object {
 	return &Shop{TypeMeta: s.TypeMeta, ObjectMeta: *s.ObjectMeta.DeepCopy()}
 }

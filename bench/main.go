@@ -1,5 +1,5 @@
-// Command bench measures trueup beside what operators use today, on the same objects in
-// one run, and exits 1 if a figure misses its target.
+// Command bench compares trueup with the functions that operators use today, on the same objects
+// and in one run. It exits with 1 if a figure misses its target.
 package main
 
 import (
@@ -59,7 +59,7 @@ func (o options) subjects() ([]subject, error) {
 	return chosen, nil
 }
 
-// run measures and prints everything; what misses its target is an error.
+// run measures and prints all figures. It returns an error if one misses its target.
 func run(ctx context.Context, out io.Writer, opts options) error {
 	chosen, err := opts.subjects()
 	if err != nil {
@@ -124,7 +124,7 @@ func compareNothingToDo(ctx context.Context, out io.Writer, opts options, chosen
 	return missed, table.Flush()
 }
 
-// writeProfile is for who wants to know where trueup's own time goes.
+// writeProfile writes a CPU profile of trueup's part.
 func writeProfile(path string, opts options) error {
 	chosen, err := opts.subjects()
 	if err != nil {

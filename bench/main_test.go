@@ -11,7 +11,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// What is compared has to be the same work: passes that find an object as they want it.
+// Both sides have to do the same work: a pass in which the live object matches.
 func TestContestantsWriteNothing(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {

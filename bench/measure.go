@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A cost is of one run of a function.
+// A cost is the time and the memory of one run of a function.
 type cost struct {
 	ns     float64
 	allocs float64
 }
 
-// least is the lesser of each figure.
+// least returns the smaller value of each figure.
 func (c cost) least(other cost) cost {
 	return cost{ns: min(c.ns, other.ns), allocs: min(c.allocs, other.allocs)}
 }
 
-// measure runs functions by turns, rounds times for about turn each, and returns the
-// least that each has cost: what else the machine does can only add to that, and by
-// turns it adds to all alike.
+// measure runs the functions in turn, for about the duration turn each and as often as rounds
+// says, and returns the lowest cost of each. Other load on the machine can only increase a cost,
+// and affects functions that run in turn alike.
 func measure(rounds int, turn time.Duration, functions ...func() error) ([]cost, error) {
 	costs := make([]cost, len(functions))
 	runs := make([]int, len(functions))
@@ -42,11 +42,11 @@ func measure(rounds int, turn time.Duration, functions ...func() error) ([]cost,
 	return costs, nil
 }
 
-// retries is how often a figure that misses its target is measured again.
+// retries bounds how often a figure that misses its target is measured again.
 const retries = 2
 
-// measure measures again while a figure misses its target, as something else may have kept
-// the machine busy all the time: the least of all counts.
+// measure repeats the measurement while a figure misses its target, because the machine may have
+// been busy. The lowest of all values counts.
 func (o options) measure(figures func([]cost) (ratio, allocs target), functions ...func() error) ([]cost, error) {
 	costs, err := measure(o.rounds, o.turn, functions...)
 	for try := 0; err == nil && try < retries; try++ {
@@ -62,8 +62,8 @@ func (o options) measure(figures func([]cost) (ratio, allocs target), functions 
 	return costs, err
 }
 
-// runsIn is how often f runs within turn. The quickest of three tries counts, as one that
-// was interrupted would leave too few runs to be a measure.
+// runsIn returns how often f runs within turn. The fastest of three tries counts, because an
+// interrupted try would lead to too few runs.
 func runsIn(turn time.Duration, f func() error) (int, error) {
 	for n := 1; ; n *= 2 {
 		took := time.Duration(math.MaxInt64)
@@ -80,7 +80,7 @@ func runsIn(turn time.Duration, f func() error) (int, error) {
 	}
 }
 
-// costOf is the mean of n runs, garbage collection included.
+// costOf returns the mean of n runs, including garbage collection.
 func costOf(n int, f func() error) (cost, error) {
 	runtime.GC()
 	var before, after runtime.MemStats

@@ -12,17 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A subject is one child as each of the two ways wants it written down.
+// A subject is a child, written down for trueup and for the peer.
 type subject struct {
 	name string
-	// desired makes an object that holds what matters.
+	// desired returns an object with the fields that the operator decides.
 	desired func() client.Object
-	// spell writes everything that CreateOrUpdate would otherwise take for a difference:
-	// the defaults, too.
+	// spell sets every field that CreateOrUpdate would otherwise report as a difference,
+	// including the defaults.
 	spell func(into client.Object)
 	empty func() client.Object
-	// targets are other than the usual ones where those stayed out of reach; see
-	// docs/benchmarks.md.
+	// targets replace the usual ones where these were not reached; see docs/benchmarks.md.
 	targets targets
 }
 
@@ -136,7 +135,7 @@ func deployment() *appsv1.Deployment {
 	}}
 }
 
-// fullDeployment is what operators of grown-up applications ask for.
+// fullDeployment returns a Deployment as operators of large applications specify it.
 func fullDeployment() *appsv1.Deployment {
 	desired := deployment()
 	desired.Spec.Replicas = new(int32(3))
@@ -215,7 +214,7 @@ func spellDeployment(spelled *appsv1.Deployment) func(client.Object) {
 	}
 }
 
-// withDeploymentDefaults fills in what the API server does for these Deployments.
+// withDeploymentDefaults sets the defaults that the API server sets for these Deployments.
 func withDeploymentDefaults(desired *appsv1.Deployment) *appsv1.Deployment {
 	spec := &desired.Spec
 	if spec.Replicas == nil {

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// A store is a client that holds one object and answers reads with a deep copy, as a
-// manager's cache does. Writes are errors: what is measured writes nothing.
+// A store is a client that holds one object and answers reads with a deep copy, like the cache of
+// a manager. A write is an error, because no measured pass writes.
 type store struct {
-	client.Client // nil: what is not overwritten here is not called
+	client.Client // nil: no other method is called
 
 	object client.Object
 	scheme *runtime.Scheme
@@ -44,7 +44,7 @@ func newStore(s subject) (*store, error) {
 	return &store{object: s.live(), scheme: scheme, mapper: mapper}, nil
 }
 
-// live is the child as the server has it, with defaults and managed fields.
+// live is the live object, with defaults and managed fields.
 func (s subject) live() client.Object {
 	object, desired := s.empty(), s.desired()
 	object.SetNamespace(desired.GetNamespace())
@@ -80,8 +80,8 @@ func copyInto(into, object client.Object) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
 }
 
-// Patch takes over the metadata of an apply; the content stays, as it is what a server
-// would make of it.
+// Patch stores the metadata of an apply. The content stays, because it already is the result of
+// the merge.
 func (s *store) Patch(_ context.Context, into client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	if !s.open {
 		return errWrite

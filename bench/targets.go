@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// targets are what a subject's figures may be at most: ratios of trueup's to the peer's,
-// and a number of allocations. 0 is the usual target, less than 0 is none.
+// targets are upper limits for the figures of a subject: ratios of trueup to the peer, and a
+// number of allocations. 0 means the usual target, a negative value none.
 type targets struct {
 	digest, digestAllocs   float64
 	nothing, nothingAllocs float64
@@ -23,11 +23,10 @@ func (s subject) goal() targets {
 	}
 }
 
-// A target is a figure and what it may be at most.
+// A target is a figure and its upper limit.
 type target struct{ got, most float64 }
 
-// missed counts: 1 if it is. Figures are as the table shows them, half an allocation is
-// none.
+// missed returns 1 if the figure misses the target, rounded as in the table, else 0.
 func (t target) missed() int {
 	if t.most > 0 && t.got >= t.most+0.005 {
 		return 1
