@@ -6,8 +6,8 @@
 //   - [github.com/trueup-go/trueup/ensure/template] makes children from manifests in files.
 //   - [github.com/trueup-go/trueup/ensure/ensuretest] is for the tests of operators.
 //   - [github.com/trueup-go/trueup/finalizer] cleans up before an object goes.
-//   - [github.com/trueup-go/trueup/status] writes conditions, in one request or none, and
-//     judges whether a child is ready.
+//   - [github.com/trueup-go/trueup/status] writes conditions, in one request or none.
+//   - [github.com/trueup-go/trueup/status/readiness] computes whether a child is ready.
 //   - [github.com/trueup-go/trueup/predicates] wakes a reconciler for the right events.
 //   - [github.com/trueup-go/trueup/hash] computes the digest of a desired state, the
 //     same under every version of k8s.io/api.
@@ -30,7 +30,7 @@
 //			case deployment.Stale:
 //				set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
 //			default:
-//				set.Child(conditions, "Ready", status.Of(deployment.Live))
+//				set.Child(conditions, "Ready", readiness.Of(deployment.Live))
 //			}
 //		})
 //		return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)

@@ -16,6 +16,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 type Reconciler struct {
@@ -53,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 		case deployment.Stale:
 			set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
 		default:
-			set.Child(conditions, "Ready", status.Of(deployment.Live))
+			set.Child(conditions, "Ready", readiness.Of(deployment.Live))
 		}
 	})
 	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)

@@ -20,7 +20,7 @@ import (
 //	if err != nil {
 //		return ensure.Retry(ctx, err)
 //	}
-//	readiness := status.Of(ensure.ResultOf(children, deployment).Live)
+//	deployed := readiness.Of(ensure.ResultOf(children, deployment).Live)
 //
 // opts apply to each child; OnlyFor limits options to one of them. With Prune, objects that are no
 // longer among the children are deleted once all children match.

@@ -4,6 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // A Setter writes conditions that tell of one generation of an object. It is made by
@@ -53,14 +55,14 @@ func (s Setter) Unknown(conditions *[]metav1.Condition, conditionType, reason, m
 	s.set(conditions, conditionType, metav1.ConditionUnknown, reason, message)
 }
 
-// Child says whether a child is ready, as Of judges it: True if it is, else False. The
-// reason is the state, the message says why.
-func (s Setter) Child(conditions *[]metav1.Condition, conditionType string, readiness Readiness) {
+// Child writes whether a child is ready: True if its state is readiness.Ready, else False.
+// The reason is the state, the message is the Readiness's.
+func (s Setter) Child(conditions *[]metav1.Condition, conditionType string, child readiness.Readiness) {
 	value := metav1.ConditionFalse
-	if readiness.State == Ready {
+	if child.State == readiness.Ready {
 		value = metav1.ConditionTrue
 	}
-	s.set(conditions, conditionType, value, string(readiness.State), readiness.Message)
+	s.set(conditions, conditionType, value, string(child.State), child.Message)
 }
 
 func (s Setter) set(

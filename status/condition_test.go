@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // long ago is when conditions of fixtures flipped last.
@@ -89,8 +90,8 @@ func TestIllFormedTypeIsLeftForTheServerToRefuse(t *testing.T) {
 func TestChild(t *testing.T) {
 	var conditions []metav1.Condition
 	set := status.For(withGeneration(3))
-	set.Child(&conditions, "Web", status.Readiness{State: status.Ready, Message: "2 of 2 pods are available"})
-	set.Child(&conditions, "Store", status.Readiness{State: status.Failed, Message: "it has lost its volume"})
+	set.Child(&conditions, "Web", readiness.Readiness{State: readiness.Ready, Message: "2 of 2 pods are available"})
+	set.Child(&conditions, "Store", readiness.Readiness{State: readiness.Failed, Message: "it has lost its volume"})
 
 	require.Empty(t, cmp.Diff([]metav1.Condition{
 		condition("Web", metav1.ConditionTrue, "Ready", "2 of 2 pods are available"),

@@ -15,7 +15,7 @@
 //			case deployment.Stale:
 //				set.False(conditions, "Deployed", "Progressing", "what was written is not seen yet")
 //			default:
-//				set.Child(conditions, "Deployed", status.Of(deployment.Live))
+//				set.Child(conditions, "Deployed", readiness.Of(deployment.Live))
 //			}
 //			set.Ready(conditions, "Deployed")
 //		}, status.Live(r.reader)) // mgr.GetAPIReader()
@@ -39,10 +39,4 @@
 // A write based on an outdated copy is refused by the server: the Conflict is for the next
 // reconcile to settle, or for Live at once. What a reconcile found out may be outdated
 // as well, then; the observedGeneration of its conditions says so.
-//
-// # Readiness
-//
-// Of judges any object from what it says itself. It is what kubectl's and Flux's kstatus
-// say, but for a few cases in which ready has to mean more: docs/readiness.md lists
-// them, as seen on a real control plane.
 package status

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 func ExampleFor() {
@@ -48,21 +49,13 @@ func ExampleSetter_Child() {
 	var conditions []metav1.Condition
 	set := status.For(&Shop{})
 
-	set.Child(&conditions, "Deployed", status.Of(&appsv1.Deployment{
+	set.Child(&conditions, "Deployed", readiness.Of(&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 1},
 		Status:     appsv1.DeploymentStatus{ObservedGeneration: 1},
 	}))
 
 	fmt.Println(conditions[0].Status, conditions[0].Reason, conditions[0].Message)
 	// Output: False InProgress 0 of 1 pods are created
-}
-
-func ExampleOf() {
-	fmt.Println(status.Of(&appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Generation: 4},
-		Status:     appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
-	}))
-	// Output: {InProgress its controller has looked at generation 3, and not at 4 yet}
 }
 
 // The second call finds nothing to write.

@@ -9,10 +9,10 @@ import (
 	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// A difference is a reason for which status.Of says something else than kstatus.
+// A difference is a reason for which readiness.Of says something else than kstatus.
 type difference struct {
 	kinds        string // their names, with commas between them; empty for all
 	when         string // in words
@@ -22,9 +22,9 @@ type difference struct {
 }
 
 const (
-	ready      = string(status.Ready)
-	inProgress = string(status.InProgress)
-	failed     = string(status.Failed)
+	ready      = string(readiness.Ready)
+	inProgress = string(readiness.InProgress)
+	failed     = string(readiness.Failed)
 	current    = string(kstatus.CurrentStatus)
 	noAnswer   = "an error"
 )
@@ -86,7 +86,7 @@ var differences = []difference{
 	},
 	{
 		"Pod", "unschedulable", inProgress, failed,
-		"kstatus calls a pod Failed 15 s after its creation; status.Of knows no time, and a node may come: cluster autoscalers start with such a pod.",
+		"kstatus calls a pod Failed 15 s after its creation; readiness.Of knows no time, and a node may come: cluster autoscalers start with such a pod.",
 		func(u *unstructured.Unstructured) bool { return reasonOf(u, "PodScheduled") == "Unschedulable" },
 	},
 	{
@@ -234,7 +234,7 @@ func answers(u *unstructured.Unstructured) (ours, theirs string, err error) {
 	if failure != nil {
 		result = &kstatus.Result{Status: noAnswer}
 	}
-	ours = string(status.Of(u).State)
+	ours = string(readiness.Of(u).State)
 	if !differ(ours, string(result.Status)) {
 		return ours, string(result.Status), nil
 	}

@@ -1,5 +1,5 @@
-// Package status_test has package status keep its promises on a real API server, and
-// sets its readiness beside that of kstatus.
+// Package status_test tests package status on a real API server, and compares the results
+// of package readiness with those of kstatus.
 package status_test
 
 import (

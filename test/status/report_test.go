@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 	"github.com/trueup-go/trueup/test/internal/page"
 )
 
@@ -40,8 +40,8 @@ func (r *report) look(t *testing.T, step string, obj client.Object) {
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(kind)
 
-	typed := status.Of(obj)
-	require.Equal(t, typed, status.Of(u))
+	typed := readiness.Of(obj)
+	require.Equal(t, typed, readiness.Of(u))
 	ours, theirs, err := answers(u)
 	require.NoError(t, err, "%s, %s: %s, not %s", kind.Kind, step, ours, theirs)
 	r.rows = append(r.rows, row{kind: kind.Kind, step: step, ours: ours, theirs: theirs})
@@ -53,7 +53,7 @@ func (r *report) markdown() string {
 	var out strings.Builder
 	out.WriteString(`# Readiness beside kstatus
 
-What ` + "`status.Of`" + ` and [kstatus](https://github.com/fluxcd/cli-utils/tree/main/pkg/kstatus) say about the same object at
+What ` + "`readiness.Of`" + ` and [kstatus](https://github.com/fluxcd/cli-utils/tree/main/pkg/kstatus) say about the same object at
 the same moment, on a real control plane with simulated nodes. kstatus' word for ready is Current. Written by
 ` + "`make readiness`" + `; ` + "`make test`" + ` fails when this page is not what it sees.
 
@@ -65,7 +65,7 @@ These are all: a test tries every status that the judgement of a kind depends on
 	for _, d := range differences {
 		fmt.Fprintf(&out, "- %s\n", d.text())
 	}
-	out.WriteString("\n## All that was seen\n\n| kind | step | status.Of | kstatus |\n|---|---|---|---|\n")
+	out.WriteString("\n## All that was seen\n\n| kind | step | readiness.Of | kstatus |\n|---|---|---|---|\n")
 	for _, row := range r.rows {
 		ours := row.ours
 		if row.differs() {

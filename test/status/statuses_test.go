@@ -190,7 +190,7 @@ func choose(t *testing.T, u *unstructured.Unstructured, choices []choice, yield 
 	return true
 }
 
-// TestEveryDifference: whatever a status says, status.Of and kstatus answer the same, but for
+// TestEveryDifference: whatever a status says, readiness.Of and kstatus answer the same, but for
 // the differences that the page has, each of which there is.
 func TestEveryDifference(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,7 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
@@ -183,22 +184,22 @@ func (r *siteOperator) Reconcile(ctx context.Context, site *Site) (reconcile.Res
 		case site.Spec.Plain:
 			set.True(conditions, status.TypeReady, "Plain", "no words are reversed here")
 		default:
-			set.Child(conditions, status.TypeReady, readiness(ensure.ResultOf(made, app)))
+			set.Child(conditions, status.TypeReady, readinessOf(ensure.ResultOf(made, app)))
 		}
 	})
 	return ensure.Retry(ctx, errors.Join(err, reportErr), made)
 }
 
-// readiness is what the app says of itself. One that has not said anything yet would count
+// readinessOf is what the app says of itself. One that has not said anything yet would count
 // as a kind that never does, and as ready.
-func readiness(app ensure.Result[*v1alpha1.ReverseWordsApp]) status.Readiness {
+func readinessOf(app ensure.Result[*v1alpha1.ReverseWordsApp]) readiness.Readiness {
 	switch {
 	case app.Stale:
-		return status.Readiness{State: status.InProgress, Message: "what was written is not seen yet"}
+		return readiness.Readiness{State: readiness.InProgress, Message: "what was written is not seen yet"}
 	case meta.FindStatusCondition(app.Live.Status.Conditions, v1alpha1.ReadyCondition) == nil:
-		return status.Readiness{State: status.InProgress, Message: "nobody has looked at it yet"}
+		return readiness.Readiness{State: readiness.InProgress, Message: "nobody has looked at it yet"}
 	}
-	return status.Of(app.Live)
+	return readiness.Of(app.Live)
 }
 
 // leaving names what was pruned and is not gone yet.

@@ -27,6 +27,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // An operator is the README's, but for a second child, a ConfigMap, that is never in trouble.
@@ -84,7 +85,7 @@ func (o *operator) Reconcile(ctx context.Context, site *Website) (ctrl.Result, e
 		case deployment.Stale:
 			set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
 		default:
-			set.Child(conditions, "Ready", status.Of(deployment.Live))
+			set.Child(conditions, "Ready", readiness.Of(deployment.Live))
 		}
 	})
 	joined := errors.Join(err, settingsErr, reportErr)

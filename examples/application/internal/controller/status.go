@@ -14,6 +14,7 @@ import (
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // reasonInvalidName is a reason of the Ready condition, beside the state of the
@@ -27,12 +28,12 @@ type verdict func(set status.Setter, conditions *[]metav1.Condition)
 // copy older than that write does not count. What is on its way is not counted out pod
 // by pod, so that a rollout costs two status writes, however many pods it has.
 func readyWith(deployment ensure.Result[*appsv1.Deployment]) verdict {
-	readiness := status.Of(deployment.Live)
-	if deployment.Stale || readiness.State == status.InProgress {
-		return notReady(string(status.InProgress), fmt.Sprintf("the rollout of Deployment %q is not complete", deployment.Live.Name))
+	child := readiness.Of(deployment.Live)
+	if deployment.Stale || child.State == readiness.InProgress {
+		return notReady(string(readiness.InProgress), fmt.Sprintf("the rollout of Deployment %q is not complete", deployment.Live.Name))
 	}
 	return func(set status.Setter, conditions *[]metav1.Condition) {
-		set.Child(conditions, v1alpha1.ReadyCondition, readiness)
+		set.Child(conditions, v1alpha1.ReadyCondition, child)
 	}
 }
 

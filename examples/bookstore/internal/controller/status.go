@@ -14,6 +14,7 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // Reasons of Ready and its parts, beside those of ensure.Reason and the states of children.
@@ -51,13 +52,13 @@ func judge(made ensure.Results, err error, children []client.Object) verdict {
 		}
 		name := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
 		if result.Stale {
-			return notReady(string(status.InProgress), name+": what was written is not seen yet")
+			return notReady(string(readiness.InProgress), name+": what was written is not seen yet")
 		}
-		if readiness := status.Of(result.Live); readiness.State != status.Ready {
-			return notReady(string(readiness.State), name+": "+readiness.Message)
+		if current := readiness.Of(result.Live); current.State != readiness.Ready {
+			return notReady(string(current.State), name+": "+current.Message)
 		}
 	}
-	return verdict{ready: true, reason: string(status.Ready), message: "all is ready"}
+	return verdict{ready: true, reason: string(readiness.Ready), message: "all is ready"}
 }
 
 // report writes into the status of store how it stands, with one request, or none if the

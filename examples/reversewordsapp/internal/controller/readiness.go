@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // Reasons of the conditions, beside those of ensure.Reason, those why a container waits
@@ -42,14 +42,14 @@ func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, po
 		return notReady(reasonProgressing, "what was written is not seen yet")
 	}
 	live := deployment.Live
-	readiness := status.Of(live)
-	message := fmt.Sprintf("Deployment %q: %s", live.Name, readiness.Message)
-	if readiness.State == status.Ready {
+	child := readiness.Of(live)
+	message := fmt.Sprintf("Deployment %q: %s", live.Name, child.Message)
+	if child.State == readiness.Ready {
 		return verdict{ready: true, reason: reasonAvailable, message: message}
 	}
 	for i := range pods {
 		if reason := trouble(&pods[i]); reason != "" {
-			return notReady(reason, fmt.Sprintf("pod %q: %s", pods[i].Name, status.Of(&pods[i]).Message))
+			return notReady(reason, fmt.Sprintf("pod %q: %s", pods[i].Name, readiness.Of(&pods[i]).Message))
 		}
 	}
 	if reason := stuck(live); reason != "" {
@@ -67,9 +67,9 @@ func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
 	if service.Stale {
 		return notReady(reasonProgressing, "what was written is not seen yet")
 	}
-	readiness := status.Of(service.Live)
-	message := fmt.Sprintf("Service %q: %s", service.Live.Name, readiness.Message)
-	if readiness.State == status.Ready {
+	child := readiness.Of(service.Live)
+	message := fmt.Sprintf("Service %q: %s", service.Live.Name, child.Message)
+	if child.State == readiness.Ready {
 		return verdict{ready: true, reason: reasonAvailable, message: message}
 	}
 	return notReady(reasonProgressing, message)

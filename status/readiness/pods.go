@@ -1,4 +1,4 @@
-package status
+package readiness
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 
 func pod(p *corev1.Pod) Readiness {
 	if observed := p.Status.ObservedGeneration; observed != 0 {
-		if answer, is := outdated(p, observed); is {
-			return answer
+		if readiness, ok := outdated(p, observed); ok {
+			return readiness
 		}
 	}
 	switch phase := p.Status.Phase; {
@@ -30,9 +30,10 @@ func isPodReady(p *corev1.Pod) bool {
 	})
 }
 
-// unreadyPod tells why a pod is not ready: the container that crashes, else the first
-// that waits, else where the pod stands. Only a pod that had run is Failed by a crash: while
-// it is Pending its init containers may wait for what is still to come.
+// unreadyPod returns the readiness of a pod that is not ready, with the most telling reason:
+// a crashing container, else the first waiting container, else the pod's phase. A crash makes
+// only a running pod Failed: the init containers of a pending pod may wait for an object that
+// does not exist yet.
 func unreadyPod(p *corev1.Pod) Readiness {
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
 	waiting := func(c corev1.ContainerStatus) bool { return c.State.Waiting != nil && c.State.Waiting.Reason != "" }
@@ -40,11 +41,11 @@ func unreadyPod(p *corev1.Pod) Readiness {
 		return waiting(c) && c.State.Waiting.Reason == "CrashLoopBackOff"
 	}
 	if i := slices.IndexFunc(statuses, crashing); i >= 0 {
-		answer := waitsFor(statuses[i])
+		readiness := waitsFor(statuses[i])
 		if p.Status.Phase == corev1.PodRunning {
-			answer.State = Failed
+			readiness.State = Failed
 		}
-		return answer
+		return readiness
 	}
 	if i := slices.IndexFunc(statuses, waiting); i >= 0 {
 		return waitsFor(statuses[i])
@@ -77,7 +78,7 @@ func job(j *batchv1.Job) Readiness {
 			return failed("%s", because("it has failed", c.Reason, c.Message))
 		case batchv1.JobSuspended:
 			suspended = true
-		default: // on its way to one of the others
+		default: // SuccessCriteriaMet or FailureTarget: Complete or Failed will follow
 		}
 	}
 	switch {

@@ -1,4 +1,4 @@
-package status_test
+package readiness_test
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // generation is what objects of the cases have; their status is of it, unless a case
@@ -101,32 +101,32 @@ func TestOf(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		obj   client.Object
-		state status.State
+		state readiness.State
 		why   string
 	}{
-		{"Deployment nobody looked at", deployment(new(int32(0)), appsv1.DeploymentStatus{}), status.InProgress, "its controller has not looked at it yet"},
+		{"Deployment nobody looked at", deployment(new(int32(0)), appsv1.DeploymentStatus{}), readiness.InProgress, "its controller has not looked at it yet"},
 		{
 			"Deployment of an earlier generation", deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1}),
-			status.InProgress, "its controller has looked at generation 1, and not at 2 yet",
+			readiness.InProgress, "its controller has looked at generation 1, and not at 2 yet",
 		},
 		{
 			"Deployment of a later generation", deployment(new(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 3}),
-			status.InProgress, "its controller has looked at generation 3, and not at 2 yet",
+			readiness.InProgress, "its controller has looked at generation 3, and not at 2 yet",
 		},
 		{
 			"Deployment without pods", deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2}),
-			status.InProgress, "0 of 1 pods are created",
+			readiness.InProgress, "0 of 1 pods are created",
 		},
 		{
 			"Deployment whose pods are refused",
 			deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota",
 			}}}),
-			status.InProgress, "0 of 1 pods are created: FailedCreate: exceeded quota",
+			readiness.InProgress, "0 of 1 pods are created: FailedCreate: exceeded quota",
 		},
 		{
 			"Deployment with an old pod", deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1}),
-			status.InProgress, "1 of 2 pods are updated",
+			readiness.InProgress, "1 of 2 pods are updated",
 		},
 		{
 			"Deployment whose other conditions explain nothing",
@@ -135,91 +135,91 @@ func TestOf(t *testing.T) {
 				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated"},
 				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Reason: "FailedCreate"},
 			}}),
-			status.InProgress, "0 of 1 pods are updated",
+			readiness.InProgress, "0 of 1 pods are updated",
 		},
 		{
 			"Deployment with a pod more", deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2}),
-			status.InProgress, "1 pod too many",
+			readiness.InProgress, "1 pod too many",
 		},
 		{
 			"Deployment with a pod that is not available",
 			deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 1}),
-			status.InProgress, "1 of 2 pods are available",
+			readiness.InProgress, "1 of 2 pods are available",
 		},
 		{
 			"Deployment with a pod that is no longer ready",
 			deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 1, AvailableReplicas: 2}),
-			status.InProgress, "1 of 2 pods are ready",
+			readiness.InProgress, "1 of 2 pods are ready",
 		},
-		{"Deployment paused", paused, status.InProgress, "it is paused"},
+		{"Deployment paused", paused, readiness.InProgress, "it is paused"},
 		{
 			"Deployment beyond its deadline",
 			deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
 			}}}),
-			status.Failed, "the rollout does not end within its deadline: ProgressDeadlineExceeded",
+			readiness.Failed, "the rollout does not end within its deadline: ProgressDeadlineExceeded",
 		},
 		{
 			"Deployment available",
 			deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}),
-			status.Ready, "2 of 2 pods are available",
+			readiness.Ready, "2 of 2 pods are available",
 		},
-		{"Deployment of none", deployment(new(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 2}), status.Ready, "0 of 0 pods are available"},
+		{"Deployment of none", deployment(new(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 2}), readiness.Ready, "0 of 0 pods are available"},
 
-		{"StatefulSet nobody looked at", statefulSet(onDelete, appsv1.StatefulSetStatus{}), status.InProgress, "its controller has not looked at it yet"},
+		{"StatefulSet nobody looked at", statefulSet(onDelete, appsv1.StatefulSetStatus{}), readiness.InProgress, "its controller has not looked at it yet"},
 		{
 			"StatefulSet without pods", statefulSet(onDelete, appsv1.StatefulSetStatus{ObservedGeneration: 2}),
-			status.InProgress, "0 of 3 pods are created",
+			readiness.InProgress, "0 of 3 pods are created",
 		},
 		{
 			"StatefulSet with a pod that is not available",
 			statefulSet(rolling, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 2, UpdatedReplicas: 3}),
-			status.InProgress, "2 of 3 pods are available",
+			readiness.InProgress, "2 of 3 pods are available",
 		},
 		{
 			"StatefulSet with a pod more",
 			statefulSet(rolling, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 4, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 3}),
-			status.InProgress, "1 pod too many",
+			readiness.InProgress, "1 pod too many",
 		},
 		{
 			"StatefulSet with an old pod",
 			statefulSet(rolling, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 2}),
-			status.InProgress, "2 of 3 pods are updated",
+			readiness.InProgress, "2 of 3 pods are updated",
 		},
 		{
 			"StatefulSet that updates on deletion",
 			statefulSet(onDelete, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 1}),
-			status.InProgress, "1 of 3 pods are updated; the others wait to be deleted, as the update strategy is OnDelete",
+			readiness.InProgress, "1 of 3 pods are updated; the others wait to be deleted, as the update strategy is OnDelete",
 		},
 		{
 			"StatefulSet with a partition",
 			statefulSet(lastOnly, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
-			status.InProgress, "0 of 1 pods are updated",
+			readiness.InProgress, "0 of 1 pods are updated",
 		},
 		{
 			"StatefulSet that names no partition",
 			statefulSet(appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{}},
 				appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 2}),
-			status.InProgress, "2 of 3 pods are updated",
+			readiness.InProgress, "2 of 3 pods are updated",
 		},
 		{
 			"StatefulSet with its partition updated",
 			statefulSet(lastOnly, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 1}),
-			status.Ready, "3 of 3 pods are available",
+			readiness.Ready, "3 of 3 pods are available",
 		},
 		{
 			"StatefulSet with all pods below the partition",
 			statefulSet(beyond, appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}),
-			status.Ready, "3 of 3 pods are available",
+			readiness.Ready, "3 of 3 pods are available",
 		},
 
-		{"DaemonSet nobody looked at", daemonSet(appsv1.DaemonSetStatus{}), status.InProgress, "its controller has not looked at it yet"},
+		{"DaemonSet nobody looked at", daemonSet(appsv1.DaemonSetStatus{}), readiness.InProgress, "its controller has not looked at it yet"},
 		{
 			"DaemonSet with a node to go",
 			daemonSet(appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 1}),
-			status.InProgress, "1 of 2 pods are updated",
+			readiness.InProgress, "1 of 2 pods are updated",
 		},
-		{"DaemonSet on no node", daemonSet(appsv1.DaemonSetStatus{ObservedGeneration: 2}), status.Ready, "0 of 0 pods are available"},
+		{"DaemonSet on no node", daemonSet(appsv1.DaemonSetStatus{ObservedGeneration: 2}), readiness.Ready, "0 of 0 pods are available"},
 
 		{
 			"ReplicaSet whose pods are refused no more",
@@ -229,54 +229,54 @@ func TestOf(t *testing.T) {
 					{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionFalse}, {Type: "Another", Status: corev1.ConditionTrue},
 				},
 			}),
-			status.Ready, "2 of 2 pods are available",
+			readiness.Ready, "2 of 2 pods are available",
 		},
-		{"ReplicaSet nobody looked at", replicaSet(appsv1.ReplicaSetStatus{}), status.InProgress, "its controller has not looked at it yet"},
+		{"ReplicaSet nobody looked at", replicaSet(appsv1.ReplicaSetStatus{}), readiness.InProgress, "its controller has not looked at it yet"},
 		{
 			"ReplicaSet whose pods are refused",
 			replicaSet(appsv1.ReplicaSetStatus{ObservedGeneration: 2, Conditions: []appsv1.ReplicaSetCondition{{
 				Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
 			}}}),
-			status.InProgress, "pods cannot be created or deleted: FailedCreate",
+			readiness.InProgress, "pods cannot be created or deleted: FailedCreate",
 		},
 		{
 			"ReplicaSet with a pod to go", replicaSet(appsv1.ReplicaSetStatus{ObservedGeneration: 2, FullyLabeledReplicas: 2, AvailableReplicas: 1}),
-			status.InProgress, "1 of 2 pods are available",
+			readiness.InProgress, "1 of 2 pods are available",
 		},
 		{
 			"ReplicaSet with a pod more",
 			replicaSet(appsv1.ReplicaSetStatus{ObservedGeneration: 2, Replicas: 4, FullyLabeledReplicas: 2, AvailableReplicas: 2, ReadyReplicas: 2}),
-			status.InProgress, "2 pods too many",
+			readiness.InProgress, "2 pods too many",
 		},
 		{
 			"ReplicaSet available",
 			replicaSet(appsv1.ReplicaSetStatus{ObservedGeneration: 2, Replicas: 2, FullyLabeledReplicas: 2, AvailableReplicas: 2, ReadyReplicas: 2}),
-			status.Ready, "2 of 2 pods are available",
+			readiness.Ready, "2 of 2 pods are available",
 		},
 
-		{"Pod nobody looked at", pod(corev1.PodStatus{}), status.InProgress, "it does not run yet"},
+		{"Pod nobody looked at", pod(corev1.PodStatus{}), readiness.InProgress, "it does not run yet"},
 		{
 			"Pod that runs, a container of which waits",
 			pod(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{waiting("web", "ImagePullBackOff", "back-off")}}),
-			status.InProgress, "container web waits: ImagePullBackOff: back-off",
+			readiness.InProgress, "container web waits: ImagePullBackOff: back-off",
 		},
 		{
 			"Pod that runs, one container of which waits and one crashes",
 			pod(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				waiting("web", "ImagePullBackOff", "back-off"), waiting("log", "CrashLoopBackOff", "back-off"),
 			}}),
-			status.Failed, "container log waits: CrashLoopBackOff: back-off",
+			readiness.Failed, "container log waits: CrashLoopBackOff: back-off",
 		},
 		{
 			"Pod that is no longer ready",
 			pod(corev1.PodStatus{ObservedGeneration: 2, Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodReady, Status: corev1.ConditionFalse}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 			}}),
-			status.InProgress, "it runs and is not ready",
+			readiness.InProgress, "it runs and is not ready",
 		},
 		{
 			"Pod of an earlier generation", pod(corev1.PodStatus{ObservedGeneration: 1, Phase: corev1.PodSucceeded}),
-			status.InProgress, "its controller has looked at generation 1, and not at 2 yet",
+			readiness.InProgress, "its controller has looked at generation 1, and not at 2 yet",
 		},
 		{
 			"Pod without a node",
@@ -284,132 +284,132 @@ func TestOf(t *testing.T) {
 				{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse},
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/2 nodes are available"},
 			}}),
-			status.InProgress, "it is not scheduled: Unschedulable: 0/2 nodes are available",
+			readiness.InProgress, "it is not scheduled: Unschedulable: 0/2 nodes are available",
 		},
 		{
 			"Pod without its image",
 			pod(corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{
 				waiting("empty", "", ""), waiting("web", "ImagePullBackOff", `Back-off pulling image "web"`),
 			}}),
-			status.InProgress, `container web waits: ImagePullBackOff: Back-off pulling image "web"`,
+			readiness.InProgress, `container web waits: ImagePullBackOff: Back-off pulling image "web"`,
 		},
-		{"Pod that is not ready", pod(running), status.InProgress, "it runs and is not ready"},
+		{"Pod that is not ready", pod(running), readiness.InProgress, "it runs and is not ready"},
 		{
 			"Pod that crashes", pod(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: crashing}),
-			status.Failed, "container web waits: CrashLoopBackOff: back-off 10s",
+			readiness.Failed, "container web waits: CrashLoopBackOff: back-off 10s",
 		},
 		{
 			"Pod whose init container crashes", pod(corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: crashing}),
-			status.InProgress, "container web waits: CrashLoopBackOff: back-off 10s",
+			readiness.InProgress, "container web waits: CrashLoopBackOff: back-off 10s",
 		},
 		{
 			"Pod that is ready",
 			pod(corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}),
-			status.Ready, "it is ready",
+			readiness.Ready, "it is ready",
 		},
-		{"Pod that succeeded", pod(corev1.PodStatus{Phase: corev1.PodSucceeded}), status.Ready, "it has completed"},
+		{"Pod that succeeded", pod(corev1.PodStatus{Phase: corev1.PodSucceeded}), readiness.Ready, "it has completed"},
 		{
 			"Pod that failed", pod(corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory"}),
-			status.Failed, "it has failed: Evicted: low on memory",
+			readiness.Failed, "it has failed: Evicted: low on memory",
 		},
 
-		{"Job nobody looked at", job(batchv1.JobStatus{}), status.InProgress, "it has not started yet"},
-		{"Job suspended", job(jobIs(batchv1.JobSuspended, "True")), status.InProgress, "it is suspended"},
+		{"Job nobody looked at", job(batchv1.JobStatus{}), readiness.InProgress, "it has not started yet"},
+		{"Job suspended", job(jobIs(batchv1.JobSuspended, "True")), readiness.InProgress, "it is suspended"},
 		{
 			"Job under way", job(batchv1.JobStatus{StartTime: &longAgo, Active: 1, Failed: 2}),
-			status.InProgress, "it is under way: 1 pod active, 0 succeeded, 2 failed",
+			readiness.InProgress, "it is under way: 1 pod active, 0 succeeded, 2 failed",
 		},
 		{
 			"Job about to be complete", job(jobIs(batchv1.JobSuccessCriteriaMet, "True")),
-			status.InProgress, "it has not started yet",
+			readiness.InProgress, "it has not started yet",
 		},
-		{"Job complete", job(jobIs(batchv1.JobComplete, "True")), status.Ready, "it is complete"},
-		{"Job not complete", job(jobIs(batchv1.JobComplete, "False")), status.InProgress, "it has not started yet"},
-		{"Job failed", job(jobIs(batchv1.JobFailed, "True")), status.Failed, "it has failed: BackoffLimitExceeded: too many"},
+		{"Job complete", job(jobIs(batchv1.JobComplete, "True")), readiness.Ready, "it is complete"},
+		{"Job not complete", job(jobIs(batchv1.JobComplete, "False")), readiness.InProgress, "it has not started yet"},
+		{"Job failed", job(jobIs(batchv1.JobFailed, "True")), readiness.Failed, "it has failed: BackoffLimitExceeded: too many"},
 
 		{
 			"claim pending", claim("1Gi", corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}),
-			status.InProgress, "it is not bound yet",
+			readiness.InProgress, "it is not bound yet",
 		},
-		{"claim bound", claim("1Gi", bound("1Gi")), status.Ready, "it is bound"},
-		{"claim bound to more", claim("1Gi", bound("2Gi")), status.Ready, "it is bound"},
+		{"claim bound", claim("1Gi", bound("1Gi")), readiness.Ready, "it is bound"},
+		{"claim bound to more", claim("1Gi", bound("2Gi")), readiness.Ready, "it is bound"},
 		{
 			"claim that grows",
 			claim("3Gi", bound("2Gi",
 				corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimResizing, Status: "False"},
 				corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: "True", Message: "waiting"},
 			)),
-			status.InProgress, "it has 2Gi of 3Gi; FileSystemResizePending: waiting",
+			readiness.InProgress, "it has 2Gi of 3Gi; FileSystemResizePending: waiting",
 		},
-		{"claim lost", claim("1Gi", corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}), status.Failed, "it has lost its volume"},
+		{"claim lost", claim("1Gi", corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}), readiness.Failed, "it has lost its volume"},
 
-		{"Service", &corev1.Service{}, status.Ready, "it is there"},
-		{"Service of type LoadBalancer", balanced, status.InProgress, "it has no cluster IP yet"},
-		{"Service of type LoadBalancer with an IP", balancedWithIP, status.Ready, "it is there"},
+		{"Service", &corev1.Service{}, readiness.Ready, "it is there"},
+		{"Service of type LoadBalancer", balanced, readiness.InProgress, "it has no cluster IP yet"},
+		{"Service of type LoadBalancer with an IP", balancedWithIP, readiness.Ready, "it is there"},
 
-		{"definition nobody looked at", definition(), status.InProgress, "it is not established yet"},
+		{"definition nobody looked at", definition(), readiness.InProgress, "it is not established yet"},
 		{
 			"definition with names that are taken",
 			definition(apiextensionsv1.CustomResourceDefinitionCondition{
 				Type: apiextensionsv1.NamesAccepted, Status: "False", Reason: "PluralConflict", Message: `"shops" is already in use`,
 			}),
-			status.Failed, `its names are not accepted: PluralConflict: "shops" is already in use`,
+			readiness.Failed, `its names are not accepted: PluralConflict: "shops" is already in use`,
 		},
-		{"definition being installed", definition(established("False", "Installing")), status.InProgress, "it is not established yet"},
+		{"definition being installed", definition(established("False", "Installing")), readiness.InProgress, "it is not established yet"},
 		{
 			"definition that cannot be established", definition(established("False", "NotAccepted")),
-			status.Failed, "it is not established: NotAccepted",
+			readiness.Failed, "it is not established: NotAccepted",
 		},
-		{"definition established", definition(established("True", "")), status.Ready, "it is established"},
+		{"definition established", definition(established("True", "")), readiness.Ready, "it is established"},
 		{
 			"definition of an earlier generation", oldDefinition,
-			status.InProgress, "its controller has looked at generation 1, and not at 2 yet",
+			readiness.InProgress, "its controller has looked at generation 1, and not at 2 yet",
 		},
 
-		{"kind without conditions", &corev1.ConfigMap{ObjectMeta: generation}, status.Ready, "it has no condition Ready"},
-		{"custom kind without conditions", custom(ShopStatus{}), status.Ready, "it has no condition Ready"},
+		{"kind without conditions", &corev1.ConfigMap{ObjectMeta: generation}, readiness.Ready, "it has no condition Ready"},
+		{"custom kind without conditions", custom(ShopStatus{}), readiness.Ready, "it has no condition Ready"},
 		{
 			"custom kind of an earlier generation", custom(ShopStatus{ObservedGeneration: 1}),
-			status.InProgress, "its controller has looked at generation 1, and not at 2 yet",
+			readiness.InProgress, "its controller has looked at generation 1, and not at 2 yet",
 		},
 		{
 			"custom kind with a condition of an earlier generation",
 			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 1}}}),
-			status.InProgress, "its condition Ready is of generation 1, and not of 2 yet",
+			readiness.InProgress, "its condition Ready is of generation 1, and not of 2 yet",
 		},
 		{
 			"custom kind that is not ready",
 			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Open"}, {Type: "Ready", Status: "Unknown", Reason: "Why", Message: "who knows"}}}),
-			status.InProgress, "its condition Ready is Unknown: Why: who knows",
+			readiness.InProgress, "its condition Ready is Unknown: Why: who knows",
 		},
 		{
 			"custom kind that is ready", custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 2}}}),
-			status.Ready, "its condition Ready is True",
+			readiness.Ready, "its condition Ready is True",
 		},
 		{
 			"custom kind that is stalled",
 			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "False"}, {Type: "Stalled", Status: "True", Reason: "Bad"}}}),
-			status.Failed, "it is stalled: Bad",
+			readiness.Failed, "it is stalled: Bad",
 		},
 		{
 			"custom kind that was stalled before it was changed",
 			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: "True", ObservedGeneration: 1}}}),
-			status.InProgress, "its condition Stalled is of generation 1, and not of 2 yet",
+			readiness.InProgress, "its condition Stalled is of generation 1, and not of 2 yet",
 		},
 		{
 			"custom kind that is reconciling",
 			custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}, {Type: "Reconciling", Status: "True"}}}),
-			status.InProgress, "it is being reconciled",
+			readiness.InProgress, "it is being reconciled",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			want := status.Readiness{State: test.state, Message: test.why}
-			require.Empty(t, cmp.Diff(want, status.Of(test.obj)))
-			require.Empty(t, cmp.Diff(want, status.Of(untyped(t, test.obj))), "unstructured")
+			want := readiness.Readiness{State: test.state, Message: test.why}
+			require.Empty(t, cmp.Diff(want, readiness.Of(test.obj)))
+			require.Empty(t, cmp.Diff(want, readiness.Of(untyped(t, test.obj))), "unstructured")
 
 			test.obj.SetDeletionTimestamp(&longAgo)
-			require.Equal(t, status.Terminating, status.Of(test.obj).State)
-			require.Equal(t, status.Terminating, status.Of(untyped(t, test.obj)).State)
+			require.Equal(t, readiness.Terminating, readiness.Of(test.obj).State)
+			require.Equal(t, readiness.Terminating, readiness.Of(untyped(t, test.obj)).State)
 		})
 	}
 }
@@ -430,18 +430,18 @@ func untyped(t *testing.T, obj client.Object) *unstructured.Unstructured {
 
 func TestOfWhatIsNoObject(t *testing.T) {
 	var none *appsv1.Deployment
-	want := status.Readiness{State: status.InProgress, Message: "there is no object"}
-	require.Equal(t, want, status.Of(nil))
-	require.Equal(t, want, status.Of(none))
+	want := readiness.Readiness{State: readiness.InProgress, Message: "there is no object"}
+	require.Equal(t, want, readiness.Of(nil))
+	require.Equal(t, want, readiness.Of(none))
 }
 
 func TestOfMetadataAlone(t *testing.T) {
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: generation}
 	obj.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	want := status.Readiness{State: status.InProgress, Message: "its status is not known, as only its metadata was read"}
-	require.Equal(t, want, status.Of(obj))
+	want := readiness.Readiness{State: readiness.InProgress, Message: "its status is not known, as only its metadata was read"}
+	require.Equal(t, want, readiness.Of(obj))
 	obj.DeletionTimestamp = &longAgo
-	require.Equal(t, status.Terminating, status.Of(obj).State)
+	require.Equal(t, readiness.Terminating, readiness.Of(obj).State)
 }
 
 func TestOfWhatCannotBeRead(t *testing.T) {
@@ -458,7 +458,7 @@ func TestOfWhatCannotBeRead(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{"status": test.text}}
 			u.SetGroupVersionKind(test.kind)
-			require.Equal(t, status.Readiness{State: status.InProgress, Message: test.why}, status.Of(u))
+			require.Equal(t, readiness.Readiness{State: readiness.InProgress, Message: test.why}, readiness.Of(u))
 		})
 	}
 }
