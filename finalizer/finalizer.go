@@ -99,7 +99,8 @@ func (h *handling) add(ctx context.Context, steps []Step) (Result, error) {
 		return Result{}, h.requestError("add "+quoted(missing)+" to", err)
 	}
 	if dropped := h.missing(steps); len(dropped) > 0 {
-		return Result{}, errors.New(h.textOf("add "+quoted(dropped)+" to", "the API server did not store it; look for a mutating webhook that removes finalizers"))
+		return Result{}, errors.New(h.textOf("add "+quoted(dropped)+" to",
+			"the API server did not store it: look for a webhook that removes it"))
 	}
 	return Result{}, nil
 }

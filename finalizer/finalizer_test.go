@@ -354,7 +354,7 @@ func TestWebhookThatLeavesTheFinalizerOut(t *testing.T) {
 	dropping := &changed{server: s, answer: func(obj client.Object) { obj.SetFinalizers([]string{foreign}) }}
 	_, err := finalizer.Handle(t.Context(), dropping, read(t, s, site()), steps(row, foreign)...)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to ConfigMap "default/site": `+
-		`the API server did not store it; look for a mutating webhook that removes finalizers`)
+		`the API server did not store it: look for a webhook that removes it`)
 }
 
 // changed is a server whose answers are changed on their way.

@@ -100,7 +100,7 @@ func (m *Manifests) objects(
 // kindOf is what the scheme knows a Go type as.
 func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
 	if goType == nil || goType.Kind() != reflect.Pointer {
-		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer to a Go type of the API, such as *corev1.ConfigMap"}
+		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer to a struct, such as *corev1.ConfigMap"}
 	}
 	if m == nil || m.files == nil || m.scheme == nil {
 		return schema.GroupVersionKind{}, &Error{File: name, Problem: "template.New was given no files or no scheme"}
@@ -108,7 +108,7 @@ func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersio
 	object, _ := reflect.TypeAssert[client.Object](reflect.New(goType.Elem()))
 	kind, err := apiutil.GVKForObject(object, m.scheme)
 	if _, untyped := object.(runtime.Unstructured); err != nil || untyped {
-		return kind, &Error{File: name, Problem: fmt.Sprintf("the scheme has no kind, or more than one, for the Go type %s", goType), cause: err}
+		return kind, &Error{File: name, Problem: fmt.Sprintf("the scheme has no kind, or several, for %s", goType), cause: err}
 	}
 	return kind, nil
 }

@@ -263,7 +263,7 @@ func TestKindsWithoutGoTypes(t *testing.T) {
 	_, err := template.Object[client.Object](manifests, "manifest.yaml", "team-a", nil)
 	require.Error(t, err)
 	_, err = template.Object[*corev1.ConfigMap](template.New(folder(nil), runtime.NewScheme()), "x", "team-a", nil)
-	require.EqualError(t, err, "x: the scheme has no kind, or more than one, for the Go type *v1.ConfigMap")
+	require.EqualError(t, err, "x: the scheme has no kind, or several, for *v1.ConfigMap")
 	require.True(t, runtime.IsNotRegisteredError(errors.Unwrap(err)))
 }
 

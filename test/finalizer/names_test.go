@@ -151,7 +151,7 @@ func TestWebhooks(t *testing.T) {
 
 	_, err = finalizer.Handle(t.Context(), human, create(t, widget(undone)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+undone+`/site": `+
-		`the API server did not store it; look for a mutating webhook that removes finalizers`)
+		`the API server did not store it: look for a webhook that removes it`)
 
 	obj := create(t, widget(missing))
 	result, err := finalizer.Handle(t.Context(), human, obj, step)
