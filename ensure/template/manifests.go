@@ -100,7 +100,7 @@ func (m *Manifests) objects(
 // kindOf is what the scheme knows a Go type as.
 func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
 	if goType == nil || goType.Kind() != reflect.Pointer {
-		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer to a struct, such as *corev1.ConfigMap"}
+		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer, such as *corev1.ConfigMap"}
 	}
 	if m == nil || m.files == nil || m.scheme == nil {
 		return schema.GroupVersionKind{}, &Error{File: name, Problem: "template.New was given no files or no scheme"}
