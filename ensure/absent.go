@@ -67,13 +67,25 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 		return outcome{}, err
 	}
 	if !c.dryRun {
-		c.memory.replaced(c.ownedID())
+		c.replacements.Remove(c.ownedID())
 	}
 	found, err := c.lookAndRemove(ctx, obj)
 	if c.isUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
-	return c.removed(found, err)
+	return c.finishRemoval(found, err)
+}
+
+// finishRemoval returns the outcome of a removal, and reports it.
+func (c *child) finishRemoval(found outcome, err error) (outcome, error) {
+	c.wrote(found)
+	if err == nil && found.cause == Unwanted && !c.dryRun {
+		found, err = c.finishSuperseding(found)
+	}
+	err = c.ended(err)
+	c.warn(err)
+	c.countRequests(found, err)
+	return found, err
 }
 
 // lookAndRemove deletes what the cache shows, or what the server has after all.
@@ -88,13 +100,13 @@ func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome
 		if err == nil || !hasMoved(err) {
 			return found, err
 		}
-	case c.memory.isGone(c.id()):
+	case c.memory.Absent.Has(c.id()):
 		return outcome{operation: Gone}, nil
 	}
 	c.unseen = true
 	return c.removeFromServer(ctx, func(live client.Object) (outcome, error) {
 		if live == nil {
-			c.memory.gone(c.id())
+			c.memory.Absent.Set(c.id(), struct{}{})
 		}
 		return c.remove(ctx, live, meant)
 	})
@@ -175,7 +187,7 @@ func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome,
 	if !claim.ours && !c.isBeside(claim.live) {
 		return c.leaveToOthers(claim.live)
 	}
-	if err := c.held(); err != nil {
+	if err := c.tryToWrite(); err != nil {
 		return outcome{}, err
 	}
 	if claim.ours && (!claim.adopted || c.deleteAdopted) {
@@ -220,7 +232,7 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, c.requestError("delete", err)
 	}
 	if !c.dryRun {
-		c.memory.removed(c.ownedID())
+		c.memory.NoteDeletion(c.ownedID())
 	}
 	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
 }

@@ -21,7 +21,7 @@ const createOnly = "4611686018427387904"
 // create makes the object if there is none, in one request.
 func (c *child) create(ctx context.Context) (outcome, error) {
 	c.adopted, c.stamped = false, nil
-	replaced, isRecreated := c.memory.replacement(c.ownedID())
+	replaced, isRecreated := c.replacements.Get(c.ownedID())
 	desired, err := c.whole(replaced.once)
 	if err != nil {
 		return outcome{}, err
@@ -36,7 +36,7 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 		return found, nil
 	}
 	if isRecreated {
-		c.memory.replaced(c.ownedID())
+		c.replacements.Remove(c.ownedID())
 		found.operation, found.cause, found.changes = Recreated, replaced.cause, replaced.changes
 	}
 	return found, nil
@@ -105,7 +105,7 @@ func (c *child) patch(
 	if err := c.ask(); err != nil {
 		return nil, err
 	}
-	c.memory.mayExist(c.id()) // also if no answer comes
+	c.memory.Absent.Remove(c.id()) // also if no answer comes
 	answer := c.empty(c.desired)
 	answer.SetNamespace(c.key.Namespace)
 	answer.SetName(c.key.Name)

@@ -12,22 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/internal/answer"
-)
-
-// How long a call that failed is not sent again. Each wait counts once per request that the
-// call took, and doubles with each failure in a row.
-const (
-	firstBackoff = 5 * time.Second
-	// busyBackoff is the first wait for a server that is busy or out of reach.
-	busyBackoff = time.Second
-	// longestBackoff bounds all waits. The longest one after a call that took n requests is n+1
-	// minutes, so that it is less than a request a minute in the end.
-	longestBackoff = 5 * time.Minute
-	// changedBackoff is the longest wait if the content of the live object changed since.
-	changedBackoff = time.Minute
-	// quickRaces are the races in a row that are not held.
-	quickRaces = 2
 )
 
 // The calls that back off independently of each other.
@@ -37,34 +23,15 @@ const (
 	callPrune  = "prune"
 )
 
-type attemptKey struct {
-	ownedKey
-
-	call string
-}
-
-// An attempt is the error of the last call that sent a request, and how long the same call is
-// answered with it.
-type attempt struct {
-	question question
-	content  string // fingerprint of the live object; empty if there was none, or nothing tells
-	err      *Error
-	at       time.Time
-	count    int // of failures in a row
-
-	hold    time.Duration // while the content of the live object is the same
-	changed time.Duration // when it is not
-}
-
-// A question is what decides, beside the content of the live object, how a call ends.
+// A question decides, together with the content of the live object, how a call ends.
 type question struct {
 	isRead  bool
-	uid     types.UID // of the live object, empty if there is none
+	uid     types.UID // of the live object; empty if there is none
 	digest  string
 	allowed permission
 }
 
-// A permission is all that decides what may be written.
+// A permission holds the options that decide what may be written.
 type permission struct {
 	recreate, propagation metav1.DeletionPropagation
 	named, onDrift        bool
@@ -104,15 +71,12 @@ func (c *child) backsOff() error {
 		return nil
 	}
 	c.before = known
-	hold := known.hold
-	if hold > known.changed && !c.shows(known.content) {
-		hold = known.changed
-	}
-	left := known.at.Add(hold).Sub(c.clock.Now())
-	if left <= 0 {
+	left := known.Left(c.shows, c.clock.Now())
+	failed, ok := errors.AsType[*Error](known.Err)
+	if left <= 0 || !ok {
 		return nil
 	}
-	again := *known.err
+	again := *failed
 	again.After, again.isKnown = left, true
 	c.answered = &again
 	return c.answered
@@ -131,73 +95,35 @@ func (c *child) ended(err error) error {
 	case errors.Is(err, ErrContested):
 		failed.isKnown = c.requests == 0
 	case c.requests == 0:
-		failed.isKnown = c.isRepeated(failed)
+		failed.isKnown = c.attempts.NoteRepeat(c.attemptKey(), c.question(), failed, c.clock.Now())
 	default:
 		failed.After = c.noteFailure(failed)
 	}
 	return err
 }
 
-// endBackoff is called after a success. One that took no request says nothing about another call.
+// endBackoff forgets the last attempt after a success. A success without a request says nothing about
+// a call that allows something else.
 func (c *child) endBackoff() {
-	if c.memory.attempts.Len() == 0 {
+	known, ok := c.attempts.Get(c.attemptKey())
+	if !ok {
 		return
 	}
-	known, isSame := c.lastAttempt()
-	if now := c.question(); isSame || c.requests > 0 || known.question.digest == now.digest && known.question.allowed == now.allowed {
-		c.memory.attempts.Remove(c.attemptKey())
+	was, now := known.Question, c.question()
+	if c.requests > 0 || was.digest == now.digest && was.allowed == now.allowed {
+		c.attempts.Remove(c.attemptKey())
 	}
-}
-
-// isRepeated reports whether err, which no request found out, was the last error of the same call.
-func (c *child) isRepeated(err *Error) bool {
-	known, isSame := c.lastAttempt()
-	isSame = isSame && known.err.Error() == err.Error()
-	if !isSame || known.count > 0 {
-		c.memory.attempts.Add(c.attemptKey(), attempt{question: c.question(), err: err, at: c.clock.Now()})
-	}
-	return isSame
 }
 
 // noteFailure remembers an error and returns how long to wait.
 func (c *child) noteFailure(err *Error) time.Duration {
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	known, isSame := c.lastAttempt()
-	if isSame && known.at.After(c.before.at) {
-		return known.hold // another reconcile has just asked the same
-	}
-	now := attempt{question: c.question(), err: err, at: c.clock.Now(), count: 1}
-	now.content, _ = c.contentShown()
-	if isSame && isRace(known.err) == isRace(err) {
-		now.count += known.count
-	}
-	now.hold, now.changed = c.backoff(err, now.count)
-	c.memory.attempts.Add(c.attemptKey(), now)
-	return now.hold
+	content, _ := c.contentShown()
+	return c.attempts.NoteFailure(c.attemptKey(), c.question(), backoff.Failure{
+		Err: err, Requests: c.requests, Content: content,
+		IsRace: isRace(err), IsTerminating: errors.Is(err, ErrTerminating), IsFinal: c.isFinal(err),
+		IsBusy: c.unsure || errors.Is(err, ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err),
+	}, c.before, c.clock.Now())
 }
-
-// backoff is how long to wait after so many failures in a row.
-func (c *child) backoff(err *Error, count int) (hold, changed time.Duration) {
-	first, longest := times(c.requests, firstBackoff), min(times(c.requests+1, time.Minute), longestBackoff)
-	switch {
-	case isRace(err):
-		if count -= quickRaces; count <= 0 {
-			return 0, 0
-		}
-	case errors.Is(err, ErrTerminating):
-		longest = changedBackoff
-	case c.unsure || errors.Is(err, ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err):
-		first = times(c.requests, busyBackoff)
-	}
-	hold = longest
-	if doubled := first << min(count-1, 16); !c.isFinal(err) && doubled < longest {
-		hold = doubled
-	}
-	return hold, min(hold, first<<min(count-1, 16), changedBackoff)
-}
-
-func times(n int, wait time.Duration) time.Duration { return time.Duration(n) * wait }
 
 // isRace reports whether err may be over as soon as the cache shows the object as it is by now: a
 // conflict, or an object that turned out to be somebody else's or on its way out.
@@ -221,18 +147,13 @@ func (c *child) isFinal(err error) bool {
 	return false
 }
 
-// lastAttempt returns that of an earlier call that asked the same.
-func (c *child) lastAttempt() (attempt, bool) {
-	if c.memory.attempts.Len() == 0 {
-		return attempt{}, false
-	}
-	value, _ := c.memory.attempts.Get(c.attemptKey())
-	known, ok := value.(attempt)
-	isOld := c.clock.Now().Sub(known.at) > known.hold+longestBackoff
-	return known, ok && !isOld && known.question == c.question()
+// lastAttempt returns the last attempt of the same call.
+func (c *child) lastAttempt() (backoff.Attempt[question], bool) {
+	known, ok := c.attempts.Get(c.attemptKey())
+	return known, ok && known.Counts(c.question(), c.clock.Now())
 }
 
-func (c *child) attemptKey() attemptKey { return attemptKey{ownedKey: c.ownedID(), call: c.call} }
+func (c *child) attemptKey() backoff.Key { return backoff.Key{OwnedKey: c.ownedID(), Call: c.call} }
 
 func (c *child) question() question {
 	asked := question{isRead: c.isRead, digest: c.digest, allowed: permission{

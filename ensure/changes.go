@@ -21,7 +21,7 @@ import (
 func (c *child) changes(live, answer client.Object) []Change {
 	version := answer.GetResourceVersion()
 	known, remembered := c.known(answer)
-	if !c.dryRun && (version == live.GetResourceVersion() || remembered && known.version == version) {
+	if !c.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
 		return nil
 	}
 	found := canon.Diff(live, answer)
@@ -127,13 +127,13 @@ func joinNew(list string, managers []string) string {
 // any other.
 func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bool {
 	before, after := c.ownedIn(live), c.ownedIn(answer)
-	others := c.othersIn(answer)
+	others := managedfields.Others(answer, c.fieldOwner)
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
 			return !i.in(c.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
 		}
 		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
-		return path != "" && !isOurs && newestOwner(others, []string{path}) != ""
+		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
 }
 

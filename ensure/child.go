@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
@@ -25,31 +27,31 @@ type child struct {
 	stamped     client.Object          // desired with its digest, once there is something to send
 	form        uint64                 // checksum of desired's canonical form
 	digest      string
-	last        record        // what the server confirmed last, as known when live was read
-	lastWritten string        // digest of what this Ensurer wrote last, for whatever owner
+	last        memory.Record // what the server confirmed last, as known when live was read
+	lastApplied string        // digest of what this Ensurer applied last, for whichever owner
 	seen        client.Object // as it was read last, or nil
 	unseen      bool          // the cache did not show it
 	ours        bool          // what is live is ours to write, without ensure.Adopt
 	adopted     bool          // somebody else made what is live
 	alone       bool          // a dry run found that the server would create desired but for live
 	unsure      bool          // the server did not get round to judging what it refused
-	mayTry      bool          // in spite of a contest
+	hasTry      bool          // it may write in spite of a contest
 	requests    int           // sent so far, cached reads excepted
 
 	call     string
 	isRead   bool
-	shown    client.Object // live as the call found it, nil if there was none
-	before   attempt       // the last one
-	answered error         // what the call is answered with while it backs off
+	shown    client.Object             // live as the call found it, nil if there was none
+	before   backoff.Attempt[question] // the last one when the call began
+	answered error                     // what the call is answered with while it backs off
 }
 
-func (c *child) id() childKey { return childKey{gvk: c.gvk, key: c.key} }
+func (c *child) id() memory.ChildKey { return memory.ChildKey{GVK: c.gvk, Key: c.key} }
 
 // ownedID tells calls on behalf of different owners apart.
-func (c *child) ownedID() ownedKey {
-	id := ownedKey{childKey: c.id()}
+func (c *child) ownedID() memory.OwnedKey {
+	id := memory.OwnedKey{ChildKey: c.id()}
 	if c.controller != nil {
-		id.owner = c.controller.UID
+		id.Owner = c.controller.UID
 	}
 	return id
 }

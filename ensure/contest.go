@@ -1,159 +1,187 @@
 package ensure
 
 import (
-	"cmp"
+	"context"
+	"math"
 	"slices"
-	"sync"
-	"time"
 
-	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-const (
-	// A contest begins when the same was undone undoings times within contestWindow.
-	undoings      = 5
-	contestWindow = 2 * time.Minute
-	// undonePaths bounds the paths that are counted for a child.
-	undonePaths = 64
-
-	// firstHold is how long nothing is written once a contest begins. It doubles with each
-	// try that is undone again.
-	firstHold   = 10 * time.Second
-	longestHold = 5 * time.Minute
-	// longestContest is how long after its last try any contest is over.
-	longestContest = 2 * longestHold
-	// leastWait is until something can be seen to have changed.
-	leastWait = time.Second
-)
-
-// deletion is counted like a path. No field has this one.
-const deletion = ""
-
-// contests are what others undid lately, and what we changed ourselves. Losing an entry costs a
-// few more writes.
-type contests struct {
-	mu    sync.Mutex
-	table *lru.Cache // childKey to *contest, guarded by mu
-	until time.Time  // nothing in the table counts any longer
+// contestCall returns what the table of contests has to know of this call.
+func (c *child) contestCall() contest.Call {
+	call := contest.Call{
+		Child: c.id(), Wanted: contest.Wanted{Digest: c.digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
+	}
+	if c.controlled {
+		call.Owner = contest.Generation{Owner: c.owner.GetUID(), Number: c.owner.GetGeneration()}
+		if c.owner.GetDeletionTimestamp() != nil {
+			call.Owner.Number = math.MaxInt64
+		}
+	}
+	return call
 }
 
-// A contest is what others did to one desired state of a child, or what callers of one Ensurer
-// did to each other's. It is on once it holds.
-type contest struct {
-	digest  string                 // of the desired state that others undo
-	undone  map[string][]time.Time // when each path was put back
-	version string                 // of the answer that was counted last
-	rival   string
-	asked   bool // who the rival is
-
-	revisions []revision // of desired, the oldest first
-	owner     generation // the latest that wanted one
-	between   bool       // several desired states
-
-	hold  time.Duration // 0: not on
-	paths []string      // what is contested
-	wrote time.Time     // when we last put something back
-	tried time.Time     // when we last asked the server to
+// tryToWrite fails if a contest forbids to write now. If a try is due, this call has it.
+func (c *child) tryToWrite() error {
+	verdict := c.contests.Try(c.contestCall())
+	c.hasTry = c.hasTry || verdict.HasTry
+	return c.contested(verdict)
 }
 
-func newContests(entries int) *contests { return &contests{table: lru.New(entries)} }
+// finishUnchanged returns the outcome of a call that had nothing to write. During a contest that is
+// an error, until the last write was left alone for long enough.
+func (c *child) finishUnchanged(found outcome) (outcome, error) {
+	call := c.contestCall()
+	call.IsStale = found.stale
+	return found.unless(c.contested(c.contests.Unchanged(call)))
+}
 
-// of returns what is known of a child and this desired state, nil if nothing. A contest over
-// another desired state ends here, and one between several with the next generation of the
-// owner. The lock is held.
-func (t *contests) of(key childKey, wanted intent, now time.Time) *contest {
-	value, _ := t.table.Get(key)
-	found, ok := value.(*contest)
+// finishWrite returns the outcome of a write. live is the object before the write; nil if there was
+// none. The reverted paths are counted; one revert too many is ErrContested.
+func (c *child) finishWrite(live client.Object, found outcome) (outcome, error) {
+	c.wrote(found)
+	if c.supersedes(live, found) {
+		return c.finishSuperseding(found)
+	}
+	paths := c.reverted(live, found)
+	if len(paths) == 0 || c.dryRun {
+		return c.finishUnchanged(found)
+	}
+	write := contest.Write{Paths: c.withoutDigest(paths)}
+	if live != nil {
+		write.Version, write.Rival = found.live.GetResourceVersion(), c.rivalIn(live, paths)
+	}
+	return found.unless(c.contested(c.contests.Reverted(c.contestCall(), write)))
+}
+
+// finishSuperseding returns the outcome of a write that changed the desired state of the child. One
+// change too many is ErrContested.
+func (c *child) finishSuperseding(found outcome) (outcome, error) {
+	paths := c.withoutDigest(pathsOf(found.changes))
+	return found.unless(c.contested(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
+}
+
+// unless returns found, or no outcome with an error.
+func (found outcome) unless(err error) (outcome, error) {
+	if err != nil {
+		return outcome{}, err
+	}
+	return found, nil
+}
+
+// contested returns the error of a verdict.
+func (c *child) contested(verdict contest.Verdict) error {
+	if !verdict.Contested {
+		return nil
+	}
+	if verdict.Begins {
+		c.countContest()
+	}
+	out := c.fail(ErrContested, verdict.Operation, verdict.Text(c.fieldOwner, c.migrateFrom), verdict.Paths...)
+	out.Rival, out.After = verdict.Rival, verdict.Wait
+	return out
+}
+
+// supersedes reports whether a write replaced another desired state that this Ensurer wrote, on
+// behalf of whichever owner. The Ensurer may not know yet what came of that write.
+func (c *child) supersedes(live client.Object, found outcome) bool {
+	if c.dryRun || found.cause == "" {
+		return false
+	}
+	if c.lastApplied != "" && c.lastApplied != c.digest {
+		return true
+	}
+	stored := contest.Absent
+	if live != nil {
+		stored, _ = c.storedIn(live)
+	}
+	return stored != c.digest && c.contests.HasWritten(c.id(), stored)
+}
+
+// reverted returns the paths that a write changed although the API server was content with the same
+// desired state before. Fields that this field owner owned neither before nor after do not count:
+// others changed them between the read and the write.
+func (c *child) reverted(live client.Object, found outcome) []string {
 	switch {
-	case !ok:
+	case c.last.Digest != c.digest:
 		return nil
-	case found.hold > 0 && now.Sub(found.tried) >= longestContest, found.between && wanted.owner.isAfter(found.owner):
-		t.table.Remove(key)
+	case live != nil:
+		return c.revertedIn(live, found)
+	case found.operation == Recreated: // the changes are those of the deleted object
+		return pathsOf(found.changes)
+	case found.operation == Created && !c.last.Deleted:
+		return []string{contest.Deletion}
+	}
+	return nil
+}
+
+// revertedIn returns the reverted paths of an object that existed. An object with another UID than
+// the last known one means that somebody replaced it, unless this Ensurer had deleted it.
+func (c *child) revertedIn(live client.Object, found outcome) []string {
+	isOther := live.GetUID() != c.last.UID
+	if found.operation == Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
 		return nil
-	case !found.between && found.digest != wanted.digest:
-		*found = contest{digest: wanted.digest, undone: map[string][]time.Time{}, revisions: found.revisions, owner: found.owner}
 	}
-	return found
-}
-
-// begun is as of, and makes what is not known yet. The lock is held.
-func (t *contests) begun(key childKey, wanted intent, now time.Time) *contest {
-	found := t.of(key, wanted, now)
-	if found == nil || found.hold == 0 && !found.isRecent(now) {
-		found = &contest{digest: wanted.digest, undone: map[string][]time.Time{}}
-		t.table.Add(key, found)
-	}
-	t.until = now.Add(longestContest)
-	return found
-}
-
-// asksWho reports whether the server is to be asked who the rival is, before a write that
-// may begin a contest. It says so once.
-func (t *contests) asksWho(key childKey, wanted intent, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	found := t.of(key, wanted, now)
-	if found == nil || found.asked || found.rival != "" || found.hold == 0 && !found.isRecent(now) {
-		return false
-	}
-	for path, times := range found.undone {
-		found.asked = found.asked || path != deletion && len(times) >= undoings-1
-	}
-	return found.asked
-}
-
-// isRecent forgets what is too long ago to count, and reports whether anything is left.
-func (s *contest) isRecent(now time.Time) bool {
-	for path, times := range s.undone {
-		s.undone[path] = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= contestWindow })
-		if len(s.undone[path]) == 0 {
-			delete(s.undone, path)
+	before, after := c.ownedBefore(live), c.ownedIn(found.live)
+	unknown := len(found.live.GetManagedFields()) == 0 // the fake client may give none
+	var paths []string
+	for _, change := range found.changes {
+		if change.Path != "" && (unknown || managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)) {
+			paths = append(paths, change.Path)
 		}
 	}
-	s.revisions = slices.DeleteFunc(s.revisions, func(revision revision) bool { return now.Sub(revision.at) >= contestWindow })
-	return len(s.undone)+len(s.revisions) > 0
+	return paths
 }
 
-// count notes that paths were put back. The one too many begins the contest, and each one
-// after that prolongs it.
-func (s *contest) count(paths []string, now time.Time) (begins bool) {
-	if s.hold > 0 {
-		s.prolong(paths, now)
-		return false
+// ownedBefore returns the fields that this field owner owned before the write, those of old managers
+// included.
+func (c *child) ownedBefore(live client.Object) *fieldpath.Set {
+	owned := c.ownedIn(live)
+	for _, at := range c.oldEntries(live) {
+		owned = owned.Union(managedfields.Fields(&live.GetManagedFields()[at]))
 	}
-	for _, path := range paths {
-		if times, known := s.undone[path]; known || len(s.undone) < undonePaths {
-			s.undone[path] = append(times, now)
-		}
-	}
-	contested := slices.DeleteFunc(paths, func(path string) bool { return len(s.undone[path]) < undoings })
-	if len(contested) == 0 {
-		return false
-	}
-	s.prolong(contested, now)
-	return true
+	return owned
 }
 
-// prolong doubles the hold, or begins it.
-func (s *contest) prolong(paths []string, now time.Time) {
-	s.hold = min(max(2*s.hold, firstHold), longestHold)
-	s.wrote, s.tried = now, now
-	s.add(paths)
+// withRival returns a copy of live, not yet written, whose managed fields show who wrote it. That is
+// live, unless the cache strips the managed fields. Then the API server is asked, once per contest:
+// before the write that may begin it, which takes the fields back.
+func (c *child) withRival(ctx context.Context, live client.Object) (client.Object, error) {
+	if len(live.GetManagedFields()) > 0 || !c.contests.NeedsRival(c.contestCall()) {
+		return live, nil
+	}
+	complete, err := c.readServer(ctx)
+	if err != nil || complete == nil || complete.GetUID() != live.GetUID() {
+		return live, err
+	}
+	return complete, nil
 }
 
-// name notes who the rival is. During a contest the first that is known stays.
-func (s *contest) name(rival string) {
-	if s.hold == 0 {
-		s.rival = cmp.Or(rival, s.rival)
-	} else {
-		s.rival = cmp.Or(s.rival, rival)
+// rivalIn returns who changed paths in live, before they were set back; empty if that is not known.
+func (c *child) rivalIn(live client.Object, paths []string) string {
+	stored, _ := c.storedIn(live)
+	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.isDigest(path) })
+	if stored != "" && stored != c.digest && managedfields.ManagerOf(managedfields.Others(live, c.fieldOwner), digest...) == "" {
+		return contest.AnotherInstance(c.fieldOwner)
 	}
+	return contest.RivalIn(live, c.fieldOwner, paths)
 }
 
-func (s *contest) add(paths []string) {
-	for _, path := range paths {
-		if !slices.Contains(s.paths, path) && len(s.paths) < undonePaths {
-			s.paths = append(s.paths, path)
-		}
+// withoutDigest returns paths without the one of the digest, unless there is no other.
+func (c *child) withoutDigest(paths []string) []string {
+	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
+		return rest
 	}
+	return paths
+}
+
+// isDigest reports whether path is the one of the digest.
+func (c *child) isDigest(path string) bool {
+	place, ok := itemAt(path)
+	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
 }

@@ -16,6 +16,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/hash"
 )
 
@@ -41,11 +44,14 @@ type Ensurer struct {
 	sensitive []schema.GroupKind // beside Secret
 	warnings  atomic.Uint64      // that events told of
 
-	seed     maphash.Seed
-	memory   *memory
-	kinds    sync.Map // reflect.Type or schema.GroupVersionKind to kind
-	readable sync.Map // the reflect.Types that isReadable has looked at and found good
-	misuse   string   // what is wrong with the arguments of New
+	seed         maphash.Seed
+	memory       *memory.Memory
+	attempts     *backoff.Table[question]
+	contests     *contest.Table
+	replacements memory.Table[memory.OwnedKey, replacement]
+	kinds        sync.Map // reflect.Type or schema.GroupVersionKind to kind
+	readable     sync.Map // the reflect.Types that isReadable has looked at and found good
+	misuse       string   // what is wrong with the arguments of New
 }
 
 // A Setting configures an Ensurer for all its calls; see New.
@@ -78,7 +84,9 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		}
 		set(e)
 	}
-	e.memory = newMemory(e.entries)
+	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
+	e.attempts = backoff.NewTable[question](e.entries)
+	e.replacements = memory.NewTable[memory.OwnedKey, replacement](e.entries)
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
 	}

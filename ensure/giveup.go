@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -28,7 +29,7 @@ func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error)
 		after, err = c.dropReference(ctx, after)
 	}
 	if err != nil {
-		c.memory.doubt(c.ownedID())
+		c.memory.Doubt(c.ownedID())
 		return outcome{}, err
 	}
 	if !c.dryRun {
@@ -159,31 +160,14 @@ func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []st
 // noteReleased remembers that nothing of ours is left in an object that looks so, and that it is
 // no longer ours.
 func (c *child) noteReleased(live client.Object) {
-	c.memory.released(c.ownedID(), sight{look: c.lookOf(live), version: live.GetResourceVersion()})
-}
-
-func (m *memory) released(key ownedKey, s sight) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.records.Remove(key)
-	m.foreign.Add(key, s)
+	c.memory.Release(c.ownedID(), memory.Foreign{Look: c.lookOf(live), Version: live.GetResourceVersion()})
 }
 
 // isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
 func (c *child) isReleased(live client.Object) bool {
-	if c.memory.foreign.Len() == 0 {
-		return false
-	}
-	value, _ := c.memory.foreign.Get(c.ownedID())
-	known, ok := value.(sight)
-	return ok && known.look.uid == live.GetUID() &&
-		(older(live.GetResourceVersion(), known.version) || known.look == c.lookOf(live))
-}
-
-// A sight is an object as it was at a resourceVersion.
-type sight struct {
-	look    look
-	version string
+	known, ok := c.memory.Foreign.Get(c.ownedID())
+	return ok && known.Added == nil && known.Look.UID == live.GetUID() &&
+		(known.IsNewerThan(live.GetResourceVersion()) || known.Look == c.lookOf(live))
 }
 
 // isBeside reports whether live, which is not ours, has fields of ours all the same, for no

@@ -85,7 +85,7 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 	}
 	found, err := c.apply(ctx, handed, cause)
 	if err != nil {
-		c.memory.doubt(c.ownedID())
+		c.memory.Doubt(c.ownedID())
 		return outcome{}, err
 	}
 	c.noteMigrated(found.live)

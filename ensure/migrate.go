@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -79,7 +79,7 @@ func (c *child) isLeft(path fieldpath.Path) bool {
 // withManagers returns live with its managed fields, if MigrateFrom has to know them and
 // does not remember that there is nothing for it in them.
 func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.memory.isMigrated(c.ownedID(), c.lookOf(live)) {
+	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.isMigrated(live) {
 		return live, nil
 	}
 	complete, err := c.complete(ctx, live)
@@ -87,7 +87,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 		return nil, err
 	}
 	if !c.isMigrating(complete) && len(c.unfinished(complete)) == 0 {
-		c.memory.migrated(c.ownedID(), c.lookOf(live))
+		c.memory.Migrated.Set(c.ownedID(), c.lookOf(live))
 	}
 	return complete, nil
 }
@@ -95,19 +95,11 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 // noteMigrated remembers that live, just applied, has nothing left to take over.
 func (c *child) noteMigrated(live client.Object) {
 	if len(c.migrateFrom) > 0 && !c.dryRun && !c.isMigrating(live) {
-		c.memory.migrated(c.ownedID(), c.lookOf(live))
+		c.memory.Migrated.Set(c.ownedID(), c.lookOf(live))
 	}
 }
 
-// A look changes when somebody changes the object in a way that an old operator may have:
-// its content, or which labels, annotations, finalizers and owners it has. Their values do
-// not count, as some are heartbeats.
-type look struct {
-	uid types.UID
-	sum [sha256.Size]byte
-}
-
-func (c *child) lookOf(live client.Object) look {
+func (c *child) lookOf(live client.Object) memory.Look {
 	var found notes
 	content, _ := c.fingerprint(live) // what cannot be read looks the same always, and is never in sync
 	found.add(content)
@@ -120,13 +112,11 @@ func (c *child) lookOf(live client.Object) look {
 	for _, owner := range live.GetOwnerReferences() {
 		found.add(string(owner.UID), owner.Name)
 	}
-	return look{uid: live.GetUID(), sum: sha256.Sum256(found)}
+	return memory.Look{UID: live.GetUID(), Sum: sha256.Sum256(found)}
 }
 
-// migrated notes that an object that looks so has no entry of an old manager.
-func (m *memory) migrated(key ownedKey, l look) { m.moved.Add(key, l) }
-
-func (m *memory) isMigrated(key ownedKey, l look) bool {
-	known, ok := m.moved.Get(key)
-	return ok && known == l
+// isMigrated reports whether live is known to have no entry of an old manager.
+func (c *child) isMigrated(live client.Object) bool {
+	known, ok := c.memory.Migrated.Get(c.ownedID())
+	return ok && known == c.lookOf(live)
 }

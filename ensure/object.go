@@ -86,7 +86,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 // lookAndSettle does so on what the cache shows, or once more on what the server has.
 func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	live, err := c.read(ctx)
-	if err == nil && live == nil && (c.isExpected() || c.memory.isUnseen(c.id())) && !c.isHeld() {
+	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contestCall()) {
 		// The cache is a moment behind, or never shows it, or it was deleted already: a read tells.
 		c.unseen = true
 		live, err = c.readServer(ctx)
@@ -99,7 +99,7 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 		return found, err
 	}
 	// The object is not what was read: look once more, at the server itself.
-	isDoubtful := live == nil && (c.unseen || c.before.count > 0)
+	isDoubtful := live == nil && (c.unseen || c.before.Count > 0)
 	c.unseen = c.unseen || live == nil
 	current, readErr := c.readServer(ctx)
 	switch {
@@ -116,11 +116,11 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	if live == nil {
 		return c.make(ctx)
 	}
-	if live.GetResourceVersion() != c.last.version {
+	if live.GetResourceVersion() != c.last.Version {
 		c.recall() // another reconcile may have learnt more while we read
 	}
 	c.noteShown(live)
-	c.memory.isThere(c.ownedID(), live.GetUID())
+	c.dropReplacement(live.GetUID())
 	if live.GetDeletionTimestamp() != nil {
 		return outcome{}, c.terminating("ensure", "it is being deleted")
 	}
@@ -146,14 +146,14 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, err
 	}
 	if c.isStale(live) {
-		return c.standing(outcome{live: live, operation: Unchanged, stale: true})
+		return c.finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
 	}
 	whole, err := c.withManagers(ctx, claim.live)
 	if err != nil {
 		return outcome{}, err
 	}
 	if !c.isMigrating(whole) && c.inSync(live, whole) {
-		return c.standing(outcome{live: live, operation: Unchanged})
+		return c.finishUnchanged(outcome{live: live, operation: Unchanged})
 	}
 	return c.write(ctx, whole, c.causeToWrite(live))
 }
@@ -168,16 +168,16 @@ func (c *child) leave(live client.Object) (outcome, error) {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return outcome{}, c.foreign(live)
 	}
-	return c.standing(outcome{live: live, operation: Unchanged})
+	return c.finishUnchanged(outcome{live: live, operation: Unchanged})
 }
 
-// write takes live to what is desired, unless somebody undoes that again and again.
+// write takes live to what is desired, unless a contest forbids that.
 func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	c.lastWritten = c.memory.lastWritten(c.id())
-	if err := c.held(); err != nil {
+	c.lastApplied, _ = c.memory.Applied.Get(c.id())
+	if err := c.tryToWrite(); err != nil {
 		return outcome{}, err
 	}
-	live, err := c.witness(ctx, live)
+	live, err := c.withRival(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -185,23 +185,23 @@ func (c *child) write(ctx context.Context, live client.Object, cause Cause) (out
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.written(live, found)
+	return c.finishWrite(live, found)
 }
 
-// make creates the child, unless only what exists is wanted, or somebody deletes it again and again.
+// make creates the child, unless a contest or IfExists forbids that.
 func (c *child) make(ctx context.Context) (outcome, error) {
 	if c.ifExists {
 		return outcome{operation: Gone}, nil
 	}
-	c.lastWritten = c.memory.lastWritten(c.id())
-	if err := c.held(); err != nil {
+	c.lastApplied, _ = c.memory.Applied.Get(c.id())
+	if err := c.tryToWrite(); err != nil {
 		return outcome{}, err
 	}
 	found, err := c.create(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.written(nil, found)
+	return c.finishWrite(nil, found)
 }
 
 func hasMoved(err error) bool {

@@ -32,9 +32,9 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 		return claim{live: live}, nil
 	case digest != "":
 		return claim{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
-	case c.remembered(live) && !(c.last.adopted && managedfields.IsDisowned(live, c.fieldOwner)):
+	case c.remembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.fieldOwner)):
 		onlyByUID := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil
-		return claim{ours: true, adopted: c.last.adopted || onlyByUID, live: live}, nil
+		return claim{ours: true, adopted: c.last.Adopted || onlyByUID, live: live}, nil
 	}
 	live, err := c.complete(ctx, live)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *child) isMadeByUs(ctx context.Context, live client.Object) (bool, error
 		return false, nil
 	}
 	if known, ok := c.known(live); ok {
-		return !known.adopted, nil
+		return !known.Adopted, nil
 	}
 	complete, err := c.complete(ctx, live)
 	return err == nil && managedfields.Applied(complete, c.fieldOwner) != nil, err
@@ -131,7 +131,7 @@ func (c *child) isWanted(controller *metav1.OwnerReference) bool {
 // nor managed fields of ours.
 func (c *child) remembered(live client.Object) bool {
 	known, ok := c.known(live)
-	return ok && known.uid != ""
+	return ok && known.UID != ""
 }
 
 // mayAdopt reports whether a foreign object may be taken over.

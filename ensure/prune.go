@@ -89,7 +89,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				continue
 			}
 			if live.GetDeletionTimestamp() == nil {
-				err := c.held()
+				err := c.tryToWrite()
 				if err == nil && !isOwnerCurrent {
 					err = c.checkOwnerIsCurrent(ctx)
 				}
@@ -100,7 +100,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				}
 				isOwnerCurrent = true
 			}
-			found, err := c.removed(c.removeMember(ctx, live))
+			found, err := c.finishRemoval(c.removeMember(ctx, live))
 			if err != nil {
 				return removed, err
 			}

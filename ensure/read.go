@@ -42,7 +42,7 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	}
 	c.show(live)
 	if live != nil {
-		c.memory.seen(c.id())
+		c.memory.NoteShown(c.id())
 		c.noteManaged(live)
 	}
 	return live, err
@@ -124,7 +124,7 @@ func (c *child) checkHidden(live client.Object) error {
 		return nil
 	}
 	now := c.clock.Now()
-	if now.Sub(c.memory.unseenSince(c.id(), live.GetUID(), now)) < hiddenAfter {
+	if now.Sub(c.memory.HiddenSince(c.id(), live.GetUID(), now)) < hiddenAfter {
 		return nil
 	}
 	return c.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+

@@ -129,6 +129,14 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 	if deleted.cause != "" { // by us
 		c.wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
 	}
-	c.memory.replacing(c.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
+	c.replacements.Set(c.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
 	return c.create(ctx)
+}
+
+// dropReplacement forgets a pending replacement once the child has another UID: somebody else was the
+// first to create it.
+func (c *child) dropReplacement(uid types.UID) {
+	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
+		c.replacements.Remove(c.ownedID())
+	}
 }

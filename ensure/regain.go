@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -22,12 +23,12 @@ const beforeFirstApply = "before-first-apply"
 
 // isDisowned reports whether our applies own other fields of live than when the server
 // confirmed its content.
-func (c *child) isDisowned(live client.Object, known record) bool {
+func (c *child) isDisowned(live client.Object, known memory.Record) bool {
 	if len(live.GetManagedFields()) == 0 {
 		return c.isReset(live)
 	}
 	entry := c.entryIn(live)
-	return entry == "" || known.entry != "" && entry != known.entry
+	return entry == "" || known.Entry != "" && entry != known.Entry
 }
 
 // isReset reports whether somebody emptied the managed fields of live. A cache strips them

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
@@ -110,7 +111,7 @@ func planForOne(err error) plan {
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
 		return plan{after: retryTerminating, isNews: isNews}
 	case errors.Is(err, ErrContested):
-		return plan{after: leastWait, isNews: isNews}
+		return plan{after: contest.LeastWait, isNews: isNews}
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable),
 		errors.Is(err, ErrForeign), errors.Is(err, ErrHidden):
 		return plan{after: retryPerson, isNews: isNews}

@@ -53,8 +53,8 @@ func (c *child) computeDigest() error {
 	c.recall()
 	switch {
 	case err != nil:
-	case c.last.digest != "" && c.last.form == c.form:
-		c.digest = c.last.digest
+	case c.last.Digest != "" && c.last.Checksum == c.form:
+		c.digest = c.last.Digest
 	default:
 		c.digest, err = c.digester.Object(c.applied(c.desired))
 	}

@@ -2,59 +2,48 @@ package ensure
 
 import (
 	"crypto/sha256"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
-
-// staleFor is how long a copy may be older than our own last answer. One that stays so
-// comes from a watch that stopped, or the server was restored from a backup; then the
-// server is asked again.
-const staleFor = 2 * time.Minute
 
 // isStale reports whether live is a cached copy from before our own last answer
 // about this very desired state, or of an object that was there before. What differs
 // then is not drift.
 func (c *child) isStale(live client.Object) bool {
-	return c.last.digest == c.digest && predates(live, c.last) && c.clock.Now().Sub(c.last.at) < staleFor
+	return c.last.Digest == c.digest && c.last.IsNewerThan(live.GetResourceVersion()) && c.clock.Now().Sub(c.last.At) < memory.MaxLag
 }
 
 // isOutdated reports whether live is from before our own last answer.
 func (c *child) isOutdated(live client.Object) bool {
 	known, ok := c.known(live)
-	return ok && predates(live, known)
-}
-
-// predates is never true for the fake client, which gives no UIDs and counts anew for
-// an object made again.
-func predates(live client.Object, known record) bool {
-	return known.uid != "" && older(live.GetResourceVersion(), known.version)
+	return ok && known.IsNewerThan(live.GetResourceVersion())
 }
 
 // isExpected reports whether the cache should show the child soon: we made it, or wrote to
 // it, lately, and the cache has not shown it since.
 func (c *child) isExpected() bool {
 	c.recall()
-	return c.last.uid != "" && !c.last.shown && c.clock.Now().Sub(c.last.at) < staleFor
+	return c.last.UID != "" && !c.last.Shown && c.clock.Now().Sub(c.last.At) < memory.MaxLag
 }
 
 // noteShown remembers that the cache has shown live: once gone from there it was deleted.
 func (c *child) noteShown(live client.Object) {
-	if known, ok := c.known(live); ok && !known.shown && !c.unseen {
-		c.last.shown = true
-		c.memory.confirm(c.ownedID(), c.last)
+	if known, ok := c.known(live); ok && !known.Shown && !c.unseen {
+		c.last.Shown = true
+		c.memory.Confirm(c.ownedID(), c.last)
 	}
 }
 
 // recall looks up what the server confirmed last; the zero record, if nothing.
-func (c *child) recall() { c.last, _ = c.memory.get(c.ownedID()) }
+func (c *child) recall() { c.last = c.memory.Record(c.ownedID()) }
 
 // known is what is remembered of live.
-func (c *child) known(live client.Object) (record, bool) {
-	return c.last, c.last.digest != "" && c.last.uid == live.GetUID()
+func (c *child) known(live client.Object) (memory.Record, bool) {
+	return c.last, c.last.Digest != "" && c.last.UID == live.GetUID()
 }
 
 // inSync reports whether nothing needs to be asked or written: the digest says that
@@ -83,19 +72,19 @@ func (c *child) inSync(live, whole client.Object) bool {
 
 // isConfirmed compares with what the server answered, so that what a webhook makes of
 // desired is not asked about again: not even of its metadata, the digest included.
-func (c *child) isConfirmed(live client.Object, known record) bool {
-	if known.digest != c.digest {
+func (c *child) isConfirmed(live client.Object, known memory.Record) bool {
+	if known.Digest != c.digest {
 		return false
 	}
-	if known.uid != "" && known.version == live.GetResourceVersion() {
+	if known.UID != "" && known.Version == live.GetResourceVersion() {
 		return true // without UIDs, on the fake client, versions come again
 	}
 	content, ok := c.fingerprint(live)
-	if !ok || content != known.content || c.oursIn(live) != known.ours || c.isDisowned(live, known) {
+	if !ok || content != known.Content || c.oursIn(live) != known.Metadata || c.isDisowned(live, known) {
 		return false
 	}
-	known.version, known.at = live.GetResourceVersion(), c.clock.Now()
-	c.memory.confirm(c.ownedID(), known)
+	known.Version, known.At = live.GetResourceVersion(), c.clock.Now()
+	c.memory.Confirm(c.ownedID(), known)
 	return true
 }
 
@@ -105,18 +94,18 @@ func (c *child) confirm(live client.Object) {
 	if !ok || c.dryRun { // nothing of it is there
 		return
 	}
-	c.memory.written.Add(c.id(), c.digest)
-	c.memory.confirm(c.ownedID(), record{
-		uid:     live.GetUID(),
-		digest:  c.digest,
-		form:    c.form,
-		version: live.GetResourceVersion(),
-		content: content,
-		ours:    c.oursIn(live),
-		entry:   c.entryIn(live),
-		adopted: c.adopted,
-		at:      c.clock.Now(),
-		shown:   !c.unseen && live.GetUID() == c.last.uid && c.last.shown,
+	c.memory.Applied.Set(c.id(), c.digest)
+	c.memory.Confirm(c.ownedID(), memory.Record{
+		UID:      live.GetUID(),
+		Digest:   c.digest,
+		Checksum: c.form,
+		Version:  live.GetResourceVersion(),
+		Content:  content,
+		Metadata: c.oursIn(live),
+		Entry:    c.entryIn(live),
+		Adopted:  c.adopted,
+		At:       c.clock.Now(),
+		Shown:    !c.unseen && live.GetUID() == c.last.UID && c.last.Shown,
 	})
 }
 
@@ -139,7 +128,7 @@ func (c *child) causeToWrite(live client.Object) Cause {
 	stored, _ := c.storedIn(live)
 	known, remembered := c.known(live)
 	switch {
-	case remembered && known.digest == c.digest:
+	case remembered && known.Digest == c.digest:
 		return Drifted // also if the stored digest was changed: not by us
 	case remembered, stored != "" && stored != c.digest:
 		return DesiredChanged

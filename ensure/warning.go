@@ -11,33 +11,6 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// told are the texts of a child's failures that events have told of since it last was as desired,
-// as digests by reason.
-type told map[string]string
-
-// isNews notes a failure, and reports whether no event has told of it.
-func (m *memory) isNews(key ownedKey, reason, text string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	value, _ := m.told.Get(key)
-	before, ok := value.(told)
-	if !ok {
-		before = told{}
-		m.told.Add(key, before)
-	}
-	digest := digestOf([]byte(text))
-	isNews := before[reason] != digest
-	before[reason] = digest
-	return isNews
-}
-
-// isFine forgets the failures of a child that is as desired.
-func (m *memory) isFine(key ownedKey) {
-	if m.told.Len() > 0 {
-		m.told.Remove(key)
-	}
-}
-
 // warn tells of a failure that takes a person to mend, when it is the first of its sort or its text
 // has changed.
 func (c *child) warn(err error) {
@@ -45,8 +18,8 @@ func (c *child) warn(err error) {
 	switch {
 	case c.dryRun:
 	case err == nil:
-		c.memory.isFine(c.ownedID())
-	case ok && isForAPerson(failed) && c.memory.isNews(c.ownedID(), failed.Reason, failed.Error()):
+		c.memory.Reported.Remove(c.ownedID())
+	case ok && isForAPerson(failed) && c.memory.IsNews(c.ownedID(), failed.Reason, digestOf([]byte(failed.Error()))):
 		c.tellOf(failed)
 	}
 }

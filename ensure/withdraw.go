@@ -4,10 +4,10 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -22,19 +22,14 @@ func (c *child) withdraw(ctx context.Context, before, after client.Object) error
 	added, _ := managedfields.Split(c.ownedIn(after), func(path fieldpath.Path) bool {
 		return !holds(before, path) || c.isOfDigest(path)
 	})
-	return c.withdrawAdded(ctx, after, withdrawal{after.GetUID(), added})
+	return c.withdrawAdded(ctx, after, added)
 }
 
-// A withdrawal is what our apply added to an object that another controller took, by its UID.
-type withdrawal struct {
-	uid   types.UID
-	added *fieldpath.Set
-}
-
-// withdrawAdded does a withdrawal, which is remembered until it is done.
-func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdrawal) error {
-	c.memory.foreign.Add(c.ownedID(), w)
-	left, err := c.giveUpAdded(ctx, live, w.added)
+// withdrawAdded gives up the fields that our apply added to an object that another controller took.
+// They are remembered until that is done.
+func (c *child) withdrawAdded(ctx context.Context, live client.Object, added *fieldpath.Set) error {
+	c.memory.Foreign.Set(c.ownedID(), memory.Foreign{Look: memory.Look{UID: live.GetUID()}, Added: added})
+	left, err := c.giveUpAdded(ctx, live, added)
 	if isRefused(err) {
 		left, err = c.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !c.isOfDigest(path) })
 	}
@@ -47,9 +42,8 @@ func (c *child) withdrawAdded(ctx context.Context, live client.Object, w withdra
 
 // leaveForeign does what is left of a withdrawal from live, and fails: live is not ours.
 func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
-	value, _ := c.memory.foreign.Get(c.ownedID())
-	w, isPending := value.(withdrawal)
-	if !isPending || w.uid != live.GetUID() || c.dryRun {
+	known, _ := c.memory.Foreign.Get(c.ownedID())
+	if known.Added == nil || known.Look.UID != live.GetUID() || c.dryRun {
 		return c.foreign(live)
 	}
 	complete, err := c.reread(ctx, live)
@@ -62,7 +56,7 @@ func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
 	if _, err := c.withDigest(); err != nil {
 		return err
 	}
-	return c.withdrawAdded(ctx, complete, w)
+	return c.withdrawAdded(ctx, complete, known.Added)
 }
 
 // giveUpAdded removes what our apply added. All else is meanwhile booked under an entry of updates:

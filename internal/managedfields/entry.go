@@ -5,6 +5,7 @@ package managedfields
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -36,6 +37,36 @@ func Updates(obj metav1.Object) []int {
 		}
 	}
 	return updates
+}
+
+// Others returns the entries of other managers than manager, less those of the status, the newest
+// first.
+func Others(obj metav1.Object, manager string) []metav1.ManagedFieldsEntry {
+	others := slices.DeleteFunc(slices.Clone(obj.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager || entry.Subresource == "status"
+	})
+	slices.SortStableFunc(others, func(a, b metav1.ManagedFieldsEntry) int { return WrittenAt(&b).Compare(WrittenAt(&a)) })
+	return others
+}
+
+// WrittenAt returns when entry was written, to the second. An entry of the scale subresource may
+// have no time.
+func WrittenAt(entry *metav1.ManagedFieldsEntry) time.Time {
+	if entry.Time == nil {
+		return time.Time{}
+	}
+	return entry.Time.Time
+}
+
+// ManagerOf returns the manager of the first of entries that owns one of paths; empty if none does.
+func ManagerOf(entries []metav1.ManagedFieldsEntry, paths ...string) string {
+	for i := range entries {
+		fields := Fields(&entries[i])
+		if slices.ContainsFunc(paths, func(path string) bool { return Owns(fields, path) }) {
+			return entries[i].Manager
+		}
+	}
+	return ""
 }
 
 // HasOtherVersions reports whether there are entries of another API version than this one.

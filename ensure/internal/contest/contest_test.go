@@ -1,0 +1,451 @@
+package contest_test
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+)
+
+const fieldOwner = "shop-operator"
+
+// A scene is a table, the next call and the last verdict.
+type scene struct {
+	table   *contest.Table
+	call    contest.Call
+	answers int // of the API server
+	verdict contest.Verdict
+}
+
+func newScene() *scene {
+	s := &scene{table: contest.NewTable(2)}
+	s.call.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	of("settings")(s)
+	wants("blue")(s)
+	return s
+}
+
+// A step is something that happens in a scene.
+type step func(*scene)
+
+// of has the next calls be for the child of this name.
+func of(name string) step {
+	return func(s *scene) { s.call.Child = memory.ChildKey{Key: types.NamespacedName{Name: name}} }
+}
+
+// wants has the next calls want the desired state of this digest.
+func wants(digest string) step { return func(s *scene) { s.call.Digest = digest } }
+
+// generation has the next calls be on behalf of this generation of an owner.
+func generation(number int64) step {
+	return func(s *scene) { s.call.Owner = contest.Generation{Owner: "uid", Number: number} }
+}
+
+func wait(d time.Duration) step { return func(s *scene) { s.call.Now = s.call.Now.Add(d) } }
+
+// reverts is a write that sets paths back, after rival changed them.
+func reverts(rival string, paths ...string) step {
+	return func(s *scene) {
+		s.answers++
+		write := contest.Write{Paths: paths, Version: strconv.Itoa(s.answers), Rival: rival}
+		s.verdict = s.table.Reverted(s.call, write)
+	}
+}
+
+// recreates is a write that creates the child after somebody deleted it.
+func recreates(s *scene) {
+	s.verdict = s.table.Reverted(s.call, contest.Write{Paths: []string{contest.Deletion}})
+}
+
+// sameAnswer is the last write as another pass has seen it.
+func sameAnswer(s *scene) {
+	s.answers--
+	reverts("kubectl-edit", "data[color]")(s)
+}
+
+// supersedes is a write of the desired state that the call wants, in place of another one.
+func supersedes(paths ...string) step {
+	return func(s *scene) { s.verdict = s.table.Superseded(s.call, paths, fieldOwner) }
+}
+
+// tries is a call that is about to write.
+func tries(s *scene) {
+	s.call.HasTry = false
+	s.verdict = s.table.Try(s.call)
+}
+
+// triesAgain is the same call once more.
+func triesAgain(s *scene) {
+	s.call.HasTry = s.verdict.HasTry
+	s.verdict = s.table.Try(s.call)
+}
+
+// findsUnchanged is a call that has nothing to write.
+func findsUnchanged(s *scene) { s.verdict = s.table.Unchanged(s.call) }
+
+// findsStaleCopy is a call that reads a copy from before the last write.
+func findsStaleCopy(s *scene) {
+	s.call.IsStale = true
+	findsUnchanged(s)
+}
+
+func times(n int, steps ...step) step {
+	return func(s *scene) {
+		for range n {
+			play(s, steps)
+		}
+	}
+}
+
+func both(first, second step) step { return times(1, first, second) }
+
+func play(s *scene, steps []step) {
+	for _, step := range steps {
+		step(s)
+	}
+}
+
+var (
+	revert  = reverts("kubectl-edit", "data[color]")
+	contend = times(5, revert) // begins a contest
+	takes   = func(digest string) step { return both(wants(digest), supersedes("data[color]")) }
+	// isAskedAgain is a call for the same desired state, late enough to show that it is kept.
+	isAskedAgain = both(wait(2*time.Second), findsUnchanged)
+	alternate    = times(4, takes("blue"), takes("red")) // begins a contest between callers
+	// makeAndRemove begins one between a caller that wants the child and one that wants none.
+	makeAndRemove = times(10, makes, removes)
+	makes         = both(wants("blue"), supersedes())
+	removes       = both(wants(contest.Absent), supersedes())
+)
+
+// contested is the verdict on a call while kubectl-edit contests data[color].
+func contested(wait time.Duration) contest.Verdict {
+	return contest.Verdict{
+		Contested: true, Wait: wait, Operation: "apply", Paths: []string{"data[color]"}, Rival: "kubectl-edit",
+	}
+}
+
+func begun(v contest.Verdict) contest.Verdict {
+	v.Begins = true
+	return v
+}
+
+// by returns v with another rival.
+func by(rival string, v contest.Verdict) contest.Verdict {
+	v.Rival = rival
+	return v
+}
+
+// over returns v about another operation and other paths.
+func over(operation string, v contest.Verdict, paths ...string) contest.Verdict {
+	v.Operation, v.Paths = operation, append([]string{}, paths...)
+	return v
+}
+
+// The verdict on the last step of each scene.
+func TestVerdicts(t *testing.T) {
+	const another = contest.AnotherCaller
+	none := contest.Verdict{}
+	cases := map[string]struct {
+		reason string
+		steps  []step
+		want   contest.Verdict
+	}{
+		// Others revert what is written.
+		"four reverts of a field": {
+			"an accident happens more than once", []step{times(4, revert)}, none,
+		},
+		"the fifth revert of a field": {
+			"somebody means it", []step{contend}, begun(contested(10 * time.Second)),
+		},
+		"the fifth revert in more than two minutes": {
+			"the first one is too old to count", []step{times(4, revert, wait(30*time.Second)), revert}, none,
+		},
+		"four reverts, and one after two minutes": {
+			"all of them are too old to count", []step{times(4, revert), wait(2 * time.Minute), revert}, none,
+		},
+		"five reverts of different fields": {
+			"no field is reverted again", []step{
+				reverts("a", "data[1]"), reverts("a", "data[2]"), reverts("a", "data[3]"), reverts("a", "data[4]"), reverts("a", "data[5]"),
+			}, none,
+		},
+		"the fifth revert of one of two fields": {
+			"only the field that was reverted five times is contested",
+			[]step{times(4, revert), reverts("kubectl-edit", "data[color]", "data[shape]")},
+			begun(contested(10 * time.Second)),
+		},
+		"the fifth deletion": {
+			"a deletion counts like a field", []step{times(5, recreates)}, begun(over("create", by("", contested(10*time.Second)))),
+		},
+		"five passes with one answer": {
+			"one write of the API server counts once", []step{revert, times(4, sameAnswer)}, none,
+		},
+		"the fifth revert, of two desired states": {
+			"a change of desired begins to count anew", []step{times(4, revert), wants("red"), revert}, none,
+		},
+		"five reverts of two children": {
+			"each child is counted by itself", []step{times(4, revert), of("other"), revert}, none,
+		},
+		"five reverts of a field after 64 others": {
+			"the fields that are counted are bounded", []step{func(s *scene) {
+				for i := range 64 {
+					reverts("helm", strconv.Itoa(i))(s)
+				}
+			}, times(5, revert)}, none,
+		},
+		"an unknown rival": {
+			"the managed fields may not show it", []step{times(5, reverts("", "data[color]"))}, begun(by("", contested(10*time.Second))),
+		},
+		"another rival before the contest": {
+			"the latest one began it", []step{times(4, revert), reverts("helm", "data[color]")}, begun(by("helm", contested(10*time.Second))),
+		},
+		"another rival during the contest": {
+			"the text has to stay the same", []step{contend, reverts("helm", "data[color]")}, contested(20 * time.Second),
+		},
+
+		// The life of a contest.
+		"a write during the wait": {
+			"nothing is written", []step{contend, wait(3 * time.Second), tries}, contested(7 * time.Second),
+		},
+		"a write at the end of the wait": {
+			"one try is due", []step{contend, wait(10 * time.Second), tries}, contest.Verdict{HasTry: true},
+		},
+		"a second call at the end of the wait": {
+			"the first one has the try", []step{contend, wait(10 * time.Second), tries, tries}, contested(10 * time.Second),
+		},
+		"the call that has the try, once more": {
+			"a call may have to look at the object again", []step{contend, wait(10 * time.Second), tries, triesAgain}, contest.Verdict{HasTry: true},
+		},
+		"a try that reverts again": {
+			"the wait doubles", []step{contend, wait(10 * time.Second), tries, revert}, contested(20 * time.Second),
+		},
+		"the sixth try that reverts again": {
+			"the longest wait is five minutes", []step{contend, times(6, revert)}, contested(5 * time.Minute),
+		},
+		"another field during the contest": {
+			"it is contested with the first one",
+			[]step{contend, reverts("helm", "data[shape]")},
+			over("apply", contested(20*time.Second), "data[color]", "data[shape]"),
+		},
+		"nothing to write, soon after the last write": {
+			"whether it stays is not known yet", []step{contend, wait(5 * time.Second), findsUnchanged}, contested(15 * time.Second),
+		},
+		"nothing to write, after twice the wait": {
+			"the rival stopped", []step{contend, wait(20 * time.Second), findsUnchanged}, none,
+		},
+		"a stale copy after twice the wait": {
+			"the copy is from before the last write", []step{contend, wait(20 * time.Second), findsStaleCopy}, contested(time.Second),
+		},
+		"a revert after the contest": {
+			"what was counted before is forgotten", []step{contend, wait(20 * time.Second), findsUnchanged, times(4, revert)}, none,
+		},
+		"a dry run": {
+			"it writes nothing", []step{contend, func(s *scene) { s.call.DryRun = true }, tries}, none,
+		},
+		"another desired state": {
+			"it may be what the rival wants", []step{contend, wants("red"), tries}, none,
+		},
+		"ten minutes after the last try": {
+			"nobody takes part any longer", []step{contend, wait(10 * time.Minute), tries}, none,
+		},
+		"a forgotten contest": {
+			"the least recently used children are forgotten", []step{contend, of("1"), revert, of("2"), revert, of("settings"), tries}, none,
+		},
+
+		// Callers of this process supersede each other's desired states.
+		"the fifth return of a desired state": {
+			"two callers want different things", []step{alternate}, by(another, contested(20*time.Second)),
+		},
+		"the first contested return": {
+			"it begins the contest", []step{times(3, takes("blue"), takes("red")), takes("blue")}, begun(by(another, contested(10*time.Second))),
+		},
+		"returns of states that stand for five seconds": {
+			"they were kept", []step{times(20, both(takes("blue"), wait(5*time.Second)), both(takes("red"), wait(5*time.Second)))}, none,
+		},
+		"returns of states that are asked for again after two seconds": {
+			"they are the same when asked for again",
+			[]step{times(20, both(takes("blue"), isAskedAgain), both(takes("red"), isAskedAgain))},
+			none,
+		},
+		"returns for different generations of the owner": {
+			"its user changed the owner", []step{func(s *scene) {
+				for i := range int64(10) {
+					play(s, []step{generation(i), takes([]string{"blue", "red"}[i%2])})
+				}
+			}}, none,
+		},
+		"one caller wants the child, another none: the one that wants it": {
+			"the rival deletes it",
+			[]step{makeAndRemove, wants("blue"), tries},
+			over("create", by(another, contested(5*time.Minute))),
+		},
+		"one caller wants the child, another none: the one that wants none": {
+			"the rival creates it",
+			[]step{makeAndRemove, tries},
+			over("delete", by(another, contested(5*time.Minute))),
+		},
+		"a child that is deleted and created again": {
+			"a job is run again so", []step{times(20, makes, wait(10*time.Second), removes)}, none,
+		},
+		"nineteen different desired states": {
+			"desired may change often for a while", []step{different(19)}, none,
+		},
+		"twenty different desired states": {
+			"desired is not deterministic", []step{different(20)}, begun(by(fieldOwner, contested(10*time.Second))),
+		},
+		"twenty different desired states of different generations": {
+			"its user changed the owner", []step{different(19), generation(2), takes("20")}, none,
+		},
+		"returns of four different desired states": {
+			"two callers have no more than three: desired is in the order of a map",
+			[]step{times(2, takes("1"), takes("2"), takes("3"), takes("4")), takes("1")},
+			begun(by(fieldOwner, contested(10*time.Second))),
+		},
+		"returns among many states of other generations": {
+			"the states that are remembered are bounded", []step{times(3, takes("blue"), takes("red")), func(s *scene) {
+				for i := range int64(48) {
+					play(s, []step{generation(i), takes(strconv.FormatInt(i, 10))})
+				}
+			}, generation(0), takes("blue")}, none,
+		},
+		"one state noted by two passes": {
+			"passes may run at the same time", []step{times(40, takes("blue"))}, none,
+		},
+		"another desired state in a contest between callers": {
+			"that is what it is about", []step{alternate, wants("green"), tries}, by(another, contested(20*time.Second)),
+		},
+		"the next generation in a contest between callers": {
+			"its user may have ended it", []step{generation(1), alternate, generation(2), tries}, none,
+		},
+		"an owner that is being deleted": {
+			"its finalizer must not wait", []step{generation(1), alternate, generation(math.MaxInt64), wants(contest.Absent), tries}, none,
+		},
+		"a kept state in a contest between callers": {
+			"one of them gave way", []step{alternate, wait(40 * time.Second), findsUnchanged}, none,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			play(s, tc.steps)
+			require.Empty(t, cmp.Diff(tc.want, s.verdict, cmpopts.IgnoreUnexported(contest.Verdict{}), cmpopts.EquateEmpty()), tc.reason)
+		})
+	}
+}
+
+// different has desired be another in each of n writes.
+func different(n int) step {
+	return func(s *scene) {
+		generation(1)(s)
+		for i := range n {
+			takes(strconv.Itoa(i))(s)
+		}
+	}
+}
+
+func TestTexts(t *testing.T) {
+	const undone = "; it is put back at growing intervals only, until that has stood for a while"
+	const written = "; it is written at growing intervals only, until one desired state has stood for a while"
+	const twoCallers = " again and again: two reconcilers, or two places in one, want different things of this object: " +
+		"give it one place that decides" + written
+	twin := contest.AnotherInstance(fieldOwner)
+	cases := map[string]struct {
+		steps []step
+		want  string
+	}{
+		"another program": {
+			[]step{contend}, "kubectl-edit undoes data[color] again and again: stop one of the two" + undone,
+		},
+		"an unknown rival": {
+			[]step{times(5, reverts("", "data[color]"))},
+			"somebody (nothing tells who) undoes data[color] again and again: stop one of the two" + undone,
+		},
+		"the same field owner in another process": {
+			[]step{times(5, reverts(twin, "data[color]"))},
+			"another instance of shop-operator undoes data[color] again and again: let only one of them run, or have both want the same" + undone,
+		},
+		"a manager that MigrateFrom names": {
+			[]step{times(5, reverts("manager", "data[color]"))},
+			"manager undoes data[color] again and again: most likely this operator itself still writes so, in an older way of its own" + undone,
+		},
+		"a deletion": {
+			[]step{times(5, recreates)},
+			"somebody (nothing tells who) deletes it again and again: stop it, or no longer ensure this object; " +
+				"it is made again at growing intervals only, until that has stood for a while",
+		},
+		"another caller": {
+			[]step{alternate}, "another caller in this process writes other values to data[color]" + twoCallers,
+		},
+		"another caller that deletes": {
+			[]step{makeAndRemove, wants("blue"), tries}, "another caller in this process deletes it" + twoCallers,
+		},
+		"another caller that creates": {
+			[]step{makeAndRemove, tries}, "another caller in this process creates it" + twoCallers,
+		},
+		"a desired state that is not deterministic": {
+			[]step{different(20)},
+			"desired is not deterministic, as each call wants something else in data[color]: " +
+				"leave out random values and times, and sort what comes from a map" + written,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			play(s, tc.steps)
+			require.Equal(t, tc.want, s.verdict.Text(fieldOwner, []string{"manager"}))
+		})
+	}
+}
+
+func TestIsWaiting(t *testing.T) {
+	s := newScene()
+	require.False(t, s.table.IsWaiting(s.call), "no contest")
+	contend(s)
+	require.True(t, s.table.IsWaiting(s.call))
+	wait(10 * time.Second)(s)
+	require.False(t, s.table.IsWaiting(s.call), "a try is due")
+	tries(s)
+	require.True(t, s.table.IsWaiting(s.call), "that was the try")
+	s.call.HasTry = true
+	require.False(t, s.table.IsWaiting(s.call), "the call has the try")
+}
+
+func TestTheRivalIsAskedForOncePerContest(t *testing.T) {
+	s := newScene()
+	unknown := reverts("", "data[color]")
+	times(3, unknown)(s)
+	require.False(t, s.table.NeedsRival(s.call), "the next write begins no contest")
+	unknown(s)
+	require.True(t, s.table.NeedsRival(s.call))
+	require.False(t, s.table.NeedsRival(s.call), "it was asked for")
+
+	s = newScene()
+	times(4, revert)(s)
+	require.False(t, s.table.NeedsRival(s.call), "it is known")
+
+	s = newScene()
+	times(4, recreates)(s)
+	require.False(t, s.table.NeedsRival(s.call), "there is no object to ask for")
+}
+
+func TestHasWritten(t *testing.T) {
+	s := newScene()
+	require.False(t, s.table.HasWritten(s.call.Child, "blue"))
+	play(s, []step{takes("blue"), takes("red")})
+	require.True(t, s.table.HasWritten(s.call.Child, "blue"))
+	require.False(t, s.table.HasWritten(s.call.Child, contest.Absent), "another program deleted the child")
+	takes(contest.Absent)(s)
+	require.True(t, s.table.HasWritten(s.call.Child, contest.Absent))
+	takes("blue")(s)
+	require.False(t, s.table.HasWritten(s.call.Child, contest.Absent), "it was created since")
+	play(s, []step{wait(2 * time.Minute), findsUnchanged})
+	require.False(t, s.table.HasWritten(s.call.Child, "blue"), "too long ago to count")
+}

@@ -1,0 +1,202 @@
+// Package memory holds what an Ensurer remembers of its children between passes. It knows no client.
+package memory
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// MaxLag is how long a cached copy may be older than the latest answer of the API server. An older
+// copy comes from a watch that stopped, or the server was restored from a backup: the API server is
+// asked again.
+const MaxLag = 2 * time.Minute
+
+// A ChildKey identifies a child on the API server.
+type ChildKey struct {
+	GVK schema.GroupVersionKind
+	Key types.NamespacedName
+}
+
+// An OwnedKey identifies a child on behalf of an owner, or of none. Facts about the object itself
+// are kept by ChildKey. What was desired of the child, and the result, is kept by OwnedKey, so that
+// one owner's child does not change what is known of another owner's child of the same name.
+type OwnedKey struct {
+	ChildKey
+
+	Owner types.UID
+}
+
+// A Memory holds what the API server confirmed. A lost entry costs one request, with one exception:
+// a child that kubectl replace stripped of its digest, owner reference and managed fields is
+// recognised by its record only, and without the record it is foreign. A Memory is safe for
+// concurrent use.
+type Memory struct {
+	// Absent are the children that the API server does not have, until this Ensurer makes them or
+	// the cache shows them.
+	Absent Table[ChildKey, struct{}]
+	// Applied is the digest of the latest confirmed desired state, for whichever owner.
+	Applied Table[ChildKey, string]
+	// Migrated are the objects without an entry of an old manager.
+	Migrated Table[OwnedKey, Look]
+	Foreign  Table[OwnedKey, Foreign]
+	// Reported are digests of the texts of failures by reason; see IsNews.
+	Reported Table[OwnedKey, map[string]string]
+
+	mu      sync.Mutex // guards changes that depend on what is known, or concern two tables
+	records Table[OwnedKey, Record]
+	hidden  Table[ChildKey, hidden]
+}
+
+// A Record says that the API server was content with this object for the desired state of this digest.
+type Record struct {
+	UID      types.UID
+	Digest   string
+	Checksum uint64 // of the canonical form that the digest is computed from
+	Version  string // the newest resourceVersion known to have this content
+	Content  string // fingerprint of everything but metadata and status
+	Metadata string // fingerprint of the metadata that desired specifies
+	Entry    string // fingerprint of the fields that the field owner applied; empty if the copy did not show them
+	Adopted  bool   // another program made the object
+	At       time.Time
+	Shown    bool // the cache has shown this object
+	Deleted  bool // by this Ensurer
+}
+
+// A Look changes when somebody changes the object in a way that an old operator may have: its
+// content, or which labels, annotations, finalizers and owners it has. The values of labels and
+// annotations do not count, as some are heartbeats.
+type Look struct {
+	UID types.UID
+	Sum [sha256.Size]byte
+}
+
+// A Foreign is an object of another owner, or of none.
+type Foreign struct {
+	// Look is the object without any field of this field owner, and Version its resourceVersion.
+	Look    Look
+	Version string
+	// Added are the fields that this field owner still has to give up; nil if there are none.
+	Added *fieldpath.Set
+}
+
+// hidden says since when the cache does not show an object that the API server has.
+type hidden struct {
+	uid   types.UID
+	since time.Time
+}
+
+// New returns an empty memory of at most the given number of entries of each sort.
+func New(entries int) *Memory {
+	return &Memory{
+		Absent:   NewTable[ChildKey, struct{}](entries),
+		Applied:  NewTable[ChildKey, string](entries),
+		Migrated: NewTable[OwnedKey, Look](entries),
+		Foreign:  NewTable[OwnedKey, Foreign](entries),
+		Reported: NewTable[OwnedKey, map[string]string](entries),
+		records:  NewTable[OwnedKey, Record](entries),
+		hidden:   NewTable[ChildKey, hidden](entries),
+	}
+}
+
+// Record returns what is known of a child; the zero Record if nothing.
+func (m *Memory) Record(key OwnedKey) Record {
+	record, _ := m.records.Get(key)
+	return record
+}
+
+// Confirm remembers record, unless a newer answer about the same object came in between: two
+// passes may end in another order than the API server answered them.
+func (m *Memory) Confirm(key OwnedKey, record Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.Record(key)
+	if known.UID == record.UID && known.IsNewerThan(record.Version) && record.At.Sub(known.At) < MaxLag {
+		return
+	}
+	m.records.Set(key, record)
+	m.Foreign.Remove(key)
+}
+
+// Doubt notes that the object may differ from its record.
+func (m *Memory) Doubt(key OwnedKey) {
+	m.change(key, func(record *Record) { record.Version, record.Content = "", "" })
+}
+
+// NoteDeletion notes that this Ensurer deleted the object.
+func (m *Memory) NoteDeletion(key OwnedKey) {
+	m.change(key, func(record *Record) { record.Deleted = true })
+}
+
+func (m *Memory) change(key OwnedKey, change func(*Record)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if record, known := m.records.Get(key); known {
+		change(&record)
+		m.records.Set(key, record)
+	}
+}
+
+// Release remembers object as foreign, and forgets that it was the field owner's.
+func (m *Memory) Release(key OwnedKey, object Foreign) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records.Remove(key)
+	m.Foreign.Set(key, object)
+}
+
+// HiddenSince notes that the API server has the object with this UID and that the cache does not
+// show it, and returns when that was noted first.
+func (m *Memory) HiddenSince(key ChildKey, uid types.UID, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, known := m.hidden.Get(key); known && first.uid == uid {
+		return first.since
+	}
+	m.hidden.Set(key, hidden{uid: uid, since: now})
+	return now
+}
+
+// IsHidden reports whether the API server had the object when the cache did not show it.
+func (m *Memory) IsHidden(key ChildKey) bool { return m.hidden.Has(key) }
+
+// NoteShown notes that the cache shows the object.
+func (m *Memory) NoteShown(key ChildKey) {
+	m.hidden.Remove(key)
+	m.Absent.Remove(key)
+}
+
+// IsNews notes a failure by its reason and the digest of its text, and reports whether it is the
+// first of that reason, or has another text than the one before.
+func (m *Memory) IsNews(key OwnedKey, reason, digest string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, known := m.Reported.Get(key)
+	if !known {
+		before = map[string]string{}
+		m.Reported.Set(key, before)
+	}
+	isNews := before[reason] != digest
+	before[reason] = digest
+	return isNews
+}
+
+// IsNewerThan reports whether the record is of a later state of the object than version. It is
+// false for the fake client, which gives no UIDs and counts anew for an object made again.
+func (r Record) IsNewerThan(version string) bool { return r.UID != "" && isOlder(version, r.Version) }
+
+// IsNewerThan reports whether the object was released later than version.
+func (f Foreign) IsNewerThan(version string) bool { return isOlder(version, f.Version) }
+
+// isOlder compares resourceVersions as numbers, which they are by contract since Kubernetes 1.35
+// (KEP-5504). If one is no number, it returns false.
+func isOlder(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x < y
+}
