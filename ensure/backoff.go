@@ -31,19 +31,19 @@ type question struct {
 	allowed permission
 }
 
-// A permission holds the options that decide what may be written.
+// A permission holds the options that allow writes.
 type permission struct {
 	recreate, propagation metav1.DeletionPropagation
 	named, onDrift        bool
 	adopt, deleteAdopted  bool
 	ifExists, ifMissing   bool
 	fromPods              bool
-	handover              string // what is taken over, and what is released
+	handover              string // the field managers of MigrateFrom, and the paths of Release
 	generation            int64  // of the owner, when pruning
 }
 
-// ask is called before each request. While the call backs off, it returns the error of the
-// last attempt.
+// ask counts a request that is about to be sent. While the call backs off, ask returns the error of
+// the last attempt instead.
 func (c *child) ask() error {
 	if err := c.backsOff(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *child) backsOff() error {
 	return c.answered
 }
 
-// ended is called once a call is over, and returns its error.
+// ended notes the end of a call for the backoff, and returns the error of the call.
 func (c *child) ended(err error) error {
 	failed, ok := errors.AsType[*Error](err)
 	switch {
@@ -126,21 +126,21 @@ func (c *child) noteFailure(err *Error) time.Duration {
 }
 
 // isRace reports whether err may be over as soon as the cache shows the object as it is by now: a
-// conflict, or an object that turned out to be somebody else's or on its way out.
+// conflict, or an object that turned out to be foreign or to be deleted.
 func isRace(err error) bool {
 	_, isAnswer := answer.Status(err)
 	return hasMoved(err) || errors.Is(err, ErrForeign) || errors.Is(err, ErrTerminating) && !isAnswer
 }
 
-// isFinal reports whether another attempt would fail as well, unless a person acts: it begins
-// with the longest wait. A refusal that one request finds out is tried more often.
+// isFinal reports whether another attempt would fail as well, unless a person acts. Such a failure
+// begins with the longest wait. A refusal that costs one request only is tried more often.
 func (c *child) isFinal(err error) bool {
 	_, isAnswer := answer.Status(err)
 	switch {
 	case errors.Is(err, ErrHidden):
 		return true
 	case errors.Is(err, ErrForeign):
-		return c.shown != nil // else the cache does not tell when it is gone
+		return c.shown != nil // else the cache does not show when the object is gone
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable), errors.Is(err, ErrRefused):
 		return c.requests > 1 && !c.unsure && (!isAnswer || namesFieldsOnly(err))
 	}
@@ -173,14 +173,14 @@ func (c *child) question() question {
 	return asked
 }
 
-// shows reports whether the live object has this content still.
+// shows reports whether the live object still has this content.
 func (c *child) shows(content string) bool {
 	now, ok := c.contentShown()
 	return ok && now == content
 }
 
-// contentShown is the fingerprint of the live object as the cache showed it; false if nothing
-// tells whether it changed.
+// contentShown returns the fingerprint of the live object as the cache showed it; false if a change
+// would not be noticed.
 func (c *child) contentShown() (string, bool) {
 	if c.shown == nil {
 		return "", true
@@ -188,5 +188,5 @@ func (c *child) contentShown() (string, bool) {
 	return c.fingerprint(c.shown)
 }
 
-// show notes what a call began with: the live object, nil if there is none.
+// show notes the live object with which a call begins, nil if there is none.
 func (c *child) show(live client.Object) { c.isRead, c.shown = true, live }

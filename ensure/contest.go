@@ -12,7 +12,7 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// contestCall returns what the table of contests has to know of this call.
+// contestCall returns the facts about this call that decide about a contest.
 func (c *child) contestCall() contest.Call {
 	call := contest.Call{
 		Child: c.id(), Wanted: contest.Wanted{Digest: c.digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
@@ -88,7 +88,7 @@ func (c *child) contested(verdict contest.Verdict) error {
 }
 
 // supersedes reports whether a write replaced another desired state that this Ensurer wrote, on
-// behalf of whichever owner. The Ensurer may not know yet what came of that write.
+// behalf of whichever owner. The result of that write may not be known yet.
 func (c *child) supersedes(live client.Object, found outcome) bool {
 	if c.dryRun || found.cause == "" {
 		return false

@@ -1,5 +1,5 @@
 // Package backoff decides how long a call that failed is not sent again: until then, the call is
-// answered with the error of its last attempt. It sends no request, and reads no clock.
+// answered with the error of the last attempt. The package sends no request and reads no clock.
 package backoff
 
 import (
@@ -31,8 +31,8 @@ type Key struct {
 	Call string
 }
 
-// An Attempt is the last call that failed. Q is what decides, together with the content of the live
-// object, how a call ends.
+// An Attempt is the last call that failed. A Q holds the inputs of a call: with the same Q and the
+// same content of the live object, another attempt ends in the same way.
 type Attempt[Q comparable] struct {
 	Question Q
 	Err      error
@@ -42,17 +42,17 @@ type Attempt[Q comparable] struct {
 	at      time.Time
 	isRace  bool
 	wait    time.Duration // while the content of the live object is the same
-	changed time.Duration // once it is not
+	changed time.Duration // once the content has changed
 }
 
 // A Failure is a call that failed after it sent requests.
 type Failure struct {
 	Err      error
 	Requests int
-	Content  string // fingerprint of the live object; empty if there is none, or it is not known
+	Content  string // fingerprint of the live object; empty without an object, or if not known
 
-	IsRace        bool // it may be over as soon as the cache shows the object as it is
-	IsTerminating bool // it is over once the object is deleted
+	IsRace        bool // may be over as soon as the cache shows the object as it is
+	IsTerminating bool // over once the object is deleted
 	IsBusy        bool // the API server is busy or out of reach
 	IsFinal       bool // another attempt fails as well, unless a person acts
 }
@@ -61,7 +61,7 @@ type Failure struct {
 type Table[Q comparable] struct {
 	memory.Table[Key, Attempt[Q]]
 
-	mu sync.Mutex // guards changes that depend on what is known
+	mu sync.Mutex // guards changes that depend on a known attempt
 }
 
 // NewTable returns a table of at most the given number of attempts.

@@ -9,8 +9,8 @@ import (
 // maxPaths bounds the paths that are counted for a child.
 const maxPaths = 64
 
-// A contest counts what others did to one desired state of a child, and which desired states callers
-// of this process wrote. It is on once its wait is not zero.
+// A contest counts the reverts of one desired state of a child, and the desired states that callers
+// of this process wrote. The contest is on once the wait is not zero.
 type contest struct {
 	digest   string                 // of the desired state that others revert
 	reverted map[string][]time.Time // when each path was set back
@@ -28,7 +28,7 @@ type contest struct {
 	tried time.Time     // when a write was allowed last
 }
 
-// isRecent forgets what is too old to count, and reports whether anything is left.
+// isRecent forgets reverts and states that are too old to count, and reports whether any is left.
 func (c *contest) isRecent(now time.Time) bool {
 	for path, times := range c.reverted {
 		c.reverted[path] = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= window })
@@ -58,7 +58,7 @@ func (c *contest) count(paths []string, now time.Time) {
 	}
 }
 
-// prolong doubles the wait, or begins it, and adds paths to the contested ones.
+// prolong begins the wait, or doubles the one so far, and adds paths to the contested ones.
 func (c *contest) prolong(paths []string, now time.Time) {
 	c.wait = min(max(2*c.wait, firstWait), longestWait)
 	c.wrote, c.tried = now, now

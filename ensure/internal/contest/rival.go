@@ -7,7 +7,7 @@ import (
 )
 
 // RivalIn returns the field manager that changed paths in obj, before fieldOwner set them back; empty
-// if the managed fields do not show it.
+// if the managed fields do not show that.
 func RivalIn(obj metav1.Object, fieldOwner string, paths []string) string {
 	others := managedfields.Others(obj, fieldOwner)
 	if manager := managedfields.ManagerOf(others, paths...); manager != "" {
@@ -15,7 +15,7 @@ func RivalIn(obj metav1.Object, fieldOwner string, paths []string) string {
 	}
 	own := managedfields.Applied(obj, fieldOwner)
 	if len(others) > 0 && own != nil && !managedfields.WrittenAt(&others[0]).Before(managedfields.WrittenAt(own)) {
-		return others[0].Manager // nobody owns what a manager removed, but this one wrote another field with that
+		return others[0].Manager // a removed field has no owner, but its remover wrote another field, too
 	}
 	return ""
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // A change of desired is no contest, unless two callers supersede each other's desired state, or
-// desired is another in each call. A desired state that returns is counted if the state that it
-// supersedes was not kept: it stood for less than shortLived, and no call asked for it again after
+// desired is another in each call. The return of a desired state is counted if the superseded state
+// was not kept: that state stood for less than shortLived, and no call asked for it again after
 // repeatedAfter. Different states are counted since the last one that was kept. A new generation of
 // the owner is a reason for another desired state: only states of one generation are counted
 // together.
@@ -48,7 +48,7 @@ type Generation struct {
 	Number int64
 }
 
-// isAfter reports whether g is of another owner than other, or later. Without an owner it is false.
+// isAfter reports whether g is of another owner than other, or later. It is false without an owner.
 func (g Generation) isAfter(other Generation) bool {
 	return g.Owner != "" && (g.Owner != other.Owner || g.Number > other.Number)
 }
@@ -58,12 +58,12 @@ type state struct {
 	Wanted
 
 	at      time.Time
-	kept    bool // it stood long enough, or was asked for again
-	returns bool // it superseded a state that was not kept, and had been written before
+	kept    bool // stood long enough, or was asked for again
+	returns bool // superseded a state that was not kept, and had been written before
 }
 
-// supersede notes a state. If it is one too many, it returns the rival: another caller or, if desired is
-// never the same, the field owner itself.
+// supersede notes a state. After one state too many, supersede returns the rival: another caller or,
+// if desired is never the same, the field owner itself.
 func (c *contest) supersede(wanted Wanted, now time.Time, fieldOwner string) (rival string) {
 	if wanted.Owner.isAfter(c.owner) {
 		c.owner = wanted.Owner

@@ -1,7 +1,7 @@
-// Package contest decides when writing a child stops being useful, because somebody reverts what is
-// written: another program, another caller in the same process, or the caller itself, whose desired
-// state is another in each call. It is told what was written and reverted, and returns a verdict. It
-// sends no request, and reads no clock.
+// Package contest decides when writing a child stops being useful, because somebody reverts each
+// write: another program, another caller in the same process, or the caller itself, whose desired
+// state is another in each call. From the writes and reverts, the package derives a verdict. It sends
+// no request and reads no clock.
 //
 // A contest begins with the fifth revert of one field within two minutes, with the fifth deletion,
 // or when callers of this process keep superseding each other's desired states. Nothing is written
@@ -27,7 +27,7 @@ const (
 	// that is reverted again.
 	firstWait   = 10 * time.Second
 	longestWait = 5 * time.Minute
-	// longest is how long after its last try a contest ends in any case.
+	// longest is how long after the last try a contest ends in any case.
 	longest = 2 * longestWait
 )
 
@@ -45,14 +45,14 @@ type Call struct {
 	DryRun  bool // no contest concerns the call
 }
 
-// A Write is a write of a call that reverted what others had done.
+// A Write is a write of a call that reverted changes of others.
 type Write struct {
 	// Paths are the fields that the write set back, or Deletion.
 	Paths []string
 	// Version is the resourceVersion of the answer, for an object that existed. Passes that run at
 	// the same time may get one answer, which counts once.
 	Version string
-	// Rival is the field manager that had changed the fields; empty if it is not known.
+	// Rival is the field manager that had changed the fields; empty if not known.
 	Rival string
 }
 
@@ -95,9 +95,8 @@ func (t *Table) Try(call Call) Verdict {
 	})
 }
 
-// Unchanged is told of a call that had nothing to write. During a contest, the call still fails
-// until the last write was left alone for long enough, which ends the contest. A stale copy does not
-// show that.
+// Unchanged notes a call that had nothing to write. During a contest, the call still fails until the
+// last write was left alone for long enough, which ends the contest. A stale copy does not show that.
 func (t *Table) Unchanged(call Call) Verdict {
 	return t.ifOn(call, func(on *contest) Verdict {
 		wait := on.wrote.Add(2 * on.wait).Sub(call.Now)
@@ -109,7 +108,8 @@ func (t *Table) Unchanged(call Call) Verdict {
 	})
 }
 
-// Reverted is told of a write that reverted what others had done.
+// Reverted counts a write that reverted changes of others. One revert too many begins a contest, and
+// each revert during a contest prolongs the wait.
 func (t *Table) Reverted(call Call, write Write) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +126,8 @@ func (t *Table) Reverted(call Call, write Write) Verdict {
 	return known.verdict(call, known.wait, !wasOn)
 }
 
-// Superseded is told of a write that put another desired state in place of one that this process had
-// written. It changed paths, on behalf of fieldOwner.
+// Superseded counts a write, of these paths, that put another desired state in place of one that this
+// process had written. fieldOwner is the rival if desired is not deterministic.
 func (t *Table) Superseded(call Call, paths []string, fieldOwner string) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,9 +193,9 @@ func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
 	return Verdict{}
 }
 
-// get returns what is known of a child and this desired state, nil if nothing. It ends a contest
-// over another desired state, and one between callers with the next generation of the owner. The
-// lock is held.
+// get returns the contest over a child and this desired state, nil if there is none. A contest over
+// another desired state ends, and so does one between callers with the next generation of the owner.
+// The caller holds the lock.
 func (t *Table) get(call Call) *contest {
 	known, ok := t.contests.Get(call.Child)
 	switch {
@@ -210,7 +210,7 @@ func (t *Table) get(call Call) *contest {
 	return known
 }
 
-// getOrBegin returns what get returns, and begins to count if that is nothing. The lock is held.
+// getOrBegin is like get, and begins to count if there is no contest. The caller holds the lock.
 func (t *Table) getOrBegin(call Call) *contest {
 	known := t.get(call)
 	if known == nil || known.wait == 0 && !known.isRecent(call.Now) {

@@ -39,7 +39,7 @@ func (c *contest) verdict(call Call, wait time.Duration, begins bool) Verdict {
 // AnotherInstance returns the name of a rival that uses the same field owner in another process.
 func AnotherInstance(fieldOwner string) string { return "another instance of " + fieldOwner }
 
-// Text says who reverts what, and what to do about it. formerManagers are the field managers of
+// Text names the rival and the contested paths, and says how to end the contest. formerManagers are the field managers of
 // earlier versions of the operator. The text stays the same during a contest, as it is written into
 // conditions.
 func (v Verdict) Text(fieldOwner string, formerManagers []string) string {

@@ -1,4 +1,5 @@
-// Package memory holds what an Ensurer remembers of its children between passes. It knows no client.
+// Package memory holds the facts about children that an Ensurer remembers between passes. The package
+// knows no client.
 package memory
 
 import (
@@ -24,15 +25,15 @@ type ChildKey struct {
 }
 
 // An OwnedKey identifies a child on behalf of an owner, or of none. Facts about the object itself
-// are kept by ChildKey. What was desired of the child, and the result, is kept by OwnedKey, so that
-// one owner's child does not change what is known of another owner's child of the same name.
+// are kept by ChildKey. The desired states of the child, and the results, are kept by OwnedKey, so that
+// one owner's child changes nothing that is known of another owner's child of the same name.
 type OwnedKey struct {
 	ChildKey
 
 	Owner types.UID
 }
 
-// A Memory holds what the API server confirmed. A lost entry costs one request, with one exception:
+// A Memory holds facts that the API server confirmed. A lost entry costs one request, with one exception:
 // a child that kubectl replace stripped of its digest, owner reference and managed fields is
 // recognised by its record only, and without the record it is foreign. A Memory is safe for
 // concurrent use.
@@ -48,7 +49,7 @@ type Memory struct {
 	// Reported are digests of the texts of failures by reason; see IsNews.
 	Reported Table[OwnedKey, map[string]string]
 
-	mu      sync.Mutex // guards changes that depend on what is known, or concern two tables
+	mu      sync.Mutex // guards changes that depend on an entry, or concern two tables
 	records Table[OwnedKey, Record]
 	hidden  Table[ChildKey, hidden]
 }
@@ -104,7 +105,7 @@ func New(entries int) *Memory {
 	}
 }
 
-// Record returns what is known of a child; the zero Record if nothing.
+// Record returns the record of a child; the zero Record if there is none.
 func (m *Memory) Record(key OwnedKey) Record {
 	record, _ := m.records.Get(key)
 	return record
