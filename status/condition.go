@@ -8,31 +8,28 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// A Setter writes conditions that tell of one generation of an object. It is made by
-// For.
+// A Setter writes conditions about one generation of an object. For returns one.
 //
-// Each of its methods sets the one condition of the given type and touches no other.
-// What it writes is what the API takes:
+// Each method sets the condition of the given type and leaves all others alone. The API
+// server accepts every condition that a Setter writes:
 //
-//   - observedGeneration is that of the object that For saw;
-//   - lastTransitionTime moves when the status flips, and at nothing else;
-//   - a reason that the API would refuse is made one that it takes: what cannot be in
-//     a reason goes, and the message begins with the original. An empty reason is
-//     Unspecified;
-//   - a message is cut to 32,768 bytes, between two characters, and then ends in an
-//     ellipsis. (Custom kinds have room for as many characters, built-in ones for as
-//     many bytes.)
+//   - observedGeneration is the generation of the object given to For;
+//   - lastTransitionTime changes only when the status of the condition changes;
+//   - an invalid reason is made valid: characters that a reason cannot have are removed, and
+//     the message begins with the original reason. An empty reason becomes Unspecified;
+//   - a long message is truncated to 32,768 bytes, between two characters, and ends with an
+//     ellipsis. (The limit counts characters for custom kinds, and bytes for built-in kinds.)
 //
-// The type is written as it is: it is a constant of the operator, and one that the API
-// refuses should be seen at the first write, not renamed. Setting a condition of a nil
-// list does nothing.
+// The type is written unchanged: types are constants of the operator, and the API server
+// should refuse an invalid one at the first write. Setting a condition in a nil list does
+// nothing.
 type Setter struct {
 	generation int64
 }
 
-// For is the Setter for obj's generation as it is now. Call it where the reconcile
-// begins: what the reconcile finds out is true of the object that it has read, also
-// if Patch reads a newer one before it writes.
+// For returns the Setter for obj's current generation. Call For at the beginning of a
+// reconcile: the conditions then describe the object that the reconcile has read, even if
+// Patch reads a newer one before writing.
 func For(obj client.Object) Setter {
 	if isNil(obj) {
 		return Setter{}
@@ -40,23 +37,23 @@ func For(obj client.Object) Setter {
 	return Setter{generation: obj.GetGeneration()}
 }
 
-// True says that conditionType holds.
+// True sets the condition conditionType to True.
 func (s Setter) True(conditions *[]metav1.Condition, conditionType, reason, message string) {
 	s.set(conditions, conditionType, metav1.ConditionTrue, reason, message)
 }
 
-// False says that conditionType does not hold.
+// False sets the condition conditionType to False.
 func (s Setter) False(conditions *[]metav1.Condition, conditionType, reason, message string) {
 	s.set(conditions, conditionType, metav1.ConditionFalse, reason, message)
 }
 
-// Unknown says that it is not known whether conditionType holds.
+// Unknown sets the condition conditionType to Unknown.
 func (s Setter) Unknown(conditions *[]metav1.Condition, conditionType, reason, message string) {
 	s.set(conditions, conditionType, metav1.ConditionUnknown, reason, message)
 }
 
-// Child writes whether a child is ready: True if its state is readiness.Ready, else False.
-// The reason is the state, the message is the Readiness's.
+// Child sets the condition conditionType to True if child is Ready, and to False otherwise.
+// The reason is child's state, and the message is child's message.
 func (s Setter) Child(conditions *[]metav1.Condition, conditionType string, child readiness.Readiness) {
 	value := metav1.ConditionFalse
 	if child.State == readiness.Ready {

@@ -2,10 +2,10 @@ package status
 
 import "slices"
 
-// conditionsKey is the name of the lists that are compared by type.
+// conditionsKey is the name of lists whose items are matched by type.
 const conditionsKey = "conditions"
 
-// areConditions tells whether each item is an object with a type that no other has.
+// areConditions reports whether each item of list is an object with a type of its own.
 func areConditions(list []any) bool {
 	seen := map[string]bool{}
 	for _, item := range list {

@@ -9,30 +9,31 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
-// A differ collects the operations that turn the status of one object into that of another,
-// both as JSON.
+// A differ computes the JSON patch that changes the status of one object into the status of
+// another, both in JSON form.
 //
-// What a Go type shows need not be what the server has: a struct cannot tell an object that is
-// absent from one in which it knows nothing, and a JSON patch can write into the second only.
-// Where that is so, the differ presumes that the object is absent, and adds it whole behind a
-// test. If such a patch cannot be applied, merger takes over.
+// The JSON form of a Go object can differ from the stored object: a struct has the same JSON
+// form whether the stored object lacks the member or has a member with fields that the Go type
+// does not know. A JSON patch can add a field to the latter only. In this case the differ
+// assumes that the member is missing, and adds the whole struct after a test for the missing
+// member. If the server cannot apply the patch, a merger computes another one.
 type differ struct {
-	show show
-	// before and after are all of the objects.
+	roundTrip roundTrip
+	// before and after are the whole objects.
 	before, after map[string]any
 
 	operations []jsonpatch.Operation
 }
 
-// object compares members.
-func (d *differ) object(path string, before, after map[string]any) {
+// diffObject adds the operations for all members of before and after.
+func (d *differ) diffObject(path string, before, after map[string]any) {
 	for _, key := range keysOf(before, after) {
-		d.member(path, key, before, after)
+		d.diffMember(path, key, before, after)
 	}
 }
 
-// member compares one member of the objects before and after.
-func (d *differ) member(path, key string, before, after map[string]any) {
+// diffMember adds the operations for one member of before and after.
+func (d *differ) diffMember(path, key string, before, after map[string]any) {
 	path = jsonpatch.Join(path, key)
 	old, had := before[key]
 	value, has := after[key]
@@ -45,7 +46,7 @@ func (d *differ) member(path, key string, before, after map[string]any) {
 	}
 }
 
-// set changes a member of before to value.
+// set adds the operations that change a member of before to value.
 func (d *differ) set(path, key string, before map[string]any, value any) {
 	old := before[key]
 	oldObject, isObject := old.(map[string]any)
@@ -53,29 +54,30 @@ func (d *differ) set(path, key string, before map[string]any, value any) {
 	oldList, _ := old.([]any)
 	list, _ := value.([]any)
 	switch {
-	case isObject && staysObject && (d.show == nil || !d.show.mayBeAbsent(d.before, before, key)):
-		d.object(path, oldObject, object)
-	case staysObject && d.show != nil && (isObject || old == nil):
+	case isObject && staysObject && (d.roundTrip == nil || !d.roundTrip.mayBeAbsent(d.before, before, key)):
+		d.diffObject(path, oldObject, object)
+	case staysObject && d.roundTrip != nil && (isObject || old == nil):
 		d.add(jsonpatch.Test(path, nil), jsonpatch.Add(path, value))
 	case key == conditionsKey && len(oldList) > 0 && areConditions(oldList) && areConditions(list):
-		d.conditions(path, oldList, list)
+		d.diffConditions(path, oldList, list)
 	default:
-		d.add(jsonpatch.Add(path, value)) // which replaces, too, if the path exists
+		d.add(jsonpatch.Add(path, value)) // add also replaces an existing value
 	}
 }
 
-// remove removes a member that after has no more. If that is a struct which is not shown while
-// it is empty, a test sees to it that nothing else is in it.
+// remove adds the operations that remove a member. A struct that the Go type omits when empty
+// may have fields that the Go type does not know: a test makes the patch fail in that case.
 func (d *differ) remove(path, key string, old any, after map[string]any) {
-	if _, isObject := old.(map[string]any); isObject && d.show != nil && d.show.omits(d.after, after, key) {
+	if _, isObject := old.(map[string]any); isObject && d.roundTrip != nil && d.roundTrip.omits(d.after, after, key) {
 		d.add(jsonpatch.Test(path, old))
 	}
 	d.add(jsonpatch.Remove(path))
 }
 
-// conditions compares lists of conditions by type; their order is nobody's business.
-// Each operation on an existing one is preceded by a test that it is at its place.
-func (d *differ) conditions(path string, before, after []any) {
+// diffConditions adds the operations for lists of conditions, matched by type; the order does
+// not matter. A test before each change of a condition checks that the condition is still at
+// its index.
+func (d *differ) diffConditions(path string, before, after []any) {
 	var gone []jsonpatch.Operation
 	for i, old := range before {
 		item := path + "/" + strconv.Itoa(i)
@@ -83,11 +85,11 @@ func (d *differ) conditions(path string, before, after []any) {
 		j := indexOfType(after, typeOf(old))
 		switch {
 		case j < 0:
-			// From the last to the first, so that none moves before its turn.
+			// Remove from the last to the first, so that the indexes stay valid.
 			gone = slices.Concat([]jsonpatch.Operation{here, jsonpatch.Remove(item)}, gone)
 		case !reflect.DeepEqual(old, after[j]):
 			d.add(here)
-			d.object(item, old.(map[string]any), after[j].(map[string]any)) //nolint:forcetypeassert // see areConditions
+			d.diffObject(item, old.(map[string]any), after[j].(map[string]any)) //nolint:forcetypeassert // see areConditions
 		}
 	}
 	d.add(gone...)
@@ -102,7 +104,7 @@ func (d *differ) add(operations ...jsonpatch.Operation) {
 	d.operations = append(d.operations, operations...)
 }
 
-// paths are those that the operations change.
+// paths returns the paths of all operations.
 func (d *differ) paths() []string {
 	var paths []string
 	for _, op := range d.operations {

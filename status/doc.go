@@ -1,9 +1,9 @@
-// Package status tells people how an object stands: it sets conditions, judges
-// children, and writes the status with the one request that it takes.
+// Package status writes the status of an object: the Setter writes conditions, and Patch
+// sends the changed status with one request, or none if nothing changed.
 //
-//	// Reconcile makes the website's Deployment so and tells how it stands.
+//	// Reconcile ensures the website's Deployment and reports its state in a condition.
 //	func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
-//		set := status.For(site) // what this pass finds out is true of this generation
+//		set := status.For(site) // the conditions are about this generation
 //
 //		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 //
@@ -25,18 +25,20 @@
 //
 // # Conditions
 //
-// For remembers the generation, the methods of Setter write what the API takes, whatever
-// the reason and the message are: both often come from elsewhere, and a status that
-// is refused for a comma tells nobody anything. Ready sums up.
+// For returns a Setter for the current generation of an object. A Setter writes valid
+// conditions, whatever the reason and the message are: both often come from other programs,
+// and a single invalid character would make the API server refuse the whole status. The
+// method Ready summarizes other conditions, and the method Child writes the readiness of a
+// child, which package [github.com/trueup-go/trueup/status/readiness] computes.
 //
 // # Writing
 //
-// Patch compares the status before and after, and sends what is different, if
-// anything is. Others may write conditions of theirs into the same list, and fields
-// that this program's Go type does not have: none of them is touched. The operator needs
-// the right to patch the status subresource, which the kind must have enabled.
+// Patch compares the status before and after the change and sends only the differences.
+// Conditions of other writers, and fields that the operator's Go type does not have, are
+// left alone. The operator needs the right to patch the status subresource, which must be
+// enabled for the kind.
 //
-// A write based on an outdated copy is refused by the server: the Conflict is for the next
-// reconcile to settle, or for Live at once. What a reconcile found out may be outdated
-// as well, then; the observedGeneration of its conditions says so.
+// The API server refuses a write that is based on an outdated copy. The next reconcile
+// resolves this Conflict; with the option Live, Patch resolves the Conflict at once. In the
+// latter case the conditions describe the older copy, as their observedGeneration shows.
 package status

@@ -12,31 +12,33 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// ErrRefused is the class of errors for errors.Is that are the caller's: an object that
-// was never read, a mutate that changes more than the status. Nothing was sent. ensure.Retry
-// and ensure.Reason know it.
+// ErrRefused is the class, for errors.Is, of errors that the caller has to fix: the object
+// was never read, or mutate changed more than the status. No request was sent. ensure.Retry
+// and ensure.Reason recognize this class.
 var ErrRefused = answer.ErrRefused
 
-// Error says which status could not be written, and why. Its text holds kind, namespace, name
-// and reason, and the API server's message, if there is one: as one line, cut to 1 KiB, less what
-// differs from one try to the next. (About a Secret it names fields and types of causes only.)
-// Unwrap gives the StatusError, so that apierrors.IsConflict and its like know this error, too.
+// Error reports which status could not be written, and why. Its text has the kind, the
+// namespace and the name of the object, the reason, and the message of the API server, if
+// there is one. The message is reduced to one line of at most 1 KiB, without the parts that
+// differ between attempts. (For a Secret the text has the fields and types of the causes
+// only.) Unwrap returns the StatusError, so functions such as apierrors.IsConflict accept an
+// Error.
 type Error struct {
-	// Kind of the object; empty if its Go type is in no scheme.
+	// Kind is the object's kind; empty if the scheme does not have its Go type.
 	Kind schema.GroupVersionKind
 	// Key is the object's namespace and name.
 	Key types.NamespacedName
-	// Reason is a condition reason: Refused, the server's own (Conflict, Invalid,
-	// Forbidden, …) or Unavailable.
+	// Reason can be used in a condition: Refused, the server's reason (Conflict, Invalid,
+	// Forbidden, ...) or Unavailable.
 	Reason string
-	// Paths are the fields at fault, as far as they are known.
+	// Paths are the fields that caused the error, as far as they are known.
 	Paths []string
 
 	detail string
 	cause  error
 }
 
-// Error is the text described at Error.
+// Error returns the text that is described at the type Error.
 func (e *Error) Error() string {
 	kind := e.Kind.Kind
 	if kind == "" {
@@ -53,17 +55,17 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives the error behind this one: a StatusError if the server answered,
-// ErrRefused if nothing was sent.
+// Unwrap returns the cause: a StatusError if the server responded, ErrRefused if no request
+// was sent.
 func (e *Error) Unwrap() error { return e.cause }
 
-// refuse is an error of the caller's.
-func (w *writer) refuse(detail string, paths ...string) error {
+// refusal returns the error of a call that the caller has to fix.
+func (w *writer) refusal(detail string, paths ...string) error {
 	return &Error{Kind: w.kind, Key: w.key, Reason: "Refused", Paths: paths, detail: detail, cause: ErrRefused}
 }
 
-// fail is the failure of a request.
-func (w *writer) fail(err error) error {
+// failure returns the error of a failed request.
+func (w *writer) failure(err error) error {
 	out := &Error{Kind: w.kind, Key: w.key, Reason: answer.Reason(err, "Unavailable"), cause: err}
 	switch {
 	case apierrors.IsConflict(err) && !answer.IsWebhook(err):
@@ -80,7 +82,7 @@ func (w *writer) fail(err error) error {
 }
 
 // isUnpatchable reports whether the patch could not be applied to the object. The fake client
-// hands on the error of a library for JSON patches.
+// returns the error of its JSON patch library.
 func isUnpatchable(err error) bool {
 	return answer.IsFailedTest(err) || err != nil &&
 		(strings.HasPrefix(err.Error(), "testing value /") || strings.Contains(err.Error(), " operation does not apply: "))

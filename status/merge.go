@@ -5,66 +5,67 @@ import (
 	"slices"
 )
 
-// A merger makes the change from before to after in what the server has, whatever that is.
+// A merger makes the change from before to after in the stored object, which can have fields
+// that the Go type does not know.
 type merger struct {
-	show  show
-	after map[string]any // all of the object
+	roundTrip roundTrip
+	after     map[string]any // the whole object
 }
 
-// member makes the change of one member of the objects before and after in stored.
-func (m merger) member(key string, stored, before, after map[string]any) {
+// mergeMember makes the change of one member in stored.
+func (m merger) mergeMember(key string, stored, before, after map[string]any) {
 	old, had := before[key]
 	value, has := after[key]
 	switch {
 	case had && has && reflect.DeepEqual(old, value):
 	case has:
-		stored[key] = m.value(key, stored[key], old, value)
-	case !m.keepsUnknown(key, stored, old, after):
+		stored[key] = m.mergeValue(key, stored[key], old, value)
+	case !m.removeKnown(key, stored, old, after):
 		delete(stored, key)
 	}
 }
 
-// value returns stored with the change from old to value.
-func (m merger) value(key string, stored, old, value any) any {
+// mergeValue returns stored with the change from old to value.
+func (m merger) mergeValue(key string, stored, old, value any) any {
 	object, isObject := value.(map[string]any)
 	storedObject, isStored := stored.(map[string]any)
 	oldObject, _ := old.(map[string]any)
 	if isObject && isStored {
-		m.object(storedObject, oldObject, object)
+		m.mergeObject(storedObject, oldObject, object)
 		return storedObject
 	}
 	list, _ := value.([]any)
 	storedList, _ := stored.([]any)
 	oldList, _ := old.([]any)
 	if key == conditionsKey && areConditions(list) && areConditions(storedList) && areConditions(oldList) {
-		return m.conditions(storedList, oldList, list)
+		return m.mergeConditions(storedList, oldList, list)
 	}
 	return value
 }
 
-func (m merger) object(stored, before, after map[string]any) {
+func (m merger) mergeObject(stored, before, after map[string]any) {
 	for _, key := range keysOf(before, after) {
-		m.member(key, stored, before, after)
+		m.mergeMember(key, stored, before, after)
 	}
 }
 
-// keepsUnknown empties a struct that is not shown while it is empty, and reports whether
-// something that the Go type does not know remains in it.
-func (m merger) keepsUnknown(key string, stored map[string]any, old any, after map[string]any) bool {
+// removeKnown removes the known fields of a struct that the Go type omits when empty,
+// and reports whether fields that the Go type does not know remain.
+func (m merger) removeKnown(key string, stored map[string]any, old any, after map[string]any) bool {
 	inner, _ := stored[key].(map[string]any)
 	known, isObject := old.(map[string]any)
-	if !isObject || inner == nil || m.show == nil || !m.show.omits(m.after, after, key) {
+	if !isObject || inner == nil || m.roundTrip == nil || !m.roundTrip.omits(m.after, after, key) {
 		return false
 	}
 	empty := map[string]any{}
-	after[key] = empty // for the structs in this one
-	m.object(inner, known, empty)
+	after[key] = empty // nested structs are looked up in after
+	m.mergeObject(inner, known, empty)
 	delete(after, key)
 	return len(inner) > 0
 }
 
-// conditions matches those of one type.
-func (m merger) conditions(stored, before, after []any) []any {
+// mergeConditions returns stored with the change of the conditions, matched by type.
+func (m merger) mergeConditions(stored, before, after []any) []any {
 	stored = slices.DeleteFunc(stored, func(condition any) bool {
 		return indexOfType(before, typeOf(condition)) >= 0 && indexOfType(after, typeOf(condition)) < 0
 	})
@@ -78,7 +79,7 @@ func (m merger) conditions(stored, before, after []any) []any {
 		case i < 0:
 			stored = append(stored, condition)
 		default:
-			stored[i] = m.value("", stored[i], old, condition)
+			stored[i] = m.mergeValue("", stored[i], old, condition)
 		}
 	}
 	return stored

@@ -8,24 +8,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isNil also knows a nil pointer in an interface.
+// isNil reports whether v is nil or a nil pointer in an interface.
 func isNil(v any) bool {
 	value := reflect.ValueOf(v)
 	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// isExact reports whether obj has all that the server has.
-func isExact(obj client.Object) bool {
+// isUnstructured reports whether obj is unstructured, so that it has all stored fields.
+func isUnstructured(obj client.Object) bool {
 	_, ok := obj.(runtime.Unstructured)
 	return ok
 }
 
-// copyOf is a deep copy of the same type, which DeepCopyObject promises.
+// copyOf returns a deep copy of obj.
 func copyOf(obj client.Object) client.Object {
 	return obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a client.Object of the same type
 }
 
-// emptyLike is a new object of obj's Go type.
+// emptyLike returns a new object of obj's Go type.
 func emptyLike(obj client.Object, kind schema.GroupVersionKind) client.Object {
 	empty := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object) //nolint:forcetypeassert // obj's type
 	if _, ok := empty.(runtime.Unstructured); ok {
@@ -34,7 +34,7 @@ func emptyLike(obj client.Object, kind schema.GroupVersionKind) client.Object {
 	return empty
 }
 
-// assign makes what obj points to the same as what from points to.
+// assign overwrites the object that obj points to with the object that from points to.
 func assign(obj, from client.Object) {
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(from).Elem())
 }

@@ -10,14 +10,15 @@ type options struct {
 	write []client.SubResourcePatchOption
 }
 
-// Live has Patch settle conflicts: the object is read with reader, which should ask
-// the server and no cache (a manager's GetAPIReader), and mutate is called again. After
-// five tries the Conflict is returned.
+// Live makes Patch resolve conflicts: Patch reads the object again with reader and calls
+// mutate again. The reader should read from the API server, as a manager's GetAPIReader
+// does, and not from a cache. After five attempts Patch returns the Conflict.
 func Live(reader client.Reader) Option {
 	return func(o *options) { o.live = reader }
 }
 
-// FieldOwner names the writer in managedFields. Without it that is the client's default.
+// FieldOwner sets the field manager of the write, as recorded in managedFields. The default is
+// that of the client.
 func FieldOwner(name string) Option {
 	return func(o *options) { o.write = append(o.write, client.FieldOwner(name)) }
 }

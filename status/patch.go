@@ -21,49 +21,50 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
-// maxTries is how often Patch tries with Live.
-const maxTries = 5
+// maxAttempts is the number of attempts that Patch makes with Live.
+const maxAttempts = 5
 
-// Patch writes what mutate changes in obj's status, with one request, or none if that
-// is nothing. obj must be as it was read, from a cache or the server.
+// Patch writes the changes that mutate makes to obj's status, with one request, or none if
+// nothing changed. Pass obj as it was read, from a cache or from the API server.
 //
-// The request is a JSON patch of the status subresource. It names resourceVersion, so
-// that nothing is written on top of what the caller has not seen, and has one operation
-// for each member that changed, inside a condition too: what the Go type does not know
-// stays, in the status and in its conditions. Conditions (the items of any list named
-// conditions, if each has a type of its own) are matched by type; only a new one is
-// added whole, and their order stays the server's. Other lists are replaced as a whole.
-// Where the server has no status yet, the request makes it. If the server's status is not
-// as the Go type shows it, such as one in which the Go type knows nothing, that takes three
-// requests: the first fails, the second asks what is there, the third writes that status
-// with the change.
+// The request is a JSON patch of the status subresource. The patch contains the
+// resourceVersion, so that a change that the caller has not seen is never overwritten, and
+// one operation for each changed member, also inside a condition. Fields that the Go type
+// does not know are kept, in the status and in its conditions. Conditions (the items of any
+// list named conditions, if each has a type of its own) are matched by type: only a new
+// condition is added whole, and the order of the server is kept. Other lists are replaced as
+// a whole. An object without a status gets one.
 //
-// mutate is called with obj itself, and may change its status only: anything else is
-// refused with ErrRefused before a request is sent. It may be called again, with Live:
-// it must set, not add up.
+// The stored status can differ from the Go type's form, for example when all fields of a
+// struct are unknown to the Go type. Patch then needs three requests: the first fails, the
+// second reads the stored status, the third writes the stored status with the change.
 //
-// Afterwards obj is the server's answer, if a request was sent and obj is not gone; after
-// an error it is as it was read last.
+// Patch calls mutate with obj itself. mutate may change only the status: any other change is
+// refused with ErrRefused before a request is sent. With Live, Patch may call mutate more
+// than once, so mutate must be idempotent.
 //
-// If the object was changed since it was read, the error is a Conflict
-// (apierrors.IsConflict), or, with Live, the object is read again and mutate called
-// again. An object that is gone, or has another of its name in its place, needs no
-// status: that is no error. As the server answers in the same way for a kind whose
-// status subresource is not enabled, obj is read once when it says NotFound; if obj is
-// there and not on its way out, NotFound is returned. Every error is an *Error.
+// Afterwards obj is the server's response, if a request was sent and the object still
+// exists. After an error obj is as it was read last.
 //
-// Patch remembers nothing: a status that the API server refuses is sent again by the next call.
+// If the object was changed since it was read, Patch returns a Conflict
+// (apierrors.IsConflict); with Live, Patch reads the object again and calls mutate again.
+// If the object is gone or replaced by another object of the same name, no status is needed
+// and Patch returns nil. The server responds NotFound also if the status subresource of the
+// kind is not enabled: after a NotFound, Patch reads the object once, and returns NotFound if
+// the object exists and is not being deleted. Every error is an *Error.
+//
+// Patch keeps no state: the next call sends a status again that the API server refused.
 func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate func(T), opts ...Option) error {
 	w := newWriter(c, obj, opts)
 	if err := w.check(obj); err != nil {
 		return err
 	}
 	if mutate == nil {
-		return w.refuse("the function mutate given to status.Patch is nil")
+		return w.refusal("the function mutate given to status.Patch is nil")
 	}
-	for tries := 1; ; tries++ {
+	for attempt := 1; ; attempt++ {
 		err := w.patch(ctx, obj, func() { mutate(obj) })
-		if err == nil || w.live == nil || tries == maxTries || !apierrors.IsConflict(err) {
+		if err == nil || w.live == nil || attempt == maxAttempts || !apierrors.IsConflict(err) {
 			return err
 		}
 		if gone, err := w.reread(ctx, obj); err != nil || gone {
@@ -72,7 +73,7 @@ func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate 
 	}
 }
 
-// writer writes one object's status.
+// A writer writes the status of one object.
 type writer struct {
 	options
 	client client.Client
@@ -88,32 +89,32 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 	if isNil(c) || isNil(obj) {
 		return w
 	}
-	if isExact(obj) {
-		// controller-runtime 0.25 books patches of unstructured objects under the typed
-		// representation, where nobody waits for them.
+	if isUnstructured(obj) {
+		// controller-runtime 0.25 records a patch of an unstructured object as a write of the
+		// typed object, so reads of the unstructured object would not wait for the write.
 		w.write = append(w.write, client.DisableReadYourWritesConsistency)
 	}
 	w.key = client.ObjectKeyFromObject(obj)
-	w.kind, _ = apiutil.GVKForObject(obj, c.Scheme()) // the request will fail, and say why
+	w.kind, _ = apiutil.GVKForObject(obj, c.Scheme()) // if this fails, the request fails with the reason
 	return w
 }
 
-// check refuses what cannot be patched.
+// check refuses a client or an object that Patch cannot use.
 func (w *writer) check(obj client.Object) error {
 	switch {
 	case isNil(w.client):
-		return w.refuse("the client given to status.Patch is nil")
+		return w.refusal("the client given to status.Patch is nil")
 	case isNil(obj):
-		return w.refuse("the object given to status.Patch is nil")
+		return w.refusal("the object given to status.Patch is nil")
 	case reflect.ValueOf(obj).Kind() != reflect.Pointer:
-		return w.refuse("the object given to status.Patch is not a pointer")
+		return w.refusal("the object given to status.Patch is not a pointer")
 	case obj.GetResourceVersion() == "":
-		return w.refuse("metadata.resourceVersion is empty: pass the object as it was read", "metadata.resourceVersion")
+		return w.refusal("metadata.resourceVersion is empty: pass the object as it was read", "metadata.resourceVersion")
 	}
 	return nil
 }
 
-// patch tries once, and leaves obj as it was if that fails.
+// patch makes one attempt. If the attempt fails, obj stays as it was.
 func (w *writer) patch(ctx context.Context, obj client.Object, mutate func()) error {
 	before := copyOf(obj)
 	mutate()
@@ -127,7 +128,7 @@ func (w *writer) patch(ctx context.Context, obj client.Object, mutate func()) er
 	return err
 }
 
-// send sends the difference of before and obj, if there is one.
+// send sends the difference between before and obj, if there is one.
 func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 	old, err := w.encode(before)
 	if err != nil {
@@ -137,11 +138,11 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 	if err != nil {
 		return err
 	}
-	if err := w.onlyStatus(old, value); err != nil {
+	if err := w.checkOnlyStatus(old, value); err != nil {
 		return err
 	}
-	d := differ{show: w.showOf(obj), before: old, after: value}
-	d.member("", "status", old, value)
+	d := differ{roundTrip: w.roundTripOf(obj), before: old, after: value}
+	d.diffMember("", "status", old, value)
 	if len(d.operations) == 0 {
 		return nil
 	}
@@ -149,12 +150,12 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 	if isUnpatchable(err) {
 		err = w.sendMerged(ctx, obj, before.GetResourceVersion(), d)
 	}
-	return w.result(ctx, before, err)
+	return w.unlessGone(ctx, before, err)
 }
 
-// sendMerged sends the whole status with the difference that d found, to a server whose
-// object is not as the Go type shows it. A dry run of a patch that changes nothing is answered
-// with all that the server has: no cache comes between, and it takes no other right.
+// sendMerged writes the whole stored status with the change that d found, for a stored
+// object that differs from the Go type's form. The response to a dry run of a patch
+// without changes is the stored object: a dry run bypasses caches and needs no further right.
 func (w *writer) sendMerged(ctx context.Context, obj client.Object, version string, d differ) error {
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(w.kind)
@@ -162,7 +163,7 @@ func (w *writer) sendMerged(ctx context.Context, obj client.Object, version stri
 		return err
 	}
 	_, had := stored.Object["status"]
-	merger{show: d.show, after: d.after}.member("status", stored.Object, d.before, d.after)
+	merger{roundTrip: d.roundTrip, after: d.after}.mergeMember("status", stored.Object, d.before, d.after)
 	var operations []jsonpatch.Operation
 	if merged, has := stored.Object["status"]; has {
 		operations = append(operations, jsonpatch.Add("/status", merged))
@@ -172,7 +173,7 @@ func (w *writer) sendMerged(ctx context.Context, obj client.Object, version stri
 	return w.request(ctx, obj, version, operations)
 }
 
-// encode gives obj as the JSON that it is for the server.
+// encode returns obj's JSON form, which a request would contain.
 func (w *writer) encode(obj client.Object) (map[string]any, error) {
 	var content any = obj
 	if u, ok := obj.(runtime.Unstructured); ok {
@@ -180,23 +181,23 @@ func (w *writer) encode(obj client.Object) (map[string]any, error) {
 	}
 	data, err := json.Marshal(content)
 	if err != nil {
-		return nil, w.refuse("the object cannot be encoded as JSON: " + err.Error())
+		return nil, w.refusal("the object cannot be encoded as JSON: " + err.Error())
 	}
 	out := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber() // for integers that a float64 does not hold
+	decoder.UseNumber() // keeps integers that float64 cannot hold
 	if err := decoder.Decode(&out); err != nil {
-		return nil, w.refuse("the object is not encoded as a JSON object: " + err.Error())
+		return nil, w.refusal("the object is not encoded as a JSON object: " + err.Error())
 	}
 	return out, nil
 }
 
-// onlyStatus refuses changes outside the status.
-func (w *writer) onlyStatus(old, value map[string]any) error {
+// checkOnlyStatus refuses changes outside the status.
+func (w *writer) checkOnlyStatus(old, value map[string]any) error {
 	d := differ{}
-	d.object("", withoutStatus(old), withoutStatus(value))
+	d.diffObject("", withoutStatus(old), withoutStatus(value))
 	if paths := d.paths(); len(paths) > 0 {
-		return w.refuse("mutate may change only the status, but it changed "+strings.Join(paths, ", "), paths...)
+		return w.refusal("mutate may change only the status, but it changed "+strings.Join(paths, ", "), paths...)
 	}
 	return nil
 }
@@ -207,8 +208,9 @@ func withoutStatus(content map[string]any) map[string]any {
 	return rest
 }
 
-// request sends the operations, and makes obj the answer. The patch sets resourceVersion: the
-// server answers 409 if the object has another one, and 422 if the patch cannot be applied.
+// request sends the operations and overwrites obj with the response. The patch sets
+// resourceVersion: the server responds 409 if the object has another resourceVersion, and 422
+// if the patch cannot be applied.
 func (w *writer) request(
 	ctx context.Context, obj client.Object, version string, operations []jsonpatch.Operation, opts ...client.SubResourcePatchOption,
 ) error {
@@ -216,23 +218,24 @@ func (w *writer) request(
 	if err != nil {
 		return err
 	}
-	answered := emptyLike(obj, w.kind)
-	answered.SetNamespace(w.key.Namespace)
-	answered.SetName(w.key.Name)
+	response := emptyLike(obj, w.kind)
+	response.SetNamespace(w.key.Namespace)
+	response.SetName(w.key.Name)
 	opts = slices.Concat(w.write, opts)
-	if err := w.client.Status().Patch(ctx, answered, client.RawPatch(types.JSONPatchType, patch), opts...); err != nil {
+	if err := w.client.Status().Patch(ctx, response, client.RawPatch(types.JSONPatchType, patch), opts...); err != nil {
 		return err
 	}
-	assign(obj, answered)
+	assign(obj, response)
 	return nil
 }
 
-// result is what the failure of a request means.
-func (w *writer) result(ctx context.Context, obj client.Object, err error) error {
+// unlessGone returns the error of a failed request, or nil if the object is gone, replaced or
+// being deleted: then no status is needed.
+func (w *writer) unlessGone(ctx context.Context, obj client.Object, err error) error {
 	if err == nil {
 		return nil
 	}
-	failure := w.fail(err)
+	failure := w.failure(err)
 	if !apierrors.IsNotFound(err) {
 		return failure
 	}
@@ -245,7 +248,7 @@ func (w *writer) result(ctx context.Context, obj client.Object, err error) error
 		if answer.IsGone(err) {
 			return nil
 		}
-		return w.fail(err)
+		return w.failure(err)
 	}
 	if found.GetUID() != obj.GetUID() || found.GetDeletionTimestamp() != nil {
 		return nil
@@ -253,14 +256,14 @@ func (w *writer) result(ctx context.Context, obj client.Object, err error) error
 	return failure
 }
 
-// reread makes obj what the server has. If that is another object, or none, obj is gone.
+// reread overwrites obj with the live object. An object that was replaced is gone, too.
 func (w *writer) reread(ctx context.Context, obj client.Object) (gone bool, err error) {
 	found := emptyLike(obj, w.kind)
 	switch err := w.live.Get(ctx, w.key, found); {
 	case answer.IsGone(err):
 		return true, nil
 	case err != nil:
-		return false, w.fail(err)
+		return false, w.failure(err)
 	case found.GetUID() != obj.GetUID():
 		return true, nil
 	}

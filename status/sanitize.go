@@ -7,37 +7,37 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of metav1.Condition. That of messages is in characters where a CRD
-// states it, and in bytes in the validation of built-in kinds: bytes suit both.
+// The limits of metav1.Condition. The limit of messages is in characters in a CRD, and in
+// bytes in the validation of built-in kinds: a limit in bytes satisfies both.
 const (
 	maxReason  = 1024
 	maxMessage = 32768
 )
 
-// reasonUnspecified stands for a reason that has nothing which can be in one.
+// reasonUnspecified replaces a reason without any valid letter.
 const reasonUnspecified = "Unspecified"
 
-// wellFormedReason is the API's own pattern.
+// wellFormedReason is the pattern of the API.
 var wellFormedReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// sanitize makes reason and message ones that the API takes. The original of an
-// ill-formed reason goes to the message.
+// sanitize returns a valid reason and a valid message. The original of an invalid reason
+// becomes the beginning of the message.
 func sanitize(reason, message string) (string, string) {
 	if reason == "" {
-		return reasonUnspecified, cut(message)
+		return reasonUnspecified, truncate(message)
 	}
 	if len(reason) <= maxReason && wellFormedReason.MatchString(reason) {
-		return reason, cut(message)
+		return reason, truncate(message)
 	}
 	original := fmt.Sprintf("reason %q", reason)
 	if message != "" {
 		original += ": " + message
 	}
-	return wellFormed(reason), cut(original)
+	return wellFormed(reason), truncate(original)
 }
 
-// wellFormed joins the parts of reason that may be in one: "image pull back-off"
-// becomes imagePullBackOff.
+// wellFormed joins the valid parts of reason: "image pull back-off" becomes
+// imagePullBackOff.
 func wellFormed(reason string) string {
 	var out strings.Builder
 	for part := range strings.FieldsFuncSeq(reason, notInReason) {
@@ -62,9 +62,9 @@ func notLetter(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// cut shortens a message that is too long. It also writes what is no UTF-8 as JSON
-// would, so that a message is the same before and after it was sent.
-func cut(message string) string {
+// truncate shortens a message that is too long. Like encoding/json, truncate replaces invalid
+// UTF-8, so that a message is the same before and after the request.
+func truncate(message string) string {
 	const ellipsis = "…"
 	message = strings.ToValidUTF8(message, string(utf8.RuneError))
 	if len(message) <= maxMessage {

@@ -9,30 +9,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TypeReady is the type of the condition that sums up the others.
+// TypeReady is the type of the condition that summarizes the others.
 const TypeReady = "Ready"
 
-// Reasons of the summary, when it is not that of one of the others.
+// Reasons of the summary that do not come from a summarized condition.
 const (
 	reasonReady       = "Ready"
 	reasonNotReported = "NotReported"
 )
 
-// Ready writes the condition Ready, the summary of those of the given types, in this
-// order. It is
+// Ready sets the condition Ready to the summary of the conditions of the given types. The
+// summary is
 //
-//   - True if all are True, for reason Ready;
-//   - False if one is False, for the reason of the first that is;
-//   - else Unknown, for the reason of the first that is not True.
+//   - True if all are True, with reason Ready;
+//   - False if at least one is False, with the reason of the first False condition;
+//   - otherwise Unknown, with the reason of the first condition that is not True.
 //
-// The message names each that is not True, and why. A condition that is absent counts
-// as Unknown, for reason NotReported, and so does one that tells of an earlier
-// generation than that of For: nobody has said yet how things stand now. (One without
-// observedGeneration is taken at its word.) Of no types at all the summary is Unknown.
+// The first condition is the first in the order of types. The message names each condition
+// that is not True, with reason and message. A missing condition counts as Unknown, with
+// reason NotReported. A condition whose observedGeneration is earlier than the generation of
+// For counts the same, as nothing is reported for the current generation yet. (A condition
+// without observedGeneration counts as current.) Without any types the summary is Unknown.
 //
-// It should be told of conditions that are good when True, and only of those: one like
-// DeploymentNotReady, good when False, has no place in it. Ready itself is no part of
-// its summary.
+// Pass only types that are good when True. A type such as DeploymentNotReady, which is good
+// when False, does not belong in the summary. The type Ready itself is ignored.
 func (s Setter) Ready(conditions *[]metav1.Condition, types ...string) {
 	if conditions == nil {
 		return
@@ -44,7 +44,7 @@ func (s Setter) Ready(conditions *[]metav1.Condition, types ...string) {
 			continue
 		}
 		considered++
-		if part := s.part(*conditions, conditionType); part.Status != metav1.ConditionTrue {
+		if part := s.counted(*conditions, conditionType); part.Status != metav1.ConditionTrue {
 			unready = append(unready, part)
 		}
 	}
@@ -61,8 +61,8 @@ func (s Setter) Ready(conditions *[]metav1.Condition, types ...string) {
 	}
 }
 
-// part is what the summary takes a condition for.
-func (s Setter) part(conditions []metav1.Condition, conditionType string) metav1.Condition {
+// counted returns the condition of that type as the summary counts it.
+func (s Setter) counted(conditions []metav1.Condition, conditionType string) metav1.Condition {
 	found := meta.FindStatusCondition(conditions, conditionType)
 	unknown := metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reasonNotReported}
 	if found == nil {
@@ -75,7 +75,7 @@ func (s Setter) part(conditions []metav1.Condition, conditionType string) metav1
 	return *found
 }
 
-// describeAll is like `Database is False (Progressing): 1 of 3 pods is available`.
+// describeAll returns a text such as `Database is False (Progressing): 1 of 3 pods is available`.
 func describeAll(unready []metav1.Condition) string {
 	texts := make([]string, len(unready))
 	for i, part := range unready {

@@ -13,7 +13,7 @@ type State string
 
 // The states of an object.
 const (
-	// Ready means that the object is as its spec demands, and works.
+	// Ready means that the object works as specified.
 	Ready State = "Ready"
 	// InProgress means that the object is not ready yet, or no longer ready, and may become
 	// ready without intervention.
@@ -32,39 +32,39 @@ type Readiness struct {
 	Message string
 }
 
-// Of returns the readiness of obj, computed from obj alone: it sends no request and reads
-// no clock, so the same object always has the same readiness.
+// Of returns the readiness of obj, which depends on nothing but obj: Of sends no request and
+// reads no clock, so the same object always has the same readiness.
 //
 // An object with a deletionTimestamp is Terminating. An object whose status has an
-// observedGeneration other than metadata.generation is InProgress, and so is a
-// Deployment, StatefulSet, DaemonSet or ReplicaSet that its controller has not observed
-// yet: such an object is not ready with 0 of 0 pods. For all other objects the kind decides:
+// observedGeneration other than metadata.generation is InProgress. So is a Deployment,
+// StatefulSet, DaemonSet or ReplicaSet that the controller has not observed yet, even if the
+// object has 0 of 0 pods. For all other objects the kind decides:
 //
-//   - A Deployment or a ReplicaSet is Ready if all its replicas are updated, ready and
-//     available, and no surplus pods are left. A paused Deployment is InProgress; one whose
-//     rollout exceeded its deadline is Failed.
-//   - A StatefulSet is Ready under the same conditions, but pods below the partition need
+//   - Deployment, ReplicaSet: Ready if all replicas are updated, ready and available, and no
+//     surplus pods are left. A paused Deployment is InProgress; a Deployment whose rollout
+//     exceeded the deadline is Failed.
+//   - StatefulSet: Ready under the same conditions, except that pods below the partition need
 //     not be updated. With the update strategy OnDelete, all pods must be updated.
-//   - A DaemonSet is Ready if each node that should run a pod runs one that is updated,
-//     ready and available.
-//   - A Pod is Ready if it is running and its condition Ready is True, or if it succeeded.
-//     A Pod is Failed if its phase is Failed, or if it is running and one of its containers
-//     is in CrashLoopBackOff.
-//   - A Job is Ready if it is complete, Failed if it failed, and else InProgress.
-//   - A PersistentVolumeClaim is Ready if it is bound and has the requested capacity. A
-//     claim that lost its volume is Failed.
-//   - A Service is Ready, unless it is of type LoadBalancer and has no cluster IP. Its
-//     endpoints and external addresses are not considered.
-//   - A CustomResourceDefinition is Ready if it is established, and Failed if its names
-//     are taken or its condition Established is False, unless it is being installed.
-//   - An object of any other kind is Failed if its condition Stalled is True, else
-//     InProgress if its condition Reconciling is True, else Ready if its condition Ready is
-//     True or missing, else InProgress. If the deciding condition is Stalled or Ready and
-//     its observedGeneration is an earlier generation, the object is InProgress. Objects
-//     of most kinds (ConfigMap, Role, ...) have none of these conditions and are ready once
-//     they exist. A custom object that its controller has not observed yet looks the same,
-//     unless the controller writes status.observedGeneration: where that matters, check
-//     whether the condition exists.
+//   - DaemonSet: Ready if each node that should run a pod runs one that is updated, ready and
+//     available.
+//   - Pod: Ready if running with the condition Ready, or if succeeded. Failed if failed, or if
+//     running with a container in CrashLoopBackOff.
+//   - Job: Ready if complete, Failed if failed, otherwise InProgress.
+//   - PersistentVolumeClaim: Ready if bound with the requested capacity. Failed if the volume
+//     is lost.
+//   - Service: always Ready, except for a type LoadBalancer without a cluster IP. Endpoints
+//     and external addresses are not considered.
+//   - CustomResourceDefinition: Ready if established. Failed if the names are taken, or if the
+//     condition Established is False and not for the reason Installing.
+//   - Any other kind: Failed if the condition Stalled is True; otherwise InProgress if the
+//     condition Reconciling is True; otherwise Ready if the condition Ready is True or missing;
+//     otherwise InProgress. A decision by a condition Stalled or Ready of an earlier generation
+//     becomes InProgress.
+//
+// Objects of most other kinds (ConfigMap, Role, ...) have none of these conditions and are
+// ready once they exist. A custom object that the controller has not observed yet looks the
+// same, unless the controller writes status.observedGeneration: where that matters, check
+// whether the condition exists.
 //
 // Unstructured objects of the kinds above are converted; typed objects are not. The status
 // is missing from a metav1.PartialObjectMetadata, which is therefore InProgress. The

@@ -18,8 +18,8 @@ func unobserved(obj client.Object, observed int64) (Readiness, bool) {
 	return outdated(obj, observed)
 }
 
-// outdated returns InProgress and true if the observed generation is not the object's. It
-// may be a later one, if spec and status were restored from backups of different age.
+// outdated returns InProgress and true if the observed generation is not the object's.
+// A later generation is possible if spec and status were restored from different backups.
 func outdated(obj client.Object, observed int64) (Readiness, bool) {
 	generation := obj.GetGeneration()
 	if generation == 0 || observed == generation {
