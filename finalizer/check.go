@@ -10,17 +10,17 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// A refusal is an error of the caller's: nothing was done.
+// A refusal is the error of a call that the caller has to fix. Nothing was done.
 type refusal string
 
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 func (r refusal) Error() string { return string(r) }
 
-// Unwrap gives the class that ensure.Retry and ensure.Reason know.
+// Unwrap returns the class of errors that ensure.Retry and ensure.Reason recognize.
 func (refusal) Unwrap() error { return answer.ErrRefused }
 
-// check refuses what only code can mend, before anything is done.
+// check refuses arguments that only a change of the code can fix.
 func check(c client.Client, obj client.Object, steps []Step) error {
 	switch {
 	case isNil(c):
@@ -40,8 +40,8 @@ func check(c client.Client, obj client.Object, steps []Step) error {
 	return nil
 }
 
-// problemOf judges a name as the API server does for every kind; more it says of
-// built-in ones.
+// problemOf checks a step, and its name by the rules for all kinds; built-in kinds are
+// stricter.
 func problemOf(step Step, seen map[string]bool) string {
 	if problems := validation.ValidateFinalizerName(step.Name, nil); len(problems) > 0 {
 		return "the API server does not accept this name: " + problems[0].Detail

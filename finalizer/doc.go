@@ -1,9 +1,8 @@
-// Package finalizer keeps an object until what was made for it is cleaned up: rows,
-// buckets, DNS records, whatever no garbage collector takes along. It is the first line
-// of a reconcile:
+// Package finalizer keeps an object until everything outside the cluster that belongs to the
+// object is cleaned up: rows, buckets, DNS records. A reconcile begins with Handle:
 //
 //	func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
-//		going, err := finalizer.Handle(ctx, r.Client, site,
+//		result, err := finalizer.Handle(ctx, r.Client, site,
 //			finalizer.Step{Name: "example.com/dns-record", Cleanup: func(ctx context.Context) error {
 //				return r.dns.Delete(ctx, site.Spec.Host)
 //			}},
@@ -14,63 +13,61 @@
 //				return r.databases.Drop(ctx, site.Name)
 //			}},
 //		)
-//		if err != nil || going.Done {
-//			return ctrl.Result{RequeueAfter: going.After}, err // after a condition with going.Reason
+//		if err != nil || result.Done {
+//			return ctrl.Result{RequeueAfter: result.After}, err // and report result.Reason in a condition
 //		}
-//		// The site lives, and has both finalizers.
+//		// The site is not being deleted, and has both finalizers.
 //		return r.serve(ctx, site)
 //	}
 //
-// An operator whose children are in the cluster needs no finalizer for them: owner
-// references have the garbage collector do it.
+// Children in the cluster need no finalizer: with an owner reference, garbage collection
+// deletes them.
 //
-// # What can be relied on
+// # Guarantees
 //
-// What follows Handle runs only for an object that shows every step's finalizer, as it was
-// read or as the API server answered, so nothing is made that nobody would clean up. Once
-// the object is going, or turns out to be gone, Done says so. (A cache that is behind, as
-// after a restart, may show an object whose finalizers were removed, with them; the event
-// that it is gone follows.)
+// A reconcile continues after Handle only if the object has the finalizer of every step, as
+// read or as returned by the API server. So nothing is created that nobody would clean up.
+// Result.Done reports that the object is being deleted or gone. (An outdated cache, for
+// example after a restart, can show an object and its finalizers although both are gone; the
+// delete event follows.)
 //
-// A Cleanup runs at least once for each object that goes with its finalizer, and again
-// when the process ends, or the API server is out of reach, before the finalizer is
-// removed, or when a cache shows the object once more after it has gone, as one that
-// reads its writes may, too. So it takes what is gone already as success. When it fails
-// or waits, its finalizer and those of the steps behind it stay; the error belongs into a
-// condition, where the person who waits for the deletion can see it.
+// A Cleanup runs at least once for each deleted object that has its finalizer. A Cleanup runs
+// again if the process ends or the API server becomes unreachable before the finalizer is
+// removed, or if a cache still shows the object afterwards, which even a cache with
+// read-your-writes consistency can do. So a Cleanup must succeed if everything is cleaned up
+// already. If a Cleanup fails or waits, its finalizer and the finalizers of the later steps
+// stay. Report the error in a condition, where the person who waits for the deletion looks.
 //
-// One gap is the API server's own (kubernetes/kubernetes#77988, open in 1.36): when a
-// delete crosses the request that adds the finalizer, both may be answered as done, and
-// the object is gone without a Cleanup. It is a matter of milliseconds in the life of an
-// object. Children with an owner reference are collected all the same; where something
-// outside the cluster would be left, compare now and then what is there with the objects
-// that want it.
+// The API server has one gap (kubernetes/kubernetes#77988, open in 1.36): if a delete and the
+// request that adds the finalizer arrive at the same time, both can succeed, and the object
+// disappears without a Cleanup. The gap is a few milliseconds in the life of an object.
+// Children with an owner reference are deleted all the same. To find orphans outside the
+// cluster, compare them with the existing objects from time to time.
 //
-// To give a step up, keep it until no object has its finalizer any more: nobody else
-// removes it.
+// To remove a step from the code, wait until no object has its finalizer any more: nothing
+// else removes that finalizer.
 //
 // # Writes
 //
-// A write is a JSON patch that tests the UID and the list of finalizers as they were
-// read, and sets the list. So two controllers never lose each other's entries, which a
-// merge patch does, and a write does not fail for a change elsewhere, which an update
-// does. When it fails because the list changed, the deletion began or the object was
-// replaced, that is a Conflict: return it, or have ensure.Retry try again without a line
-// in the log.
+// A write is a JSON patch that tests the UID and the list of finalizers as they were read, and
+// sets the list. Unlike a merge patch, such a write never removes an entry that another
+// controller added. Unlike an update, the write does not fail because another field changed.
+// The write fails with a Conflict if the list changed, the deletion began or the object was
+// replaced: return the Conflict, or let ensure.Retry retry without logging an error.
 //
-// The operator needs patch on the object's kind.
+// The operator needs the right to patch the object's kind.
 //
 // # Metric
 //
-// The histogram trueup_finalizer_held_seconds, by group, kind and finalizer, in
-// controller-runtime's registry tells how long objects waited: from their
-// deletionTimestamp to the removal of the finalizer.
+// The histogram trueup_finalizer_held_seconds, by group, kind and finalizer, measures how
+// long deletions waited: from the deletionTimestamp to the removal of the finalizer. It is in
+// controller-runtime's registry.
 //
 // # In tests
 //
-// controller-runtime's fake client differs from an API server in this: objects have no
-// UIDs, so that none counts as replaced; a list that changed meanwhile is a plain error
-// and no Conflict; names are not checked; and it takes finalizers for an object that is
-// being deleted. That of ensuretest has UIDs, answers with Conflict and takes no such
-// finalizers.
+// controller-runtime's fake client differs from an API server: objects have no UIDs, so no
+// object counts as replaced; a list that changed causes a plain error instead of a Conflict;
+// names are not checked; and an object that is being deleted can get new finalizers. The fake
+// client of package ensuretest has UIDs, returns a Conflict and refuses new finalizers for an
+// object that is being deleted.
 package finalizer

@@ -12,7 +12,7 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// A requestError tells what could not be done, and why.
+// A requestError reports which request failed, and why.
 type requestError struct {
 	text  string
 	cause error
@@ -22,10 +22,10 @@ func (e *requestError) Error() string { return e.text }
 
 func (e *requestError) Unwrap() error { return e.cause }
 
-// requestError turns the failure of a request into an error that can be shown.
+// requestError returns the error of a failed request, with a text for users.
 func (h *handling) requestError(doing string, err error) error {
-	if moved := whatMoved(err); moved != "" {
-		return &requestError{text: h.textOf(doing, "Conflict: "+moved), cause: h.conflict(err)}
+	if stale := staleness(err); stale != "" {
+		return &requestError{text: h.textOf(doing, "Conflict: "+stale), cause: h.conflict(err)}
 	}
 	return &requestError{text: h.textOf(doing, h.describe(err)), cause: err}
 }
@@ -38,15 +38,15 @@ func (h *handling) textOf(doing, problem string) string {
 	return "cannot " + doing + " " + nameOf(h.client, h.obj) + ": " + problem
 }
 
-// conflict is what the API server calls it when an update comes too late.
+// conflict returns the error that the API server would return for an outdated update.
 func (h *handling) conflict(err error) error {
 	gvk, _ := h.client.GroupVersionKindFor(h.obj) // known, as the request was answered
 	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, h.obj.GetName(), err)
 }
 
-// whatMoved recognizes the refusals that are conflicts by another name; empty for
-// others.
-func whatMoved(err error) string {
+// staleness describes the change that made a patch outdated; empty if err has another cause.
+// The API server does not respond with a Conflict in these cases.
+func staleness(err error) string {
 	switch {
 	case answer.IsLateFinalizer(err):
 		return "its deletion began after it was read"
@@ -56,7 +56,7 @@ func whatMoved(err error) string {
 	return ""
 }
 
-// describe gives the API server's reason and message.
+// describe returns the API server's reason and message.
 func (h *handling) describe(err error) string {
 	gvk, _ := h.client.GroupVersionKindFor(h.obj)
 	text := answer.Explain(err, gvk.GroupKind(), h.obj.GetName())
@@ -66,7 +66,7 @@ func (h *handling) describe(err error) string {
 	return text
 }
 
-// quoted is how a text speaks of finalizers.
+// quoted returns the finalizers as they appear in a text.
 func quoted(names []string) string {
 	list := make([]string, 0, len(names))
 	for _, name := range names {
@@ -78,7 +78,7 @@ func quoted(names []string) string {
 	return "finalizers " + strings.Join(list, ", ")
 }
 
-// nameOf is how a text speaks of the object.
+// nameOf returns the object as it appears in a text.
 func nameOf(c client.Client, obj client.Object) string {
 	kind := "object"
 	if gvk, err := c.GroupVersionKindFor(obj); err == nil {

@@ -13,55 +13,57 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// A Step is something to clean up before an object goes, and the finalizer that keeps
-// the object until that is done.
+// A Step is a cleanup that has to be done before an object disappears, and the finalizer that
+// keeps the object until then.
 type Step struct {
-	// Name is the finalizer, such as example.com/cleanup-row: a qualified name, for
-	// built-in kinds with a slash. For custom kinds the API server takes one without,
-	// and warns.
+	// Name is the finalizer, such as example.com/cleanup-row: a qualified name. Built-in
+	// kinds require a slash; for custom kinds the API server accepts a name without a
+	// slash, with a warning.
 	Name string
-	// Cleanup undoes what was done for the object. It may be called any number of
-	// times, also when everything is cleaned up already or was never done: the process
-	// may end before the finalizer is removed. It returns Wait while it has to be
-	// called again later; any other error keeps the finalizer as well.
+	// Cleanup reverts everything that was done for the object. Handle may call Cleanup any
+	// number of times, also if everything is cleaned up already or was never done: the
+	// process may end before the finalizer is removed. Cleanup returns Wait to be called
+	// again later. Any other error keeps the finalizer, too.
 	Cleanup func(ctx context.Context) error
 }
 
-// A Result says whether the object is still there to be worked for.
+// A Result reports whether a reconcile may continue.
 type Result struct {
-	// Done says that the object is going, or gone: do nothing else for it. Reconcile
-	// returns.
+	// Done reports that the object is being deleted or gone: Reconcile must return, and do
+	// nothing else for the object.
 	Done bool
-	// After is when to look again, if a Cleanup waits; else zero.
+	// After is the time after which to reconcile again, if a Cleanup waits; otherwise zero.
 	After time.Duration
-	// Reason is what that Cleanup waits for, in its own words.
+	// Reason is the reason that the waiting Cleanup gave.
 	Reason string
 }
 
-// Handle is the first thing a Reconcile does with obj, as it was read.
+// Handle adds the finalizers of steps to obj, or cleans up if obj is being deleted. Call
+// Handle at the beginning of a reconcile, with obj as it was read.
 //
-// While obj lives, it has the finalizers of all steps before anything else happens: what
-// is missing is added in one request. Once obj is being deleted, the steps whose
-// finalizers are there are taken in order: Cleanup, then one request that removes that
-// one finalizer. The first step that fails or waits is the last for now. If nothing is
-// missing, nothing is sent; without steps there is nothing to do.
+// While obj is not being deleted, Handle adds all missing finalizers with one request. While
+// obj is being deleted, Handle works in order through the steps whose finalizers are present:
+// Handle calls Cleanup, then sends one request that removes this one finalizer, and stops at
+// the first step that fails or waits. If nothing has to be changed, no request is sent;
+// without steps, Handle does nothing.
 //
-// Only the steps' own entries are added or removed. Writes succeed only on the list as
-// it was read; if somebody else changed it meanwhile, or replaced the object by another
-// of its name, that is a Conflict (apierrors.IsConflict), to be tried again with a fresh
-// copy, as ensure.Retry does. Changes elsewhere in the object do not matter. obj becomes
-// the server's answer to each write, and stays as it is when a write is refused.
+// Handle adds and removes only the finalizers of steps. A write succeeds only if the list is
+// as it was read. If the list was changed, or the object was replaced by another object of the
+// same name, Handle returns a Conflict (apierrors.IsConflict): retry with a fresh copy, as
+// ensure.Retry does. Changes of other fields do not matter. After each write obj is the
+// server's response; a refused write leaves obj unchanged.
 //
-// An object that turns out to be gone is Done and no error: what was read from a cache
-// may be old, and nothing must be made for it that nobody would clean up. (The NotFound of
-// a webhook, which misses something else, is an error.)
+// For an object that is gone, Handle returns Done and no error: the cached copy was outdated,
+// and nothing must be created for the object, as nobody would clean up. (A NotFound of a
+// webhook, about something else, is an error.)
 //
-// Errors are of the arguments (a name that the API server would refuse, or one given
-// twice; nothing was done then, and ensure.Reason is Refused), of a Cleanup, or of a request. That
-// of a Cleanup is wrapped. That of a request unwraps to the server's answer. Its message is part of
-// the text, cut to 1 KiB and less what differs from one try to the next, unless obj is a Secret.
+// An error is about the arguments, a Cleanup, or a request. Examples of the first are a name
+// that the API server would refuse and a name that appears twice; nothing was done then, and
+// ensure.Reason is Refused. The error of a Cleanup is wrapped. The error of a request unwraps
+// to the server's response, and its text has the server's message, cut to 1 KiB and without
+// the parts that differ between attempts, unless obj is a Secret.
 //
-// Handle is safe for concurrent use, though not on the same obj.
+// Handle is safe for concurrent use, but not for the same obj.
 func Handle(ctx context.Context, c client.Client, obj client.Object, steps ...Step) (Result, error) {
 	return handle(ctx, c, obj, steps, clock.RealClock{})
 }
@@ -71,18 +73,18 @@ func handle(ctx context.Context, c client.Client, obj client.Object, steps []Ste
 		return Result{}, err
 	}
 	h := &handling{client: c, clock: clock, obj: obj, uid: obj.GetUID(), finalizers: slices.Clone(obj.GetFinalizers())}
-	if going := obj.GetDeletionTimestamp(); going != nil {
-		return h.cleanUp(ctx, steps, going.Time)
+	if deleted := obj.GetDeletionTimestamp(); deleted != nil {
+		return h.cleanUp(ctx, steps, deleted.Time)
 	}
 	return h.add(ctx, steps)
 }
 
-// A handling is of one object.
+// A handling handles the finalizers of one object.
 type handling struct {
 	client client.Client
 	clock  clock.PassiveClock
 	obj    client.Object
-	// What was read and answered, and not what obj says later: a Cleanup may change it.
+	// uid and finalizers are as read or returned by the server: a Cleanup may change obj.
 	uid        types.UID
 	finalizers []string
 }
@@ -92,7 +94,7 @@ func (h *handling) add(ctx context.Context, steps []Step) (Result, error) {
 	if len(missing) == 0 {
 		return Result{}, nil
 	}
-	switch err := h.set(ctx, slices.Concat(h.finalizers, missing)); {
+	switch err := h.setFinalizers(ctx, slices.Concat(h.finalizers, missing)); {
 	case answer.IsGone(err):
 		return Result{Done: true}, nil
 	case err != nil:
@@ -105,7 +107,7 @@ func (h *handling) add(ctx context.Context, steps []Step) (Result, error) {
 	return Result{}, nil
 }
 
-// missing are the finalizers that the object lacks.
+// missing returns the finalizers that the object lacks.
 func (h *handling) missing(steps []Step) []string {
 	var names []string
 	for _, step := range steps {
@@ -116,7 +118,7 @@ func (h *handling) missing(steps []Step) []string {
 	return names
 }
 
-func (h *handling) cleanUp(ctx context.Context, steps []Step, going time.Time) (Result, error) {
+func (h *handling) cleanUp(ctx context.Context, steps []Step, deleted time.Time) (Result, error) {
 	for _, step := range steps {
 		if !slices.Contains(h.finalizers, step.Name) {
 			continue
@@ -130,12 +132,12 @@ func (h *handling) cleanUp(ctx context.Context, steps []Step, going time.Time) (
 		case err != nil:
 			return Result{Done: true}, h.requestError("remove "+quoted([]string{step.Name})+" from", err)
 		}
-		observe(h.client, h.obj, step.Name, h.clock.Since(going))
+		observe(h.client, h.obj, step.Name, h.clock.Since(deleted))
 	}
 	return Result{Done: true}, nil
 }
 
-// unfinished keeps the finalizer.
+// unfinished returns the result of a Cleanup that failed or waits: the finalizer stays.
 func (h *handling) unfinished(step Step, err error) (Result, error) {
 	if after, ok := waitOf(err); ok {
 		return Result{Done: true, After: after, Reason: err.Error()}, nil
@@ -145,5 +147,5 @@ func (h *handling) unfinished(step Step, err error) (Result, error) {
 
 func (h *handling) remove(ctx context.Context, name string) error {
 	rest := slices.DeleteFunc(slices.Clone(h.finalizers), func(other string) bool { return other == name })
-	return h.set(ctx, rest)
+	return h.setFinalizers(ctx, rest)
 }

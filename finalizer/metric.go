@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// held is registered with the manager's other metrics by the first removal.
+// held returns the histogram. The first call registers the histogram with the manager's other
+// metrics.
 var held = sync.OnceValue(func() *prometheus.HistogramVec { return register(metrics.Registry) })
 
-// register gives the metric that is there already, if another copy of this package was
-// first.
+// register returns the registered metric, also if another copy of this package registered it.
 func register(registry prometheus.Registerer) *prometheus.HistogramVec {
 	metric := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "trueup_finalizer_held_seconds",
 		Help: "Time from the deletion of an object to the removal of a finalizer from it.",
-		// From one second, which is how exact a deletionTimestamp is, to a day.
+		// From one second, the precision of a deletionTimestamp, to a day.
 		Buckets: []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600},
 	}, []string{"group", "kind", "finalizer"})
 	taken, ok := errors.AsType[prometheus.AlreadyRegisteredError](registry.Register(metric))
@@ -32,8 +32,8 @@ func register(registry prometheus.Registerer) *prometheus.HistogramVec {
 	return metric
 }
 
-// observe counts the removal of a finalizer. A deletionTimestamp may lie ahead, by a
-// grace period or another machine's clock.
+// observe records the removal of a finalizer. A deletionTimestamp can be in the future because
+// of a grace period or another machine's clock.
 func observe(c client.Client, obj client.Object, finalizer string, age time.Duration) {
 	gvk, err := c.GroupVersionKindFor(obj)
 	if err != nil {

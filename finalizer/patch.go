@@ -12,9 +12,10 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
-// set makes the list wanted if it still is what was read, of the object that was read.
-// An optimistic lock would do so too, and fail for every heartbeat in the status.
-func (h *handling) set(ctx context.Context, wanted []string) error {
+// setFinalizers sets the finalizers to wanted if the object and the list are still those that
+// were read. An optimistic lock would also fail for every change of another field, such as a
+// heartbeat in the status.
+func (h *handling) setFinalizers(ctx context.Context, wanted []string) error {
 	patch, err := json.Marshal(h.operations(wanted))
 	if err != nil {
 		return err
@@ -31,17 +32,17 @@ func (h *handling) operations(wanted []string) []jsonpatch.Operation {
 	if h.uid != "" {
 		operations = append(operations, jsonpatch.Test("/metadata/uid", h.uid))
 	}
-	var found any // null: there is none
+	var current any // null: there is no list
 	if len(h.finalizers) > 0 {
-		found = h.finalizers
+		current = h.finalizers
 	}
-	return append(operations, jsonpatch.Test("/metadata/finalizers", found), jsonpatch.Add("/metadata/finalizers", wanted))
+	return append(operations, jsonpatch.Test("/metadata/finalizers", current), jsonpatch.Add("/metadata/finalizers", wanted))
 }
 
 func optionsFor(obj client.Object) []client.PatchOption {
 	if _, ok := obj.(runtime.Unstructured); ok {
-		// controller-runtime 0.25 books patches of unstructured objects under the typed
-		// representation, where nobody waits for them.
+		// controller-runtime 0.25 records a patch of an unstructured object as a write of the
+		// typed object, so reads of the unstructured object would not wait for the write.
 		return []client.PatchOption{client.DisableReadYourWritesConsistency}
 	}
 	return nil

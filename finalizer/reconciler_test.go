@@ -10,7 +10,7 @@ import (
 )
 
 func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
-	going, err := finalizer.Handle(ctx, r.Client, site,
+	result, err := finalizer.Handle(ctx, r.Client, site,
 		finalizer.Step{Name: "example.com/dns-record", Cleanup: func(ctx context.Context) error {
 			return r.dns.Delete(ctx, site.Spec.Host)
 		}},
@@ -21,9 +21,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 			return r.databases.Drop(ctx, site.Name)
 		}},
 	)
-	if err != nil || going.Done {
-		return ctrl.Result{RequeueAfter: going.After}, err // after a condition with going.Reason
+	if err != nil || result.Done {
+		return ctrl.Result{RequeueAfter: result.After}, err // and report result.Reason in a condition
 	}
-	// The site lives, and has both finalizers.
+	// The site is not being deleted, and has both finalizers.
 	return r.serve(ctx, site)
 }

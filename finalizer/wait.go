@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// defaultWait is how long a Wait without a time waits: what takes longer than a
-// Cleanup can stay for is seldom done sooner.
+// defaultWait is the time that Wait uses by default. Work that takes too long for one Cleanup
+// is seldom finished sooner.
 const defaultWait = 5 * time.Second
 
-// Wait is what a Cleanup returns if it is not done yet: what it waits for, and when it
-// should be called again, which is 5 s if after is zero or less. Handle turns it into
-// Result.Reason and Result.After; it is no error of Handle.
+// Wait returns the error with which a Cleanup reports that the work is not done yet. The
+// reason describes the missing work; after is the time until the next call, 5 seconds if zero
+// or less. Handle returns both as Result.Reason and Result.After, and no error.
 //
-// It may be wrapped; then Reason is the whole text. Joined with others of its sort the
-// soonest counts; joined with any other error it is that error's turn.
+// If the error is wrapped, the whole text becomes the Reason. If several Waits are joined, the
+// shortest time counts. If a Wait is joined with another error, Handle returns the joined error.
 func Wait(after time.Duration, reason string) error {
 	if after <= 0 {
 		after = defaultWait
@@ -32,7 +32,8 @@ type waitError struct {
 
 func (e *waitError) Error() string { return e.reason }
 
-// waitOf is how long err asks to wait, if it is nothing but a Wait.
+// waitOf returns the time that err asks to wait, and false if err has an error other than a
+// Wait.
 func waitOf(err error) (time.Duration, bool) {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
