@@ -8,15 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// ConditionChanged passes updates that add, change or remove the condition of this
-// type in status.conditions, of any kind: status, reason, message, whatever else it
-// holds, but not the heartbeats that Owned names. Kinds without such a list have no
-// conditions, so their updates do not pass.
+// ConditionChanged passes updates that add, change or remove the condition of this type in
+// status.conditions, for any kind. Every field of the condition counts, except for the
+// heartbeats that Owned lists. Updates of kinds without such a list do not pass.
 func ConditionChanged(conditionType string) predicate.Predicate {
 	return TypedConditionChanged[client.Object](conditionType)
 }
 
-// TypedConditionChanged is ConditionChanged for a source of T.
+// TypedConditionChanged is ConditionChanged for events of the Go type T.
 func TypedConditionChanged[T metav1.Object](conditionType string) predicate.TypedPredicate[T] {
 	return onChange[T](func(older, newer metav1.Object) bool {
 		if isMetadataOnly(newer) {
@@ -26,7 +25,7 @@ func TypedConditionChanged[T metav1.Object](conditionType string) predicate.Type
 	})
 }
 
-// conditionOf is the first condition of the type, or the zero Value.
+// conditionOf returns the first condition of the type, or the zero Value.
 func conditionOf(obj metav1.Object, conditionType string) reflect.Value {
 	conditions := indirect(memberOf(memberOf(contentOf(obj), "status"), "conditions"))
 	if conditions.Kind() != reflect.Slice {

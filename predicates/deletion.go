@@ -7,26 +7,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// DeletionRequested passes the update that sets the deletionTimestamp, the Create
-// of an object that has one already (a controller that starts has to finish its
-// deletion), and every Delete. It passes nothing about an object that is to stay.
+// DeletionRequested passes the update that sets the deletionTimestamp, the Create of an object
+// that already has one (after a restart the controller has to finish the deletion), and every
+// Delete. Events of objects that are not being deleted do not pass.
 func DeletionRequested() predicate.Predicate { return TypedDeletionRequested[client.Object]() }
 
-// TypedDeletionRequested is DeletionRequested for a source of T.
+// TypedDeletionRequested is DeletionRequested for events of the Go type T.
 func TypedDeletionRequested[T metav1.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{
-		CreateFunc:  func(e event.TypedCreateEvent[T]) bool { return isGoing(e.Object) },
+		CreateFunc:  func(e event.TypedCreateEvent[T]) bool { return isDeleting(e.Object) },
 		DeleteFunc:  func(e event.TypedDeleteEvent[T]) bool { return !isNil(e.Object) },
-		GenericFunc: func(e event.TypedGenericEvent[T]) bool { return isGoing(e.Object) },
+		GenericFunc: func(e event.TypedGenericEvent[T]) bool { return isDeleting(e.Object) },
 		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 			if isNil(e.ObjectNew) || isNil(e.ObjectOld) {
-				return isGoing(e.ObjectNew)
+				return isDeleting(e.ObjectNew)
 			}
-			return isReplaced(e) || isGoing(e.ObjectNew) && !isGoing(e.ObjectOld)
+			return isReplaced(e) || isDeleting(e.ObjectNew) && !isDeleting(e.ObjectOld)
 		},
 	}
 }
 
-func isGoing[T metav1.Object](obj T) bool {
+func isDeleting[T metav1.Object](obj T) bool {
 	return !isNil(obj) && obj.GetDeletionTimestamp() != nil
 }

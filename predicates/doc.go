@@ -1,73 +1,73 @@
-// Package predicates decides which events wake a reconciler: those that can
-// change what it does, and no others.
+// Package predicates filters events, so that only events that can change the result of a
+// reconcile trigger one.
 //
 //	ctrl.NewControllerManagedBy(mgr).
 //		For(&shopv1.Shop{}, builder.WithPredicates(predicates.Primary())).
 //		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
 //		Complete(r)
 //
-// Primary lets through what is asked of the reconciler, and not the status that
-// it writes itself. Owned lets through all that can change a child or how it
-// stands, and not the clockwork of heartbeats. SpecChanged, LabelChanged,
-// AnnotationChanged, FinalizersChanged, ConditionChanged, DeletionRequested, Paused
-// and Resync are for other wishes; they compose by controller-runtime's
-// predicate.And, predicate.Or and predicate.Not:
+// Primary passes changes of the desired state of an object, and not the status that the
+// reconciler itself writes. Owned passes all changes of a child, except for heartbeats.
+// SpecChanged, LabelChanged, AnnotationChanged, FinalizersChanged, ConditionChanged,
+// DeletionRequested, Paused and Resync serve other needs; combine them with
+// controller-runtime's predicate.And, predicate.Or and predicate.Not:
 //
-//	// Sleep while the annotation pauses the shop; look again at every resync.
+//	// Ignore the shop while the annotation pauses it; reconcile at every resync.
 //	predicate.And(
 //		predicate.Or(predicates.Primary(), predicates.Resync()),
 //		predicate.Not(predicates.Paused("shop.example.com/paused")),
 //	)
 //
-// Each has a typed form for sources of one Go type: TypedPrimary[*shopv1.Shop]()
-// is what Primary() is for client.Object.
+// Each predicate has a typed form for sources of one Go type: TypedPrimary[*shopv1.Shop]() is
+// Primary() with *shopv1.Shop instead of client.Object.
 //
 // # Why not GenerationChangedPredicate
 //
-// The generation of an object is what its kind makes of it. ConfigMap, Secret,
-// Service, ServiceAccount, Node, Lease, PersistentVolumeClaim and many others have
-// none, so that GenerationChangedPredicate never lets an update of them through.
-// That of a PriorityClass is 1 for ever. That of a Deployment moves with its
-// annotations, that of a custom kind without a status subresource with its status.
-// An object that was deleted and made again while nobody watched has the same
-// generation as before. Here the content itself is compared: everything outside
-// metadata and status. The generation counts where it moves alone, as it does when
-// the change is in a field that the Go type, or a cache that strips, does not show:
-// status.observedGeneration has to follow. docs/predicates.md in the repository tells
-// what wakes, kind by kind, as seen on a real API server.
+// Each kind has its own rules for metadata.generation. ConfigMap, Secret, Service,
+// ServiceAccount, Node, Lease, PersistentVolumeClaim and many other kinds have no generation,
+// so GenerationChangedPredicate never passes an update of these. The generation of a
+// PriorityClass is always 1. The generation of a Deployment also changes with its annotations,
+// and the generation of a custom kind without a status subresource changes with the status. An
+// object that was deleted and created again while the watch was interrupted has the same
+// generation as before.
 //
-// # What happens on which event
+// The predicates here compare the content: everything outside metadata and status. The
+// generation counts only if no visible field changed. The change is then in a field that the
+// Go type does not have or that a cache removed, and status.observedGeneration has to follow.
+// docs/predicates.md in the repository lists for each kind which changes pass, as seen on a
+// real API server.
 //
-//	                           Create, Generic  Update                    Delete
-//	Primary, Owned, …Changed   pass             if that changed           passes
-//	DeletionRequested          if going         if it starts to go        passes
-//	Paused                     if paused        if the new one is paused  never
-//	Resync                     never            same resourceVersion      never
+// # Which events pass
 //
-// To appear is a change of everything, hence a Create passes each …Changed: after a
-// restart the reconciler sees every object once. A Delete passes whether it was
-// seen or missed (DeleteStateUnknown). An update whose objects have different UIDs
-// is a Delete and a Create that were both missed; it passes where one of them would.
+//	                           Create, Generic    Update                        Delete
+//	Primary, Owned, ...Changed always             if that part changed          always
+//	DeletionRequested          if being deleted   if the deletion begins        always
+//	Paused                     if paused          if the new object is paused   never
+//	Resync                     never              if resourceVersion unchanged  never
 //
-// So Or adds wakes and And takes them away, on creation too. Beware of Not with
-// anything but Paused: Not(LabelChanged("a")) drops every Create and Delete.
+// A Create changes everything and therefore passes each ...Changed: after a restart the
+// reconciler sees every object once. A Delete passes whether the delete event was received
+// or missed (DeleteStateUnknown). An update whose objects have different UIDs stands for a
+// missed Delete and a missed Create, and passes if one of these would pass.
 //
-// An event without an object passes nothing, an update without the old one is taken
-// as a Create. Nothing is logged, and no predicate panics or changes an object.
+// So Or adds events and And removes events, also of creations. Use Not only with Paused:
+// Not(LabelChanged("a")) drops every Create and Delete.
+//
+// An event without an object never passes. An update without the old object counts as a
+// Create. No predicate logs, panics or changes an object.
 //
 // # Not in WithEventFilter
 //
-// A predicate given to the builder's WithEventFilter is asked for every watch of
-// the controller: For, Owns and Watches. Primary there drops the status of owned
-// Deployments, and the reconciler never learns that its children have become ready.
-// Owned there lets the reconciler's own status writes wake it. Give each watch its
-// own, as above.
+// A predicate in the builder's WithEventFilter filters every watch of the controller: For,
+// Owns and Watches. Primary would drop the status of owned Deployments, so the reconciler
+// would never notice that its children have become ready. Owned would let the reconciler's
+// own status writes trigger a reconcile. Give each watch its own predicate, as above.
 //
 // # Kinds of objects
 //
-// Typed, unstructured and metadata-only objects (metav1.PartialObjectMetadata) are
-// welcome. What a metadata-only object does not show may have changed whenever its
-// resourceVersion moved: Owned and ConditionChanged pass it then. SpecChanged and
-// Primary go by its generation and, where it has none, by the resourceVersion; they
-// miss the content of a PriorityClass, whose generation never moves.
+// The predicates accept typed, unstructured and metadata-only objects
+// (metav1.PartialObjectMetadata). The content of a metadata-only object is unknown: Owned and
+// ConditionChanged pass whenever the resourceVersion changed; SpecChanged and Primary pass
+// when the generation changed or, for a kind without one, the resourceVersion. They miss the
+// content of a PriorityClass, whose generation never changes.
 package predicates

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// equal reports whether two values mean the same. It is reflect.DeepEqual, but for
-// quantities and times, which have several forms. equality.Semantic is not used: it
-// panics at unexported fields of types that it does not know, and takes nil and
-// empty as the same, which a label selector or a NetworkPolicy does not.
+// equal reports whether two values have the same meaning. It differs from reflect.DeepEqual in
+// quantities and times, which can be written in several forms. equality.Semantic would panic
+// at unexported fields of unknown types, and treats nil as empty, which is wrong for a label
+// selector or a NetworkPolicy.
 func equal(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
 		return !a.IsValid() && !b.IsValid()
@@ -19,7 +19,7 @@ func equal(a, b reflect.Value) bool {
 	case reflect.Struct:
 		return equalStructs(a, b)
 	case reflect.Pointer, reflect.Interface:
-		return equal(a.Elem(), b.Elem()) // the zero Value where they are nil
+		return equal(a.Elem(), b.Elem()) // the zero Value for nil
 	case reflect.Slice:
 		return a.IsNil() == b.IsNil() && equalElements(a, b)
 	case reflect.Array:

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// onChange passes every Create, Delete and Generic, and the updates that changed
-// calls a change.
+// onChange passes every Create, Delete and Generic, and the updates for which changed returns
+// true.
 func onChange[T metav1.Object](changed func(older, newer metav1.Object) bool) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{
 		CreateFunc:  func(e event.TypedCreateEvent[T]) bool { return !isNil(e.Object) },
@@ -21,13 +21,13 @@ func onChange[T metav1.Object](changed func(older, newer metav1.Object) bool) pr
 	}
 }
 
-// isReplaced reports whether the old object is another one than the new, or is
-// missing. The new one must be there.
+// isReplaced reports whether the old object is missing or has another UID than the new object,
+// which must not be nil.
 func isReplaced[T metav1.Object](e event.TypedUpdateEvent[T]) bool {
 	return isNil(e.ObjectOld) || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
 }
 
-// isNil finds nil pointers in interfaces too.
+// isNil reports whether obj is nil or a nil pointer in an interface.
 func isNil(obj any) bool {
 	v := reflect.ValueOf(obj)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// contentOf is the struct, or the map of unstructured content, that obj is.
+// contentOf returns the struct that obj points to, or the map of an unstructured object.
 func contentOf(obj metav1.Object) reflect.Value {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return reflect.ValueOf(u.UnstructuredContent())
@@ -16,17 +16,17 @@ func contentOf(obj metav1.Object) reflect.Value {
 	return indirect(reflect.ValueOf(obj))
 }
 
-// isMetadataOnly reports whether obj shows neither content nor status.
+// isMetadataOnly reports whether obj has neither content nor status.
 func isMetadataOnly(obj metav1.Object) bool {
 	_, ok := obj.(*metav1.PartialObjectMetadata)
 	return ok
 }
 
-// A rule reports whether two members of one name are the same.
+// A rule reports whether two members with the same name are equal.
 type rule func(name string, a, b reflect.Value) bool
 
-// sameContent reports whether a and b have the same members outside metadata, each
-// judged by same.
+// sameContent reports whether a and b have the same members outside metadata, compared by
+// same.
 func sameContent(a, b metav1.Object, same rule) bool {
 	return sameMembers(contentOf(a), contentOf(b), func(name string, a, b reflect.Value) bool {
 		switch name {
@@ -38,9 +38,9 @@ func sameContent(a, b metav1.Object, same rule) bool {
 	})
 }
 
-// sameMembers reports whether a and b have the same members, each judged by same.
-// The members of a struct go by their JSON names. A member that only one of two
-// maps has is the zero Value in the other. What has no members is compared whole.
+// sameMembers reports whether a and b have the same members, compared by same. Members of a
+// struct have their JSON names. A member missing from one of two maps is the zero Value there.
+// Values without members are compared as a whole.
 func sameMembers(a, b reflect.Value, same rule) bool {
 	a, b = indirect(a), indirect(b)
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
@@ -77,8 +77,7 @@ func sameEntries(a, b reflect.Value, same rule) bool {
 	return true
 }
 
-// memberOf is the member of a struct or map that has this JSON name, or the zero
-// Value.
+// memberOf returns the member of a struct or map with this JSON name, or the zero Value.
 func memberOf(v reflect.Value, name string) reflect.Value {
 	v = indirect(v)
 	switch {
@@ -105,7 +104,7 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// jsonName is the name of a field in JSON, empty if its members stand in its place.
+// jsonName returns the JSON name of a field; empty if the field is inlined.
 func jsonName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	if name == "" && !field.Anonymous {
@@ -114,13 +113,12 @@ func jsonName(field reflect.StructField) string {
 	return name
 }
 
-// isObject recognizes what unstructured content has for objects.
+// isObject reports whether v is an object of unstructured content.
 func isObject(v reflect.Value) bool {
 	return v.IsValid() && v.Type() == reflect.TypeFor[map[string]any]()
 }
 
-// indirect follows pointers and interfaces to what they hold, which is the zero
-// Value if that is nothing.
+// indirect returns the value behind pointers and interfaces; the zero Value for nil.
 func indirect(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -10,26 +10,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// LabelChanged passes updates that set, change or remove one of the labels with
-// these keys, or any label if no key is given.
+// LabelChanged passes updates that add, change or remove a label with one of these keys, or
+// any label if no key is given.
 func LabelChanged(keys ...string) predicate.Predicate {
 	return TypedLabelChanged[client.Object](keys...)
 }
 
-// TypedLabelChanged is LabelChanged for a source of T.
+// TypedLabelChanged is LabelChanged for events of the Go type T.
 func TypedLabelChanged[T metav1.Object](keys ...string) predicate.TypedPredicate[T] {
 	return onChange[T](func(older, newer metav1.Object) bool {
 		return entriesChanged(older.GetLabels(), newer.GetLabels(), keys)
 	})
 }
 
-// AnnotationChanged passes updates that set, change or remove one of the
-// annotations with these keys, or any annotation if no key is given.
+// AnnotationChanged passes updates that add, change or remove an annotation with one of these
+// keys, or any annotation if no key is given.
 func AnnotationChanged(keys ...string) predicate.Predicate {
 	return TypedAnnotationChanged[client.Object](keys...)
 }
 
-// TypedAnnotationChanged is AnnotationChanged for a source of T.
+// TypedAnnotationChanged is AnnotationChanged for events of the Go type T.
 func TypedAnnotationChanged[T metav1.Object](keys ...string) predicate.TypedPredicate[T] {
 	return onChange[T](func(older, newer metav1.Object) bool {
 		return entriesChanged(older.GetAnnotations(), newer.GetAnnotations(), keys)
@@ -39,7 +39,7 @@ func TypedAnnotationChanged[T metav1.Object](keys ...string) predicate.TypedPred
 // FinalizersChanged passes updates that add, remove or reorder finalizers.
 func FinalizersChanged() predicate.Predicate { return TypedFinalizersChanged[client.Object]() }
 
-// TypedFinalizersChanged is FinalizersChanged for a source of T.
+// TypedFinalizersChanged is FinalizersChanged for events of the Go type T.
 func TypedFinalizersChanged[T metav1.Object]() predicate.TypedPredicate[T] {
 	return onChange[T](finalizersChanged)
 }
@@ -59,7 +59,7 @@ func finalizersChanged(older, newer metav1.Object) bool {
 	return !slices.Equal(older.GetFinalizers(), newer.GetFinalizers())
 }
 
-// metadataChanged is about the metadata that people and controllers write.
+// metadataChanged reports whether metadata changed that people and controllers write.
 func metadataChanged(older, newer metav1.Object) bool {
 	return !maps.Equal(older.GetLabels(), newer.GetLabels()) ||
 		!maps.Equal(older.GetAnnotations(), newer.GetAnnotations()) ||

@@ -9,20 +9,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Owned is for the kinds that a controller Owns. It passes every update but those
-// that change only bookkeeping of the API server's (managedFields, resourceVersion, the
-// grace period of a deletion under way) and heartbeats: times that say when somebody last
-// looked, and nothing about what was found. These are
+// Owned is the predicate for the kinds in a controller's Owns. It passes all updates, except
+// for those that change only bookkeeping of the API server (managedFields, resourceVersion,
+// the grace period during a deletion) or heartbeats. Heartbeats are times of the last check
+// that say nothing about the result:
 //
-//   - lastHeartbeatTime, lastProbeTime and lastUpdateTime in status.conditions, of
-//     any kind (nodes, pods, jobs, claims, deployments), and
+//   - lastHeartbeatTime, lastProbeTime and lastUpdateTime in status.conditions, of any kind
+//     (nodes, pods, jobs, claims, deployments), and
 //   - spec.renewTime in the group coordination.k8s.io (leases).
 //
-// lastTransitionTime is none: it tells that something has happened. Nor is a time
-// anywhere else, as only its kind knows what that means.
+// lastTransitionTime is no heartbeat, because it records that something happened. Times
+// elsewhere are no heartbeats either, because their meaning depends on the kind.
 func Owned() predicate.Predicate { return TypedOwned[client.Object]() }
 
-// TypedOwned is Owned for a source of T.
+// TypedOwned is Owned for events of the Go type T.
 func TypedOwned[T metav1.Object]() predicate.TypedPredicate[T] {
 	return onChange[T](ownedChanged)
 }
@@ -32,18 +32,18 @@ func ownedChanged(older, newer metav1.Object) bool {
 		return older.GetResourceVersion() != newer.GetResourceVersion()
 	}
 	return metadataChanged(older, newer) ||
-		!sameContent(older, newer, sameButHeartbeats(isCoordination(newer))) ||
-		generationAlone(older, newer)
+		!sameContent(older, newer, sameExceptHeartbeats(isCoordination(newer))) ||
+		onlyGenerationChanged(older, newer)
 }
 
-// sameButHeartbeats is the rule for what is outside metadata.
-func sameButHeartbeats(coordination bool) rule {
+// sameExceptHeartbeats returns the rule for members outside metadata.
+func sameExceptHeartbeats(coordination bool) rule {
 	return func(name string, a, b reflect.Value) bool {
 		switch {
 		case name == "status":
 			return sameMembers(a, b, sameInStatus)
 		case name == "spec" && coordination:
-			return sameMembers(a, b, without("renewTime"))
+			return sameMembers(a, b, ignoring("renewTime"))
 		default:
 			return equal(a, b)
 		}
@@ -74,11 +74,11 @@ func sameConditions(a, b reflect.Value) bool {
 }
 
 func sameCondition(a, b reflect.Value) bool {
-	return sameMembers(a, b, without("lastHeartbeatTime", "lastProbeTime", "lastUpdateTime"))
+	return sameMembers(a, b, ignoring("lastHeartbeatTime", "lastProbeTime", "lastUpdateTime"))
 }
 
-// isCoordination recognizes leases. A typed object that came from a watch need not
-// tell its group, so its Go type does.
+// isCoordination reports whether obj is in the group coordination.k8s.io. A typed object from a
+// watch may lack its apiVersion; the package of its Go type tells then.
 func isCoordination(obj metav1.Object) bool {
 	if apiVersion := memberOf(contentOf(obj), "apiVersion"); apiVersion.Kind() == reflect.String && apiVersion.Len() > 0 {
 		return strings.HasPrefix(apiVersion.String(), "coordination.k8s.io/")

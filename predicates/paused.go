@@ -7,21 +7,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Paused passes events of objects that bear the annotation, unless its value is
-// "false"; of an update the new object counts. It is meant for
-// predicate.And(…, predicate.Not(predicates.Paused(annotation))): the reconciler
-// sleeps while the annotation is there and wakes when it goes, provided that the
-// rest of the And lets a change of annotations through, as Primary does.
+// Paused passes events of objects that have the annotation, unless its value is "false". For
+// an update the new object counts. Use Paused in
+// predicate.And(..., predicate.Not(predicates.Paused(annotation))): no event of the object
+// passes while the annotation exists. The removal of the annotation passes if the rest of the
+// And passes changes of annotations, as Primary does.
 //
-// No Delete passes, so that Not lets each through: what is gone is not paused. The
-// request to delete an object that is paused, however, waits with the rest, its
-// finalizers too.
+// Paused passes no Delete, so Not passes every Delete: a deleted object is not paused. The
+// deletion request for a paused object, however, waits like all other updates, and so do the
+// finalizers of the object.
 //
-// The annotation pauses nothing but the events of its own object. Those of its
-// children wake the reconciler still, which should look for the annotation itself.
+// The annotation pauses only events of the object itself. Events of its children still trigger
+// a reconcile, so the reconciler should check the annotation, too.
 func Paused(annotation string) predicate.Predicate { return TypedPaused[client.Object](annotation) }
 
-// TypedPaused is Paused for a source of T.
+// TypedPaused is Paused for events of the Go type T.
 func TypedPaused[T metav1.Object](annotation string) predicate.TypedPredicate[T] {
 	paused := func(obj T) bool {
 		if isNil(obj) {

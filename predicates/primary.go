@@ -6,20 +6,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Primary is for the kind that a controller is For. It passes updates that change
-// what is asked of the reconciler: the spec as SpecChanged has it, labels,
-// annotations, owners, finalizers, and deletion. It does not pass those of status,
-// managedFields and resourceVersion, hence not the reconciler's own status writes;
-// nor does it notice somebody else overwriting that status.
+// Primary is the predicate for the kind in a controller's For. It passes updates that change
+// the desired state: the spec (see SpecChanged), labels, annotations, owner references,
+// finalizers and deletion. Updates of status, managedFields and resourceVersion do not pass.
+// So the reconciler's own status writes do not pass, nor does a change of that status by
+// another writer.
 //
-// Annotations that others keep on the object wake too. To listen to some only, put
-// together what is wanted:
+// Annotations of other programs pass, too. To select annotations, combine other predicates:
 //
 //	predicate.Or(predicates.SpecChanged(), predicates.DeletionRequested(),
 //		predicates.AnnotationChanged("shop.example.com/plan"))
 func Primary() predicate.Predicate { return TypedPrimary[client.Object]() }
 
-// TypedPrimary is Primary for a source of T.
+// TypedPrimary is Primary for events of the Go type T.
 func TypedPrimary[T metav1.Object]() predicate.TypedPredicate[T] {
 	return onChange[T](func(older, newer metav1.Object) bool {
 		return metadataChanged(older, newer) || specChanged(older, newer)

@@ -7,14 +7,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Resync passes the updates that bring nothing new: the resourceVersion is the same
-// as before. A cache makes them for every object each SyncPeriod (10 hours if not
-// set) and when it lists again after it lost its watch. It passes nothing else, so
-// that predicate.Or(predicates.Primary(), predicates.Resync()) is Primary that also
-// wakes for them; by themselves, Primary and the others do not.
+// Resync passes only updates without news, whose resourceVersion did not change. A cache sends
+// such an update for every object once per SyncPeriod (10 hours by default) and when it lists
+// again after losing its watch. Primary and the other predicates, except for Paused, drop
+// these updates; predicate.Or(predicates.Primary(), predicates.Resync()) is Primary with
+// resyncs.
 func Resync() predicate.Predicate { return TypedResync[client.Object]() }
 
-// TypedResync is Resync for a source of T.
+// TypedResync is Resync for events of the Go type T.
 func TypedResync[T metav1.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{
 		CreateFunc:  func(event.TypedCreateEvent[T]) bool { return false },

@@ -9,14 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// SpecChanged passes updates that change what the object specifies, whether or not
-// its kind has a generation: everything outside metadata and status. For a
-// ConfigMap that is its data, for a Lease its renewTime too. It also passes a
-// generation that moved while nothing else did, as the change is then in what
-// cannot be seen here.
+// SpecChanged passes updates that change the desired state of an object, whether or not the
+// kind has a generation: everything outside metadata and status. For a ConfigMap that is the
+// data, for a Lease also the renewTime. If only the generation changed, the update passes,
+// too: the change is then in a field that is not visible here.
 func SpecChanged() predicate.Predicate { return TypedSpecChanged[client.Object]() }
 
-// TypedSpecChanged is SpecChanged for a source of T.
+// TypedSpecChanged is SpecChanged for events of the Go type T.
 func TypedSpecChanged[T metav1.Object]() predicate.TypedPredicate[T] { return onChange[T](specChanged) }
 
 func specChanged(older, newer metav1.Object) bool {
@@ -24,18 +23,17 @@ func specChanged(older, newer metav1.Object) bool {
 		return older.GetGeneration() != newer.GetGeneration() ||
 			newer.GetGeneration() == 0 && older.GetResourceVersion() != newer.GetResourceVersion()
 	}
-	return !sameContent(older, newer, without("status")) || generationAlone(older, newer)
+	return !sameContent(older, newer, ignoring("status")) || onlyGenerationChanged(older, newer)
 }
 
-// generationAlone reports whether the generation moved and nothing that can be seen
-// tells why, not even a heartbeat: those move it where there is no status
-// subresource.
-func generationAlone(older, newer metav1.Object) bool {
+// onlyGenerationChanged reports whether the generation changed and no visible field, not even a
+// heartbeat: without a status subresource, heartbeats change the generation.
+func onlyGenerationChanged(older, newer metav1.Object) bool {
 	return older.GetGeneration() != newer.GetGeneration() &&
-		!metadataChanged(older, newer) && sameContent(older, newer, without())
+		!metadataChanged(older, newer) && sameContent(older, newer, ignoring())
 }
 
-// without has the members with these names pass as the same.
-func without(names ...string) rule {
+// ignoring returns the rule that ignores the members with these names.
+func ignoring(names ...string) rule {
 	return func(name string, a, b reflect.Value) bool { return slices.Contains(names, name) || equal(a, b) }
 }
