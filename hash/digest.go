@@ -14,34 +14,34 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// Obj is what the digest needs of an API object; every client.Object has it.
+// Obj is an API object, such as any client.Object.
 type Obj interface {
 	metav1.Object
 	runtime.Object
 }
 
-// prefix is the version of the canonical form and of the algorithm. It changes
-// only if the same desired state can get another digest.
+// prefix is the version of the canonical form and of the algorithm. It changes only if the same
+// desired state can get another digest.
 const prefix = "v1-"
 
-// Of returns the default digest of any API value: a spec, a list of them, a
-// template's output as bytes or string. It is Default().Of(v).
+// Of returns the default digest of any API value: a spec, a list of specs, or the output of a
+// template as bytes or string. Of is Default().Of(v).
 func Of(v any) (string, error) { return Digester{}.Of(v) }
 
-// Object returns the default digest of everything that obj specifies: namespace
-// and name, labels, annotations, owner references, finalizers and content. Its
-// status, what only the server sets, and digests in their default place are no
-// part of it. It is Default().Object(obj).
+// Object returns the default digest of everything that obj specifies: namespace and name,
+// labels, annotations, owner references, finalizers and content. Object ignores the status,
+// fields that only the server sets, and digests in their default place. Object is
+// Default().Object(obj).
 func Object(obj Obj) (string, error) { return Digester{}.Object(obj) }
 
-// Default returns the Digester that Of and Object use: the first 128 bits of
-// SHA-256, as v1- and 32 hex digits. The zero Digester is the same.
+// Default returns the Digester that Of and Object use. Its digests are v1- and 32 hex digits:
+// the first 128 bits of SHA-256. The zero Digester is the same.
 func Default() Digester { return Digester{} }
 
-// Using returns a Digester whose digests are the plain hex of the algorithm: 40
-// digits for ripemd160.New. It keeps and reuses what newHash returns.
+// Using returns a Digester whose digests are the plain hex output of the algorithm, such as 40
+// digits for ripemd160.New. The Digester reuses the hashes that newHash returns.
 //
-// With an HMAC, digests of Secrets can be stored where strangers read them:
+// With an HMAC, digests of Secrets can be stored where untrusted users read them:
 //
 //	d := hash.Using(func() stdhash.Hash { return hmac.New(sha256.New, key) })
 func Using(newHash func() hash.Hash) Digester {
@@ -53,12 +53,12 @@ func Using(newHash func() hash.Hash) Digester {
 	}}}
 }
 
-// Digester computes digests with one algorithm. It is safe for concurrent use,
-// and its zero value is Default.
+// A Digester computes digests with one algorithm. The zero Digester is Default. A Digester is
+// safe for concurrent use.
 type Digester struct{ states *sync.Pool }
 
-// Of is like the function Of, with d's algorithm. An API object is read as
-// Object reads it.
+// Of is like the function Of, with d's algorithm. An API object is read as by
+// Object.
 func (d Digester) Of(v any) (string, error) {
 	return d.digest(func(dst []byte) ([]byte, error) { return canon.Append(dst, v) }, v)
 }
@@ -68,8 +68,8 @@ func (d Digester) Object(obj Obj) (string, error) {
 	return d.digest(func(dst []byte) ([]byte, error) { return canon.AppendObject(dst, obj) }, obj)
 }
 
-// buffers holds canonical forms while they are hashed. A buffer that a giant
-// object grew beyond maxKept is not kept.
+// buffers holds the buffers of canonical forms. A buffer that is larger than maxKept is not
+// reused.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxKept = 64 << 10

@@ -11,35 +11,35 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// Store is a place on an object where a digest is kept. It does not hold on to objects.
+// A Store reads and writes a digest in one place on an object. A Store does not retain
+// objects.
 type Store interface {
-	// Get returns the digest that obj carries, or "".
+	// Get returns the digest on obj, or "".
 	Get(obj metav1.Object) string
-	// Set puts digest on obj, or takes it off if digest is "". It fails, and
-	// leaves obj as it was, if the API server would refuse the key or the value.
-	// A map that obj shares with another object is not written to.
+	// Set writes digest to obj, or removes the digest from obj if digest is "". Set fails,
+	// and leaves obj unchanged, if the API server would refuse the key or the value. Set
+	// never writes to a map that obj may share with another object, but to a copy.
 	Set(obj metav1.Object, digest string) error
 }
 
-// Annotation returns the Store that is the annotation key.
+// Annotation returns a Store that uses the annotation key.
 func Annotation(key string) Store {
 	return annotation{key: key, problems: problemsOf(strings.ToLower(key))}
 }
 
-// Label returns the Store that is the label key, for operators that select by
-// digest. A label holds 63 characters: the default digest, sha1, ripemd160 and
-// SHA-224 fit, a whole SHA-256 in hex does not. Package ensure needs room for 6
-// more, which it puts before the digest of an adopted object.
+// Label returns a Store that uses the label key, for operators that select by digest. A label
+// value has at most 63 characters: the default digest, SHA-1, RIPEMD-160 and SHA-224 fit, a
+// whole SHA-256 in hex does not. Package ensure needs 6 characters more, for a prefix of the
+// digest of an adopted object.
 func Label(key string) Store { return label{key: key, problems: problemsOf(key)} }
 
-// problemsOf says what is wrong with a key, once and for all: the check costs as much as
-// a small object's digest.
+// problemsOf returns the problems of a key. A Store calls it once, because the check costs as
+// much as the digest of a small object.
 func problemsOf(key string) string { return strings.Join(validation.IsQualifiedName(key), "; ") }
 
 // DefaultStore returns the Store of a field owner: the annotation
-// spec-hash.trueup-go.github.io/<fieldOwner>. Each field owner has its own, so
-// that two operators that work on one object do not overwrite each other's
-// digest.
+// spec-hash.trueup-go.github.io/<fieldOwner>. Each field owner has an annotation of its own, so
+// two operators that work on the same object do not overwrite each other's digest.
 func DefaultStore(fieldOwner string) Store { return Annotation(canon.DigestPrefix + fieldOwner) }
 
 type annotation struct{ key, problems string }
