@@ -36,7 +36,8 @@ func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 			return nil, cmp.Or(err, r.refusal)
 		}
 	}
-	if r.denied != nil && !namesAll(r.denied, r.refusal) {
+	// Without the obstacles fewer fields may be refused, but no others.
+	if r.denied != nil && !namesAll(r.denied, r.refusal) && !namesAll(r.refusal, r.denied) {
 		return nil, r.refusal
 	}
 	live := r.typed()

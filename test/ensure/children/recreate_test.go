@@ -342,3 +342,36 @@ func overlap(a, b map[string]types.UID) bool {
 	uids := slices.Collect(maps.Values(a))
 	return slices.ContainsFunc(slices.Collect(maps.Values(b)), func(uid types.UID) bool { return slices.Contains(uids, uid) })
 }
+
+// TestRecreateBesideAnObstacle has the API server refuse a change for two reasons: a field that cannot
+// be changed, and a port that somebody added.
+func TestRecreateBesideAnObstacle(t *testing.T) {
+	t.Parallel()
+	w := newCachedWorkshop(t)
+	database := func(size string) *appsv1.StatefulSet {
+		set := w.database(size)
+		set.Spec.Replicas = new(int32(0))
+		set.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "sql", ContainerPort: 5432}}
+		return set
+	}
+	w.mustBe(ensure.Created, database("1Gi"))
+	added := `{"spec":{"template":{"spec":{"containers":[{"name":"` + database("1Gi").Spec.Template.Spec.Containers[0].Name +
+		`","ports":[{"name":"sql","containerPort":5433},{"$patch":"delete","containerPort":5432}]}]}}}}`
+	edited := database("1Gi")
+	require.NoError(t, w.human.Patch(w.ctx, edited, client.RawPatch(types.StrategicMergePatchType, []byte(added)), client.FieldOwner("editor")))
+	w.awaitCached(edited)
+
+	_, err := w.object(database("2Gi"))
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	res := w.eventually(database("2Gi"), anewOrphaned)
+	require.Equal(t, ensure.Recreated, res.Operation)
+	require.Empty(t, cmp.Diff([]int32{5432}, portsOf(res.Live.(*appsv1.StatefulSet))))
+}
+
+func portsOf(set *appsv1.StatefulSet) []int32 {
+	var ports []int32
+	for _, port := range set.Spec.Template.Spec.Containers[0].Ports {
+		ports = append(ports, port.ContainerPort)
+	}
+	return ports
+}
