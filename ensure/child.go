@@ -27,16 +27,16 @@ type child struct {
 	stamped     client.Object          // desired with its digest, once there is something to send
 	form        uint64                 // checksum of desired's canonical form
 	digest      string
-	last        memory.Record // what the server confirmed last, as known when live was read
-	lastApplied string        // digest of what this Ensurer applied last, for whichever owner
-	seen        client.Object // as it was read last, or nil
-	unseen      bool          // the cache did not show it
-	ours        bool          // what is live is ours to write, without ensure.Adopt
-	adopted     bool          // somebody else made what is live
-	alone       bool          // a dry run found that the server would create desired but for live
-	unsure      bool          // the server did not get round to judging what it refused
-	hasTry      bool          // it may write in spite of a contest
-	requests    int           // sent so far, cached reads excepted
+	last        memory.Record  // what the server confirmed last, as known when live was read
+	lastApplied memory.Applied // by this Ensurer, for whichever owner
+	seen        client.Object  // as it was read last, or nil
+	unseen      bool           // the cache did not show it
+	ours        bool           // what is live is ours to write, without ensure.Adopt
+	adopted     bool           // somebody else made what is live
+	alone       bool           // a dry run found that the server would create desired but for live
+	unsure      bool           // the server did not get round to judging what it refused
+	hasTry      bool           // it may write in spite of a contest
+	requests    int            // sent so far, cached reads excepted
 
 	call     string
 	isRead   bool

@@ -93,7 +93,7 @@ func (c *child) supersedes(live client.Object, found outcome) bool {
 	if c.dryRun || found.cause == "" {
 		return false
 	}
-	if c.lastApplied != "" && c.lastApplied != c.digest {
+	if c.lastApplied.Digest != "" && c.lastApplied.Digest != c.digest {
 		return true
 	}
 	stored := contest.Absent

@@ -35,6 +35,8 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 	case c.remembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.fieldOwner)):
 		onlyByUID := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil
 		return claim{ours: true, adopted: c.last.Adopted || onlyByUID, live: live}, nil
+	case controller == nil && c.isPredecessors(live):
+		return claim{ours: true, adopted: true, live: live}, nil
 	}
 	live, err := c.complete(ctx, live)
 	if err != nil {
@@ -132,6 +134,22 @@ func (c *child) isWanted(controller *metav1.OwnerReference) bool {
 func (c *child) remembered(live client.Object) bool {
 	known, ok := c.known(live)
 	return ok && known.UID != ""
+}
+
+// isPredecessors reports whether this Ensurer last applied live for an owner of the same kind and
+// name, which was deleted and created again after somebody had replaced live without a trace.
+func (c *child) isPredecessors(live client.Object) bool {
+	latest, _ := c.memory.Applied.Get(c.id())
+	return c.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
+		latest.Owner != "" && latest.Owner == c.controllerName()
+}
+
+// controllerName returns kind and name of the controller that desired names; empty if there is none.
+func (c *child) controllerName() string {
+	if c.controller == nil {
+		return ""
+	}
+	return c.controller.Kind + " " + c.controller.Name
 }
 
 // mayAdopt reports whether a foreign object may be taken over.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -283,4 +284,38 @@ func TestObjectLeavesAloneWhatIsGoing(t *testing.T) {
 
 	s.edit(t, going, `{"metadata":{"finalizers":null}}`)
 	require.Equal(t, ensure.Created, mustEnsure(t, e, changed).Operation)
+}
+
+// TestObjectRemembersWhatItMadeForAnOwnerOfThatName: somebody replaced the child without a trace, and
+// the owner was deleted and created again before the child was put right.
+func TestObjectRemembersWhatItMadeForAnOwnerOfThatName(t *testing.T) {
+	traceless := func(live client.Object) client.Object {
+		live.SetOwnerReferences(nil)
+		live.SetAnnotations(nil)
+		live.SetManagedFields([]metav1.ManagedFieldsEntry{entry("kubectl-replace", metav1.ManagedFieldsOperationUpdate)})
+		return live
+	}
+	for name, tc := range map[string]struct {
+		owner, uid string
+		want       error
+	}{
+		"created again": {"shop", "uid-of-another-shop", nil},
+		"another":       {"market", "uid-of-market", ensure.ErrForeign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, show := newServer(), view(faithful)
+			e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner)
+			mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()))
+			s.edit(t, configMap(), `{"metadata":{"annotations":null,"ownerReferences":null}}`)
+
+			show = traceless
+			owner := shop()
+			owner.Name, owner.UID = tc.owner, types.UID(tc.uid)
+			_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(owner))
+			require.ErrorIs(t, err, tc.want)
+			if tc.want == nil {
+				require.Equal(t, owner.UID, metav1.GetControllerOf(live(t, s, configMap())).UID)
+			}
+		})
+	}
 }

@@ -94,7 +94,7 @@ func (c *child) confirm(live client.Object) {
 	if !ok || c.dryRun { // nothing of it is there
 		return
 	}
-	c.memory.Applied.Set(c.id(), c.digest)
+	c.memory.Applied.Set(c.id(), memory.Applied{Digest: c.digest, UID: live.GetUID(), Owner: c.controllerName()})
 	c.memory.Confirm(c.ownedID(), memory.Record{
 		UID:      live.GetUID(),
 		Digest:   c.digest,

@@ -250,6 +250,8 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 	for _, element := range mergedOrder(elements(live, name), elementsIn(live, desired, name)) {
 		l, d := indexOf(live, element), indexOf(desired, element)
 		switch {
+		case l < 0 && d < 0:
+			return desired // an item lacks all keys: the API server refuses it
 		case d < 0:
 			merged = append(merged, live[l])
 		case l < 0:
@@ -341,7 +343,7 @@ func elementsIn(live, desired []any, name func(any) fieldpath.PathElement) []fie
 			continue
 		}
 		known := slices.DeleteFunc(slices.Clone(*element.Key), func(field value.Field) bool { return field.Value.IsNull() })
-		if at := indexOf(live, fieldpath.PathElement{Key: &known}); at >= 0 && len(known) < len(*element.Key) {
+		if at := indexOf(live, fieldpath.PathElement{Key: &known}); at >= 0 && len(known) > 0 && len(known) < len(*element.Key) {
 			named[i] = name(live[at])
 		}
 	}

@@ -258,6 +258,14 @@ func TestTrial(t *testing.T) {
 			0,
 			`[{"op":"replace","path":"/spec/items","value":[{"a":1,"b":"x","c":3}]}]`,
 		},
+		"an item without any key": {
+			"the list is tried as it is written, for the server to refuse",
+			scene{"spec: {items: [{a: 1, b: x, c: 2}]}", "spec: {items: [{c: 3}]}", []metav1.ManagedFieldsEntry{
+				updated("a person", `{"f:spec":{"f:items":{"k:{\"a\":1,\"b\":\"x\"}":{".":{}}}}}`),
+			}, nil},
+			0,
+			`[{"op":"replace","path":"/spec/items","value":[{"c":3}]}]`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := tc.merge(t)

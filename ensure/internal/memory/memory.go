@@ -41,8 +41,8 @@ type Memory struct {
 	// Absent are the children that the API server does not have, until this Ensurer makes them or
 	// the cache shows them.
 	Absent Table[ChildKey, struct{}]
-	// Applied is the digest of the latest confirmed desired state, for whichever owner.
-	Applied Table[ChildKey, string]
+	// Applied is the latest confirmed desired state, for whichever owner.
+	Applied Table[ChildKey, Applied]
 	// Migrated are the objects without an entry of an old manager.
 	Migrated Table[OwnedKey, Look]
 	Foreign  Table[OwnedKey, Foreign]
@@ -67,6 +67,13 @@ type Record struct {
 	At       time.Time
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer
+}
+
+// An Applied is a desired state that the API server confirmed.
+type Applied struct {
+	Digest string
+	UID    types.UID // of the live object
+	Owner  string    // kind and name of the controller; empty if there is none
 }
 
 // A Look changes when somebody changes the object in a way that an old operator may have: its
@@ -96,7 +103,7 @@ type hidden struct {
 func New(entries int) *Memory {
 	return &Memory{
 		Absent:   NewTable[ChildKey, struct{}](entries),
-		Applied:  NewTable[ChildKey, string](entries),
+		Applied:  NewTable[ChildKey, Applied](entries),
 		Migrated: NewTable[OwnedKey, Look](entries),
 		Foreign:  NewTable[OwnedKey, Foreign](entries),
 		Reported: NewTable[OwnedKey, map[string]string](entries),
