@@ -85,6 +85,7 @@ func (c *child) finishRemoval(found outcome, err error) (outcome, error) {
 	err = c.ended(err)
 	c.warn(err)
 	c.countRequests(found, err)
+	found.changes = c.shownChanges(found.changes)
 	return found, err
 }
 

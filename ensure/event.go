@@ -94,7 +94,7 @@ const noteLimit = 1024
 func (c *child) note(found outcome) string {
 	name := strings.TrimPrefix(c.key.String(), "/") // of a cluster-scoped object
 	note := strings.ToLower(string(found.operation)) + " " + c.gvk.Kind + " " + name
-	changes := c.worthTelling(found.changes)
+	changes := c.worthTelling(c.shownChanges(found.changes))
 	separator := ": "
 	for i, change := range changes {
 		longer := note + separator + change.String()

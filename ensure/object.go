@@ -80,6 +80,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	if errors.Is(err, ErrContested) {
 		observer.Report(ctx, err)
 	}
+	found.changes = c.shownChanges(found.changes)
 	return found, err
 }
 

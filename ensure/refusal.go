@@ -2,15 +2,22 @@ package ensure
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
 // fail makes an error of class about the child.
 func (c *child) fail(class error, operation, detail string, paths ...string) *Error {
+	shown := slices.Clone(paths)
+	for i, path := range paths {
+		shown[i] = c.hideItems(path)
+		detail = strings.ReplaceAll(detail, path, shown[i])
+	}
 	return &Error{
 		Operation: operation, Kind: c.gvk, Key: c.key,
-		Reason: reasons[class], Paths: paths, class: class, detail: detail,
+		Reason: reasons[class], Paths: shown, class: class, detail: detail,
 	}
 }
 

@@ -42,3 +42,15 @@ func TestNumbersOfSensitiveKinds(t *testing.T) {
 		})
 	}
 }
+
+// TestItemsOfSensitiveKinds: a list item is named by a value.
+func TestItemsOfSensitiveKinds(t *testing.T) {
+	s, events := newServer(), &recorder{}
+	e := newEnsurer(s, ensure.WithSensitive(schema.GroupKind{Group: "apps", Kind: "Deployment"}), ensure.WithRecorder(events))
+	mustEnsure(t, e, deployment())
+	changed := with(deployment(), func(o *appsv1.Deployment) { o.Spec.Template.Spec.Containers[0].Image = "nginx:1.30" })
+	changes := mustEnsure(t, e, changed).Changes
+	require.Equal(t, "spec.template.spec.containers[…]", changes[len(changes)-1].String())
+	require.Contains(t, events.told[1].Note, "spec.template.spec.containers[…]")
+	require.NotContains(t, events.told[1].Note, "web]")
+}
