@@ -3,7 +3,7 @@
 //
 //   - [github.com/trueup-go/trueup/ensure] creates and updates children: one request
 //     when something is to do, none when nothing is.
-//   - [github.com/trueup-go/trueup/ensure/template] makes children from manifests in files.
+//   - [github.com/trueup-go/trueup/ensure/manifest] makes children from manifests in files.
 //   - [github.com/trueup-go/trueup/ensure/ensuretest] is for the tests of operators.
 //   - [github.com/trueup-go/trueup/finalizer] cleans up before an object goes.
 //   - [github.com/trueup-go/trueup/status] writes conditions, in one request or none.

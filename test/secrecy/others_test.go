@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/finalizer"
 	"github.com/trueup-go/trueup/status"
 )
@@ -89,14 +89,14 @@ var manifests = map[string]string{
 }
 
 // render renders a broken manifest.
-func (s *scene) render(manifest string) error {
-	text := "apiVersion: v1\nkind: ConfigMap\n" + strings.ReplaceAll(manifest, "MARK", mark)
+func (s *scene) render(broken string) error {
+	text := "apiVersion: v1\nkind: ConfigMap\n" + strings.ReplaceAll(broken, "MARK", mark)
 	files := fstest.MapFS{"vault.yaml": {Data: []byte(text)}}
 	data := map[string]any{
 		"Password": mark, "Several": mark + "\n---\npassword: " + mark, "Object": mark + ": " + mark, "List": []string{mark},
 		"Struct": struct{ Password string }{mark},
 	}
-	_, err := template.Object[*corev1.ConfigMap](template.New(files, s.scheme), "vault.yaml", s.namespace, data)
+	_, err := manifest.Object[*corev1.ConfigMap](manifest.NewRenderer(files, s.scheme), "vault.yaml", s.namespace, data)
 	if err == nil {
 		return errNothingWrong
 	}

@@ -30,8 +30,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	manifests, restartAfter := operator.NewTemplates(templates.Files, scheme), time.Minute
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, manifests.AddFlag, func(set *flag.FlagSet) {
+	childTemplates, restartAfter := operator.NewTemplates(templates.Files, scheme), time.Minute
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag, func(set *flag.FlagSet) {
 		set.DurationVar(&restartAfter, "restart-after", restartAfter,
 			"how long a file system may wait to be resized before its pod is restarted, where spec.bookDB.restartForResize is true")
 	})
@@ -46,7 +46,7 @@ func run(args []string) error {
 		return err
 	}
 	reconciler, err := controller.New(mgr, controller.Options{
-		ChildLabels: flags.ChildLabels, Templates: manifests, RestartAfter: restartAfter,
+		ChildLabels: flags.ChildLabels, Templates: childTemplates, RestartAfter: restartAfter,
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 // sharedSuffix is of the files whose definitions all manifests may use. A folder may have
@@ -60,34 +60,34 @@ func (t *Templates) AddFlag(set *flag.FlagSet) {
 		})
 }
 
-// Manifests returns the templates as they are now. A reconcile asks once, so that all of its
+// Renderer returns a renderer of the templates as they are now. A reconcile asks once, so that all of its
 // children are of the same state. A folder that does not do, because a file cannot be read
-// or has a name that overrides nothing, is a *template.Error.
-func (t *Templates) Manifests() (*template.Manifests, error) {
+// or has a name that overrides nothing, is a *manifest.Error.
+func (t *Templates) Renderer() (*manifest.Renderer, error) {
 	now := t.current.Load()
 	if now == nil {
 		t.current.CompareAndSwap(nil, t.read())
 		now = t.current.Load()
 	}
-	return now.manifests, now.err
+	return now.renderer, now.err
 }
 
 // Render makes the children of owner, by childrenFor, from the templates as they are now. An
 // error is about a template, or about what it makes of owner.
-func Render[O, C any](t *Templates, owner O, childrenFor func(O, *template.Manifests) (C, error)) (C, error) {
-	manifests, err := t.Manifests()
+func Render[O, C any](t *Templates, owner O, childrenFor func(O, *manifest.Renderer) (C, error)) (C, error) {
+	renderer, err := t.Renderer()
 	if err != nil {
 		var none C
 		return none, err
 	}
-	return childrenFor(owner, manifests)
+	return childrenFor(owner, renderer)
 }
 
 // overridden are the templates with one state of the folder.
 type overridden struct {
-	files     fstest.MapFS // of the folder
-	manifests *template.Manifests
-	err       error // instead of manifests
+	files    fstest.MapFS // of the folder
+	renderer *manifest.Renderer
+	err      error // instead of renderer
 }
 
 func (o *overridden) equal(other *overridden) bool {
@@ -103,7 +103,7 @@ func (t *Templates) read() *overridden {
 	if err != nil {
 		return &overridden{err: err}
 	}
-	return &overridden{files: files, manifests: template.New(template.Overlay(files, t.defaults), t.scheme)}
+	return &overridden{files: files, renderer: manifest.NewRenderer(manifest.Overlay(files, t.defaults), t.scheme)}
 }
 
 // readFolder returns the files of the folder, the first that does not do as an error. What
@@ -154,7 +154,7 @@ func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, e
 	case !t.isDefault(name) && filepath.Ext(name) != sharedSuffix:
 		return nil, t.overridesNothing(name)
 	case !mode.IsRegular():
-		return nil, &template.Error{File: name, Problem: "cannot be read: it is no file"}
+		return nil, &manifest.Error{File: name, Problem: "cannot be read: it is no file"}
 	}
 	file, err := os.Open(filepath.Join(t.dir, name))
 	if err != nil {
@@ -166,7 +166,7 @@ func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, e
 	case err != nil:
 		return nil, unreadable(name, err)
 	case len(text) > room:
-		return nil, &template.Error{File: name, Problem: "cannot be read: with it the folder holds more than 3 MiB"}
+		return nil, &manifest.Error{File: name, Problem: "cannot be read: with it the folder holds more than 3 MiB"}
 	}
 	return text, nil
 }
@@ -181,7 +181,7 @@ func (t *Templates) overridesNothing(file string) error {
 	for _, entry := range known {
 		names.WriteString(entry.Name() + ", ")
 	}
-	return &template.Error{File: file, Problem: "overrides nothing: there are " + names.String() + "and *" + sharedSuffix + " of any name"}
+	return &manifest.Error{File: file, Problem: "overrides nothing: there are " + names.String() + "and *" + sharedSuffix + " of any name"}
 }
 
 // unreadable says why without the path, which is for those who run the operator to know.
@@ -189,5 +189,5 @@ func unreadable(file string, err error) error {
 	if underlying, ok := errors.AsType[*fs.PathError](err); ok {
 		err = underlying.Err
 	}
-	return &template.Error{File: file, Problem: "cannot be read: " + err.Error()}
+	return &manifest.Error{File: file, Problem: "cannot be read: " + err.Error()}
 }

@@ -21,22 +21,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
 // limit is how long anything may take that takes a fraction of a second.
 const limit = 30 * time.Second
 
-// manifest is of a ConfigMap that says where it comes from.
-func manifest(from string) string {
+// configMapManifest returns the manifest of a ConfigMap whose data says where it comes from.
+func configMapManifest(from string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{template \"name\" .}}\ndata:\n  from: " + from + "\n"
 }
 
 func templatesOf(t *testing.T, dir string) *operator.Templates {
 	t.Helper()
 	templates := operator.NewTemplates(fstest.MapFS{
-		"config.yaml": {Data: []byte(manifest("defaults"))},
+		"config.yaml": {Data: []byte(configMapManifest("defaults"))},
 		"names.tpl":   {Data: []byte(`{{define "name"}}default{{end}}`)},
 	}, clientgoscheme.Scheme)
 	_, err := operator.ParseFlags("test-operator", []string{"--templates", dir}, io.Discard, templates.AddFlag)
@@ -46,11 +46,11 @@ func templatesOf(t *testing.T, dir string) *operator.Templates {
 
 // made is the name of what the templates make and where it comes from, or what is wrong.
 func made(templates *operator.Templates) string {
-	manifests, err := templates.Manifests()
+	renderer, err := templates.Renderer()
 	if err != nil {
 		return err.Error()
 	}
-	config, err := template.Object[*corev1.ConfigMap](manifests, "config.yaml", "shop", nil)
+	config, err := manifest.Object[*corev1.ConfigMap](renderer, "config.yaml", "shop", nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -90,7 +90,7 @@ func TestTemplates(t *testing.T) {
 			"default from defaults",
 		},
 		"one file": {
-			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "config.yaml", manifest("folder")) },
+			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "config.yaml", configMapManifest("folder")) },
 			"default from folder",
 		},
 		"what the others use": {
@@ -101,14 +101,14 @@ func TestTemplates(t *testing.T) {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				write(t, dir, "more.tpl", `{{define "more"}}more{{end}}`)
-				write(t, dir, "config.yaml", manifest(`{{template "more"}}`))
+				write(t, dir, "config.yaml", configMapManifest(`{{template "more"}}`))
 			},
 			"default from more",
 		},
 		"a ConfigMap": {
 			func(t *testing.T, dir string) {
 				t.Helper()
-				mount(t, dir, "..2026", map[string]string{"config.yaml": manifest("mount")})
+				mount(t, dir, "..2026", map[string]string{"config.yaml": configMapManifest("mount")})
 			},
 			"default from mount",
 		},
@@ -117,7 +117,7 @@ func TestTemplates(t *testing.T) {
 				t.Helper()
 				write(t, dir, ".config.yaml.swp", "oops")
 				write(t, dir, ".names.tpl", "{{oops")
-				write(t, filepath.Join(dir, "old"), "config.yaml", manifest("old"))
+				write(t, filepath.Join(dir, "old"), "config.yaml", configMapManifest("old"))
 			},
 			"default from defaults",
 		},
@@ -129,7 +129,7 @@ func TestTemplates(t *testing.T) {
 			"config.yaml: cannot be read: it is no file",
 		},
 		"a mistyped name": {
-			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "confg.yaml", manifest("folder")) },
+			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "confg.yaml", configMapManifest("folder")) },
 			"confg.yaml: overrides nothing: there are config.yaml, names.tpl, and *.tpl of any name",
 		},
 		"a broken template": {
@@ -146,7 +146,7 @@ func TestTemplates(t *testing.T) {
 		"more than any ConfigMap holds": {
 			func(t *testing.T, dir string) {
 				t.Helper()
-				write(t, dir, "config.yaml", manifest("folder"))
+				write(t, dir, "config.yaml", configMapManifest("folder"))
 				write(t, dir, "more.tpl", "")
 				require.NoError(t, os.Truncate(filepath.Join(dir, "more.tpl"), 1<<40))
 			},
@@ -192,10 +192,10 @@ func TestFollow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "templates")
 	f := follow(t, dir)
 
-	write(t, dir, "config.yaml", manifest("new folder"))
+	write(t, dir, "config.yaml", configMapManifest("new folder"))
 	f.takesUp(t, "default from new folder")
 
-	write(t, dir, "config.yaml", manifest("changed"))
+	write(t, dir, "config.yaml", configMapManifest("changed"))
 	f.takesUp(t, "default from changed")
 
 	write(t, dir, "oops.yaml", "")
@@ -207,11 +207,11 @@ func TestFollow(t *testing.T) {
 	require.NoError(t, os.RemoveAll(dir))
 	f.takesUp(t, "default from defaults")
 
-	write(t, dir, "config.yaml", manifest("folder made again"))
+	write(t, dir, "config.yaml", configMapManifest("folder made again"))
 	f.takesUp(t, "default from folder made again")
 
 	require.NoError(t, os.Rename(dir, dir+"-away"))
-	write(t, dir, "config.yaml", manifest("another folder"))
+	write(t, dir, "config.yaml", configMapManifest("another folder"))
 	f.takesUp(t, "default from another folder")
 }
 
@@ -220,9 +220,9 @@ func TestFollowMount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "templates")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	f := follow(t, dir)
-	mount(t, dir, "..1", map[string]string{"config.yaml": manifest("first"), "names.tpl": `{{define "name"}}first{{end}}`})
+	mount(t, dir, "..1", map[string]string{"config.yaml": configMapManifest("first"), "names.tpl": `{{define "name"}}first{{end}}`})
 	f.takesUp(t, "first from first")
-	mount(t, dir, "..2", map[string]string{"config.yaml": manifest("second"), "names.tpl": `{{define "name"}}second{{end}}`})
+	mount(t, dir, "..2", map[string]string{"config.yaml": configMapManifest("second"), "names.tpl": `{{define "name"}}second{{end}}`})
 	f.takesUp(t, "second from second")
 }
 

@@ -27,8 +27,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	manifests := operator.NewTemplates(templates.Files, scheme)
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, manifests.AddFlag)
+	childTemplates := operator.NewTemplates(templates.Files, scheme)
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, manifests, flags.ChildLabels)
+	reconciler, err := controller.New(mgr, childTemplates, flags.ChildLabels)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/templates"
 	"github.com/trueup-go/trueup/examples/internal/operator"
@@ -44,7 +44,7 @@ func (c *children) checkNames(application string) error {
 
 // childrenFor makes them from manifests. An error is about a template, or about what it
 // makes of app.
-func childrenFor(app *v1alpha1.Application, manifests *template.Manifests) (*children, error) {
+func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:       app.Name,
 		Namespace:  app.Namespace,
@@ -54,7 +54,7 @@ func childrenFor(app *v1alpha1.Application, manifests *template.Manifests) (*chi
 		Image:      app.Spec.Image,
 		Title:      cmp.Or(app.Spec.Title, v1alpha1.DefaultTitle),
 	}
-	secret, err := template.Object[*corev1.Secret](manifests, "secret.yaml", app.Namespace, data)
+	secret, err := manifest.Object[*corev1.Secret](renderer, "secret.yaml", app.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func childrenFor(app *v1alpha1.Application, manifests *template.Manifests) (*chi
 		return nil, err
 	}
 	data.Secret = &templates.Secret{Name: secret.Name, Digest: digest}
-	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
+	deployment, err := manifest.Object[*appsv1.Deployment](renderer, "deployment.yaml", app.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
-	service, err := template.Object[*corev1.Service](manifests, "service.yaml", app.Namespace, data)
+	service, err := manifest.Object[*corev1.Service](renderer, "service.yaml", app.Namespace, data)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/templates"
 	"github.com/trueup-go/trueup/hash"
@@ -25,7 +25,9 @@ func shop(spec v1alpha1.ApplicationSpec) *v1alpha1.Application {
 	return &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop"}, Spec: spec}
 }
 
-func defaults() *template.Manifests { return template.New(templates.Files, clientgoscheme.Scheme) }
+func defaults() *manifest.Renderer {
+	return manifest.NewRenderer(templates.Files, clientgoscheme.Scheme)
+}
 
 // TestDigests holds what the operator stored before it had templates: that it has them
 // writes nothing.
@@ -156,7 +158,7 @@ metadata:
 stringData:
   text: {{quote (printf "%s, %s" .Namespace (index .Labels "team"))}}
 `)}}
-		made, err := childrenFor(app, template.New(template.Overlay(override, templates.Files), clientgoscheme.Scheme))
+		made, err := childrenFor(app, manifest.NewRenderer(manifest.Overlay(override, templates.Files), clientgoscheme.Scheme))
 		require.NoError(t, err)
 		require.Equal(t, want, made.secret.StringData["text"])
 		require.Equal(t, "shop", made.deployment.Spec.Template.Spec.Containers[0].Env[0].ValueFrom.SecretKeyRef.Name)

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
 	"github.com/trueup-go/trueup/examples/internal/operator"
@@ -42,13 +42,13 @@ func (c *children) inOrder() []client.Object { return slices.Concat(c.ofDatabase
 
 // childrenFor makes them from manifests. An error is about a template, or about what it
 // makes of store.
-func childrenFor(store *v1alpha1.BookStore, manifests *template.Manifests) (*children, error) {
+func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*children, error) {
 	data := dataFor(store)
-	service, err := template.Object[*corev1.Service](manifests, databaseServiceFile, store.Namespace, data)
+	service, err := manifest.Object[*corev1.Service](renderer, databaseServiceFile, store.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
-	database, err := template.Object[*appsv1.StatefulSet](manifests, databaseFile, store.Namespace, data)
+	database, err := manifest.Object[*appsv1.StatefulSet](renderer, databaseFile, store.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func childrenFor(store *v1alpha1.BookStore, manifests *template.Manifests) (*chi
 		return nil, err
 	}
 	data.Database.Host = database.Name + "-0." + service.Name
-	app, err := template.Object[*appsv1.Deployment](manifests, "app.yaml", store.Namespace, data)
+	app, err := manifest.Object[*appsv1.Deployment](renderer, "app.yaml", store.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
-	appService, err := template.Object[*corev1.Service](manifests, "app-service.yaml", store.Namespace, data)
+	appService, err := manifest.Object[*corev1.Service](renderer, "app-service.yaml", store.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func checkDatabase(set *appsv1.StatefulSet, service *corev1.Service) error {
 }
 
 func notInDatabase(path, problem string) error {
-	return &template.Error{File: databaseFile, Path: path, Problem: problem}
+	return &manifest.Error{File: databaseFile, Path: path, Problem: problem}
 }
 
 func mounts(container corev1.Container, volume string) bool {

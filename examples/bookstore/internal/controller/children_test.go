@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
 	"github.com/trueup-go/trueup/hash"
@@ -201,7 +201,7 @@ func TestDatabaseTemplate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := childrenFor(storeCalled("shop"), overridden(changed(t, test.old, test.text)))
-			refused := &template.Error{}
+			refused := &manifest.Error{}
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, "database.yaml", refused.File)
 			require.Contains(t, err.Error(), test.says)
@@ -219,8 +219,8 @@ func changed(t *testing.T, old, text string) fstest.MapFS {
 }
 
 // overridden are the default templates, some of which files override.
-func overridden(files fstest.MapFS) *template.Manifests {
-	return template.New(template.Overlay(files, templates.Files), scheme.Scheme)
+func overridden(files fstest.MapFS) *manifest.Renderer {
+	return manifest.NewRenderer(manifest.Overlay(files, templates.Files), scheme.Scheme)
 }
 
 func storeCalled(name string) *v1alpha1.BookStore {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
 	"github.com/trueup-go/trueup/examples/internal/operator"
@@ -64,7 +64,7 @@ func reconcilerWith(t *testing.T, names string, stores ...client.Object) (*ensur
 	c := ensuretest.NewClient(scheme, stores...)
 	mgr := operatortest.Manager(c)
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
-	files := template.Overlay(fstest.MapFS{"names.tpl": {Data: []byte(names)}}, templates.Files)
+	files := manifest.Overlay(fstest.MapFS{"names.tpl": {Data: []byte(names)}}, templates.Files)
 	r, err := New(mgr, Options{Templates: operator.NewTemplates(files, scheme)})
 	require.NoError(t, err)
 	return c, r

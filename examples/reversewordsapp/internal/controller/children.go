@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
@@ -24,7 +24,7 @@ type children struct {
 
 // childrenFor makes them from manifests. An error is about a template, or about what it
 // makes of app.
-func childrenFor(app *v1alpha1.ReverseWordsApp, manifests *template.Manifests) (*children, error) {
+func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:        app.Name,
 		Namespace:   app.Namespace,
@@ -33,11 +33,11 @@ func childrenFor(app *v1alpha1.ReverseWordsApp, manifests *template.Manifests) (
 		AppVersion:  app.Spec.AppVersion,
 		ServiceType: app.Spec.ServiceType,
 	}
-	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
+	deployment, err := manifest.Object[*appsv1.Deployment](renderer, "deployment.yaml", app.Namespace, data)
 	if err != nil {
 		return nil, err
 	}
-	service, err := template.Object[*corev1.Service](manifests, "service.yaml", app.Namespace, data)
+	service, err := manifest.Object[*corev1.Service](renderer, "service.yaml", app.Namespace, data)
 	if err != nil {
 		return nil, err
 	}

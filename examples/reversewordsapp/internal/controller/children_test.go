@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 	"github.com/trueup-go/trueup/hash"
@@ -117,7 +117,7 @@ func TestHostileSpec(t *testing.T) {
 
 	app.Spec.AppVersion = hostile
 	_, err = childrenFor(app, overridden(nil))
-	refused := &template.Error{}
+	refused := &manifest.Error{}
 	require.ErrorAs(t, err, &refused, "is not quoted, and would be more")
 	require.Equal(t, "deployment.yaml", refused.File)
 	require.Equal(t, "spec.template.spec.containers[0].image", refused.Path)
@@ -136,8 +136,8 @@ func TestPodLabel(t *testing.T) {
 }
 
 // overridden are the default templates, some of which files override.
-func overridden(files fstest.MapFS) *template.Manifests {
-	return template.New(template.Overlay(files, templates.Files), scheme.Scheme)
+func overridden(files fstest.MapFS) *manifest.Renderer {
+	return manifest.NewRenderer(manifest.Overlay(files, templates.Files), scheme.Scheme)
 }
 
 func appCalled(name string) *v1alpha1.ReverseWordsApp {

@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 func TestMoreBrokenManifests(t *testing.T) {
@@ -68,9 +68,9 @@ func (v *Valve) DeepCopyObject() runtime.Object {
 func TestMembersThatDoNotGoTogether(t *testing.T) {
 	known := runtime.NewScheme()
 	known.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Valve{})
-	const manifest = "apiVersion: example.com/v1\nkind: Valve\nmetadata:\n  name: a\nsetting:\n  open: true\n  closed: true\n"
-	manifests := template.New(folder(map[string]string{"manifest.yaml": manifest}), known)
-	_, err := manifests.Objects("manifest.yaml", "team-a", nil, &Valve{})
+	const text = "apiVersion: example.com/v1\nkind: Valve\nmetadata:\n  name: a\nsetting:\n  open: true\n  closed: true\n"
+	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": text}), known)
+	_, err := renderer.Objects("manifest.yaml", "team-a", nil, &Valve{})
 	require.EqualError(t, err, "manifest.yaml:5: setting: is no value of its type")
 }
 
@@ -90,9 +90,9 @@ func (p *Pump) DeepCopyObject() runtime.Object {
 func TestAnObjectThatDoesNotGoTogether(t *testing.T) {
 	known := runtime.NewScheme()
 	known.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Pump{})
-	const manifest = "apiVersion: example.com/v1\nkind: Pump\nopen: true\nclosed: true\n"
-	manifests := template.New(folder(map[string]string{"manifest.yaml": manifest}), known)
-	_, err := manifests.Objects("manifest.yaml", "team-a", nil, &Pump{})
+	const text = "apiVersion: example.com/v1\nkind: Pump\nopen: true\nclosed: true\n"
+	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": text}), known)
+	_, err := renderer.Objects("manifest.yaml", "team-a", nil, &Pump{})
 	require.EqualError(t, err, "manifest.yaml:1: is no value of its type")
 }
 
@@ -124,8 +124,8 @@ var errDisk = errors.New("disk")
 func (brokenFS) ReadDir(string) ([]fs.DirEntry, error) { return nil, errDisk }
 
 func TestFolderThatCannotBeRead(t *testing.T) {
-	manifests := template.New(brokenFS{folder(map[string]string{"manifest.yaml": configMap})}, runtime.NewScheme())
-	_, err := manifests.Objects("manifest.yaml", "team-a", nil)
+	renderer := manifest.NewRenderer(brokenFS{folder(map[string]string{"manifest.yaml": configMap})}, runtime.NewScheme())
+	_, err := renderer.Objects("manifest.yaml", "team-a", nil)
 	require.EqualError(t, err, "manifest.yaml: cannot be read: disk")
 	require.ErrorIs(t, err, errDisk)
 }
@@ -141,12 +141,12 @@ func TestOverlayOfWhatCannotBeRead(t *testing.T) {
 		"broken below": {files, brokenFS{files}, 0, errDisk},
 	} {
 		t.Run(name, func(t *testing.T) {
-			entries, err := fs.ReadDir(template.Overlay(c.upper, c.lower), ".")
+			entries, err := fs.ReadDir(manifest.Overlay(c.upper, c.lower), ".")
 			require.ErrorIs(t, err, c.err, "what is hidden may be what was meant")
 			require.Len(t, entries, c.want)
 		})
 	}
-	entries, err := fs.ReadDir(template.Overlay(fstest.MapFS{"only/a.yaml": {}}, files), "only")
+	entries, err := fs.ReadDir(manifest.Overlay(fstest.MapFS{"only/a.yaml": {}}, files), "only")
 	require.NoError(t, err, "a folder that only the upper one has")
 	require.Len(t, entries, 1)
 }

@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 // folder is a file system of texts.
@@ -24,17 +24,17 @@ func folder(texts map[string]string) fstest.MapFS {
 
 // render renders one manifest whose objects are ConfigMaps or Services of namespace team-a.
 func render(text string, data any) ([]client.Object, error) {
-	manifests := template.New(folder(map[string]string{"manifest.yaml": text}), scheme.Scheme)
-	return manifests.Objects("manifest.yaml", "team-a", data, &corev1.ConfigMap{}, &corev1.Service{})
+	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": text}), scheme.Scheme)
+	return renderer.Objects("manifest.yaml", "team-a", data, &corev1.ConfigMap{}, &corev1.Service{})
 }
 
 // fault is what render says is wrong.
-func fault(t *testing.T, text string, data any) *template.Error {
+func fault(t *testing.T, text string, data any) *manifest.Error {
 	t.Helper()
 	objects, err := render(text, data)
 	require.Error(t, err)
 	require.Empty(t, objects)
-	fault, ok := errors.AsType[*template.Error](err)
+	fault, ok := errors.AsType[*manifest.Error](err)
 	require.True(t, ok, "%T: %v", err, err)
 	return fault
 }

@@ -1,4 +1,4 @@
-// Package template makes objects from manifests in files, so that whoever runs an operator
+// Package manifest makes objects from manifests in files, so that whoever runs an operator
 // changes labels, names or resources of its children without a rebuild:
 //
 //	//go:embed templates
@@ -6,11 +6,11 @@
 //
 //	defaults, _ := fs.Sub(embedded, "templates")
 //	if folder != "" { // of a flag
-//		defaults = template.Overlay(os.DirFS(folder), defaults)
+//		defaults = manifest.Overlay(os.DirFS(folder), defaults)
 //	}
-//	manifests := template.New(defaults, scheme) // once
+//	renderer := manifest.NewRenderer(defaults, scheme) // once
 //
-//	deployment, err := template.Object[*appsv1.Deployment](manifests, "deployment.yaml", app.Namespace, data)
+//	deployment, err := manifest.Object[*appsv1.Deployment](renderer, "deployment.yaml", app.Namespace, data)
 //	if err != nil {
 //		return ctrl.Result{}, r.reject(ctx, app, err) // a condition; children stay as they are
 //	}
@@ -78,4 +78,4 @@
 // Names and labels are the manifest's, so that what selects by them has to look at the
 // object that came out, and a name that changes leaves the object of the old name
 // behind, unless ensure.Set prunes it.
-package template
+package manifest

@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 // everywhere has an action in every place that takes one.
@@ -66,10 +66,10 @@ func FuzzValues(f *testing.F) {
 		f.Add(value, "benign", int32(-1), false)
 		f.Add(value, value, int32(0), true)
 	}
-	manifests := template.New(folder(map[string]string{"manifest.yaml": everywhere}), scheme.Scheme)
+	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": everywhere}), scheme.Scheme)
 	f.Fuzz(func(t *testing.T, bare, text string, number int32, flag bool) {
 		list := strings.Fields(text)
-		objects, err := manifests.Objects("manifest.yaml", "team-a", map[string]any{
+		objects, err := renderer.Objects("manifest.yaml", "team-a", map[string]any{
 			"Bare": bare, "Text": text, "Number": number, "Flag": flag, "List": list,
 		}, &corev1.ConfigMap{}, &corev1.Service{})
 		if err != nil {
@@ -110,13 +110,13 @@ func written(bare, text string, number int32, flag bool, list []string) []client
 }
 
 // requirePlaced wants an error that names a line which the file has.
-func requirePlaced(t *testing.T, err error, manifest string) {
+func requirePlaced(t *testing.T, err error, text string) {
 	t.Helper()
-	fault, ok := errors.AsType[*template.Error](err)
+	fault, ok := errors.AsType[*manifest.Error](err)
 	require.True(t, ok, "%T: %v", err, err)
 	require.Equal(t, "manifest.yaml", fault.File)
 	require.NotEmpty(t, fault.Problem)
-	require.True(t, 1 <= fault.Line && fault.Line <= 1+strings.Count(manifest, "\n"), "%v", err)
+	require.True(t, 1 <= fault.Line && fault.Line <= 1+strings.Count(text, "\n"), "%v", err)
 }
 
 // FuzzManifest: whatever is in a file, what comes out is of the kinds and in the namespace
@@ -132,14 +132,14 @@ func FuzzManifest(f *testing.F) {
 	for _, value := range hostile {
 		f.Add(configMap+"  key: "+value+"\n", value)
 	}
-	f.Fuzz(func(t *testing.T, manifest, value string) {
-		objects, err := render(manifest, value)
+	f.Fuzz(func(t *testing.T, text, value string) {
+		objects, err := render(text, value)
 		if err != nil {
 			require.Empty(t, objects)
-			fault, ok := errors.AsType[*template.Error](err)
+			fault, ok := errors.AsType[*manifest.Error](err)
 			require.True(t, ok, "%T: %v", err, err)
 			require.Equal(t, "manifest.yaml", fault.File)
-			require.True(t, 1 <= fault.Line && fault.Line <= 1+strings.Count(manifest, "\n"), "%v", err)
+			require.True(t, 1 <= fault.Line && fault.Line <= 1+strings.Count(text, "\n"), "%v", err)
 			return
 		}
 		for _, object := range objects {

@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 // The defaults of an operator, which often are embedded, and a folder with another version
@@ -26,9 +26,9 @@ data:
 	folder := fstest.MapFS{
 		"names.tpl": {Data: []byte(`{{define "name"}}acme-{{.Name}}{{end}}`)},
 	}
-	manifests := template.New(template.Overlay(folder, defaults), scheme.Scheme)
+	renderer := manifest.NewRenderer(manifest.Overlay(folder, defaults), scheme.Scheme)
 
-	greeting, err := template.Object[*corev1.ConfigMap](manifests, "greeting.yaml", "team-a", map[string]string{
+	greeting, err := manifest.Object[*corev1.ConfigMap](renderer, "greeting.yaml", "team-a", map[string]string{
 		"Name": "web", "Title": "\"you\"\n---\nkind: Pod",
 	})
 	fmt.Println(greeting.Namespace, greeting.Name, err)
@@ -47,9 +47,9 @@ metadata:
 data:
   title: {{.Title}}
 `)}}
-	manifests := template.New(files, scheme.Scheme)
+	renderer := manifest.NewRenderer(files, scheme.Scheme)
 
-	objects, err := manifests.Objects("config.yaml", "team-a",
+	objects, err := renderer.Objects("config.yaml", "team-a",
 		map[string]string{"Name": "web", "Title": "x\n---\nkind: Pod"}, &corev1.ConfigMap{})
 	fmt.Println(len(objects), err)
 	// Output:

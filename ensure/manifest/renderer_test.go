@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"errors"
@@ -21,11 +21,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 func TestObjectIsWhatTheManifestSays(t *testing.T) {
-	manifests := template.New(folder(map[string]string{
+	renderer := manifest.NewRenderer(folder(map[string]string{
 		"names.tpl": `{{define "name"}}{{.Name}}-service{{end}}`,
 		"service.yaml": `# What is in front of {{.Name}}.
 apiVersion: v1
@@ -47,7 +47,7 @@ spec:
 `,
 	}), scheme.Scheme)
 
-	service, err := template.Object[*corev1.Service](manifests, "service.yaml", "team-a", map[string]any{
+	service, err := manifest.Object[*corev1.Service](renderer, "service.yaml", "team-a", map[string]any{
 		"Name": "web", "Version": "1.0", "Ports": []int32{80, 443}, "Target": intstr.FromString("http"),
 	})
 
@@ -145,16 +145,16 @@ func TestValuesWithJSONOfTheirOwn(t *testing.T) {
 	require.Contains(t, fault(t, configMap+"  key: {{.}}\n", endless).Problem, "which cannot be encoded as JSON")
 }
 
-// What New was not given is told by the first call.
+// The first call reports that NewRenderer was given no files or no scheme.
 func TestMisuse(t *testing.T) {
-	for _, manifests := range []*template.Manifests{
-		nil, template.New(nil, scheme.Scheme), template.New(folder(nil), nil), template.New(template.Overlay(nil, nil), scheme.Scheme),
+	for _, renderer := range []*manifest.Renderer{
+		nil, manifest.NewRenderer(nil, scheme.Scheme), manifest.NewRenderer(folder(nil), nil), manifest.NewRenderer(manifest.Overlay(nil, nil), scheme.Scheme),
 	} {
-		_, err := template.Object[*corev1.ConfigMap](manifests, "x", "", nil)
-		require.EqualError(t, err, "x: template.New was given no files or no scheme")
+		_, err := manifest.Object[*corev1.ConfigMap](renderer, "x", "", nil)
+		require.EqualError(t, err, "x: manifest.NewRenderer was given no files or no scheme")
 	}
-	for _, files := range []fs.FS{template.Overlay(nil, folder(map[string]string{"x": configMap})), template.Overlay(folder(map[string]string{"x": configMap}), nil)} {
-		_, err := template.Object[*corev1.ConfigMap](template.New(files, scheme.Scheme), "x", "", nil)
+	for _, files := range []fs.FS{manifest.Overlay(nil, folder(map[string]string{"x": configMap})), manifest.Overlay(folder(map[string]string{"x": configMap}), nil)} {
+		_, err := manifest.Object[*corev1.ConfigMap](manifest.NewRenderer(files, scheme.Scheme), "x", "", nil)
 		require.NoError(t, err)
 	}
 }
@@ -162,9 +162,9 @@ func TestMisuse(t *testing.T) {
 // A file system that changes, as a mounted folder does, is read again.
 func TestFilesAreReadAtEachCall(t *testing.T) {
 	files := folder(map[string]string{"manifest.yaml": configMap + "  version: old\n"})
-	manifests := template.New(files, scheme.Scheme)
+	renderer := manifest.NewRenderer(files, scheme.Scheme)
 	version := func() string {
-		object, err := template.Object[*corev1.ConfigMap](manifests, "manifest.yaml", "team-a", nil)
+		object, err := manifest.Object[*corev1.ConfigMap](renderer, "manifest.yaml", "team-a", nil)
 		require.NoError(t, err)
 		return object.Data["version"]
 	}
@@ -185,9 +185,9 @@ func TestOverlayGoesFileByFile(t *testing.T) {
 		"b.yaml": configMap + "  from: {{template \"default\"}}\n",
 		"x.tpl":  `{{define "default"}}lower{{end}}`,
 	})
-	manifests := template.New(template.Overlay(os.DirFS(folderPath), lower), scheme.Scheme)
+	renderer := manifest.NewRenderer(manifest.Overlay(os.DirFS(folderPath), lower), scheme.Scheme)
 	from := func(name string) string {
-		object, err := template.Object[*corev1.ConfigMap](manifests, name, "team-a", nil)
+		object, err := manifest.Object[*corev1.ConfigMap](renderer, name, "team-a", nil)
 		require.NoError(t, err)
 		return object.Data["from"]
 	}
@@ -213,9 +213,9 @@ func TestOverlayHidesNoFault(t *testing.T) {
 	folderPath := t.TempDir()
 	require.NoError(t, os.Symlink("loop", filepath.Join(folderPath, "loop")))
 	lower := folder(map[string]string{"loop": configMap})
-	manifests := template.New(template.Overlay(os.DirFS(folderPath), lower), scheme.Scheme)
+	renderer := manifest.NewRenderer(manifest.Overlay(os.DirFS(folderPath), lower), scheme.Scheme)
 
-	_, err := manifests.Objects("loop", "team-a", nil, &corev1.ConfigMap{})
+	_, err := renderer.Objects("loop", "team-a", nil, &corev1.ConfigMap{})
 
 	require.ErrorContains(t, err, "loop: cannot be read: ")
 	require.NotContains(t, err.Error(), folderPath)
@@ -229,53 +229,53 @@ func TestCallerDecidesKindAndNamespace(t *testing.T) {
 	require.Equal(t, 5, fault2.Line)
 	require.Equal(t, "metadata.namespace", fault2.Path)
 
-	manifests := template.New(folder(map[string]string{
+	renderer := manifest.NewRenderer(folder(map[string]string{
 		"role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: web\n",
 		"bad.yaml":  "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: web\n  namespace: x\n",
 		"two.yaml":  configMap + "---\n" + configMap,
 		"none.yaml": "# nothing",
 	}), scheme.Scheme)
-	role, err := template.Object[*rbacv1.ClusterRole](manifests, "role.yaml", "", nil)
+	role, err := manifest.Object[*rbacv1.ClusterRole](renderer, "role.yaml", "", nil)
 	require.NoError(t, err)
 	require.Empty(t, role.Namespace)
-	_, err = template.Object[*rbacv1.ClusterRole](manifests, "bad.yaml", "", nil)
+	_, err = manifest.Object[*rbacv1.ClusterRole](renderer, "bad.yaml", "", nil)
 	require.EqualError(t, err, "bad.yaml:5: metadata.namespace: is not for this object, which belongs to none")
-	_, err = template.Object[*corev1.ConfigMap](manifests, "two.yaml", "team-a", nil)
+	_, err = manifest.Object[*corev1.ConfigMap](renderer, "two.yaml", "team-a", nil)
 	require.EqualError(t, err, "two.yaml: contains 2 documents, but must contain one")
-	_, err = template.Object[*corev1.ConfigMap](manifests, "none.yaml", "team-a", nil)
+	_, err = manifest.Object[*corev1.ConfigMap](renderer, "none.yaml", "team-a", nil)
 	require.EqualError(t, err, "none.yaml: contains 0 documents, but must contain one")
-	_, err = template.Object[*corev1.ConfigMap](manifests, "absent.yaml", "team-a", nil)
+	_, err = manifest.Object[*corev1.ConfigMap](renderer, "absent.yaml", "team-a", nil)
 	require.EqualError(t, err, "absent.yaml: cannot be read: file does not exist")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 // Without a Go type no unknown field would be found.
 func TestKindsWithoutGoTypes(t *testing.T) {
-	manifests := template.New(folder(map[string]string{"manifest.yaml": configMap}), scheme.Scheme)
+	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": configMap}), scheme.Scheme)
 	for _, kind := range []client.Object{
 		nil, &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{},
 	} {
-		_, err := manifests.Objects("manifest.yaml", "team-a", nil, kind)
-		fault, ok := errors.AsType[*template.Error](err)
+		_, err := renderer.Objects("manifest.yaml", "team-a", nil, kind)
+		fault, ok := errors.AsType[*manifest.Error](err)
 		require.True(t, ok, "%T: %v", kind, err)
 		require.Equal(t, "manifest.yaml", fault.File)
 	}
-	_, err := template.Object[client.Object](manifests, "manifest.yaml", "team-a", nil)
+	_, err := manifest.Object[client.Object](renderer, "manifest.yaml", "team-a", nil)
 	require.Error(t, err)
-	_, err = template.Object[*corev1.ConfigMap](template.New(folder(nil), runtime.NewScheme()), "x", "team-a", nil)
+	_, err = manifest.Object[*corev1.ConfigMap](manifest.NewRenderer(folder(nil), runtime.NewScheme()), "x", "team-a", nil)
 	require.EqualError(t, err, "x: the scheme has no kind, or several, for *v1.ConfigMap")
 	require.True(t, runtime.IsNotRegisteredError(errors.Unwrap(err)))
 }
 
-func TestManifestsAreSafeForConcurrentUse(t *testing.T) {
-	manifests := template.New(folder(map[string]string{
+func TestRendererIsSafeForConcurrentUse(t *testing.T) {
+	renderer := manifest.NewRenderer(folder(map[string]string{
 		"manifest.yaml": configMap + "  key: {{quote .}}\n",
 	}), scheme.Scheme)
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
 			for range 50 {
-				object, err := template.Object[*corev1.ConfigMap](manifests, "manifest.yaml", "team-a", i)
+				object, err := manifest.Object[*corev1.ConfigMap](renderer, "manifest.yaml", "team-a", i)
 				if err != nil || object.Data["key"] != string(rune('0'+i)) {
 					t.Errorf("%d: %v, %v", i, object, err)
 				}

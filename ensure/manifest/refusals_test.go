@@ -1,4 +1,4 @@
-package template_test
+package manifest_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/trueup-go/trueup/ensure/template"
+	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
 const service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
@@ -94,14 +94,14 @@ func TestBrokenManifests(t *testing.T) {
 }
 
 func TestDefinitionsAreThereOnce(t *testing.T) {
-	manifests := template.New(folder(map[string]string{
+	renderer := manifest.NewRenderer(folder(map[string]string{
 		".a.tpl":        `{{define "name"}}hidden{{end}}`,
 		"folder.tpl/a":  `{{define "name"}}deeper{{end}}`,
 		"a.tpl":         `{{define "name"}}a{{end}}`,
 		"b.tpl":         "\n\n" + `{{define "name"}}b{{end}}`,
 		"manifest.yaml": configMap,
 	}), scheme.Scheme)
-	_, err := manifests.Objects("manifest.yaml", "team-a", nil)
+	_, err := renderer.Objects("manifest.yaml", "team-a", nil)
 	require.EqualError(t, err, `b.tpl: defines "name", which a.tpl also defines`)
 }
 
@@ -114,10 +114,10 @@ func TestFaultsOfSharedFiles(t *testing.T) {
 		"\n{{define \"name\"}}\n    {{.Y}}{{end}}": "names.tpl:3: data.key: what the action yields",
 		"{{define \"name\"}}\n    @x{{end}}":       "names.tpl:2: is not valid YAML",
 	} {
-		manifests := template.New(folder(map[string]string{
+		renderer := manifest.NewRenderer(folder(map[string]string{
 			"names.tpl": shared, "manifest.yaml": configMap + "  key: {{template \"name\" .}}\n",
 		}), scheme.Scheme)
-		_, err := manifests.Objects("manifest.yaml", "team-a", map[string]string{"Y": "a: b"})
+		_, err := renderer.Objects("manifest.yaml", "team-a", map[string]string{"Y": "a: b"})
 		require.ErrorContains(t, err, want)
 	}
 }

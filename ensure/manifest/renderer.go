@@ -1,4 +1,4 @@
-package template
+package manifest
 
 import (
 	"errors"
@@ -14,31 +14,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Manifests are the templates of a file system. Files are read at each call, so that a
-// change of a mounted folder is taken up by the next one; what has not changed is parsed
-// once. Manifests are safe for concurrent use.
-type Manifests struct {
+// A Renderer makes objects from the manifests of a file system. Each call reads the files
+// again, so that the next call uses a changed file; unchanged files are parsed once. A
+// Renderer is safe for concurrent use.
+type Renderer struct {
 	files  fs.FS
 	scheme *runtime.Scheme
 	strict runtime.Decoder
 	parsed sync.Map // name of a manifest to *parsed
 }
 
-// New returns the manifests of files, often an embed.FS, or an Overlay of a mounted folder
-// on one. scheme knows the kinds that may come out.
-func New(files fs.FS, scheme *runtime.Scheme) *Manifests {
-	return &Manifests{files: files, scheme: scheme, strict: newStrictDecoder(scheme)}
+// NewRenderer returns a Renderer of the manifests in files, often an embed.FS or an Overlay
+// of a mounted folder on one. The scheme has the kinds of the objects.
+func NewRenderer(files fs.FS, scheme *runtime.Scheme) *Renderer {
+	return &Renderer{files: files, scheme: scheme, strict: newStrictDecoder(scheme)}
 }
 
 // Object renders the manifest called name, a path in the file system, which has to hold
 // exactly one document, of the kind that T is of. See Objects for the rest.
-func Object[T client.Object](m *Manifests, name, namespace string, data any) (T, error) {
+func Object[T client.Object](r *Renderer, name, namespace string, data any) (T, error) {
 	var object T
-	kind, err := m.kindOf(name, reflect.TypeFor[T]())
+	kind, err := r.kindOf(name, reflect.TypeFor[T]())
 	if err != nil {
 		return object, err
 	}
-	objects, err := m.objects(name, namespace, data, kind)
+	objects, err := r.objects(name, namespace, data, kind)
 	if err != nil {
 		return object, err
 	}
@@ -58,22 +58,22 @@ func Object[T client.Object](m *Manifests, name, namespace string, data any) (T,
 // The objects are the caller's own, with no fields but those of the documents. Every error
 // is an *Error, and with one there are no objects. It quotes no value, neither of data nor
 // of the manifest, nor what a method of data returned as an error.
-func (m *Manifests) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
+func (r *Renderer) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
 	allowed := make([]schema.GroupVersionKind, 0, len(kinds))
 	for _, object := range kinds {
-		kind, err := m.kindOf(name, reflect.TypeOf(object))
+		kind, err := r.kindOf(name, reflect.TypeOf(object))
 		if err != nil {
 			return nil, err
 		}
 		allowed = append(allowed, kind)
 	}
-	return m.objects(name, namespace, data, allowed...)
+	return r.objects(name, namespace, data, allowed...)
 }
 
-func (m *Manifests) objects(
+func (r *Renderer) objects(
 	name, namespace string, data any, kinds ...schema.GroupVersionKind,
 ) ([]client.Object, error) {
-	manifest, err := m.parse(name)
+	manifest, err := r.parse(name)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m *Manifests) objects(
 	}
 	objects := make([]client.Object, len(documents))
 	for i, document := range documents {
-		if objects[i], err = document.decode(m.strict, kinds); err != nil {
+		if objects[i], err = document.decode(r.strict, kinds); err != nil {
 			return nil, err
 		}
 		if err := document.keepIn(namespace, objects[i]); err != nil {
@@ -98,15 +98,15 @@ func (m *Manifests) objects(
 }
 
 // kindOf is what the scheme knows a Go type as.
-func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
+func (r *Renderer) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
 	if goType == nil || goType.Kind() != reflect.Pointer {
 		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer, such as *corev1.ConfigMap"}
 	}
-	if m == nil || m.files == nil || m.scheme == nil {
-		return schema.GroupVersionKind{}, &Error{File: name, Problem: "template.New was given no files or no scheme"}
+	if r == nil || r.files == nil || r.scheme == nil {
+		return schema.GroupVersionKind{}, &Error{File: name, Problem: "manifest.NewRenderer was given no files or no scheme"}
 	}
 	object, _ := reflect.TypeAssert[client.Object](reflect.New(goType.Elem()))
-	kind, err := apiutil.GVKForObject(object, m.scheme)
+	kind, err := apiutil.GVKForObject(object, r.scheme)
 	if _, untyped := object.(runtime.Unstructured); err != nil || untyped {
 		return kind, &Error{File: name, Problem: fmt.Sprintf("the scheme has no kind, or several, for %s", goType), cause: err}
 	}
@@ -114,25 +114,25 @@ func (m *Manifests) kindOf(name string, goType reflect.Type) (schema.GroupVersio
 }
 
 // parse returns the manifest called name as it stands now.
-func (m *Manifests) parse(name string) (*parsed, error) {
-	sources, err := m.sources(name)
+func (r *Renderer) parse(name string) (*parsed, error) {
+	sources, err := r.sources(name)
 	if err != nil {
 		return nil, err
 	}
-	if known, ok := m.parsed.Load(name); ok && known.(*parsed).isOf(sources) {
+	if known, ok := r.parsed.Load(name); ok && known.(*parsed).isOf(sources) {
 		return known.(*parsed), nil
 	}
 	manifest, err := parseSources(sources)
 	if err != nil {
 		return nil, err
 	}
-	m.parsed.Store(name, manifest)
+	r.parsed.Store(name, manifest)
 	return manifest, nil
 }
 
 // sources are the manifest called name and, after it, the files that all may use.
-func (m *Manifests) sources(name string) ([]source, error) {
-	entries, err := fs.ReadDir(m.files, ".")
+func (r *Renderer) sources(name string) ([]source, error) {
+	entries, err := fs.ReadDir(r.files, ".")
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
@@ -144,7 +144,7 @@ func (m *Manifests) sources(name string) ([]source, error) {
 	}
 	sources := make([]source, len(files))
 	for i, file := range files {
-		text, err := fs.ReadFile(m.files, file)
+		text, err := fs.ReadFile(r.files, file)
 		if err != nil {
 			return nil, unreadable(file, err)
 		}
