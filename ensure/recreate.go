@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
@@ -21,8 +23,8 @@ import (
 // quota, a policy, a missing right, or fields of others that conflict with desired. Adopted objects are
 // never recreated, and together with Adopt or IfExists no object is.
 //
-// If desired has not changed, and somebody changed the child in a way that cannot be reverted, the child
-// stays, unless RecreateOnDrift is given, too. The deletion of a PersistentVolumeClaim, a
+// If somebody changed the child in a way that cannot be reverted, the child stays, whatever else desired
+// changes, unless RecreateOnDrift is given, too. The deletion of a PersistentVolumeClaim, a
 // PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that cannot be created
 // again: these kinds require that OnlyFor gives Recreate to the child.
 //
@@ -78,6 +80,15 @@ func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause C
 	if !c.mayRecreate(cause) || !c.ours || c.adopted || c.adopt || c.ifExists || !c.alone {
 		return outcome{}, refusal
 	}
+	if cause == DesiredChanged && !c.onDrift {
+		refused, err := c.isDriftRefused(ctx, live)
+		if err != nil {
+			return outcome{}, err
+		}
+		if refused {
+			return outcome{}, refusal
+		}
+	}
 	if cause != DesiredChanged {
 		changed, err := c.isChangedByOthers(ctx, live)
 		if err != nil {
@@ -103,6 +114,59 @@ func (c *child) isChangedByOthers(ctx context.Context, live client.Object) (bool
 	}
 	own := c.ownedIn(complete)
 	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
+}
+
+// isDriftRefused reports whether the API server refuses to revert the values that others set in live.
+// A dry run takes the changes of desired back and reverts only these values. If it is refused, the
+// child cannot be as desired whatever desired changes, and only RecreateOnDrift allows to recreate it.
+func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, error) {
+	complete, err := c.complete(ctx, live)
+	if err != nil {
+		return false, err
+	}
+	value, err := canon.Values(complete)
+	if err != nil {
+		return false, c.unfit(err)
+	}
+	own, isDrifted := c.ownedIn(complete), false
+	unchanged := slices.Clone(c.kept)
+	for _, path := range pathsOf(c.unsatisfied(live)) {
+		steps := canon.Steps(path)
+		if value(steps) != nil && !managedfields.Owns(own, path) {
+			isDrifted = true
+			continue
+		}
+		steps = upToIndex(steps, value)
+		unchanged = append(unchanged, canon.Edit{Path: steps, Value: value(steps)})
+	}
+	if !isDrifted {
+		return false, nil
+	}
+	stamped, err := c.withDigest()
+	if err != nil {
+		return false, err
+	}
+	reverted, err := c.candidate(canon.Edited(stamped, unchanged...), nil)
+	if err != nil {
+		return false, err
+	}
+	current, err := c.rereadJSON(ctx, "repair", live.GetUID())
+	if err != nil {
+		return false, err
+	}
+	r := repair{child: c, live: current, merge: obstacle.Of(current, reverted, c.fieldOwner)}
+	isAccepted, err := r.try(ctx, r.merge.Obstacles(nil))
+	return !isAccepted, err
+}
+
+// upToIndex returns the steps to the first list that has no keys: its items are not told apart.
+func upToIndex(steps []string, value func(path []string) any) []string {
+	for i, step := range steps {
+		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
+			return steps[:i]
+		}
+	}
+	return steps
 }
 
 // replaceWhole deletes live and makes the child again. If live is not gone at once, the

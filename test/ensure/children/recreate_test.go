@@ -15,6 +15,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -374,4 +376,70 @@ func portsOf(set *appsv1.StatefulSet) []int32 {
 		ports = append(ports, port.ContainerPort)
 	}
 	return ports
+}
+
+// TestRecreateBesideDrift: a change that the API server refuses, beside one by hand that can be
+// reverted.
+func TestRecreateBesideDrift(t *testing.T) {
+	t.Parallel()
+	for form, written := range map[string]func(*appsv1.StatefulSet) client.Object{
+		"typed": func(set *appsv1.StatefulSet) client.Object { return set },
+		"unstructured": func(set *appsv1.StatefulSet) client.Object {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+			require.NoError(t, err)
+			delete(content, "status")
+			u := &unstructured.Unstructured{Object: content}
+			u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+			return u
+		},
+	} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkshop(t)
+			database := func(size string) client.Object {
+				set := w.database(size)
+				set.Spec.Replicas = new(int32(0))
+				return written(set)
+			}
+			w.mustBe(ensure.Created, database("1Gi"))
+			edit := `{"spec":{"template":{"spec":{"containers":[{"name":"` + w.database("1Gi").Spec.Template.Spec.Containers[0].Name +
+				`","image":"example.com/edited:1"}]}}}}`
+			require.NoError(t, w.human.Patch(w.ctx, w.database("1Gi"), client.RawPatch(types.StrategicMergePatchType, []byte(edit)), client.FieldOwner("editor")))
+			res := w.eventually(database("2Gi"), anewOrphaned)
+			require.Equal(t, ensure.Recreated, res.Operation)
+		})
+	}
+}
+
+// TestRecreateSparesWhatDrifted has a person change a child in a way that cannot be reverted. That
+// is left alone, also when desired changes in something else.
+func TestRecreateSparesWhatDrifted(t *testing.T) {
+	t.Parallel()
+	for clients, open := range workshops {
+		t.Run(clients, func(t *testing.T) {
+			t.Parallel()
+			w := open(t)
+			settings := func(label string) *corev1.ConfigMap {
+				desired := w.config("settings", "made")
+				desired.Labels = map[string]string{"version": label}
+				return desired
+			}
+			w.mustBe(ensure.Created, settings("1"), anew)
+			edit := `{"immutable":true,"data":{"precious":"theirs"}}`
+			for key := range settings("1").Data {
+				edit = strings.Replace(edit, `"data":{`, `"data":{"`+key+`":"edited",`, 1)
+			}
+			require.NoError(t, w.human.Patch(w.ctx, settings("1"), client.RawPatch(types.MergePatchType, []byte(edit)), client.FieldOwner("editor")))
+			w.awaitCached(settings("1"))
+			before := w.find(settings("1"))
+			for _, label := range []string{"1", "2"} {
+				_, err := w.object(settings(label), anew)
+				require.ErrorIs(t, err, ensure.ErrImmutable)
+			}
+			require.Equal(t, before.GetUID(), w.find(settings("1")).GetUID(), "it is left alone")
+
+			res := w.eventually(settings("3"), anew, ensure.RecreateOnDrift())
+			require.Equal(t, ensure.Recreated, res.Operation)
+		})
+	}
 }
