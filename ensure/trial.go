@@ -21,14 +21,42 @@ const maxAlone = 8
 func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	for i := range min(len(all), maxAlone) {
 		alone := all[i : i+1]
-		if ok, err := r.try(ctx, alone); ok || err != nil {
-			return alone, err
+		if ok, err := r.try(ctx, alone); err != nil {
+			return nil, err
+		} else if ok {
+			return r.narrow(ctx, alone)
 		}
 	}
 	if len(all) < 2 {
 		return nil, nil
 	}
-	return r.least(ctx, all, nil)
+	needed, err := r.least(ctx, all, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.narrow(ctx, needed)
+}
+
+// narrow replaces each list and map among obstacles by those of its items that have to go, if the
+// others can stay.
+func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	for i := len(obstacles) - 1; i >= 0; i-- {
+		inside := r.merge.Inside(obstacles[i])
+		if len(inside) < 2 {
+			continue
+		}
+		tried, others := r.tried, slices.Delete(slices.Clone(obstacles), i, i+1)
+		needed, err := r.least(ctx, inside, others)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(needed) == 0 || len(needed) == len(inside):
+			r.tried = tried
+		default:
+			obstacles = slices.Insert(others, i, needed...)
+		}
+	}
+	return obstacles, nil
 }
 
 // findUnowned returns which obstacles have to go if what nobody owns may go, too, beside the
@@ -44,7 +72,11 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 	if len(all) <= len(owned) {
 		return nil, nil
 	}
-	return r.least(ctx, all, nil)
+	needed, err := r.least(ctx, all, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.narrow(ctx, needed)
 }
 
 // least returns those of obstacles that have to go, beside others, for the merge to be valid,

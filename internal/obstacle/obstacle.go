@@ -260,6 +260,38 @@ func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 	return again, true
 }
 
+// Inside returns the items of an obstacle that is a list with keys, or the members of one that is a map
+// of scalars, which may go one by one; nil for any other obstacle. An item of a list goes whole.
+func (m *Merge) Inside(o Obstacle) []Obstacle {
+	if isItem := o.Path[len(o.Path)-1].FieldName == nil; isItem || isStruct(o.Value) {
+		return nil
+	}
+	var found []Obstacle
+	for _, e := range m.entries {
+		if !e.isTakeable() {
+			continue
+		}
+		e.fields.Iterate(func(path fieldpath.Path) {
+			if depth := len(o.Path) + 1; len(path) >= depth && managedfields.HasPrefix(path, o.Path) && m.mayGo(path[:depth]) {
+				found = m.appendNew(found, path[:depth].Copy(), (*entry).isTakeable)
+			}
+		})
+	}
+	return found
+}
+
+// isStruct reports whether a value has maps or lists as members.
+func isStruct(value any) bool {
+	members, _ := value.(map[string]any)
+	for _, member := range members {
+		switch member.(type) {
+		case map[string]any, []any:
+			return true
+		}
+	}
+	return false
+}
+
 // IsOfItems reports whether an obstacle is an item of a list, or a list.
 func (o *Obstacle) IsOfItems() bool {
 	_, isList := o.Value.([]any)
