@@ -117,20 +117,17 @@ func (r *repair) tryPatch(ctx context.Context, trial []jsonpatch.Operation) (boo
 	return err == nil, err
 }
 
-// checkDependents refuses to remove somebody's list items that are valid beside desired and only
-// need an item that desired drops, such as a sidecar that mounts a volume of ours.
+// checkDependents refuses to remove what is valid beside desired and only needs something that desired
+// drops, such as a sidecar of somebody's that mounts a volume of ours.
 func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obstacle) error {
-	if !r.merge.DropsItems() {
-		return nil
-	}
 	tried := r.tried
 	var dependents []obstacle.Obstacle
 	for i := range obstacles {
-		if !obstacles[i].IsOfItems() {
+		if !r.merge.IsBesideDropped(obstacles[i]) {
 			continue
 		}
 		others := slices.Delete(slices.Clone(obstacles), i, i+1)
-		switch ok, err := r.tryPatch(ctx, r.merge.TrialWithItems(others)); {
+		switch ok, err := r.tryPatch(ctx, r.merge.TrialWithDropped(others)); {
 		case err != nil:
 			return err
 		case ok:

@@ -127,23 +127,22 @@ func (m *Merge) Trial(without []Obstacle) []jsonpatch.Operation {
 	return m.patchTo(m.merged(without, m.dropped()))
 }
 
-// TrialWithItems is a Trial in which the list items stay that desired does not have any more.
-// If the server takes this one, an obstacle is only in the way of their removal.
-func (m *Merge) TrialWithItems(without []Obstacle) []jsonpatch.Operation {
-	return m.patchTo(m.merged(without, slices.DeleteFunc(m.dropped(), m.isInDroppedItem)))
+// TrialWithDropped is a Trial in which the fields and list items stay that desired does not have any
+// more. If the server takes this one, an obstacle is only in the way of their removal.
+func (m *Merge) TrialWithDropped(without []Obstacle) []jsonpatch.Operation {
+	return m.patchTo(m.merged(without, nil))
 }
 
-// DropsItems reports whether the apply removes list items.
-func (m *Merge) DropsItems() bool { return slices.ContainsFunc(m.dropped(), m.isInDroppedItem) }
-
-// isInDroppedItem reports whether path leads to or into an item that desired does not have.
-func (m *Merge) isInDroppedItem(path fieldpath.Path) bool {
-	for i := range path {
-		if path[i].FieldName == nil && !specifies(m.desired, path[:i+1]) {
-			return true
-		}
-	}
-	return false
+// IsBesideDropped reports whether the apply removes content, and none of it belongs to the same field
+// or item as the obstacle.
+func (m *Merge) IsBesideDropped(o Obstacle) bool {
+	whole := m.outermost(o.Path, func(path fieldpath.Path) bool { return !specifies(m.desired, path) })
+	dropped := slices.DeleteFunc(m.dropped(), func(path fieldpath.Path) bool {
+		return managedfields.IsAt(path, []string{"metadata"}) || managedfields.IsAt(path, []string{"status"})
+	})
+	return len(dropped) > 0 && !slices.ContainsFunc(dropped, func(path fieldpath.Path) bool {
+		return managedfields.HasPrefix(path, whole)
+	})
 }
 
 // patchTo returns a JSON patch that makes merged of live.

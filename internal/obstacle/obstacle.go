@@ -6,6 +6,7 @@ package obstacle
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -263,39 +264,42 @@ func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 // Inside returns the items of an obstacle that is a list with keys, or the members of one that is a map
 // of scalars, which may go one by one; nil for any other obstacle. An item of a list goes whole.
 func (m *Merge) Inside(o Obstacle) []Obstacle {
-	if isItem := o.Path[len(o.Path)-1].FieldName == nil; isItem || isStruct(o.Value) {
-		return nil
-	}
 	var found []Obstacle
-	for _, e := range m.entries {
-		if !e.isTakeable() {
-			continue
+	add := func(path fieldpath.Path) {
+		isOthers := m.isHeld(path, (*entry).isTakeable) || !m.isHeld(path, anyEntry)
+		if isOthers && m.mayGo(path) {
+			found = m.appendNew(found, path, (*entry).isTakeable)
 		}
-		e.fields.Iterate(func(path fieldpath.Path) {
-			if depth := len(o.Path) + 1; len(path) >= depth && managedfields.HasPrefix(path, o.Path) && m.mayGo(path[:depth]) {
-				found = m.appendNew(found, path[:depth].Copy(), (*entry).isTakeable)
-			}
-		})
+	}
+	switch value := o.Value.(type) {
+	case map[string]any:
+		if isItem := o.Path[len(o.Path)-1].FieldName == nil; isItem || !isFlat(value) {
+			return nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			add(append(o.Path.Copy(), fieldpath.FieldNameElement(name)))
+		}
+	case []any:
+		for _, e := range m.entries {
+			e.fields.Iterate(func(path fieldpath.Path) {
+				if end := len(o.Path) + 1; len(path) >= end && managedfields.HasPrefix(path, o.Path) {
+					add(path[:end].Copy())
+				}
+			})
+		}
 	}
 	return found
 }
 
-// isStruct reports whether a value has maps or lists as members.
-func isStruct(value any) bool {
-	members, _ := value.(map[string]any)
+// isFlat reports whether a map has no maps and no lists as members.
+func isFlat(members map[string]any) bool {
 	for _, member := range members {
 		switch member.(type) {
 		case map[string]any, []any:
-			return true
+			return false
 		}
 	}
-	return false
-}
-
-// IsOfItems reports whether an obstacle is an item of a list, or a list.
-func (o *Obstacle) IsOfItems() bool {
-	_, isList := o.Value.([]any)
-	return isList || o.Path[len(o.Path)-1].FieldName == nil
+	return true
 }
 
 // IsEmpty reports whether there is nothing in it: an empty struct, map or list.

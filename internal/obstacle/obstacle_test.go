@@ -300,31 +300,46 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// With the items that desired drops, somebody's sidecar that mounts one is fine.
-func TestTrialWithItems(t *testing.T) {
-	volume := `{"f:volumes":{"k:{\"name\":\"data\"}":{".":{},"f:name":{}}},"f:size":{}}`
+// With what desired drops, somebody's sidecar that needs it is fine.
+func TestTrialWithDropped(t *testing.T) {
+	theirs := updated("a person", `{"f:spec":{"f:sidecar":{},"f:backup":{"f:bucket":{}}}}`)
 	for name, tc := range map[string]struct {
+		why string
 		scene
-		drops bool
-		want  string
+		beside bool // is the first obstacle
+		want   string
 	}{
 		"an item": {
-			scene{"spec: {size: 1, volumes: [{name: data}]}", "spec: {other: 2}", []metav1.ManagedFieldsEntry{applied(owner, `{"f:spec":`+volume+`}`)}, nil},
-			true,
-			`[{"op":"add","path":"/spec/other","value":2},{"op":"remove","path":"/spec/size"}]`,
+			"a volume, say",
+			scene{"spec: {size: 1, sidecar: x, volumes: [{name: data}]}", "spec: {other: 2}", []metav1.ManagedFieldsEntry{
+				theirs, applied(owner, `{"f:spec":{"f:volumes":{"k:{\"name\":\"data\"}":{".":{},"f:name":{}}}}}`),
+			}, nil},
+			true, `[{"op":"add","path":"/spec/other","value":2}]`,
 		},
 		"a field": {
-			scene{"spec: {size: 1, volumes: [{name: data}]}", "spec: {volumes: [{name: data}]}", []metav1.ManagedFieldsEntry{applied(owner, `{"f:spec":`+volume+`}`)}, nil},
-			false,
-			`[{"op":"remove","path":"/spec/size"}]`,
+			"hostNetwork, say",
+			scene{"spec: {size: 1, sidecar: x}", "spec: {other: 2}", []metav1.ManagedFieldsEntry{theirs, applied(owner, `{"f:spec":{"f:size":{}}}`)}, nil},
+			true, `[{"op":"add","path":"/spec/other","value":2}]`,
+		},
+		"what it is a part of": {
+			"nothing is left that it could belong to",
+			scene{"spec: {backup: {schedule: daily, bucket: b}}", "spec: {other: 2}", []metav1.ManagedFieldsEntry{
+				theirs, applied(owner, `{"f:spec":{"f:backup":{"f:schedule":{}}}}`),
+			}, nil},
+			false, `[{"op":"add","path":"/spec/other","value":2}]`,
+		},
+		"nothing": {
+			"desired only changes",
+			scene{"spec: {size: 1, sidecar: x}", "spec: {size: 2}", []metav1.ManagedFieldsEntry{theirs, applied(owner, `{"f:spec":{"f:size":{}}}`)}, nil},
+			false, `[{"op":"replace","path":"/spec/size","value":2}]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := tc.merge(t)
-			require.Equal(t, tc.drops, m.DropsItems())
-			operations, err := json.Marshal(m.TrialWithItems(nil))
+			require.Equal(t, tc.beside, m.IsBesideDropped(m.Obstacles(nil)[0]), tc.why)
+			operations, err := json.Marshal(m.TrialWithDropped(nil))
 			require.NoError(t, err)
-			require.JSONEq(t, tc.want, string(operations))
+			require.JSONEq(t, tc.want, string(operations), tc.why)
 		})
 	}
 }

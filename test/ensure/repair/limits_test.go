@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,31 @@ func TestDependentsStayBesideAnObstacle(t *testing.T) {
 	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
 	require.Equal(t, specified(before), specified(s.live(deployment)))
 }
+
+// TestDependentsOnFieldsStay: a sidecar that needs a field which desired drops.
+func TestDependentsOnFieldsStay(t *testing.T) {
+	t.Parallel()
+	const pods = `{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, ` +
+		`spec: {os: {name: windows}, HOST containers: [{name: main, image: "example.com/a:1"SECURITY}]}}}}`
+	const security = `securityContext: {windowsOptions: {hostProcess: true}}`
+	first := strings.NewReplacer("HOST", "hostNetwork: true,", "SECURITY", ", "+security).Replace(pods)
+	then := strings.NewReplacer("HOST", "", "SECURITY", "").Replace(pods)
+	s := newStage(t, true, nil)
+	s.mustEnsure(first)
+	s.write(first, write{by: mesh, yaml: `spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/x:1", ` + security + `}]}}}`})
+	before := s.live(first)
+	_, err := s.force(then)
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
+	require.Equal(t, specified(before), specified(s.live(first)))
+}
+
+// limited is the deployment with a limit, and requested are somebody's requests beside it.
+func limited(cpu string) string {
+	return strings.Replace(deployment, "image: example.com/web:1", `image: example.com/web:1, resources: {limits: {cpu: `+strconv.Quote(cpu)+`}}`, 1)
+}
+
+const requested = `spec: {template: {spec: {containers: [{name: main, resources: {requests: {cpu: 500m, memory: 1Gi}}}]}}}`
 
 // TestRemovalsHaveNames: without a Go type, too, an item is named by its keys.
 func TestRemovalsHaveNames(t *testing.T) {
