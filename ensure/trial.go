@@ -40,8 +40,8 @@ func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.
 // narrow replaces each list and map among obstacles by those of its items that have to go, if the
 // others can stay.
 func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	for i := len(obstacles) - 1; i >= 0; i-- {
-		inside := r.merge.Inside(obstacles[i])
+	for i, whole := range slices.Backward(obstacles) {
+		inside := r.merge.Inside(whole)
 		if len(inside) < 2 {
 			continue
 		}
