@@ -128,11 +128,12 @@ func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, e
 	if err != nil {
 		return false, c.unfit(err)
 	}
-	own, isDrifted := c.ownedIn(complete), false
+	own, others, isDrifted := c.ownedIn(complete), managedfields.Others(complete, c.fieldOwner), false
 	unchanged := slices.Clone(c.kept)
 	for _, path := range pathsOf(c.unsatisfied(live)) {
 		steps := canon.Steps(path)
-		if value(steps) != nil && !managedfields.Owns(own, path) {
+		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
+		if isOthers && value(steps) != nil {
 			isDrifted = true
 			continue
 		}

@@ -100,7 +100,8 @@ func (w *workshop) eventually(desired client.Object, opts ...ensure.Option) ensu
 	var res ensure.Result[client.Object]
 	w.await("the old object to be gone", func() bool {
 		var err error
-		if res, err = w.object(desired, opts...); err != nil {
+		// The garbage collector takes its finalizer away at any moment, which is a Conflict.
+		if res, err = w.object(desired, opts...); err != nil && ensure.Reason(err) != "Conflict" {
 			require.ErrorIs(w.t, err, ensure.ErrTerminating)
 		}
 		return err == nil
