@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -98,9 +99,10 @@ type pass func(ctx context.Context, e *ensure.Ensurer, owner client.Object) erro
 // A firm is a manager with controllers that share an owner and an Ensurer. Each is woken by the
 // owner and by its children.
 type firm struct {
-	t     *testing.T
-	name  string
-	clock *clocktesting.FakePassiveClock
+	t           *testing.T
+	name        string
+	clock       *clocktesting.FakePassiveClock
+	controllers int
 
 	mu     sync.Mutex
 	passes int
@@ -114,7 +116,7 @@ func startFirm(t *testing.T, namespace string, owner client.Object, passes ...pa
 	require.NoError(t, err)
 	f := &firm{
 		t: t, name: "firm-" + namespace, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-		said: map[int]*ensure.Error{},
+		controllers: len(passes), said: map[int]*ensure.Error{},
 	}
 	mgr, err := ctrl.NewManager(program.Config(shared, f.name), ctrl.Options{
 		Scheme:     scheme,
@@ -137,6 +139,10 @@ func startFirm(t *testing.T, namespace string, owner client.Object, passes ...pa
 				f.note(i, err)
 				if errors.Is(err, ensure.ErrContested) {
 					return reconcile.Result{RequeueAfter: tick}, nil // its clock stands still, and it is impatient
+				}
+				if failed, ok := errors.AsType[*ensure.Error](err); ok && failed.After > 0 {
+					t.Logf("controller %d waits %s by its clock: %v", i, failed.After, err)
+					f.clock.SetTime(f.clock.Now().Add(failed.After))
 				}
 				return reconcile.Result{}, err
 			})))
@@ -165,6 +171,24 @@ func (f *firm) contest(controller int) *ensure.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.said[controller]
+}
+
+// awaitContests returns when every controller has said that there is a contest.
+func (f *firm) awaitContests() {
+	f.t.Helper()
+	isContest := func() bool {
+		for i := range f.controllers {
+			if f.contest(i) == nil {
+				return false
+			}
+		}
+		return true
+	}
+	if !assert.Eventually(f.t, isContest, limit, tick) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		require.FailNow(f.t, "no contest", "after %d passes, only these said so: %v", f.passes, f.said)
+	}
 }
 
 // awaitPasses returns when all controllers together have done n more.
@@ -214,7 +238,7 @@ func TestContestOfTwoControllers(t *testing.T) {
 			require.NoError(t, c.Create(t.Context(), owner))
 			since, begun := shared.Mark(), time.Now()
 			f := startFirm(t, namespace, &appsv1.Deployment{}, owned("blue"), tc.second)
-			require.Eventually(t, func() bool { return f.contest(0) != nil && f.contest(1) != nil }, limit, tick)
+			f.awaitContests()
 			figures := newTable(t, "requests of two controllers of one operator, "+name)
 			requests := len(program.Requests(t, shared, since, f.name))
 			figures.row("until it is a contest", requests, time.Since(begun))
@@ -256,7 +280,7 @@ func TestContestWithOneself(t *testing.T) {
 		_, err := ensure.Object(ctx, e, desired, ensure.ControlledBy(owner))
 		return err
 	})
-	require.Eventually(t, func() bool { return f.contest(0) != nil }, limit, tick)
+	f.awaitContests()
 	figures := newTable(t, "requests of an operator that writes the time")
 	requests := len(program.Requests(t, shared, since, f.name))
 	figures.row("until it is a contest", requests, time.Since(begun))
