@@ -156,6 +156,9 @@ func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, e
 		return false, err
 	}
 	r := repair{child: c, live: current, merge: obstacle.Of(current, reverted, c.fieldOwner)}
+	if err := r.completeKeys(ctx); err != nil {
+		return false, err
+	}
 	isAccepted, err := r.try(ctx, r.merge.Obstacles(nil))
 	return !isAccepted, err
 }

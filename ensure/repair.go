@@ -65,9 +65,10 @@ type repair struct {
 	refusal error
 	live    *unstructured.Unstructured // as the server has it
 	merge   *obstacle.Merge
-	unowned bool          // is part of merge: what nobody owns in live
-	tried   client.Object // what the server would make of live, by the last trial that passed
-	denied  error         // the server's answer to the last trial that did not
+	unowned bool           // is part of merge: what nobody owns in live
+	applied *fieldpath.Set // that an apply of desired alone owns; nil if not asked for
+	tried   client.Object  // what the server would make of live, by the last trial that passed
+	denied  error          // the server's answer to the last trial that did not
 }
 
 // observe reads live from the server.
@@ -86,6 +87,9 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	}
 	live.SetManagedFields(patched.GetManagedFields())
 	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	if err := r.completeKeys(ctx); err != nil {
+		return err
+	}
 	if r.unowned || !r.merge.HasOwners() {
 		if err := r.addUnowned(ctx); err != nil {
 			return err
@@ -119,7 +123,7 @@ func (r *repair) addUnowned(ctx context.Context) error {
 	if all := managedfields.Applied(applied, beforeFirstApply); all != nil {
 		r.merge.AddUnowned(managedfields.Fields(all))
 	}
-	return nil
+	return r.completeKeys(ctx)
 }
 
 // run finds what is in the way, and has it removed.

@@ -40,7 +40,8 @@ func (e *entry) isOwn() bool { return e.own }
 
 func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
 
-// Of returns the merge of desired, as fieldOwner applies it, into live, as the server has it.
+// Of returns the merge of desired, as fieldOwner applies it, into live, as the server has it. It
+// changes desired; see CompleteKeys.
 func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet(metadataLists...)}
 	managed := live.GetManagedFields()
@@ -50,6 +51,8 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.entries = append(m.entries, e)
 		m.owned = m.owned.Union(e.fields)
 	}
+	m.CompleteKeys(nil)
+	m.spareDuplicates(m.live, nil, m.owned)
 	return m
 }
 
@@ -65,6 +68,7 @@ func (m *Merge) AddUnowned(fields *fieldpath.Set) {
 	nobodys := &metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate}
 	m.entries = append(m.entries, entry{ManagedFieldsEntry: nobodys, fields: fields.Difference(m.owned)})
 	m.owned = m.owned.Union(fields)
+	m.CompleteKeys(nil)
 }
 
 // Dropped returns what the apply removes because desired does not specify it any more: single
@@ -245,12 +249,14 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 	if name == nil {
 		return desired
 	}
+	named := elements(desired, name)
+	if slices.ContainsFunc(named, lacksKey) {
+		return desired // for the API server to refuse
+	}
 	merged := make([]any, 0, len(live)+len(desired))
-	for _, element := range mergedOrder(elements(live, name), elementsIn(live, desired, name)) {
+	for _, element := range mergedOrder(elements(live, name), named) {
 		l, d := indexOf(live, element), indexOf(desired, element)
 		switch {
-		case l < 0 && d < 0:
-			return desired // an item lacks all keys: the API server refuses it
 		case d < 0:
 			merged = append(merged, live[l])
 		case l < 0:
@@ -297,8 +303,8 @@ func naming(owned *fieldpath.Set) func(item any) fieldpath.PathElement {
 			return func(item any) fieldpath.PathElement {
 				key := make(value.FieldList, 0, len(*element.Key))
 				for _, field := range *element.Key {
-					member, _ := keyMember(item, field.Name)
-					key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(member)})
+					members, _ := item.(map[string]any)
+					key = append(key, value.Field{Name: field.Name, Value: value.NewValueInterface(members[field.Name])})
 				}
 				return fieldpath.PathElement{Key: &key}
 			}
@@ -329,22 +335,6 @@ func elements(items []any, name func(any) fieldpath.PathElement) []fieldpath.Pat
 	named := make([]fieldpath.PathElement, len(items))
 	for i, item := range items {
 		named[i] = name(item)
-	}
-	return named
-}
-
-// elementsIn names desired's items as live's are named: those may have members of their keys
-// that the server filled in.
-func elementsIn(live, desired []any, name func(any) fieldpath.PathElement) []fieldpath.PathElement {
-	named := elements(desired, name)
-	for i, element := range named {
-		if element.Key == nil {
-			continue
-		}
-		known := slices.DeleteFunc(slices.Clone(*element.Key), func(field value.Field) bool { return field.Value.IsNull() })
-		if at := indexOf(live, fieldpath.PathElement{Key: &known}); at >= 0 && len(known) > 0 && len(known) < len(*element.Key) {
-			named[i] = name(live[at])
-		}
 	}
 	return named
 }

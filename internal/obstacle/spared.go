@@ -15,6 +15,31 @@ func (m *Merge) Spare(steps []string) {
 	}
 }
 
+// spareDuplicates spares items of live that have the same key, of which no apply removes one only.
+func (m *Merge) spareDuplicates(value any, path fieldpath.Path, owned *fieldpath.Set) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			element := fieldpath.FieldNameElement(name)
+			m.spareDuplicates(member, append(path, element), owned.WithPrefix(element))
+		}
+	case []any:
+		name := naming(owned)
+		if name == nil {
+			return
+		}
+		known := fieldpath.NewSet()
+		for _, item := range value {
+			element := name(item)
+			if known.Has(fieldpath.Path{element}) {
+				m.spared = append(m.spared, append(path.Copy(), element))
+			}
+			known.Insert(fieldpath.Path{element})
+			m.spareDuplicates(item, append(path, element), owned.WithPrefix(element))
+		}
+	}
+}
+
 func (m *Merge) isSpared(path fieldpath.Path) bool {
 	return slices.ContainsFunc(m.spared, func(spared fieldpath.Path) bool {
 		return managedfields.HasPrefix(spared, path) || managedfields.HasPrefix(path, spared)

@@ -89,10 +89,6 @@ func specifies(desired any, path fieldpath.Path) bool {
 	return true
 }
 
-// keyDefaults are the values that the server's schema gives to members of a merge key that
-// an item leaves out. The defaults of custom kinds cannot be seen from here.
-var keyDefaults = map[string]any{"protocol": "TCP"}
-
 // indexOf returns the index of the item that element names, or -1.
 func indexOf(items []any, element fieldpath.PathElement) int {
 	switch {
@@ -106,7 +102,7 @@ func indexOf(items []any, element fieldpath.PathElement) int {
 	if i := slices.IndexFunc(items, func(item any) bool { return hasKey(item, *element.Key) }); i >= 0 {
 		return i
 	}
-	// An item may leave out a member of its key that a schema unknown here has a default for.
+	// An item of desired may leave out a member of its key, see CompleteKeys.
 	only := -1
 	for i, item := range items {
 		if !mayHaveKey(item, *element.Key) {
@@ -125,17 +121,19 @@ func isValue(item any, wanted value.Value) bool {
 }
 
 func hasKey(item any, key value.FieldList) bool {
+	members, _ := item.(map[string]any)
 	return !slices.ContainsFunc(key, func(field value.Field) bool {
-		member, ok := keyMember(item, field.Name)
+		member, ok := members[field.Name]
 		return !ok || !isValue(member, field.Value)
 	})
 }
 
 // mayHaveKey reports whether item has some of the members of key and leaves the others out.
 func mayHaveKey(item any, key value.FieldList) bool {
+	members, _ := item.(map[string]any)
 	found := 0
 	for _, field := range key {
-		member, ok := keyMember(item, field.Name)
+		member, ok := members[field.Name]
 		if ok && !isValue(member, field.Value) {
 			return false
 		}
@@ -144,13 +142,4 @@ func mayHaveKey(item any, key value.FieldList) bool {
 		}
 	}
 	return found > 0
-}
-
-func keyMember(item any, name string) (any, bool) {
-	members, _ := item.(map[string]any)
-	member, ok := members[name]
-	if !ok {
-		member, ok = keyDefaults[name]
-	}
-	return member, ok
 }

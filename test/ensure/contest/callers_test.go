@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/ensure/program"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 const anotherCaller = "another caller in this process"
@@ -176,19 +176,14 @@ func (f *firm) contest(controller int) *ensure.Error {
 // awaitContests returns when every controller has said that there is a contest.
 func (f *firm) awaitContests() {
 	f.t.Helper()
-	isContest := func() bool {
-		for i := range f.controllers {
-			if f.contest(i) == nil {
-				return false
-			}
-		}
-		return true
-	}
-	if !assert.Eventually(f.t, isContest, limit, tick) {
+	require.NoError(f.t, await.Until(f.t.Context(), limit, func(context.Context) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		require.FailNow(f.t, "no contest", "after %d passes, only these said so: %v", f.passes, f.said)
-	}
+		if len(f.said) < f.controllers {
+			return fmt.Errorf("after %d passes only these are contested: %v", f.passes, f.said)
+		}
+		return nil
+	}))
 }
 
 // awaitPasses returns when all controllers together have done n more.

@@ -95,6 +95,29 @@ func TestRemovalsHaveNames(t *testing.T) {
 	})
 }
 
+// TestDuplicateKeys: of two items with one key an apply removes both or none, so none goes.
+func TestDuplicateKeys(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "container ports", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		s.mustEnsure(deployment)
+		live := s.live(deployment)
+		main, _ := at(live.Object, "spec.template.spec.containers[name=main]").(map[string]any)
+		main["ports"] = []any{
+			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "http"},
+			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "metrics"},
+		}
+		live.SetResourceVersion("") // the controllers write, too
+		require.NoError(t, program.Client(t, shared, person).Update(t.Context(), live))
+		before := s.live(deployment)
+		_, err := s.force(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
+		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
+		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+person+" sets")
+		require.Equal(t, specified(before), specified(s.live(deployment)))
+	})
+}
+
 // TestImmutableByOthers: what a person made immutable is, although the removal of that alone is
 // refused for another field.
 func TestImmutableByOthers(t *testing.T) {
