@@ -177,6 +177,9 @@ func (c *child) handover(live client.Object) (handover, error) {
 		return handover{}, err
 	}
 	_, after = managedfields.Split(after, c.isLeftOwner)
+	if stored, _ := c.storedIn(live); stored != "" && len(c.migrateFrom) == 0 {
+		_, after = managedfields.Split(after, isIn(c.excess(live))) // of a repair, whose obstacles may be none by now
+	}
 	entry = managedfields.WithFields(entry, after)
 	switch {
 	case own < 0 && !after.Empty():
