@@ -322,6 +322,20 @@ func TestVerdicts(t *testing.T) {
 		"another desired state in a contest between callers": {
 			"that is what it is about", []step{alternate, wants("green"), tries}, by(another, contested(20*time.Second)),
 		},
+		"another desired state during the hold, five seconds after the last write": {
+			"nobody wanted another one until then", []step{different(20), wait(5 * time.Second), wants("20"), tries}, none,
+		},
+		"another desired state during the hold, sooner": {
+			"the last one did not stand", []step{different(20), wait(4 * time.Second), wants("20"), tries, wait(5 * time.Second), tries},
+			by(fieldOwner, contested(time.Second)),
+		},
+		"states that stand for ten seconds, after a burst": {
+			"the burst is over", []step{different(20), func(s *scene) {
+				for i := range 20 {
+					play(s, []step{wait(10 * time.Second), wants(strconv.Itoa(100 + i)), tries, supersedes("data[color]")})
+				}
+			}}, none,
+		},
 		"the next generation in a contest between callers": {
 			"its user may have ended it", []step{generation(1), alternate, generation(2), tries}, none,
 		},

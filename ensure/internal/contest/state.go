@@ -57,9 +57,10 @@ func (g Generation) isAfter(other Generation) bool {
 type state struct {
 	Wanted
 
-	at      time.Time
-	kept    bool // stood long enough, or was asked for again
-	returns bool // superseded a state that was not kept, and had been written before
+	at         time.Time
+	kept       bool // stood long enough, or was asked for again
+	returns    bool // superseded a state that was not kept, and had been written before
+	challenged bool // a call wanted another state while this one was held
 }
 
 // supersede notes a state. After one state too many, supersede returns the rival: another caller or,
@@ -129,6 +130,18 @@ func (c *contest) repeat(digest string, now time.Time) {
 	if last := c.current(); last != nil && last.Digest == digest && now.Sub(last.at) >= repeatedAfter {
 		last.kept = true
 	}
+}
+
+// hasStood notes that a call wants a desired state during a contest between callers, and reports whether
+// the written state stood until then, although every call was free to want another. While writes are held,
+// only the first such call shows that.
+func (c *contest) hasStood(digest string, now time.Time) bool {
+	last := c.current()
+	if !c.betweenCallers || last == nil || last.challenged || last.Digest == digest {
+		return false
+	}
+	last.challenged = true
+	return now.Sub(last.at) >= shortLived
 }
 
 // hasWritten reports whether digest is that of a state written lately. For Absent, only the latest

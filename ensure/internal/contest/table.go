@@ -7,8 +7,9 @@
 // or when callers of this process keep superseding each other's desired states. Nothing is written
 // for ten seconds then. After that, each call that writes doubles the wait, up to five minutes. The
 // contest ends once a write was left alone for twice as long as the wait, once desired changes, or
-// ten minutes after the last try. A contest between callers ends with the next generation of the
-// owner instead of with a change of desired.
+// ten minutes after the last try. A contest between callers does not end with a change of desired, but
+// with the next generation of the owner, or if no call wants another desired state for five seconds
+// after a write.
 package contest
 
 import (
@@ -182,10 +183,10 @@ func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
 	}
 	switch known := t.get(call); {
 	case known == nil:
-	case known.wait > 0:
+	case known.wait > 0 && !known.hasStood(call.Digest, call.Now):
 		t.until = call.Now.Add(longest)
 		return judge(known)
-	case !known.isRecent(call.Now):
+	case known.wait > 0, !known.isRecent(call.Now):
 		t.contests.Remove(call.Child)
 	default:
 		known.repeat(call.Digest, call.Now)

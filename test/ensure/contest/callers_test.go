@@ -315,6 +315,30 @@ func TestNoContestWithAChangeOfDesired(t *testing.T) {
 	}
 }
 
+// TestContestEndsWithABurst: after a burst of changes, a change every ten seconds is not held.
+func TestContestEndsWithABurst(t *testing.T) {
+	namespace := shared.Namespace(t)
+	o := startOperator(t, "bursting-operator-"+namespace, settings(namespace))
+	o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
+	since := shared.Mark()
+	next := 0
+	change := func() {
+		next++
+		o.want(func(desired client.Object) { desired.(*corev1.ConfigMap).Data["shape"] = strconv.Itoa(next) })
+	}
+	for o.contest() == nil {
+		require.Less(t, next, 30)
+		change()
+		o.await(func() bool { return o.contest() != nil || o.writes(since) == next })
+	}
+	burst := o.writes(since)
+	for i := range 30 {
+		o.wait(10 * time.Second)
+		change()
+		o.await(func() bool { return o.writes(since) == burst+i+1 && o.contest() == nil })
+	}
+}
+
 // TestNoContestWithAUserWhoTogglesTheOwner: as fast as a user can.
 func TestNoContestWithAUserWhoTogglesTheOwner(t *testing.T) {
 	namespace := shared.Namespace(t)
