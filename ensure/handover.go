@@ -178,7 +178,7 @@ func (c *child) handover(live client.Object) (handover, error) {
 	}
 	_, after = managedfields.Split(after, c.isLeftOwner)
 	if stored, _ := c.storedIn(live); stored != "" && len(c.migrateFrom) == 0 {
-		_, after = managedfields.Split(after, isIn(c.excess(live))) // of a repair, whose obstacles may be none by now
+		_, after = managedfields.Split(after, isIn(c.unfinished(live))) // of a repair, whose obstacles may be none by now
 	}
 	entry = managedfields.WithFields(entry, after)
 	switch {

@@ -124,24 +124,9 @@ func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, e
 	if err != nil {
 		return false, err
 	}
-	value, err := canon.Values(complete)
-	if err != nil {
-		return false, c.unfit(err)
-	}
-	own, others, isDrifted := c.ownedIn(complete), managedfields.Others(complete, c.fieldOwner), false
-	unchanged := slices.Clone(c.kept)
-	for _, path := range pathsOf(c.unsatisfied(live)) {
-		steps := canon.Steps(path)
-		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
-		if isOthers && value(steps) != nil {
-			isDrifted = true
-			continue
-		}
-		steps = upToIndex(steps, value)
-		unchanged = append(unchanged, canon.Edit{Path: steps, Value: value(steps)})
-	}
-	if !isDrifted {
-		return false, nil
+	unchanged, isDrifted, err := c.unchanged(complete)
+	if err != nil || !isDrifted {
+		return false, err
 	}
 	stamped, err := c.withDigest()
 	if err != nil {
@@ -161,6 +146,28 @@ func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, e
 	}
 	isAccepted, err := r.try(ctx, r.merge.Obstacles(nil))
 	return !isAccepted, err
+}
+
+// unchanged returns the edits that take back the changes of desired, but for values that others set in live,
+// and whether there are such values.
+func (c *child) unchanged(live client.Object) (edits []canon.Edit, isDrifted bool, err error) {
+	value, err := canon.Values(live)
+	if err != nil {
+		return nil, false, c.unfit(err)
+	}
+	own, others := c.ownedIn(live), managedfields.Others(live, c.fieldOwner)
+	edits = slices.Clone(c.kept)
+	for _, path := range pathsOf(c.unsatisfied(live)) {
+		steps := canon.Steps(path)
+		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
+		if isOthers && value(steps) != nil {
+			isDrifted = true
+			continue
+		}
+		steps = upToIndex(steps, value)
+		edits = append(edits, canon.Edit{Path: steps, Value: value(steps)})
+	}
+	return edits, isDrifted, nil
 }
 
 // upToIndex returns the steps to the first list that has no keys: its items are not told apart.

@@ -53,18 +53,9 @@ func (c *child) removals(ctx context.Context, live client.Object, h handover) ([
 	return removed, nil
 }
 
-// unfinished returns what a migration that was cut off before its apply left in live.
-func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
-	removed := slices.DeleteFunc(c.excess(live), func(o obstacle.Obstacle) bool { return !saysSomething(o.Value) && !c.isUnknown(o) })
-	for i := range removed {
-		removed[i].Managers = c.migrateFrom
-	}
-	return removed
-}
-
-// excess returns what our applies own in live although desired does not specify it and is what was
+// unfinished returns what our applies own in live although desired does not specify it and is what was
 // applied last, or nothing was: a migration or a repair was cut off between taking over and its apply.
-func (c *child) excess(live client.Object) []obstacle.Obstacle {
+func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	stored, _ := c.storedIn(live)
 	if stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
 		return nil
@@ -76,7 +67,14 @@ func (c *child) excess(live client.Object) []obstacle.Obstacle {
 	if err != nil {
 		return nil
 	}
-	return merge.Dropped()
+	var removed []obstacle.Obstacle
+	for _, o := range merge.Dropped() {
+		if saysSomething(o.Value) || c.isUnknown(o) {
+			o.Managers = c.migrateFrom
+			removed = append(removed, o)
+		}
+	}
+	return removed
 }
 
 // droppedFrom returns what an apply removes from live with other managed fields. Live is read

@@ -30,7 +30,13 @@ func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.
 	if len(all) < 2 {
 		return nil, nil
 	}
-	needed, err := r.least(ctx, all, nil)
+	return r.fewest(ctx, all)
+}
+
+// fewest returns those of obstacles, or of their items, that have to go together; none if removing them all is
+// not enough.
+func (r *repair) fewest(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	needed, err := r.least(ctx, obstacles, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +78,7 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 	if len(all) <= len(owned) {
 		return nil, nil
 	}
-	needed, err := r.least(ctx, all, nil)
-	if err != nil {
-		return nil, err
-	}
-	return r.narrow(ctx, needed)
+	return r.fewest(ctx, all)
 }
 
 // least returns those of obstacles that have to go, beside others, for the merge to be valid,
