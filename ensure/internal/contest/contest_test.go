@@ -326,7 +326,8 @@ func TestVerdicts(t *testing.T) {
 			"nobody wanted another one until then", []step{different(20), wait(5 * time.Second), wants("20"), tries}, none,
 		},
 		"another desired state during the hold, sooner": {
-			"the last one did not stand", []step{different(20), wait(4 * time.Second), wants("20"), tries, wait(5 * time.Second), tries},
+			"the last one did not stand",
+			[]step{different(20), wait(4 * time.Second), wants("20"), tries, wait(5 * time.Second), tries},
 			by(fieldOwner, contested(time.Second)),
 		},
 		"states that stand for ten seconds, after a burst": {
