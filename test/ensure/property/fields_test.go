@@ -82,7 +82,10 @@ func lookup(tree any, path fieldpath.Path) (any, bool) {
 	return tree, true
 }
 
-// find returns the index of an item; a protocol that it leaves out is TCP.
+// keyDefaults are the defaults of members of keys.
+var keyDefaults = map[string]any{"protocol": "TCP", "layer": "L4"}
+
+// find returns the index of an item, which may leave out members of its key that have defaults.
 func find(items []any, element fieldpath.PathElement) int {
 	return slices.IndexFunc(items, func(item any) bool {
 		if element.Value != nil {
@@ -94,8 +97,8 @@ func find(items []any, element fieldpath.PathElement) int {
 		}
 		return !slices.ContainsFunc(*element.Key, func(field value.Field) bool {
 			member, ok := members[field.Name]
-			if !ok && field.Name == "protocol" {
-				member = "TCP"
+			if !ok {
+				member = keyDefaults[field.Name]
 			}
 			return !value.Equals(value.NewValueInterface(member), field.Value)
 		})

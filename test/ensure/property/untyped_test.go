@@ -89,8 +89,8 @@ func custom() []subject {
 			name:  "Gadget",
 			first: `{apiVersion: property.example.com/v1, kind: Gadget, spec: {mode: {fast: {speed: 3}}, doors: [{port: 80, name: web}], limits: {max: 20}}}`,
 			additions: [][]place{
-				{"spec.doors[port=90,protocol=TCP].name=theirs"},
-				{"spec.doors[port=80,protocol=UDP].name=dgram"},
+				{"spec.doors[port=90,layer=L4].name=theirs"},
+				{"spec.doors[port=80,layer=L7].name=paths"},
 				{"spec.parts.engine.rooms[name=a].colour=red"},
 				{"spec.colour=green"},
 				{"spec.parts.wing.size=3"},
@@ -102,8 +102,8 @@ func custom() []subject {
 				{name: "oneOf", theirs: []place{"-spec.mode.fast", "spec.mode.slow.pace=2"}, loses: []string{"spec.mode.slow"}},
 				{name: "bounds", theirs: []place{"spec.limits.min=10"}, ours: []place{"spec.limits.max=5"}, loses: []string{"spec.limits.min"}, unlessApplied: true},
 				{
-					name: "a door's name", theirs: []place{"spec.doors[port=81,protocol=TCP].name=side"}, ours: []place{"spec.doors[port=82].name=side"},
-					loses: []string{"spec.doors[port=81,protocol=TCP]"}, unlessApplied: true,
+					name: "a door's name", theirs: []place{"spec.doors[port=81,layer=L4].name=side"}, ours: []place{"spec.doors[port=82].name=side"},
+					loses: []string{"spec.doors[port=81,layer=L4]"}, unlessApplied: true,
 				},
 				{
 					name: "an item inside a part", theirs: []place{"spec.parts.engine.rooms[name=b].master=true"},
@@ -192,12 +192,12 @@ spec:
                 type: array
                 maxItems: 8
                 x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [port, protocol]
+                x-kubernetes-list-map-keys: [port, layer]
                 x-kubernetes-validations: [{rule: "self.all(a, self.exists_one(b, a.name == b.name))", message: names differ}]
                 items:
                   type: object
                   required: [port, name]
-                  properties: {port: {type: integer}, protocol: {type: string, default: TCP}, name: {type: string, maxLength: 20}}
+                  properties: {port: {type: integer}, layer: {type: string, default: L4}, name: {type: string, maxLength: 20}}
               parts:
                 type: object
                 maxProperties: 8
