@@ -29,7 +29,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Print this.
+help: ## Print this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 # How tests are run, and how long a package may take.
@@ -43,11 +43,11 @@ CLUSTERS ?= 3
 TESTED_MODULES = examples bench test/compat
 
 .PHONY: test-unit
-test-unit: ## Test the library by itself, without a cluster: while you work.
+test-unit: ## Run the library's own tests, without a cluster: while you work.
 	$(GOTEST) $(RACE) $(SHORT) $(TIMEOUT) ./...
 
 .PHONY: test
-test: test-unit test-modules test-cluster ## Test everything in short forms, on a real API server too: before you send a change.
+test: test-unit test-modules test-cluster ## Run all tests in their short forms, also on a real API server: before you send a change.
 
 # Each module is a target of its own, so that with --keep-going none hides another.
 .PHONY: test-modules $(TESTED_MODULES:%=test-module-%)
@@ -71,16 +71,16 @@ test-dashboard: programs
 
 # Make runs a target once, so that `make test test-full` would leave out the long forms if test were a prerequisite.
 .PHONY: test-full
-test-full: ## Test everything in full, with all soaks and all versions of k8s.io/api: before a release.
+test-full: ## Run all tests in full, with all soak tests and all versions of k8s.io/api: before a release.
 	@$(MAKE) test SHORT=
 	@$(MAKE) compat soak
 
 .PHONY: flakes
-flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed once.
+flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed.
 	@cd test && go run ./flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -unit '$(RACE)')
 
 .PHONY: lint
-lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 mends style.
+lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 fixes style.
 
 .PHONY: lint-code
 lint-code:
@@ -102,7 +102,7 @@ lint-generated:
 	diff -r examples "$$copy/examples" || { echo "generated files are stale: run make generate" >&2; exit 1; }
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and roles of every example.
+generate: ## Generate the deep copies, CRDs and roles of every example.
 	@set -e; for operator in $(OPERATORS); do $(MAKE) -C $$operator manifests generate; done
 
 .PHONY: tidy
@@ -110,23 +110,23 @@ tidy: ## Tidy the go.mod of every module.
 	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
 
 .PHONY: conformance
-conformance: programs ## Try every kind on a real API server and write docs/conformance.md.
+conformance: programs ## Test every kind on a real API server and write docs/conformance.md.
 	cd test && go test -count=1 -timeout 30m ./conformance -update
 
 .PHONY: readiness
-readiness: ## Judge children beside kstatus on a real API server, and write docs/readiness.md.
+readiness: ## Compare status/readiness with kstatus on a real API server and write docs/readiness.md.
 	cd test && go test -count=1 -run '^TestReadinessBesideKstatus$$' ./status -update
 
 .PHONY: predicates
-predicates: ## Watch what wakes a reconciler on a real API server, and write docs/predicates.md.
+predicates: ## Record which events wake a reconciler on a real API server and write docs/predicates.md.
 	cd test && go test -count=1 -run '^TestEvents$$' ./predicates -update
 
 .PHONY: articles
-articles: ## Type what the operators' articles have against a real API server, and write docs/articles.md.
+articles: ## Follow the articles of the operators on a real API server and write docs/articles.md.
 	cd test && go test -count=1 -run '^TestArticles$$' ./articles -update
 
 .PHONY: dashboard
-dashboard: ## Run operators through faults and draw what docs/dashboard.json shows of it; ARGS=-redraw draws the last run.
+dashboard: ## Run operators through faults and draw the panels of docs/dashboard.json; ARGS=-redraw draws the last run again.
 	@cd test/dashboard && go run . $(ARGS)
 
 .PHONY: compat
@@ -147,14 +147,14 @@ fuzz: ## Run every fuzz target of every module for FUZZTIME, one after another.
 	test -z "$$failed" || { echo "found something:$$failed" >&2; exit 1; }
 
 .PHONY: bench
-bench: ## Measure digests and passes without work beside what else is in use; ARGS are its own.
+bench: ## Measure digests and passes without work, and compare them with other libraries; ARGS are flags of bench.
 	@cd bench && go run . $(ARGS)
 
 # The tests on a cluster that call the library themselves. Operators and soaks run it in other processes.
 COVERING = ./finalizer ./status ./predicates ./ensure/... ./conformance
 
 .PHONY: cover
-cover: ## Measure what tests cover, those on a cluster too, into cover.out; what they do not has to be in docs/coverage.md, where UPDATE=1 adds rows.
+cover: ## Write the coverage of all tests to cover.out and compare it with docs/coverage.md, to which UPDATE=1 adds rows.
 	cd test && go run ./cluster/cmd build
 	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; trap 'exit 1' HUP INT TERM; \
 	mkdir "$$data/unit" "$$data/cluster"; go list ./... > "$$data/packages"; \
@@ -166,11 +166,11 @@ cover: ## Measure what tests cover, those on a cluster too, into cover.out; what
 	@cd test && go run ./coverage $(if $(filter 1,$(UPDATE)),-update)
 
 .PHONY: demo
-demo: ## Watch four operators at work, and count their requests; KEEP=1 leaves it running.
+demo: ## Show four operators at work and count their requests; KEEP=1 keeps them running.
 	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
-soak: ## Try 10,000 children, 500 owners beside a plain client, faults, and all operators together; SEED repeats, ARGS are its own.
+soak: ## Run the soak tests: 10,000 children, faults, and all operators together; SEED repeats a run, ARGS are flags of the tests.
 	@cd test && go run ./soak $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 .PHONY: run
@@ -189,7 +189,7 @@ kubectl: ## Print the path of a kubectl.
 	@cd test && go run ./cluster/cmd kubectl
 
 .PHONY: cluster-down
-cluster-down: ## Stop it.
+cluster-down: ## Stop the local cluster.
 	@cd test && go run ./cluster/cmd down
 
 .PHONY: postgres-up
@@ -197,5 +197,5 @@ postgres-up: ## Start a local PostgreSQL and name it in the environment: eval "$
 	@cd test && go run ./postgres/cmd up
 
 .PHONY: postgres-down
-postgres-down: ## Stop it; its data goes with it.
+postgres-down: ## Stop the local PostgreSQL and delete its data.
 	@cd test && go run ./postgres/cmd down
