@@ -211,7 +211,9 @@ func TestCrashedRepairGivesBack(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
 		t.Helper()
-		s := newStage(t, typed, func(c client.Client) client.Client { return &crashing{Broken: program.Broken{Client: c, At: 3, Done: true}} })
+		s := newStage(t, typed, func(c client.Client) client.Client {
+			return &crashing{Broken: program.Broken{Client: c, At: 3, Done: true}}
+		})
 		s.mustEnsure(service)
 		s.write(service, metricsPort)
 		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
