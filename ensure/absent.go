@@ -76,7 +76,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 	return c.finishRemoval(found, err)
 }
 
-// finishRemoval returns the outcome of a removal, and reports it.
+// finishRemoval returns the outcome of a removal after reporting the outcome.
 func (c *child) finishRemoval(found outcome, err error) (outcome, error) {
 	c.wrote(found)
 	if err == nil && found.cause == Unwanted && !c.dryRun {
@@ -89,7 +89,8 @@ func (c *child) finishRemoval(found outcome, err error) (outcome, error) {
 	return found, err
 }
 
-// lookAndRemove deletes what the cache shows, or what the server has after all.
+// lookAndRemove deletes the object that the cache shows. If the cache shows none or an outdated one,
+// the object on the API server is deleted.
 func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome, error) {
 	live, err := c.read(ctx)
 	if err != nil {
@@ -116,9 +117,9 @@ func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome
 // removalTries bounds how often an object is looked at that somebody changes at the same time.
 const removalTries = 5
 
-// removeFromServer calls remove with what the server has, nil if nothing, as the cache does not show
-// it, or not as it is now. Right after its creation an object is often changed again, between the
-// read and the delete.
+// removeFromServer calls remove with the object on the API server, nil if there is none, because the
+// cache does not show the object as it is now. Right after its creation, an object is often changed
+// again between the read and the delete, so remove is called a few times.
 func (c *child) removeFromServer(ctx context.Context, remove func(live client.Object) (outcome, error)) (found outcome, err error) {
 	for range removalTries {
 		var live client.Object
@@ -132,7 +133,8 @@ func (c *child) removeFromServer(ctx context.Context, remove func(live client.Ob
 	return found, err
 }
 
-// newUnwanted checks what the caller gave. Only who and where it is counts.
+// newUnwanted checks the arguments of the caller. Only the kind, the name, the namespace and the UID of
+// obj count.
 func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 	c, err := e.identify(obj, o)
 	if err != nil {
@@ -164,8 +166,8 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 	return c, nil
 }
 
-// remove deletes live, nil if there is none, if it is the one that is meant and ours. What is
-// somebody else's loses what we added.
+// remove deletes live, nil if there is none, if live is the object that is meant and ours. An object of
+// somebody else only loses the fields that we added.
 func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome, error) {
 	if live == nil || meant.GetUID() != "" && live.GetUID() != meant.GetUID() {
 		return outcome{operation: Gone}, nil
@@ -219,8 +221,8 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		opts = append(opts, client.DryRunAll)
 	}
 	if c.unseen || c.dryRun {
-		// A client that reads its own writes would wait until the cache shows that it is gone.
-		// One that does not show it never will.
+		// A client that reads its own writes would wait until the cache shows the deletion. A cache
+		// that leaves the object out never does.
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
 	if err := c.ask(); err != nil {

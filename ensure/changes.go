@@ -14,10 +14,9 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// changes lists what an apply changed, going by the server's answer. live may be
-// older than what the server had, so a version that we know already means that
-// nothing changed, and so does a difference in nothing but what others write beside
-// us.
+// changes returns the changes that an apply made, by comparing live with the answer of the API server.
+// live may be older than the object that the API server had. So nothing changed if the version of the
+// answer is known already, or if only fields differ that others wrote meanwhile.
 func (c *child) changes(live, answer client.Object) []Change {
 	version := answer.GetResourceVersion()
 	known, remembered := c.known(answer)
@@ -38,10 +37,10 @@ func (c *child) changes(live, answer client.Object) []Change {
 	return changes
 }
 
-// changesBy lists what an apply changed, and whose it was.
+// changesBy returns the changes that an apply made, with the managers of removed fields.
 func (c *child) changesBy(applied application) []Change {
 	var changes []Change
-	if applied.tried { // made of what was just read: nobody came between
+	if applied.tried { // made of an object that was just read: nobody wrote in between
 		changes = c.changesOf(canon.Diff(applied.before, applied.after))
 	} else {
 		changes = c.changes(applied.before, applied.after)
@@ -65,8 +64,8 @@ func (c *child) changeOf(change canon.Change) Change {
 	return Change{Path: change.Path, Old: change.Old, New: change.New}
 }
 
-// noteRemoved has changes tell what had to be removed, and whose it was. Without a Go type
-// changes name items by their index, and a removed item may have been replaced by the next.
+// noteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name
+// items by their index, and the next item may have taken the place of a removed one.
 func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 	for _, o := range removed {
 		text, noted := managedfields.Text(o.Path), false
@@ -87,8 +86,8 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 	return changes
 }
 
-// among returns what changes show to be removed, and what they cannot show: what the server filled
-// in again is not.
+// among returns the removed obstacles that changes contain, and those that changes cannot contain. An
+// obstacle to which the API server gave a default value again is not removed.
 func (c *child) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
 	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
 		return !c.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
@@ -120,11 +119,10 @@ func joinNew(list string, managers []string) string {
 	return strings.Join(all, ", ")
 }
 
-// othersMeanwhile tells the paths that another manager wrote between our read and our apply.
-// Of the metadata, ours are the items that desired has, and those that it had and that this
-// apply removed. Elsewhere, others' are those that they own, and that neither were ours nor
-// are: what nobody owns, such as a default that goes with a value of ours, is a change like
-// any other.
+// othersMeanwhile reports whether another manager wrote a path between the read and the apply. In the
+// metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
+// belongs to others if they own it and this field owner owned it neither before nor after. A change of
+// a field that nobody owns, such as a default, counts as a change by the apply.
 func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bool {
 	before, after := c.ownedIn(live), c.ownedIn(answer)
 	others := managedfields.Others(answer, c.fieldOwner)
@@ -155,8 +153,8 @@ func pathsOf(changes []Change) []string {
 	return paths
 }
 
-// An item is a label, an annotation, a finalizer or an owner: what several managers have
-// in the metadata beside one another. A list that was not there before has no key.
+// An item is a label, an annotation, a finalizer or an owner reference: several managers have such
+// items beside each other. A list that did not exist before has no key.
 type item struct{ member, key string }
 
 // itemAt returns the item that path is in, such as metadata.labels[app] or

@@ -20,9 +20,9 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// giveUp removes from live what only our applies own and leaves what others own, too. If the
-// API server refuses that, as a Deployment needs its selector, the content stays as it is and
-// becomes nobody's.
+// giveUp removes the fields of live that only this field owner has applied, and keeps fields that
+// others own, too. If the API server refuses the removal, as a Deployment needs its selector, the
+// content stays and has no owner afterwards.
 func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error) {
 	before, after, err := c.unapply(ctx, live)
 	if err == nil && !c.dryRun {
@@ -38,14 +38,14 @@ func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error)
 	return outcome{live: after, operation: Released, cause: Unwanted, changes: c.givenUp(before, after)}, nil
 }
 
-// unapply takes back what we applied to live, but for content that the API server insists on. It
-// returns live as it was before, and the answer.
+// unapply gives up all fields that this field owner has applied to live, except for content that the
+// API server requires. It returns live as it was before, and the answer.
 func (c *child) unapply(ctx context.Context, live client.Object) (before, after client.Object, err error) {
 	after, err = c.applyNothing(ctx, live)
 	switch {
 	case !isRefused(err):
 		return live, after, err
-	case c.dryRun: // the rest builds on what is not there then
+	case c.dryRun: // nothing is stored that the next requests could build on
 		return live, live, nil
 	}
 	if before, err = c.current(ctx, live); err != nil {
@@ -55,8 +55,8 @@ func (c *child) unapply(ctx context.Context, live client.Object) (before, after 
 	return before, after, err
 }
 
-// letGo takes back our finalizers from what was adopted and is being deleted: with them it
-// would never go.
+// letGo removes the finalizers that this field owner has applied to an adopted object in deletion.
+// Otherwise, the object would never be deleted.
 func (c *child) letGo(ctx context.Context, live client.Object) (outcome, error) {
 	going := outcome{live: live, operation: Deleting}
 	if _, adopted := c.digestOn(live); !adopted || c.deleteAdopted || len(live.GetFinalizers()) == 0 {
@@ -78,8 +78,8 @@ func (c *child) letGo(ctx context.Context, live client.Object) (outcome, error) 
 	return going, nil
 }
 
-// isGivenUp reports whether our applies own no content of live, though desired has some: the
-// program ended while it gave live up.
+// isGivenUp reports whether this field owner has applied no content of live although desired has some:
+// the program ended while it gave live up.
 func (c *child) isGivenUp(live client.Object) bool {
 	own := managedfields.Applied(live, c.fieldOwner)
 	if own == nil {
@@ -90,8 +90,8 @@ func (c *child) isGivenUp(live client.Object) bool {
 	return err == nil && string(content) != "{}" && owned.Empty()
 }
 
-// dropReference removes the reference to the owner that nobody insists on: with it the object
-// would go when the owner does.
+// dropReference removes the reference to the owner if no other manager owns the reference. With the
+// reference, the object would be deleted together with its owner.
 func (c *child) dropReference(ctx context.Context, live client.Object) (client.Object, error) {
 	references := live.GetOwnerReferences()
 	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && c.isWanted(&ref) })
@@ -108,7 +108,8 @@ func (c *child) dropReference(ctx context.Context, live client.Object) (client.O
 // isRefused reports whether the API server, or a policy, does not want an object to be so.
 func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
 
-// giveUpBut removes from live what only our applies own, and makes nobody's what isKept says.
+// giveUpBut removes the fields of live that only this field owner has applied. Fields for which isKept
+// holds stay without an owner.
 func (c *child) giveUpBut(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
 	_, err := c.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
 		c.strike(p, live, metav1.ManagedFieldsOperationApply, isKept)
@@ -119,8 +120,8 @@ func (c *child) giveUpBut(ctx context.Context, live client.Object, isKept func(f
 	return c.applyNothing(ctx, live)
 }
 
-// applyNothing takes back all that we applied to live: the API server removes what nobody
-// else owns.
+// applyNothing gives up everything that this field owner has applied to live: the API server removes
+// the fields that nobody else owns.
 func (c *child) applyNothing(ctx context.Context, live client.Object) (client.Object, error) {
 	metadata := map[string]any{"name": c.key.Name}
 	if c.key.Namespace != "" {
@@ -143,7 +144,7 @@ func (c *child) applyNothing(ctx context.Context, live client.Object) (client.Ob
 	return c.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
 }
 
-// givenUp lists what is no longer as before of what was ours.
+// givenUp returns the changes of fields that this field owner owned in before.
 func (c *child) givenUp(before, after client.Object) []Change {
 	own := c.ownedIn(before)
 	var changes []Change
@@ -157,8 +158,7 @@ func (c *child) givenUp(before, after client.Object) []Change {
 
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
 
-// noteReleased remembers that nothing of ours is left in an object that looks so, and that it is
-// no longer ours.
+// noteReleased remembers that live, as it looks now, is not ours any more and has no field of ours.
 func (c *child) noteReleased(live client.Object) {
 	c.memory.Release(c.ownedID(), memory.Foreign{Look: c.lookOf(live), Version: live.GetResourceVersion()})
 }
@@ -170,9 +170,9 @@ func (c *child) isReleased(live client.Object) bool {
 		(known.IsNewerThan(live.GetResourceVersion()) || known.Look == c.lookOf(live))
 }
 
-// isBeside reports whether live, which is not ours, has fields of ours all the same, for no
-// owner: it was adopted beside its controller. If we applied the reference to that controller,
-// the fields are there on its behalf.
+// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
+// no owner: live was adopted beside its controller. If this field owner applied the reference to that
+// controller, the fields belong to that owner.
 func (c *child) isBeside(live client.Object) bool {
 	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, c.fieldOwner)
 	if c.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {

@@ -47,7 +47,7 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 	return resultOf[T](found), nil
 }
 
-// outcome is a Result before it has a type.
+// An outcome is a Result whose object has no Go type yet.
 type outcome struct {
 	live      client.Object
 	operation Operation
@@ -56,7 +56,8 @@ type outcome struct {
 	stale     bool
 }
 
-// resultOf gives it one: T is the child's, which kind.empty follows.
+// resultOf returns the Result of an outcome. T is the Go type of the child, as kind.empty makes objects
+// of that type.
 func resultOf[T client.Object](found outcome) Result[T] {
 	live, _ := found.live.(T)
 	return Result[T]{
@@ -68,7 +69,7 @@ func resultOf[T client.Object](found outcome) Result[T] {
 	}
 }
 
-// ensure takes the child to what is desired. It is for one call.
+// ensure creates or updates the child to match desired. It is called once for each child.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	found, err := c.lookAndSettle(ctx)
 	if c.ifExists && c.isUninstalled(err) {
@@ -84,11 +85,12 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	return found, err
 }
 
-// lookAndSettle does so on what the cache shows, or once more on what the server has.
+// lookAndSettle settles the object that the cache shows. If that copy turns out to be outdated, it
+// settles the object on the API server.
 func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	live, err := c.read(ctx)
 	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contestCall()) {
-		// The cache is a moment behind, or never shows it, or it was deleted already: a read tells.
+		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
 		c.unseen = true
 		live, err = c.readServer(ctx)
 	}
@@ -99,20 +101,20 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	if err == nil || !hasMoved(err) {
 		return found, err
 	}
-	// The object is not what was read: look once more, at the server itself.
+	// Somebody changed the object after the read: read once more, from the API server.
 	isDoubtful := live == nil && (c.unseen || c.before.Count > 0)
 	c.unseen = c.unseen || live == nil
 	current, readErr := c.readServer(ctx)
 	switch {
 	case readErr != nil:
 		return outcome{}, readErr
-	case current == nil && isDoubtful: // the reader does not show what the server has
+	case current == nil && isDoubtful: // the reader does not show the object that the API server has
 		return outcome{}, err
 	}
 	return c.settle(ctx, current)
 }
 
-// settle takes the child from live, nil if there is none, to what is desired.
+// settle creates or updates the child so that live, nil if there is none, matches desired.
 func (c *child) settle(ctx context.Context, live client.Object) (outcome, error) {
 	if live == nil {
 		return c.make(ctx)
@@ -159,8 +161,8 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 	return c.write(ctx, whole, c.causeToWrite(live))
 }
 
-// leave leaves live as it is, unless another controller has it. That the cache does not show
-// what somebody else made is no error.
+// leave does not change live, and fails if live has another controller. A cache that does not show an
+// object of somebody else is no error.
 func (c *child) leave(live client.Object) (outcome, error) {
 	hidden := c.checkHidden(live)
 	if digest, _ := c.digestOn(live); digest != "" && hidden != nil {
@@ -172,7 +174,7 @@ func (c *child) leave(live client.Object) (outcome, error) {
 	return c.finishUnchanged(outcome{live: live, operation: Unchanged})
 }
 
-// write takes live to what is desired, unless a contest forbids that.
+// write updates live to match desired, unless a contest forbids writes.
 func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
 	if err := c.tryToWrite(); err != nil {

@@ -42,7 +42,7 @@ func Release(paths ...string) Option {
 	return func(o *options) { o.release = append(o.release, paths...) }
 }
 
-// checkReleased refuses what is no path of the child's, and what desired holds on to.
+// checkReleased refuses paths that the child cannot have and paths that desired specifies.
 func (c *child) checkReleased() error {
 	for _, path := range c.release {
 		steps, err := c.parsePath(path, "ensure.Release")
@@ -60,8 +60,8 @@ func (c *child) checkReleased() error {
 	return nil
 }
 
-// parsePath returns the steps of a path given to an option, and refuses what is no path of the
-// child's.
+// parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
+// have.
 func (c *child) parsePath(path, option string) ([]string, error) {
 	given := unfitPath(path, option)
 	steps, err := canon.ParsePath(path)
@@ -84,7 +84,7 @@ func unfitPath(path, option string) string {
 
 func (c *child) isSecret() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
 
-// specified is how many steps of a path desired specifies, as it is sent.
+// specified returns how many steps of a path desired specifies, as it is sent.
 func (c *child) specified(steps []string) (int, error) {
 	stamped, err := c.withDigest()
 	if err != nil {
@@ -112,7 +112,8 @@ func (c *child) handed() []handed {
 	return all
 }
 
-// withoutReleased takes what is left to others out of fields, which we own in live.
+// withoutReleased returns fields, which this field owner owns in live, without those that Release or
+// Once leave to others.
 func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
 	all := c.handed()
 	if len(all) == 0 {
@@ -136,7 +137,7 @@ func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fie
 			return nil, err
 		}
 	}
-	// The outer ones first: an empty map takes the place of all that is in it.
+	// The outer paths come first: an empty map replaces everything inside.
 	slices.SortStableFunc(c.kept, func(a, b canon.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
 	return fields, nil
 }
@@ -148,10 +149,10 @@ func (c *child) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
 	return fields
 }
 
-// withoutParents cares for what is around a value that nobody owns, if desired does not specify
-// it: the apply would remove it with the value, as soon as it removes anything in it. It is given
-// up, or, if desired dropped more in it, applied empty. An item of a list cannot be empty, which
-// is for the caller to solve.
+// withoutParents keeps the structs, maps and items around a value that has no owner, if desired does
+// not specify them: the apply would remove them together with the value when it removes anything
+// inside. They are given up, or applied empty if desired dropped other fields inside. An item of a list
+// cannot be empty, so the caller has to release the item.
 func (c *child) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
 	depth, err := c.specified(h.steps)
 	if err != nil {
@@ -169,8 +170,8 @@ func (c *child) withoutParents(found func([]string) any, fields *fieldpath.Set, 
 	return rest, nil
 }
 
-// keepParents has the apply contain what is around a value, empty. depth is how much of it desired
-// specifies.
+// keepParents adds the parents of a value to the apply, empty. depth is the number of steps that
+// desired specifies.
 func (c *child) keepParents(found func([]string) any, h handed, depth int) error {
 	last := len(h.steps) - 1
 	for n := depth; n < last; n++ {
@@ -205,9 +206,9 @@ func beginning(path string, steps int) string {
 	return path
 }
 
-// checkParts refuses an apply that would remove what is left to others, as the API server writes it
-// only together with more, which is applied. It asks only if a managed field says that this may be
-// so.
+// checkParts refuses an apply that would remove a field which is left to others, because the API server
+// merges the field as part of a larger value that is applied. The API server is asked only if the
+// managed fields show that this may happen.
 func (c *child) checkParts(ctx context.Context, live client.Object) error {
 	parts := slices.DeleteFunc(c.handed(), func(h handed) bool { return !mayBePart(live, h.steps) })
 	if len(parts) == 0 {

@@ -27,8 +27,9 @@ func RemoveFromPodTemplates() Option {
 	return func(o *options) { o.removeFromPods = true }
 }
 
-// removals returns what the apply after a handover removes because the old managers had it.
-// What our applies owned, too, is left out: it goes because desired dropped it.
+// removals returns the fields that the apply after a handover removes because the old managers owned
+// them. Fields that this field owner had applied, too, are left out: they are removed because desired
+// dropped them.
 func (c *child) removals(ctx context.Context, live client.Object, h handover) ([]obstacle.Obstacle, error) {
 	if h.operation != migrating {
 		return nil, nil
@@ -53,8 +54,9 @@ func (c *child) removals(ctx context.Context, live client.Object, h handover) ([
 	return removed, nil
 }
 
-// unfinished returns what our applies own in live although desired does not specify it and is what was
-// applied last, or nothing was: a migration or a repair was cut off between taking over and its apply.
+// unfinished returns the fields that this field owner has applied to live although desired does not
+// specify them, if desired is the state that was applied last, or none was: a migration or a repair was
+// cut off between taking over the fields and its apply.
 func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	stored, _ := c.storedIn(live)
 	if stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
@@ -77,8 +79,8 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	return removed
 }
 
-// droppedFrom returns what an apply removes from live with other managed fields. Live is read
-// again without a Go type if its type has no field for some of that.
+// droppedFrom returns the fields that an apply removes from live, given other managed fields. If the Go
+// type of live lacks some of these fields, live is read again without a Go type.
 func (c *child) droppedFrom(
 	ctx context.Context, live client.Object, entries []metav1.ManagedFieldsEntry,
 ) ([]obstacle.Obstacle, error) {
@@ -101,7 +103,7 @@ func (c *child) droppedFrom(
 	return merge.Dropped(), nil
 }
 
-// isUnknown reports whether desired's Go type has no field for what is dropped.
+// isUnknown reports whether the Go type of desired lacks the dropped field.
 func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
 	_, err := canon.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
 	return err != nil
@@ -125,8 +127,8 @@ func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEnt
 	return obstacle.Of(after, desired, c.fieldOwner), nil
 }
 
-// checkPods refuses to remove from a pod template what makes a difference there, unless the
-// caller allows that. The server is asked what does: often it would fill in the same value.
+// checkPods refuses a removal that changes a pod template, unless the caller allows such removals. A
+// dry run shows which removals do: often the API server would set the same value as a default.
 func (c *child) checkPods(ctx context.Context, live client.Object, removed []obstacle.Obstacle) error {
 	if c.removeFromPods || !slices.ContainsFunc(removed, func(o obstacle.Obstacle) bool { return o.InPodTemplate }) {
 		return nil
@@ -135,7 +137,7 @@ func (c *child) checkPods(ctx context.Context, live client.Object, removed []obs
 	return err
 }
 
-// rehearse has the server try the apply that follows a handover of live, which stores nothing.
+// rehearse tries the apply that follows a handover of live by a dry run.
 func (c *child) rehearse(ctx context.Context, live client.Object) (application, error) {
 	r := repair{child: c}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
@@ -174,8 +176,8 @@ func (c *child) rehearse(ctx context.Context, live client.Object) (application, 
 	return applied, nil
 }
 
-// refusePods names what would be removed from pod templates and missed there, unless the caller
-// allows that.
+// refusePods returns an error that names the fields whose removal would change a pod template, unless
+// the caller allows such removals.
 func (c *child) refusePods(missed []obstacle.Obstacle) error {
 	if c.removeFromPods {
 		return nil

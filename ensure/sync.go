@@ -10,9 +10,8 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// isStale reports whether live is a cached copy from before our own last answer
-// about this very desired state, or of an object that was there before. What differs
-// then is not drift.
+// isStale reports whether live is a cached copy that is older than the last answer of the API server to
+// this desired state, or a copy of an object that existed before. Differences are no drift then.
 func (c *child) isStale(live client.Object) bool {
 	return c.last.Digest == c.digest && c.last.IsNewerThan(live.GetResourceVersion()) && c.clock.Now().Sub(c.last.At) < memory.MaxLag
 }
@@ -23,14 +22,15 @@ func (c *child) isOutdated(live client.Object) bool {
 	return ok && known.IsNewerThan(live.GetResourceVersion())
 }
 
-// isExpected reports whether the cache should show the child soon: we made it, or wrote to
-// it, lately, and the cache has not shown it since.
+// isExpected reports whether the cache should show the child soon: this Ensurer created or changed the
+// child lately, and the cache has not shown it since.
 func (c *child) isExpected() bool {
 	c.recall()
 	return c.last.UID != "" && !c.last.Shown && c.clock.Now().Sub(c.last.At) < memory.MaxLag
 }
 
-// noteShown remembers that the cache has shown live: once gone from there it was deleted.
+// noteShown remembers that the cache has shown live. If the cache shows the object no longer, the
+// object was deleted.
 func (c *child) noteShown(live client.Object) {
 	if known, ok := c.known(live); ok && !known.Shown && !c.unseen {
 		c.last.Shown = true
@@ -38,23 +38,22 @@ func (c *child) noteShown(live client.Object) {
 	}
 }
 
-// recall looks up what the server confirmed last; the zero record, if nothing.
+// recall looks up the last confirmed state. Without one, c.last is the zero Record.
 func (c *child) recall() { c.last = c.memory.Record(c.ownedID()) }
 
-// known is what is remembered of live.
+// known returns the record of live, and whether there is one.
 func (c *child) known(live client.Object) (memory.Record, bool) {
 	return c.last, c.last.Digest != "" && c.last.UID == live.GetUID()
 }
 
-// inSync reports whether nothing needs to be asked or written: the digest says that
-// we applied this very desired state, and nobody touched the object since, as far as
-// it concerns us.
+// inSync reports whether live needs no request: this desired state was applied, and nobody changed a
+// field that concerns it since.
 //
-// What the server made of desired (defaults, webhooks' work) is known only from its
-// answers, so content that it confirmed is compared by fingerprint, not with
-// desired. Without such memory, after a restart, live has to hold what desired
-// specifies and no other manager may have written since we did: an addition inside
-// an atomic part shows only there. whole is live, or a later copy with its managed fields.
+// The effects of defaults and webhooks on desired are known only from answers of the API server. So
+// confirmed content is compared by its fingerprint and not with desired. After a restart, no content is
+// confirmed. Then live must have all values that desired specifies, and no other manager may have
+// written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
+// later copy with managed fields.
 func (c *child) inSync(live, whole client.Object) bool {
 	if known, ok := c.known(live); ok {
 		return c.isConfirmed(live, known)
@@ -70,8 +69,8 @@ func (c *child) inSync(live, whole client.Object) bool {
 	return true
 }
 
-// isConfirmed compares with what the server answered, so that what a webhook makes of
-// desired is not asked about again: not even of its metadata, the digest included.
+// isConfirmed reports whether live has the content and the metadata of the last answer of the API
+// server. So a webhook that changes desired, or even its metadata and digest, costs no request.
 func (c *child) isConfirmed(live client.Object, known memory.Record) bool {
 	if known.Digest != c.digest {
 		return false
@@ -88,10 +87,10 @@ func (c *child) isConfirmed(live client.Object, known memory.Record) bool {
 	return true
 }
 
-// confirm remembers that the server is content with live.
+// confirm remembers that live is the answer of the API server to desired.
 func (c *child) confirm(live client.Object) {
 	content, ok := c.fingerprint(live)
-	if !ok || c.dryRun { // nothing of it is there
+	if !ok || c.dryRun { // nothing was stored
 		return
 	}
 	c.memory.Applied.Set(c.id(), memory.Applied{Digest: c.digest, UID: live.GetUID(), Owner: c.controllerName()})
@@ -109,7 +108,8 @@ func (c *child) confirm(live client.Object) {
 	})
 }
 
-// fingerprint is a digest of everything but metadata and status, and what Once names.
+// fingerprint returns a digest of the content of live, without the metadata, the status and the fields
+// that Once names.
 func (c *child) fingerprint(live client.Object) (string, bool) {
 	content, err := canon.AppendContent(nil, c.applied(live))
 	if err != nil {
@@ -123,7 +123,7 @@ func digestOf(content []byte) string {
 	return string(sum[:16])
 }
 
-// causeToWrite says why an object that is not in sync will be written.
+// causeToWrite returns why an object that is not in sync will be written.
 func (c *child) causeToWrite(live client.Object) Cause {
 	stored, _ := c.storedIn(live)
 	known, remembered := c.known(live)
