@@ -10,8 +10,9 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// isInvalid follows what kube-apiserver 1.36 answers: a body that does not fit the
-// schema is a 500 without a reason, told from other failures by its message only.
+// isInvalid reports whether the API server found the request invalid. kube-apiserver 1.36 answers a
+// body that does not fit the schema with a 500 without a reason; only the message shows the difference
+// to other failures.
 func isInvalid(err error) bool {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return true
@@ -21,7 +22,7 @@ func isInvalid(err error) bool {
 		(strings.HasPrefix(status.Message, "failed to create typed patch object") || isMistyped(status.Message))
 }
 
-// isLiveInvalid: the object as it is does not fit the schema, so that nothing can be merged
+// isLiveInvalid reports whether the live object does not fit the schema, so that nothing can be merged
 // with it.
 func isLiveInvalid(err error) bool {
 	status, ok := answer.Status(err)
@@ -55,9 +56,9 @@ func describeCauses(err error) string {
 	return strings.Join(faults, ", ")
 }
 
-// undeclaredFields reads the paths of unknown fields out of the message that is
-// all the server says about them: "…: .spec.foo: field not declared in schema".
-// Only what looks like a path is taken, as the rest may quote the object.
+// undeclaredFields returns the paths of unknown fields in the message of the API server, which names
+// them nowhere else: "…: .spec.foo: field not declared in schema". Only words that look like paths are
+// taken, as the rest may quote the object.
 func undeclaredFields(err error) []string {
 	status, _ := answer.Status(err)
 	if !strings.HasPrefix(status.Message, "failed to create typed patch object") {

@@ -51,7 +51,7 @@ type silence struct{}
 
 func (silence) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
-// wrote tells of what the API server changed, if it did.
+// wrote counts a write that changed something, and records an event about it.
 func (c *child) wrote(found outcome) {
 	if found.cause == "" || c.dryRun {
 		return
@@ -68,8 +68,8 @@ func (c *child) wrote(found outcome) {
 	c.recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.operation), "%s", c.note(found))
 }
 
-// referTo names the child. A recorder would look its kind up, as typed objects do not tell
-// it, in a scheme that need not be the client's.
+// referTo returns a reference to the child. Typed objects do not hold their kind, and the scheme of a
+// recorder need not be that of the client.
 func (c *child) referTo(live client.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: c.apiVersion, Kind: c.gvk.Kind, Namespace: live.GetNamespace(), Name: live.GetName(),
@@ -88,9 +88,9 @@ func (c *child) referToOwner() *corev1.ObjectReference {
 // noteLimit is how many bytes of note the API server takes.
 const noteLimit = 1024
 
-// note is a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If not
-// all changes fit, it says how many more there are. A first one that does not fit is cut, at a
-// rune boundary.
+// note returns a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If not all
+// changes fit, the sentence says how many are left out. A first change that does not fit is cut at the
+// boundary of a rune.
 func (c *child) note(found outcome) string {
 	name := strings.TrimPrefix(c.key.String(), "/") // of a cluster-scoped object
 	note := strings.ToLower(string(found.operation)) + " " + c.gvk.Kind + " " + name

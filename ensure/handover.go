@@ -12,10 +12,10 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// What the patches that change nothing but managed fields are called in errors.
+// Operations of patches that change managed fields only, as errors name them.
 const (
-	migrating = "migrate" // old managers' fields become ours, and what is released nobody's
-	releasing = "release" // only the latter, or what we own twice
+	migrating = "migrate" // gives the fields of old managers to this field owner, and released fields to nobody
+	releasing = "release" // gives released fields, or fields that we own twice, to nobody
 )
 
 func isHandover(operation string) bool { return operation == migrating || operation == releasing }
@@ -24,7 +24,7 @@ func (o *options) handsOver() bool {
 	return len(o.migrateFrom) > 0 || o.leaves()
 }
 
-// leaves reports whether an option says what is to stay, or not, when an object is written.
+// leaves reports whether an option leaves fields to others, or allows to remove them.
 func (o *options) leaves() bool { return len(o.release)+len(o.once) > 0 || o.removeFromPods }
 
 func (c *child) checkHandover() error {
@@ -47,7 +47,7 @@ func (c *child) checkManagers() error {
 	return nil
 }
 
-// handOver applies desired to live, whose managed fields are put right before.
+// handOver applies desired to live after correcting the managed fields of live.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	if len(c.release)+len(c.once) > 0 || c.leavesOwners(live) {
 		var err error
@@ -123,9 +123,9 @@ func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (ou
 	return found, nil
 }
 
-// lateHandover puts managed fields right that only the answer to an apply shows, and returns
-// the object with them. If that fails, the answer to a later apply shows them again. What old
-// managers own is for the next pass, as an apply has to follow.
+// lateHandover corrects managed fields that only the answer to an apply shows, and returns the
+// corrected object. If the correction fails, the answer to a later apply shows the fields again. Fields
+// of old managers are left to the next pass, as an apply has to follow.
 func (c *child) lateHandover(ctx context.Context, applied client.Object) client.Object {
 	if c.dryRun {
 		return applied
@@ -140,8 +140,8 @@ func (c *child) lateHandover(ctx context.Context, applied client.Object) client.
 	return patched
 }
 
-// patchManagers has the server carry out the handover of live, whose managed fields it can
-// convert then, and returns its answer.
+// patchManagers sends the handover of live, after a conversion of the managed fields if the API server
+// needs one, and returns the answer.
 func (c *child) patchManagers(ctx context.Context, live client.Object) (client.Object, error) {
 	live, err := c.convertible(ctx, live)
 	if err != nil {
@@ -154,16 +154,16 @@ func (c *child) patchManagers(ctx context.Context, live client.Object) (client.O
 	return c.patchJSON(ctx, h.operation, h.patch.Operations())
 }
 
-// A handover gives us what the old managers own of live, and what others took from us, and
-// nobody what is released.
+// A handover gives this field owner the fields of the old managers and the fields that others took from
+// it. Released fields get no owner.
 type handover struct {
 	operation string
 	old       []int          // the entries of old managers
-	own       *fieldpath.Set // that our applies own before it
+	own       *fieldpath.Set // that this field owner has applied before the handover
 	patch     *managedfields.Patch
 }
 
-// handover returns the one that live needs. Its patch is empty if it needs none.
+// handover returns the handover that live needs, with an empty patch if live needs none.
 func (c *child) handover(live client.Object) (handover, error) {
 	p, old := managedfields.NewPatch(live), c.oldEntries(live)
 	entries := live.GetManagedFields()
@@ -193,8 +193,8 @@ func (c *child) handover(live client.Object) (handover, error) {
 	return handover{releasing, nil, before, p}, nil
 }
 
-// ownEntry is that of our applies, or a new one. It is of the API version that the old
-// managers wrote; of ours, if they wrote several.
+// ownEntry returns the entry of this field owner's applies, or a new one. A new entry has the API
+// version that the old managers wrote, or the child's if they wrote several.
 func (c *child) ownEntry(entries []metav1.ManagedFieldsEntry, own int, old []int) metav1.ManagedFieldsEntry {
 	if own >= 0 {
 		return entries[own]

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A kind is what has to be known of a type before an object of it can be ensured.
+// A kind holds the facts about a Go type or an API kind that ensuring an object requires.
 type kind struct {
 	gvk        schema.GroupVersionKind
 	apiVersion string // of gvk
@@ -24,8 +24,8 @@ type kind struct {
 	managed *atomic.Bool
 }
 
-// A scope is where objects of a kind live. It is unknown as long as the RESTMapper
-// does not know the kind: its CRD is not there yet, or, with the fake client, always.
+// A scope says whether objects of a kind are namespaced. The scope is unknown as long as the RESTMapper
+// does not know the kind: its CRD is not installed yet, or, with the fake client, always.
 type scope int
 
 const (
@@ -49,7 +49,7 @@ func (e *Ensurer) kindOf(obj client.Object) (kind, error) {
 	return k, err
 }
 
-// kindID is what kinds are remembered by.
+// kindID returns the key under which a kind is remembered.
 func kindID(obj client.Object) any {
 	if isDynamic(obj) {
 		return obj.GetObjectKind().GroupVersionKind()
@@ -68,7 +68,7 @@ func (e *Ensurer) discover(obj client.Object) (kind, error) {
 		return k, err
 	}
 	if isDynamic(obj) {
-		return k, nil // known by the kind: other Go types share it
+		return k, nil // known by its GroupVersionKind, as several kinds share the Go type
 	}
 	goType := reflect.TypeOf(obj).Elem()
 	for i := range goType.NumField() {
@@ -91,7 +91,7 @@ func (e *Ensurer) scopeOf(obj client.Object) (scope, error) {
 	return clusterScoped, nil
 }
 
-// noKindError says that an object cannot be told what it is.
+// A noKindError says that nothing tells the kind of an object.
 type noKindError struct{ error }
 
 // isReadable reports whether new objects of obj's type can be made to read into.
@@ -107,8 +107,8 @@ func (e *Ensurer) isReadable(obj client.Object) bool {
 	return true
 }
 
-// canBeMade makes an object and a copy of it. The methods of some types panic as long as an
-// embedded pointer is nil, and those of others would change the original with the copy.
+// canBeMade reports whether an object of type t and a copy can be made. The methods of some types panic
+// while an embedded pointer is nil, and those of others would change the original with the copy.
 func canBeMade(t reflect.Type) (ok bool) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
@@ -120,7 +120,7 @@ func canBeMade(t reflect.Type) (ok bool) {
 	return original.GetName() == "original"
 }
 
-// isDynamic reports whether the kind is in the object and not in its Go type.
+// isDynamic reports whether the object itself holds its kind, not its Go type.
 func isDynamic(obj client.Object) bool {
 	switch obj.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:
@@ -134,7 +134,7 @@ func (k kind) empty(like client.Object) client.Object {
 	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(like).Elem())) // of like's own type
 	switch fresh := fresh.(type) {
 	case *unstructured.Unstructured:
-		// What SetGroupVersionKind does, in a quarter of the allocations.
+		// This is SetGroupVersionKind with a quarter of the allocations.
 		fresh.Object = map[string]any{"apiVersion": k.apiVersion, "kind": k.gvk.Kind}
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:
 		fresh.GetObjectKind().SetGroupVersionKind(k.gvk)
@@ -142,8 +142,8 @@ func (k kind) empty(like client.Object) client.Object {
 	return fresh
 }
 
-// copyForStamping returns a copy whose metadata may be set without changing obj.
-// The content is shared: it is only read from here on.
+// copyForStamping returns a copy whose metadata can be set without changing obj. The two share their
+// content, which is only read from here on.
 func (k kind) copyForStamping(obj client.Object) client.Object {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return shareContent(k, obj, u)
@@ -181,8 +181,8 @@ func (k kind) statusSet(obj client.Object) bool {
 	return k.status >= 0 && !reflect.ValueOf(obj).Elem().Field(k.status).IsZero()
 }
 
-// saysSomething reports whether there is more in a value than zero values. Tools that write
-// a typed object as YAML leave those in its status.
+// saysSomething reports whether a value has other values than zero values. Tools that write a typed
+// object as YAML write zero values into the status.
 func saysSomething(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:

@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unreadableMetadata finds unstructured metadata that the accessors of
-// unstructured.Unstructured take for empty, so that setting something would lose it:
-// scrape: true among the annotations is enough.
+// unreadableMetadata finds unstructured metadata that the accessors of unstructured.Unstructured treat
+// as empty, so that setting a value would lose it: scrape: true among the annotations is enough.
 func unreadableMetadata(obj client.Object) (path, problem string) {
 	u, ok := obj.(runtime.Unstructured)
 	if !ok {
@@ -60,9 +59,8 @@ func isListOf[T any](value any) bool {
 	return ok
 }
 
-// oursIn is a fingerprint of what live has in the places of the metadata that desired
-// names, and of its digest: other people's labels, annotations, owners and finalizers
-// do not count.
+// oursIn returns a fingerprint of the metadata of live that desired specifies, and of its digest.
+// Labels, annotations, owners and finalizers of others do not count.
 func (c *child) oursIn(live client.Object) string {
 	var found notes
 	found.add(c.store.Get(live))

@@ -66,8 +66,8 @@ func (c *child) oldEntries(live client.Object) []int {
 	return old
 }
 
-// isLeft reports whether path is not to be taken over, as what we own and do not apply is
-// removed: the status, the owners of an object that was adopted as nobody's child, what Once
+// isLeft reports whether path is not taken over. Fields that we take over and do not apply are removed,
+// so these stay: the status, the owners of an object that was adopted for no owner, fields that Once
 // names, and the content if desired is metadata only.
 func (c *child) isLeft(path fieldpath.Path) bool {
 	if _, ok := c.desired.(*metav1.PartialObjectMetadata); ok && isContent(path) {
@@ -76,8 +76,8 @@ func (c *child) isLeft(path fieldpath.Path) bool {
 	return managedfields.IsAt(path, []string{"status"}) || c.isLeftOwner(path) || c.isMadeOnce(path)
 }
 
-// withManagers returns live with its managed fields, if MigrateFrom has to know them and
-// does not remember that there is nothing for it in them.
+// withManagers returns live with its managed fields, if MigrateFrom needs them and live is not known to
+// be migrated.
 func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
 	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.isMigrated(live) {
 		return live, nil
@@ -101,7 +101,7 @@ func (c *child) noteMigrated(live client.Object) {
 
 func (c *child) lookOf(live client.Object) memory.Look {
 	var found notes
-	content, _ := c.fingerprint(live) // what cannot be read looks the same always, and is never in sync
+	content, _ := c.fingerprint(live) // content that cannot be read always looks the same, and is never in sync
 	found.add(content)
 	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
 	found.add("")

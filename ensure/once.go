@@ -86,8 +86,8 @@ func singleItem(steps []string) (item, bool) {
 	return item{member: steps[1], key: steps[2]}, true
 }
 
-// splitOnce keeps desired as it is created, and takes the labels and annotations that Once names
-// out of what is applied later. Its content stays as it is: see applied.
+// splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
+// names from desired. The content stays; see applied.
 func (c *child) splitOnce() {
 	if len(c.unsent) == 0 {
 		return
@@ -106,7 +106,7 @@ func (c *child) splitOnce() {
 	c.desired.SetAnnotations(annotations)
 }
 
-// applied returns obj without what Once names.
+// applied returns obj without the fields that Once names.
 func (c *child) applied(obj client.Object) canon.Object { return canon.Edited(obj, c.unsent...) }
 
 func (c *child) isMadeOnce(path fieldpath.Path) bool {
@@ -134,7 +134,7 @@ func (c *child) whole(replaced []canon.Edit) (canon.Object, error) {
 	return canon.Edited(c.created, replaced...), nil
 }
 
-// onceIn returns the values that live has of what Once names.
+// onceIn returns the values of live for the fields that Once names.
 func (c *child) onceIn(live client.Object) ([]canon.Edit, error) {
 	if len(c.unsent) == 0 {
 		return nil, nil
@@ -167,7 +167,7 @@ func (c *child) onceInServer(ctx context.Context, live client.Object) ([]canon.E
 	return c.onceIn(complete)
 }
 
-// checkOnce refuses to leave out what ensure itself writes.
+// checkOnce refuses paths that ensure itself writes.
 func (c *child) checkOnce() error {
 	for i, edit := range c.unsent {
 		place, ok := singleItem(edit.Path)

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// patience is a context that is cancelled some time after somebody begins to wait for
-// it. A read that a cache answers at once never asks, and then costs no timer: those
-// are nearly all reads.
+// patience is a context that is cancelled a while after the first wait for it begins. A read that a
+// cache answers at once, as most are, never waits, and costs no timer.
 //
-// It has no deadline, because client-go's rate limiter refuses at once to wait longer
-// than a deadline allows.
+// It has no deadline, because the rate limiter of client-go refuses at once to wait longer than a
+// deadline allows.
 type patience struct {
 	context.Context //nolint:containedctx // the caller's, which this one is until the wait begins
 
@@ -23,7 +22,7 @@ type patience struct {
 }
 
 type begunPatience struct {
-	ctx  context.Context //nolint:containedctx // what a context's methods answer from, then
+	ctx  context.Context //nolint:containedctx // patience is a context itself
 	stop func()
 }
 
@@ -35,13 +34,13 @@ func newPatience(ctx context.Context, wait time.Duration) *patience {
 func (p *patience) Done() <-chan struct{} {
 	p.begin.Do(func() {
 		ctx, cancel := context.WithCancel(p.Context)
-		timer := time.AfterFunc(p.wait, cancel) //nolint:forbidigo // as real as the wait that it ends
+		timer := time.AfterFunc(p.wait, cancel) //nolint:forbidigo // it ends a wait in real time
 		p.begun.Store(&begunPatience{ctx: ctx, stop: func() { timer.Stop(); cancel() }})
 	})
 	return p.begun.Load().ctx.Done()
 }
 
-// Err is of the wait, once it has begun.
+// Err returns the error of the current wait.
 func (p *patience) Err() error { return p.current().Err() }
 
 // Value lets contexts derived from this one find that they can be told without a
@@ -60,7 +59,7 @@ func (p *patience) ranOut(caller context.Context, err error) bool {
 	return err != nil && caller.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || p.Err() != nil)
 }
 
-// end releases what the wait took.
+// end stops the timer.
 func (p *patience) end() {
 	if begun := p.begun.Load(); begun != nil {
 		begun.stop()

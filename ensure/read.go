@@ -12,25 +12,24 @@ import (
 )
 
 const (
-	// readWait bounds a read that waits for our own write to reach the cache
-	// (EnableReadYourWritesConsistency): behind a cache whose selector leaves the
-	// object out it never comes.
+	// readWait limits a read that waits for our own write to reach the cache
+	// (EnableReadYourWritesConsistency). A cache whose selector leaves the object out never shows
+	// the write.
 	readWait = 5 * time.Second
-	// hiddenAfter is how long a cache may lag before it counts as not showing a child.
+	// hiddenAfter is the lag after which a cache counts as hiding a child.
 	hiddenAfter = 2 * time.Minute
 )
 
-// read returns the object through the client, usually a cached copy; nil if it
-// is not there.
+// read returns the object through the client, usually a cached copy, or nil if there is none.
 func (c *child) read(ctx context.Context) (client.Object, error) {
 	if err := c.backsOff(); err != nil {
 		return nil, err
 	}
 	bounded := newPatience(ctx, readWait)
 	defer bounded.end()
-	live, err := c.get(bounded, c.client) //nolint:contextcheck // it is made from ctx
+	live, err := c.get(bounded, c.client) //nolint:contextcheck // bounded is made from ctx
 	if bounded.ranOut(ctx, err) {
-		// Waiting for our own write, or for an informer's first list, which is worth it.
+		// The read waited for our own write, or for the first list of an informer, which may go on.
 		if err := c.endlessWait("read"); err != nil {
 			return nil, err
 		}
@@ -48,7 +47,7 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	return live, err
 }
 
-// readServer returns the object as the API server has it now; nil if it is gone.
+// readServer returns the object from the API server, or nil if there is none.
 func (c *child) readServer(ctx context.Context) (client.Object, error) {
 	if err := c.ask(); err != nil {
 		return nil, err
@@ -56,8 +55,8 @@ func (c *child) readServer(ctx context.Context) (client.Object, error) {
 	return c.get(ctx, c.reader)
 }
 
-// complete returns live with its managed fields: from the server, if the cache may have
-// stripped them.
+// complete returns live with its managed fields, from the API server if the cache may have stripped
+// them.
 func (c *child) complete(ctx context.Context, live client.Object) (client.Object, error) {
 	if len(live.GetManagedFields()) > 0 {
 		return live, nil
@@ -65,8 +64,8 @@ func (c *child) complete(ctx context.Context, live client.Object) (client.Object
 	return c.reread(ctx, live)
 }
 
-// current is as complete, and no copy from before our own last answer: what became ours with
-// that would not be given up, and the apply would remove it.
+// current returns live with its managed fields, as new as our last answer or newer. From an older copy,
+// fields that became ours since would not be given up, and the apply would remove them.
 func (c *child) current(ctx context.Context, live client.Object) (client.Object, error) {
 	if c.isOutdated(live) {
 		return c.reread(ctx, live)
@@ -74,7 +73,7 @@ func (c *child) current(ctx context.Context, live client.Object) (client.Object,
 	return c.complete(ctx, live)
 }
 
-// reread returns live as the server has it.
+// reread returns live from the API server.
 func (c *child) reread(ctx context.Context, live client.Object) (client.Object, error) {
 	complete, err := c.readServer(ctx)
 	if err != nil {
@@ -86,8 +85,8 @@ func (c *child) reread(ctx context.Context, live client.Object) (client.Object, 
 	return complete, nil
 }
 
-// rereadJSON returns the object with this UID as the server has it, which may be more than a Go
-// type knows.
+// rereadJSON returns the object with this UID from the API server, with fields that a Go type may not
+// have.
 func (c *child) rereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(c.gvk)
@@ -116,9 +115,8 @@ func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetO
 	}
 }
 
-// checkHidden gives up on a child of ours that the server has had for long and that
-// the cache still does not show: drift would go unnoticed, and every pass would cost
-// two requests.
+// checkHidden returns an error for a child of ours that the API server has had for long and that the
+// cache still does not show: drift would go unnoticed, and each pass would cost two requests.
 func (c *child) checkHidden(live client.Object) error {
 	if !c.unseen {
 		return nil

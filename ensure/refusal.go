@@ -44,7 +44,8 @@ func (c *child) refuse(path, detail string) *Error {
 // refuseCall is a refusal that is about no child in particular.
 func (e *Ensurer) refuseCall(detail string) *Error { return (&child{Ensurer: e}).refuse("", detail) }
 
-// unknownKind tells what only code can mend from a server that could not be asked.
+// unknownKind returns the error for an object of unknown kind: a mistake in the code, or an API server
+// that could not be asked.
 func (c *child) unknownKind(what string, err error) *Error {
 	unknown, ok := errors.AsType[*noKindError](err)
 	if !ok {
@@ -56,7 +57,7 @@ func (c *child) unknownKind(what string, err error) *Error {
 	return refusal
 }
 
-// terminating says what becomes of a child that is on its way out.
+// terminating returns the error for a child in deletion.
 func (c *child) terminating(operation, detail string) *Error {
 	if !c.ifExists {
 		detail += " and will be made again once it is gone"

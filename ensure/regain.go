@@ -12,17 +12,17 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// What our applies own can be lost while every value stays: somebody changes a value and
-// changes it back, or empties the managed fields. The next apply makes us an owner again, but
-// beside another, for whom the server keeps what desired drops later. So a loss is noticed,
-// and the fields are taken from the other.
+// This field owner can lose fields although every value stays: somebody changes a value and changes
+// the value back, or empties the managed fields. The next apply makes this field owner an owner again,
+// but beside another manager, for whom the API server keeps fields that desired drops later. So a
+// loss is noticed, and the fields are taken from the other manager.
 
 // beforeFirstApply is the manager whose updates the API server says all that is there to be,
 // when something is applied to an object without managed fields.
 const beforeFirstApply = "before-first-apply"
 
-// isDisowned reports whether our applies own other fields of live than when the server
-// confirmed its content.
+// isDisowned reports whether this field owner owns other fields of live than at the last answer of the
+// API server.
 func (c *child) isDisowned(live client.Object, known memory.Record) bool {
 	if len(live.GetManagedFields()) == 0 {
 		return c.isReset(live)
@@ -44,8 +44,8 @@ func (c *child) noteManaged(live client.Object) {
 	}
 }
 
-// entryIn is a fingerprint of what our applies own in live, but what Once names; empty if nothing
-// tells.
+// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
+// those that Once names. It is empty if live has no managed fields.
 func (c *child) entryIn(live client.Object) string {
 	own := managedfields.Applied(live, c.fieldOwner)
 	if own == nil || own.FieldsV1 == nil {
@@ -58,8 +58,8 @@ func (c *child) entryIn(live client.Object) string {
 	return digestOf(own.FieldsV1.GetRawBytes())
 }
 
-// regain strikes what is ours from the entries of updates in live but those that are taken
-// over as a whole, old, and returns what our applies did not own besides.
+// regain removes our fields from the entries of other updates in live, except for the entries old,
+// which are taken over as a whole. It returns the fields that this field owner had not applied before.
 func (c *child) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
 	own := c.ownedIn(live)
 	lost := c.lost(live, own)
@@ -77,8 +77,8 @@ func (c *child) regain(p *managedfields.Patch, live client.Object, old []int) *f
 	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
 }
 
-// lost are the fields of updates in which live is as desired, which was applied as it is, and
-// that our applies do not own all the same.
+// lost returns the fields of updates in which live is as desired, as far as this field owner does not
+// own them although desired was applied.
 func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	lost := fieldpath.NewSet()
 	if stored, adopted := c.storedIn(live); adopted || stored != c.digest {
@@ -86,7 +86,7 @@ func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	}
 	wanted, err := canon.Values(c.applied(c.desired))
 	if err != nil {
-		return lost // it was read before
+		return lost // desired was read before
 	}
 	found, err := canon.Values(live)
 	if err != nil {

@@ -56,8 +56,7 @@ func rightsTo(operation string) string {
 	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
 }
 
-// conflict says that the object is no longer what was read. Nothing is wrong with
-// desired.
+// conflict returns the error for an object that changed after the read. Nothing is wrong with desired.
 func (c *child) conflict(operation, detail string, err error) *Error {
 	out := c.fail(ErrAPI, operation, detail)
 	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
@@ -87,5 +86,5 @@ func (c *child) whatMoved(operation string, err error) string {
 	return ""
 }
 
-// isTested reports whether operation is a JSON patch that tests what it builds on.
+// isTested reports whether operation is a JSON patch that tests the values on which it depends.
 func isTested(operation string) bool { return operation == "repair" || isHandover(operation) }

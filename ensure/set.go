@@ -84,7 +84,7 @@ func ResultOf[T client.Object](results Results, child T) Result[T] {
 	return resultOf[T](results.found[i])
 }
 
-// A set is what Set has to do.
+// A set is a call of Set.
 type set struct {
 	children []*child // in order
 	unwanted []*child // one for each kind to be pruned, in order; they have no name
@@ -137,7 +137,7 @@ func (s *set) has(member memberKey) bool {
 	return slices.ContainsFunc(s.children, func(c *child) bool { return c.member() == member })
 }
 
-// checkSetOptions refuses what only looks as if it meant something.
+// checkSetOptions refuses options that have no effect in a Set.
 func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 	switch {
 	case o.controlled:
@@ -166,8 +166,8 @@ func (o *options) of(desired client.Object) options {
 	return own
 }
 
-// narrowedTo are the options with those that OnlyFor gives to desired. What it gives to
-// others is left in only.
+// narrowedTo returns the options, and those that OnlyFor gives to desired. The options of other
+// children stay in only.
 func (o *options) narrowedTo(desired client.Object) options {
 	if len(o.only) == 0 {
 		return *o // without the allocation of another

@@ -12,8 +12,7 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// stamp makes c.desired, which is desired with namespace, labels and owner, and its
-// digest.
+// stamp sets c.desired to a copy of desired with namespace, labels and owner, and computes its digest.
 func (c *child) stamp(desired client.Object) error {
 	c.desired = c.copyForStamping(desired)
 	if err := c.readOnce(); err != nil {
@@ -42,9 +41,9 @@ var forms = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxKeptForm = 64 << 10
 
-// computeDigest is of everything that desired specifies but a digest. Desired is mostly
-// what it was in the pass before, which a checksum of its canonical form tells for a
-// tenth of what a digest costs.
+// computeDigest sets the digest of everything that desired specifies, except for a stored digest.
+// Mostly, desired is the same as in the pass before. A checksum of its canonical form shows that for a
+// tenth of the cost of a digest.
 func (c *child) computeDigest() error {
 	err := c.store.Set(c.desired, "")
 	if err == nil {
@@ -64,8 +63,8 @@ func (c *child) computeDigest() error {
 	return nil
 }
 
-// checksum is seeded anew in each process, so that nobody can make two desired states
-// that have the same; by chance they do once in 2^64.
+// checksum sets the checksum of desired. The seed differs in each process, so that nobody can construct
+// two desired states with the same checksum; by chance, two have the same once in 2^64.
 func (c *child) checksum() error {
 	buffer, _ := forms.Get().(*[]byte)
 	defer forms.Put(buffer)
@@ -80,8 +79,9 @@ func (c *child) checksum() error {
 	return nil
 }
 
-// adoptedMark begins the stored digest of a child that somebody else made. No digest begins
-// so: they are hex digits, or v1- and hex digits. Beside it 56 hex digits fit into a label.
+// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest begins
+// with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the prefix and 56
+// hex digits.
 const adoptedMark = "adopt-"
 
 // storedIn returns the digest that live carries, and whether the child was adopted.
@@ -89,8 +89,8 @@ func (c *child) storedIn(live client.Object) (digest string, adopted bool) {
 	return strings.CutPrefix(c.store.Get(live), adoptedMark)
 }
 
-// withDigest is what is sent: desired with its digest. Passes that send nothing never
-// make it.
+// withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not build
+// it.
 func (c *child) withDigest() (canon.Object, error) {
 	if c.stamped == nil {
 		digest := c.digest

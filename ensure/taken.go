@@ -14,10 +14,9 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// What only one Service may have, cluster IPs and node ports, can keep another from being
-// created, and live itself may be the one that has it. Seen on kube-apiserver 1.36: a dry
-// run finds that a node port is taken, one at a time and before all other faults; and it
-// never looks whether a cluster IP is.
+// Cluster IPs and node ports belong to one Service, so that they can prevent the creation of another one.
+// The Service that has them may be live itself. On kube-apiserver 1.36, a dry run finds taken node ports,
+// one at a time and before all other faults, but never a taken cluster IP.
 
 func (c *child) isService() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
 
@@ -31,7 +30,7 @@ func (c *child) leaveOut(candidate *unstructured.Unstructured, fields, differing
 	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
 }
 
-// mayBeNodePort reports whether path is that of a node port, or of a port with all it has.
+// mayBeNodePort reports whether path leads to a node port, or to a whole port.
 func mayBeNodePort(path string) bool {
 	return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && !strings.Contains(path, "].")
 }
@@ -63,9 +62,9 @@ func (c *child) wantsAnotherIP(candidate *unstructured.Unstructured, differing [
 	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
 }
 
-// keepNodePorts adds to desired the node ports of ports that somebody edited, which are among
-// the obstacles, and returns where. The server itself keeps a node port for another port of the
-// same name, but not one that it gave to the ports of two protocols.
+// keepNodePorts adds the node ports of edited ports, which are among the obstacles, to desired, and
+// returns their paths. The API server keeps a node port for another port of the same name, except for a
+// node port that it gave to the ports of two protocols.
 func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []obstacle.Obstacle) []fieldpath.Path {
 	if !r.isService() {
 		return nil
@@ -96,7 +95,7 @@ func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []o
 		}
 	}
 	if len(kept) > 0 {
-		_ = unstructured.SetNestedSlice(desired.Object, wanted, "spec", "ports") // which it was read from
+		_ = unstructured.SetNestedSlice(desired.Object, wanted, "spec", "ports") // desired has the list
 	}
 	return kept
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// isUninstalled reports whether err came because the API server does not serve the kind, so
-// that there can be no object. Nothing of it is remembered: the kind may be installed any time.
+// isUninstalled reports whether err means that the API server does not serve the kind, so that no
+// object can exist. The answer is not remembered: the kind may be installed at any time.
 func (c *child) isUninstalled(err error) bool {
 	lacksResource := apierrors.IsNotFound(err) && len(answer.Causes(err)) > 0 // a 404 for the path
 	return (lacksResource || meta.IsNoMatchError(err)) && c.isUnknownToDiscovery()
 }
 
-// endlessWait returns an error if a cache that kept a read waiting for too long can never answer:
-// it waits for the first list of a kind that the API server does not serve.
+// endlessWait returns an error if a read that waited too long can never be answered: the cache waits
+// for the first list of a kind that the API server does not serve.
 func (c *child) endlessWait(operation string) error {
 	if !c.isUnknownToDiscovery() {
 		return nil
@@ -26,14 +26,13 @@ func (c *child) endlessWait(operation string) error {
 	return c.requestError(operation, missing)
 }
 
-// isUnknownToDiscovery reports whether discovery, asked now, answers completely and does not list
-// the kind in any version. The client's RESTMapper asks: for what it does not know, that of
-// controller-runtime sends a request each time. What it does know it has to forget first, which it
-// does when it asks for a resource that nobody has.
+// isUnknownToDiscovery reports whether discovery answers completely now and does not list the kind in
+// any version. The RESTMapper of the client asks: that of controller-runtime sends a request for each
+// unknown kind. To forget a known kind, the mapper has to ask for a resource that does not exist.
 //
 // A group whose API server is down is listed, but its resources cannot be fetched. The mapper then
-// fails, or says in its very first answer that a resource does not match, never that a kind
-// does not. A mapper that answers from a cache until it is reset is not believed.
+// fails, or says in its very first answer that a resource does not match, but never that a kind does
+// not. A mapper that answers from a cache until a reset is not believed.
 func (c *child) isUnknownToDiscovery() bool {
 	mapper := c.client.RESTMapper()
 	if _, caches := mapper.(meta.ResettableRESTMapper); caches || isNil(mapper) {
@@ -41,8 +40,8 @@ func (c *child) isUnknownToDiscovery() bool {
 	}
 	const nobodys = "trueup-asks-afresh"
 	_, _ = mapper.ResourceFor(c.gvk.GroupVersion().WithResource(nobodys))
-	// The version is asked for itself, as the list of groups may be a second behind. The mapper
-	// may answer from an older list, and drops that when a version in it is gone: hence twice.
+	// The version is asked for by itself, as the list of groups may be a second old. The mapper may
+	// answer from an older list, and drops this list if one of its versions is gone: hence twice.
 	for _, versions := range [][]string{{c.gvk.Version}, nil, nil} {
 		_, err := mapper.RESTMapping(c.gvk.GroupKind(), versions...)
 		if _, unknown := errors.AsType[*meta.NoKindMatchError](err); !unknown {

@@ -12,15 +12,14 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Each entry of the managed fields names the API version that its fields are of. A custom kind
-// whose versions changed may have entries, be it one of somebody's status, to whose version
-// the server cannot convert the object any more: the version is gone, or its schema lacks a
-// field that has got a default. Then every apply fails, and every other write empties the
-// managed fields. Such entries are made to be of our version, by a patch of its own: it is the
-// one write that loses nothing.
+// Each entry of the managed fields names the API version of its fields. After a change of the versions of
+// a custom kind, an entry, even one of a status, may name a version to which the API server cannot convert
+// the object any more: the version is gone, or its schema lacks a field that has a default now. Then every
+// apply fails, and every other write empties the managed fields. A patch of its own gives such entries the
+// version that we apply: it is the only write that loses nothing.
 
-// isUnconvertible reports whether the server could not convert the object to the API version of
-// an entry. It is a 500 without a reason, told by its message only. An object that does not
+// isUnconvertible reports whether the API server could not convert the object to the API version of an
+// entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
 // fit the schema of our own version is another failure.
 func isUnconvertible(err error) bool {
 	status, ok := answer.Status(err)
@@ -57,8 +56,8 @@ func (c *child) makeConvertible(ctx context.Context, live client.Object, refusal
 	return c.rewriteVersions(ctx, live)
 }
 
-// tryConvertible tries the apply by a patch, as the one after rewriting would build on what a
-// dry run leaves undone.
+// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
+// rewriting would need managed fields that a dry run does not store.
 func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
 	r := repair{child: c, refusal: refusal}
 	if err := r.observe(ctx, live.GetUID()); err != nil {

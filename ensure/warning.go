@@ -11,8 +11,8 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// warn tells of a failure that takes a person to mend, when it is the first of its sort or its text
-// has changed.
+// warn records an event about a failure that a person has to resolve, if the failure is the first of
+// its reason or has another text than the last one.
 func (c *child) warn(err error) {
 	failed, ok := errors.AsType[*Error](err)
 	switch {
@@ -24,16 +24,16 @@ func (c *child) warn(err error) {
 	}
 }
 
-// isForAPerson reports whether an event tells of an error. What ends by itself, or is a mistake in
-// the program, is none for whoever looks at the owner.
+// isForAPerson reports whether an event is recorded about an error. An error that ends by itself and a
+// mistake in the program are of no use to readers of the owner's events.
 func isForAPerson(err *Error) bool {
 	classes := []error{ErrForeign, ErrInvalid, ErrImmutable, ErrContested}
 	return slices.Contains(classes, err.class) || err.Reason == string(metav1.StatusReasonForbidden)
 }
 
-// tellOf makes the event. The reference to the child holds a number of the event: client-go makes a
-// series of what is about the same objects at the same versions, and neither the owner nor the
-// child need have changed since the last failure.
+// tellOf records the event. The reference to the child contains a number of the event: client-go
+// combines events about the same objects with the same versions into a series, and neither the owner
+// nor the child may have changed since the last failure.
 func (c *child) tellOf(failed *Error) {
 	regarding := &corev1.ObjectReference{
 		APIVersion: c.apiVersion, Kind: c.gvk.Kind, Namespace: c.key.Namespace, Name: c.key.Name,

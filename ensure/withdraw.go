@@ -12,9 +12,9 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// withdraw gives up what we applied to an object that another controller took between our
-// read of before and the answer after. What this apply added goes; what was there already
-// came to that controller with the object, and stays.
+// withdraw gives up the fields that this field owner applied to an object which another controller took
+// between our read of before and the answer after. Fields that this apply added are removed. Older
+// fields came to the other controller with the object, and stay.
 func (c *child) withdraw(ctx context.Context, before, after client.Object) error {
 	if c.dryRun {
 		return c.foreign(after)
@@ -40,7 +40,7 @@ func (c *child) withdrawAdded(ctx context.Context, live client.Object, added *fi
 	return c.foreign(live)
 }
 
-// leaveForeign does what is left of a withdrawal from live, and fails: live is not ours.
+// leaveForeign finishes a withdrawal from live, which is not ours, and returns an error.
 func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
 	known, _ := c.memory.Foreign.Get(c.ownedID())
 	if known.Added == nil || known.Look.UID != live.GetUID() || c.dryRun {
@@ -51,7 +51,7 @@ func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
 		return err
 	}
 	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || c.isWanted(controller) {
-		return c.foreign(live) // the other left it meanwhile
+		return c.foreign(live) // the other controller released the object meanwhile
 	}
 	if _, err := c.withDigest(); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (c *child) leaveForeign(ctx context.Context, live client.Object) error {
 	return c.withdrawAdded(ctx, complete, known.Added)
 }
 
-// giveUpAdded removes what our apply added. All else is meanwhile booked under an entry of updates:
-// the API server removes a struct that nobody owns anything in, with what it holds.
+// giveUpAdded removes the fields that our apply added. All other fields belong to an entry of updates
+// meanwhile: the API server removes a struct together with its fields if nobody owns any of them.
 func (c *child) giveUpAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
 	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
 	_, err := c.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
@@ -83,7 +83,7 @@ func (c *child) giveUpAdded(ctx context.Context, after client.Object, added *fie
 	})
 }
 
-// holds reports whether obj has something at path, as far as its Go type tells.
+// holds reports whether obj has a value at path, as far as its Go type has the field.
 func holds(obj client.Object, path fieldpath.Path) bool {
 	steps := managedfields.Steps(path)
 	depth, err := canon.Specifies(obj, steps)
