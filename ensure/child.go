@@ -12,7 +12,7 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// A child is one desired object on its way through the rules.
+// A child is one desired object during a call.
 type child struct {
 	*Ensurer
 	kind
@@ -20,29 +20,29 @@ type child struct {
 
 	key         types.NamespacedName
 	desired     client.Object          // a copy, stamped with namespace, owner and labels
-	created     client.Object          // desired with what Once names, or nil
-	unsent      []canon.Edit           // remove from desired what Once names
-	kept        []canon.Edit           // add to desired what is around a value that is to stay
+	created     client.Object          // desired with the values that Once names, or nil
+	unsent      []canon.Edit           // remove the values that Once names from desired
+	kept        []canon.Edit           // add the parents of a value that stays to desired
 	controller  *metav1.OwnerReference // that desired names, or nil
 	stamped     client.Object          // desired with its digest, once there is something to send
 	form        uint64                 // checksum of desired's canonical form
 	digest      string
-	last        memory.Record  // what the server confirmed last, as known when live was read
+	last        memory.Record  // the last answer of the API server that was known when live was read
 	lastApplied memory.Applied // by this Ensurer, for whichever owner
-	seen        client.Object  // as it was read last, or nil
-	unseen      bool           // the cache did not show it
-	ours        bool           // what is live is ours to write, without ensure.Adopt
-	adopted     bool           // somebody else made what is live
+	seen        client.Object  // the object as it was read last, or nil
+	unseen      bool           // the cache did not show the object
+	ours        bool           // live may be written without ensure.Adopt
+	adopted     bool           // somebody else created live
 	alone       bool           // a dry run found that the server would create desired but for live
-	unsure      bool           // the server did not get round to judging what it refused
-	hasTry      bool           // it may write in spite of a contest
+	unsure      bool           // the API server could not judge the refused state
+	hasTry      bool           // the call may write during a contest
 	requests    int            // sent so far, cached reads excepted
 
 	call     string
 	isRead   bool
-	shown    client.Object             // live as the call found it, nil if there was none
+	shown    client.Object             // live at the beginning of the call, nil if there was none
 	before   backoff.Attempt[question] // the last one when the call began
-	answered error                     // what the call is answered with while it backs off
+	answered error                     // the error of the call while it backs off
 }
 
 func (c *child) id() memory.ChildKey { return memory.ChildKey{GVK: c.gvk, Key: c.key} }
@@ -56,7 +56,7 @@ func (c *child) ownedID() memory.OwnedKey {
 	return id
 }
 
-// newChild checks what the caller gave and stamps a copy of desired.
+// newChild checks the arguments of the caller and stamps a copy of desired.
 func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	c, err := e.identify(desired, o)
 	if err != nil {
@@ -131,8 +131,8 @@ func (c *child) checkOptions() error {
 	return nil
 }
 
-// checkDesired refuses what an apply cannot carry or what a copy of a live object
-// gives away.
+// checkDesired refuses fields that an apply cannot contain, and fields that only a copy of a live
+// object has.
 func (c *child) checkDesired(desired client.Object) error {
 	switch {
 	case desired.GetGenerateName() != "":

@@ -18,8 +18,8 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// judge says why no apply can succeed as long as live is as it is, and removing all obstacles
-// does not help; or returns what nobody owns, and has to go.
+// judge returns why no apply can succeed although all obstacles are removed, or the fields without an
+// owner that have to go.
 func (r *repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	if fixed := r.merge.Fixed(); len(fixed) > 0 {
 		needed, err := r.least(ctx, fixed, all)
@@ -85,9 +85,9 @@ func withoutIndexes(fields []string) []string {
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// isFineAlone asks the server by a dry run whether it would create desired, once more for
-// each node port that live itself holds. A refusal of other fields than the update's counts
-// as yes.
+// isFineAlone reports whether the API server would create desired, by a dry run, and another one for
+// each node port that live itself has. A refusal of other fields than those of the update counts as
+// yes.
 func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
 	replaced, err := c.onceIn(live)
 	if err != nil {
@@ -115,8 +115,8 @@ func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal err
 	}), nil
 }
 
-// tryCreate has the server create candidate without storing it. That the object exists is
-// the last thing it finds, after all that it checks of a new one, so that is no error.
+// tryCreate has the API server create candidate by a dry run. The API server checks last whether the
+// object exists, so the error for an existing object means that all other checks passed.
 func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
 	if err := c.ask(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructu
 func (c *child) immutable(live client.Object, refusal error) *Error {
 	named, paths := answer.Fields(refusal), pathsOf(c.unsatisfied(live))
 	if len(paths) == 0 {
-		// live is as desired: what a webhook makes of each update cannot be done.
+		// live is as desired: the API server refuses the change that a webhook makes in each update.
 		paths = named
 	}
 	remedy := "; delete it to have it made again"

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// The metrics are registered with the manager's others, each by what it counts first.
-// Labels are of few values, whoever owns the children and however many there are: of
-// kinds that the operator ensures, and of words that are listed here or in result.go.
+// The metrics are registered with those of the manager when they first count. Labels have few values,
+// independent of the number of children: the kinds that the operator ensures, and words that are listed
+// here or in result.go.
 var (
 	contestsTotal = onFirstUse("trueup_ensure_contests_total",
 		"Contests that began: somebody undid the same, deleted a child, or wanted something else of it, again and again.", "group", "kind")
@@ -22,7 +22,7 @@ var (
 		"group", "kind", "operation", "cause")
 )
 
-// failed is the operation of a call that ended with an error; its cause is the reason.
+// failed is the operation of a call that ended with an error. The cause is the reason of the error.
 const failed = "Failed"
 
 func onFirstUse(name, help string, labels ...string) func() *prometheus.CounterVec {
@@ -52,7 +52,7 @@ func (k kind) countWrite(found outcome) {
 	writesTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind, string(found.operation), string(found.cause)).Inc()
 }
 
-// countRequests tells what a call sent, by how it ended. Most calls send nothing.
+// countRequests counts the requests of a call by its operation and cause. Most calls send none.
 func (c *child) countRequests(found outcome, err error) {
 	if c.requests == 0 {
 		return
@@ -65,8 +65,8 @@ func (c *child) countRequests(found outcome, err error) {
 	c.requests = 0
 }
 
-// failure is Reason, less what a webhook or an aggregated API server makes up: there is no
-// end to that.
+// failure returns Reason of an error, except for reasons that a webhook or an aggregated API server
+// makes up, of which there may be many.
 func failure(err error) string {
 	reason := Reason(err)
 	if !errors.Is(err, ErrAPI) {

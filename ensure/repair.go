@@ -21,17 +21,17 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// An application is a successful apply: the object before it, and the server's answer.
+// An application is a successful apply, with the object before the apply and the answer of the API
+// server.
 type application struct {
 	before, after client.Object
-	removed       []obstacle.Obstacle // that were in its way, or that old managers left
+	removed       []obstacle.Obstacle // removed by the apply, or left by old managers
 	tried         bool                // and not done
 }
 
-// applyOrRepair applies desired to live. An apply merges, and fields that others left in live
-// can make the merge invalid for ever though desired is fine: an edited Service port stays
-// beside ours and has its name. Then the fields in the way are taken over, and the next
-// apply removes them.
+// applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
+// although desired is valid: an edited Service port stays beside ours and has the same name. Then the
+// conflicting fields are taken over, and the next apply removes them.
 func (c *child) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
 	applied, err := c.sendApply(ctx, live.GetUID())
 	if isUnconvertible(err) {
@@ -63,11 +63,11 @@ func namesFieldsOnly(err error) bool {
 type repair struct {
 	*child
 	refusal error
-	live    *unstructured.Unstructured // as the server has it
+	live    *unstructured.Unstructured // the object on the API server
 	merge   *obstacle.Merge
-	unowned bool           // is part of merge: what nobody owns in live
+	unowned bool           // merge contains the fields of live without an owner
 	applied *fieldpath.Set // that an apply of desired alone owns; nil if not asked for
-	tried   client.Object  // what the server would make of live, by the last trial that passed
+	tried   client.Object  // the answer to the last trial that passed
 	denied  error          // the server's answer to the last trial that did not
 }
 
@@ -101,8 +101,8 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// addUnowned adds what nobody owns in live to the merge. The server tells, in a dry run in which
-// somebody else applies live as it is: then all fields are theirs.
+// addUnowned adds the fields of live without an owner to the merge. In a dry run, another manager
+// applies live unchanged, and the answer shows all fields as owned by that manager.
 func (r *repair) addUnowned(ctx context.Context) error {
 	content := maps.Clone(r.live.Object)
 	delete(content, "status")
@@ -126,7 +126,7 @@ func (r *repair) addUnowned(ctx context.Context) error {
 	return r.completeKeys(ctx)
 }
 
-// run finds what is in the way, and has it removed.
+// run finds the conflicting fields and removes them.
 func (r *repair) run(ctx context.Context) (application, error) {
 	all := r.merge.Obstacles(answer.Fields(r.refusal))
 	obstacles, err := r.find(ctx, all)
@@ -144,7 +144,7 @@ func (r *repair) run(ctx context.Context) (application, error) {
 
 // remove has the next apply remove obstacles, after a trial without them.
 func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
-	if r.dryRun { // the rest builds on what is not there then
+	if r.dryRun { // nothing is stored that the next requests could build on
 		return application{before: r.typed(), after: r.tried, removed: obstacles, tried: true}, nil
 	}
 	taken, err := r.takeOver(ctx, obstacles)
@@ -181,7 +181,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	return r.disown(ctx, applied, fieldpath.NewSet(kept...))
 }
 
-// typed returns what the server has in the Go type of desired.
+// typed returns the object on the API server in the Go type of desired.
 func (r *repair) typed() client.Object {
 	live := r.empty(r.desired)
 	text, err := r.live.MarshalJSON()

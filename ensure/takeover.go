@@ -16,9 +16,9 @@ import (
 // takeOverAttempts bounds the tries beside others who write at the same time.
 const takeOverAttempts = 5
 
-// takeOver makes our applies the only owner of the obstacles, so that the next one removes
-// them. It writes nothing but managed fields, and only while the obstacles are as they were
-// when they were tried.
+// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
+// removes them. It writes managed fields only, and only while the obstacles have not changed since the
+// trials.
 func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
 	for range takeOverAttempts {
 		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
@@ -65,12 +65,12 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 	}
 }
 
-// giveBack undoes takeOver after an apply that failed all the same. If it fails, too, the
-// fields stay until an apply succeeds, and that one removes them.
+// giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
+// apply succeeds, which removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
 	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
 		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
-			return // the apply succeeded, though its answer did not come
+			return // the apply succeeded, although the answer was lost
 		}
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, r.live.GetManagedFields()[at], obstacles)
@@ -78,7 +78,7 @@ func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 	})
 }
 
-// restore has an entry own again what the entry before owned of the obstacles.
+// restore gives the obstacles that an entry owned before back to that entry.
 func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
 	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
 	if theirs.Empty() {

@@ -16,8 +16,8 @@ import (
 // maxAlone bounds the obstacles that are tried one at a time.
 const maxAlone = 8
 
-// find returns which of all obstacles have to go, by trials: one alone that does, else those
-// that are needed. It is empty if removing them all is not enough.
+// find returns the obstacles that have to go, by trials: a single one if that suffices, else the
+// fewest. It returns none if removing all of them does not suffice.
 func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	for i := range min(len(all), maxAlone) {
 		alone := all[i : i+1]
@@ -33,8 +33,8 @@ func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.
 	return r.fewest(ctx, all)
 }
 
-// fewest returns those of obstacles, or of their items, that have to go together; none if removing them all is
-// not enough.
+// fewest returns the obstacles, or items of them, that have to go together. It returns none if removing
+// all of them does not suffice.
 func (r *repair) fewest(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	needed, err := r.least(ctx, obstacles, nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func (r *repair) fewest(ctx context.Context, obstacles []obstacle.Obstacle) ([]o
 	return r.narrow(ctx, needed)
 }
 
-// narrow replaces each list and map among obstacles by those of its items that have to go, if the
-// others can stay.
+// narrow replaces each list and map among obstacles by the items that have to go, if the other items
+// can stay.
 func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	for i, whole := range slices.Backward(obstacles) {
 		inside := r.merge.Inside(whole)
@@ -65,8 +65,8 @@ func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]o
 	return obstacles, nil
 }
 
-// findUnowned returns which obstacles have to go if what nobody owns may go, too, beside the
-// owned ones.
+// findUnowned returns the obstacles that have to go if, beside the owned ones, fields without an owner
+// may go.
 func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	if r.unowned {
 		return nil, nil
@@ -81,8 +81,8 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 	return r.fewest(ctx, all)
 }
 
-// least returns those of obstacles that have to go, beside others, for the merge to be valid,
-// and nil if it is not valid without all of them. The unlikely ones are put back first.
+// least returns the obstacles that have to go, beside others, to make the merge valid. It returns nil
+// if the merge is invalid even without all of them. The least likely obstacles are put back first.
 func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	ok, err := r.try(ctx, slices.Concat(beside, obstacles))
 	if !ok || err != nil {
@@ -119,8 +119,8 @@ func (r *repair) tryPatch(ctx context.Context, trial []jsonpatch.Operation) (boo
 	return err == nil, err
 }
 
-// checkDependents refuses to remove what is valid beside desired and only needs something that desired
-// drops, such as a sidecar of somebody's that mounts a volume of ours.
+// checkDependents refuses to remove fields that are valid beside desired and only need a field that
+// desired drops, such as a sidecar of somebody else that mounts one of our volumes.
 func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obstacle) error {
 	tried := r.tried
 	var dependents []obstacle.Obstacle
