@@ -58,14 +58,14 @@ metadata: {labels: {team: theirs}}
 spec: {fuel: gas}
 `
 
-// An adoption is what somebody made, and what we want of it.
+// An adoption is an object that somebody else made, and the desired state that adopts it.
 type adoption struct {
 	theirs, ours string
 	typed        bool
 	reset        bool // somebody emptied its managed fields before
 	// kept are the values of ours that have to stay, for the object cannot be without.
 	kept func(content map[string]any)
-	// writes is how many it takes to give it up.
+	// writes is the number of writes that giving the object up takes.
 	writes int
 }
 
@@ -116,8 +116,8 @@ var adoptions = map[string]adoption{
 	},
 }
 
-// TestGivingUp: what was adopted is not deleted when it is no longer wanted. It is as it was
-// before, whatever client and store the operator has, after a restart at each step.
+// TestGivingUp: an adopted object that is no longer wanted is not deleted. Its content is as before
+// the adoption, whatever client and store the operator has, after a restart at each step.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	define(t, "Boiler", "boiler")
@@ -190,8 +190,8 @@ func (h *house) create(text string, owners ...metav1.OwnerReference) {
 	h.settled(text)
 }
 
-// TestAFinalizerThatGivesUp: what the owner's cleanup gave up is done, while other children are
-// on their way out, and after restarts.
+// TestAFinalizerThatGivesUp: an object that the owner's cleanup gave up counts as done while other
+// children are being deleted, and after restarts.
 func TestAFinalizerThatGivesUp(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, true, stripped)

@@ -22,7 +22,7 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// A racing client has something happen right before its next patch, or instead of it.
+// A racing client runs a function right before its next patch, or instead of the patch.
 type racing struct {
 	client.Client
 
@@ -98,7 +98,8 @@ var takings = map[string]taking{
 
 const theirKettle = `{apiVersion: heating.example.com/v1, kind: Kettle, metadata: {labels: {team: theirs}}, spec: {fuel: gas}}`
 
-// TestAControllerThatComesInBetween gets its object as it was when it took it, less our digest.
+// TestAControllerThatComesInBetween: the new controller gets its object as it was when it took
+// control, without our digest.
 func TestAControllerThatComesInBetween(t *testing.T) {
 	t.Parallel()
 	define(t, "Kettle", "kettle")
@@ -200,8 +201,8 @@ func withoutDigest(content map[string]any) {
 	}
 }
 
-// TestBesideAController: with Adopt and no owner, fields of ours are in an object that another
-// controls. It loses those, and stays.
+// TestBesideAController: with Adopt and no owner, the operator owns fields of an object that
+// another owner controls. Giving up removes these fields and keeps the object.
 func TestBesideAController(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, true, stripped)
@@ -220,8 +221,8 @@ func TestBesideAController(t *testing.T) {
 	}
 }
 
-// TestAppliedForTheSameOwner: what another program applied for our owner is its own, until it
-// is adopted or the program is an earlier name of ours.
+// TestAppliedForTheSameOwner: an object that another program applied for our owner belongs to that
+// program, until we adopt it or the program is an earlier name of ours.
 func TestAppliedForTheSameOwner(t *testing.T) {
 	t.Parallel()
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
@@ -261,7 +262,7 @@ func TestAppliedForTheSameOwner(t *testing.T) {
 	}
 }
 
-// TestPruningGivesUp: what a Set adopted, and no longer has.
+// TestPruningGivesUp: a Set gives up an adopted object that it no longer contains.
 func TestPruningGivesUp(t *testing.T) {
 	t.Parallel()
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
@@ -286,8 +287,8 @@ func TestPruningGivesUp(t *testing.T) {
 	}
 }
 
-// TestACopyCountsAsAdopted: a person makes an object from a child of ours, with its digest and
-// owner, and the operator meets it under a name that it wants or wants no more.
+// TestACopyCountsAsAdopted: a person copies a child of ours with its digest and owner, and the
+// operator finds the copy under a name that it wants or no longer wants.
 func TestACopyCountsAsAdopted(t *testing.T) {
 	t.Parallel()
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
@@ -336,7 +337,7 @@ func TestDeleteAdopted(t *testing.T) {
 	require.Equal(t, ensure.Deleting, gone.Operation)
 }
 
-// TestGivingUpBreaksOff: each request may be the last of its process.
+// TestGivingUpBreaksOff: the process may end after each request.
 func TestGivingUpBreaksOff(t *testing.T) {
 	t.Parallel()
 	down := errors.New("the process ends")
@@ -373,8 +374,8 @@ func TestGivingUpBreaksOff(t *testing.T) {
 	}
 }
 
-// TestWantedAgain: the program ends while it gives up an object, which is wanted again then. What
-// desired drops after that goes.
+// TestWantedAgain: the process ends while it gives up an object, and the object is then wanted
+// again. Fields that desired drops later are removed.
 func TestWantedAgain(t *testing.T) {
 	t.Parallel()
 	const desired = `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {app: ours}}, spec: {%s
@@ -411,7 +412,8 @@ func TestWantedAgain(t *testing.T) {
 	}
 }
 
-// TestOurFinalizerInWhatIsDeleted by whoever made it, and that we no longer want.
+// TestOurFinalizerInWhatIsDeleted: an object with our finalizer is deleted by whoever made it, and
+// we no longer want it.
 func TestOurFinalizerInWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	const spec = `spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
@@ -462,7 +464,8 @@ func TestOurFinalizerInWhatIsDeleted(t *testing.T) {
 	}
 }
 
-// TestWhatAPersonReplacedCountsAsAdopted: nothing but its UID is known to the operator.
+// TestWhatAPersonReplacedCountsAsAdopted: the operator can recognise the replacement by the UID
+// only.
 func TestWhatAPersonReplacedCountsAsAdopted(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, true, plain)

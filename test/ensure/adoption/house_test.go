@@ -95,7 +95,7 @@ func (h *house) started() *ensure.Ensurer {
 	return ensure.New(h.client, h.reader, adopter, h.settings...)
 }
 
-// parse makes an object of YAML, of its Go type in a typed house.
+// parse makes an object from YAML, of its Go type in a typed house.
 func (h *house) parse(text string) client.Object {
 	h.t.Helper()
 	obj := h.parseUntyped(text)
@@ -121,8 +121,8 @@ func (h *house) parseUntyped(text string) *unstructured.Unstructured {
 	return obj
 }
 
-// settled is what the server has of the object that text is of, when its controllers are done
-// and the operator sees it.
+// settled returns the live object named in text, once its controllers are done and the operator
+// sees it.
 func (h *house) settled(text string) *unstructured.Unstructured {
 	h.t.Helper()
 	live, key := h.parseUntyped(text), client.ObjectKeyFromObject(h.parseUntyped(text))
@@ -173,7 +173,7 @@ func orNone(texts map[string]string) map[string]string {
 	return texts
 }
 
-// writes counts what the operator sent since mark, reads aside.
+// writes counts the requests, except reads, that the operator sent since mark.
 func (h *house) writes(mark cluster.Mark) int {
 	h.t.Helper()
 	n := 0

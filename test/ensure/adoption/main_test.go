@@ -1,5 +1,5 @@
-// Package adoption_test has package ensure adopt objects that others made, and give them up
-// again, on a real API server: nothing of theirs is lost.
+// Package adoption_test tests on a real API server that package ensure adopts objects of other
+// programs and gives them up again without losing their content.
 package adoption_test
 
 import (

@@ -49,8 +49,8 @@ func (h *house) merge(text, patch string) {
 	h.settled(text)
 }
 
-// TestAnotherOwnerWantsNone: its Absent writes nothing, and takes nothing from the owner of the
-// child, whose own Absent is about it as ever.
+// TestAnotherOwnerWantsNone: Absent for another owner writes nothing and removes no owner
+// reference. Absent for the child's own owner works as before.
 func TestAnotherOwnerWantsNone(t *testing.T) {
 	t.Parallel()
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
@@ -115,8 +115,8 @@ func TestAnotherOwnerDoesNotEndAContest(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrContested)
 }
 
-// TestAbsentOfWhatNamesItsController: what Object makes of a desired state, Absent deletes for
-// the same. That the live object has a controller says nothing of what the caller wants.
+// TestAbsentOfWhatNamesItsController: Absent deletes the object that Object makes from the same
+// desired state. A controller of the live object does not change this.
 func TestAbsentOfWhatNamesItsController(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, true, stripped)
@@ -141,8 +141,8 @@ func TestAbsentOfWhatNamesItsController(t *testing.T) {
 	}, limit, 100*time.Millisecond)
 }
 
-// TestOursBesideItsOwner: to what we made for an owner, another part of the operator applies
-// with Adopt. It stays ours to delete.
+// TestOursBesideItsOwner: another part of the operator applies with Adopt to a child that we made
+// for an owner. The child stays ours to delete.
 func TestOursBesideItsOwner(t *testing.T) {
 	t.Parallel()
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {

@@ -51,7 +51,7 @@ func TestRemovalOfWhatOthersWrite(t *testing.T) {
 	}
 }
 
-// removals delete a child, and return what became of it.
+// removals delete a child and return the operation.
 var removals = map[string]func(w *workshop, obj client.Object) ensure.Operation{
 	"Absent": func(w *workshop, obj client.Object) ensure.Operation {
 		res, err := ensure.Absent(w.ctx, w.ensurer, obj, ensure.ControlledBy(w.owner))
@@ -70,7 +70,7 @@ var removals = map[string]func(w *workshop, obj client.Object) ensure.Operation{
 	},
 }
 
-// An overtaken client finds that a person was faster than its next deletes.
+// An overtaken client lets a person act before its next deletes.
 type overtaken struct {
 	client.Client
 

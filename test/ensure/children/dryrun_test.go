@@ -15,7 +15,7 @@ import (
 
 // A trial is something to be done, first dry.
 type trial struct {
-	// live is what is there before, if anything; edit what a person has made of it since.
+	// live is the object before the call, if any; edit returns the object as a person changed it.
 	live    client.Object
 	edit    func(client.Object)
 	desired client.Object
@@ -25,7 +25,8 @@ type trial struct {
 	dry map[string]int
 }
 
-// TestDryRun: it stores nothing and tells what the same call without it does then.
+// TestDryRun: a dry run stores nothing and reports the result that the same call without dry run
+// has afterwards.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	for name, build := range map[string]func(*workshop) trial{
@@ -110,8 +111,8 @@ func (w *workshop) tries(tr trial) {
 	require.Empty(w.t, w.counts(mark))
 }
 
-// requireNoWait: a client that reads its own writes would wait for ever for what is never
-// stored.
+// requireNoWait checks that a client that reads its own writes does not wait for a write that is
+// never stored.
 func (w *workshop) requireNoWait() {
 	w.t.Helper()
 	require.NoError(w.t, w.client.List(w.ctx, &corev1.ConfigMapList{}, client.InNamespace(w.namespace)))
@@ -136,7 +137,7 @@ func untyped(config *corev1.ConfigMap) *unstructured.Unstructured {
 	return u
 }
 
-// TestDryRunBetween: what was tried dry leaves no trace in what later passes tell.
+// TestDryRunBetween: a dry run does not change the results of later passes.
 func TestDryRunBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
@@ -152,7 +153,8 @@ func TestDryRunBetween(t *testing.T) {
 	require.Contains(t, pathsOf(res.Changes), "data[key]")
 }
 
-// release takes the finalizers off an object that is going, and waits until it is gone.
+// release removes the finalizers of an object that is being deleted and waits until the object is
+// gone.
 func (w *workshop) release(obj client.Object) {
 	w.t.Helper()
 	live := w.find(obj)
@@ -166,7 +168,7 @@ func (w *workshop) release(obj client.Object) {
 	w.awaitCached(obj)
 }
 
-// TestIfExists: what is not there is not made.
+// TestIfExists: a missing object is not created.
 func TestIfExists(t *testing.T) {
 	t.Parallel()
 	w := newCachedWorkshop(t)
@@ -193,7 +195,7 @@ func TestIfExists(t *testing.T) {
 	require.Nil(t, w.find(w.config("config", "")))
 }
 
-// TestIfExistsThenNot: what is deleted between the read and the write stays so.
+// TestIfExistsThenNot: an object deleted between the read and the write is not created again.
 func TestIfExistsThenNot(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
@@ -210,7 +212,7 @@ func TestIfExistsThenNot(t *testing.T) {
 	require.Nil(t, w.find(w.config("config", "")))
 }
 
-// TestIfExistsGrowsClaims: a StatefulSet makes its claims, and nobody else controls them.
+// TestIfExistsGrowsClaims: a StatefulSet makes its claims, and nobody controls them.
 func TestIfExistsGrowsClaims(t *testing.T) {
 	t.Parallel()
 	w := newCachedWorkshop(t)

@@ -1,5 +1,5 @@
-// Package children_test has package ensure make, recreate and prune children on a real API
-// server, and leave alone what it may not touch.
+// Package children_test tests on a real API server that package ensure creates, recreates and
+// prunes children, and leaves alone the objects that it must not touch.
 package children_test
 
 import (

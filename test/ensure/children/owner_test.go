@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// TestPruneBehindItsOwner has an operator prune for a copy of the owner that is no longer what
-// the server has, as after a failover: what it does not want may be what the owner wants now.
+// TestPruneBehindItsOwner: the operator prunes for an outdated copy of the owner, as after a
+// failover. A child that the outdated owner does not want may be one that the live owner wants.
 func TestPruneBehindItsOwner(t *testing.T) {
 	t.Parallel()
 	for kind, owner := range map[string]func(*workshop) client.Object{
@@ -72,8 +72,8 @@ func (w *workshop) idleDeployment() *appsv1.Deployment {
 	return deployment
 }
 
-// TestPruneForAnOwnerWithOtherStatus: the status is written all the time, and says nothing of what the
-// owner wants.
+// TestPruneForAnOwnerWithOtherStatus: the status changes often and does not affect which children
+// the owner wants.
 func TestPruneForAnOwnerWithOtherStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)

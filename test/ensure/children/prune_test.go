@@ -44,7 +44,7 @@ func newStrippedWorkshop(t *testing.T) *workshop {
 	return workshopWith(t, agent, running.GetClient(), running.GetAPIReader())
 }
 
-// controlledByOwner makes the owner the controller of obj, as others do, too.
+// controlledByOwner makes the owner the controller of obj, as other programs do, too.
 func (w *workshop) controlledByOwner(obj client.Object) client.Object {
 	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
 	return obj
@@ -104,8 +104,8 @@ func (w *workshop) findAll(objs []client.Object) []client.Object {
 	return found
 }
 
-// ofPreviousOwner is left over from an owner of the same name: the garbage collector is not
-// done with it.
+// ofPreviousOwner creates a child of an earlier owner of the same name that the garbage collector
+// has not removed yet.
 func (w *workshop) ofPreviousOwner() client.Object {
 	w.t.Helper()
 	previous := w.newOwner("previous")
@@ -118,8 +118,8 @@ func (w *workshop) ofPreviousOwner() client.Object {
 	return leftOver
 }
 
-// TestPruneSecondOwner: what an owner of the same name has left is not the next one's to
-// delete, and what it has left behind on purpose is not either.
+// TestPruneSecondOwner: an owner does not delete the children of an earlier owner of the same name,
+// nor the objects that the earlier owner left behind on purpose.
 func TestPruneSecondOwner(t *testing.T) {
 	t.Parallel()
 	w := newCachedWorkshop(t)
@@ -216,7 +216,7 @@ func (s *stale) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return nil
 }
 
-// TestPruneBehindAStaleCache: what happened since the cache's copy decides.
+// TestPruneBehindAStaleCache: the live object decides where the cached copy is outdated.
 func TestPruneBehindAStaleCache(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
@@ -257,7 +257,7 @@ func TestPruneBehindAStaleCache(t *testing.T) {
 	require.Nil(t, w.find(w.config("edited", "")))
 }
 
-// TestPruneWaitsForFinalizers: others' finalizers hold an object, which costs nothing.
+// TestPruneWaitsForFinalizers: waiting for the finalizers of other programs costs no requests.
 func TestPruneWaitsForFinalizers(t *testing.T) {
 	t.Parallel()
 	for name, open := range workshops {
@@ -283,7 +283,7 @@ func TestPruneWaitsForFinalizers(t *testing.T) {
 	}
 }
 
-// TestPruneAfterRestart: another process with another cache knows what is the operator's.
+// TestPruneAfterRestart: another process with another cache recognises the operator's children.
 func TestPruneAfterRestart(t *testing.T) {
 	t.Parallel()
 	w := newCachedWorkshop(t)
@@ -298,7 +298,7 @@ func TestPruneAfterRestart(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]int{"get configmaps": 1, "delete configmaps": 1}, w.counts(mark)))
 }
 
-// TestPruneOrder: what was made last goes first.
+// TestPruneOrder: the newest child is deleted first.
 func TestPruneOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
@@ -322,7 +322,7 @@ func TestPruneOrder(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get configmaps owner", "delete secrets a", "delete secrets z", "delete configmaps a", "delete configmaps z"}, order))
 }
 
-// TestPrunePropagation: what depends on it goes, or stays.
+// TestPrunePropagation: dependents are deleted or stay, as the propagation policy demands.
 func TestPrunePropagation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -351,7 +351,7 @@ func TestPrunePropagation(t *testing.T) {
 	}
 }
 
-// TestPruneWithoutRights: the error says what cannot be done to which object.
+// TestPruneWithoutRights: the error names the forbidden verb and the object.
 func TestPruneWithoutRights(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

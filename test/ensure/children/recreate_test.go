@@ -48,9 +48,9 @@ func TestRecreateStatefulSetLeavingItsPods(t *testing.T) {
 	require.Equal(t, ensure.DesiredChanged, res.Cause)
 	require.Contains(t, pathsOf(res.Changes), "spec.volumeClaimTemplates[0].spec.resources.requests[storage]")
 	require.NotEqual(t, before.GetUID(), res.Live.GetUID())
-	// The refused update, a look at who is in its way, the question, the deletion, the creation;
-	// and mostly, as it takes the garbage collector a moment to orphan the pods, a creation before
-	// that which finds the old object, and a look at it.
+	// The refused update, the read of conflicting objects, the dry run, the deletion, the creation.
+	// As the garbage collector takes a moment to orphan the pods, mostly also an earlier creation
+	// that finds the old object, and a read of that object.
 	counts := w.counts(mark)
 	early := counts["get statefulsets"] - 1
 	require.LessOrEqual(t, early, 1)
@@ -112,7 +112,8 @@ func TestRecreateDeploymentWithItsPods(t *testing.T) {
 	w.requireFree(desired)
 }
 
-// TestRecreateWaits: what others' finalizers hold is waited for, at no cost.
+// TestRecreateWaits: waiting for an object that the finalizers of other programs hold costs no
+// requests.
 func TestRecreateWaits(t *testing.T) {
 	t.Parallel()
 	for name, open := range workshops {
@@ -155,7 +156,7 @@ func writesIn(counts map[string]int) int {
 	return n
 }
 
-// TestRecreateOvertaken: what becomes of the name while the old object is going.
+// TestRecreateOvertaken: another program uses the name while the old object is being deleted.
 func TestRecreateOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -318,7 +319,7 @@ func isReady(obj client.Object) bool {
 	return true
 }
 
-// uids are those of the objects of an app, by name.
+// uids returns the UIDs of the objects of an app, by name.
 func (w *workshop) uids(list client.ObjectList, app string) map[string]types.UID {
 	w.t.Helper()
 	found := map[string]types.UID{}

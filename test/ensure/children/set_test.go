@@ -43,7 +43,7 @@ func operations(results []ensure.Result[client.Object]) []ensure.Operation {
 	return operations
 }
 
-// pruned are the names of what was deleted or is going, with the operation.
+// pruned returns the names of the deleted objects and of those being deleted, with the operation.
 func pruned(results ensure.Results) []string {
 	var found []string
 	for _, result := range results.Pruned {
@@ -56,7 +56,8 @@ func pruned(results ensure.Results) []string {
 	return found
 }
 
-// TestSetStopsAtTheFirstError: what comes before it is done, what comes after it is not.
+// TestSetStopsAtTheFirstError: children before the error are ensured, children after the error are
+// not.
 func TestSetStopsAtTheFirstError(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, policiesInstalled())
@@ -85,7 +86,7 @@ func TestSetStopsAtTheFirstError(t *testing.T) {
 	require.Nil(t, w.find(w.config("old", "")))
 }
 
-// TestSetRefusesFirst: what only code can mend is found before anything is sent.
+// TestSetRefusesFirst: programming errors are found before the first request.
 func TestSetRefusesFirst(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]client.Object{
@@ -108,7 +109,7 @@ func TestSetRefusesFirst(t *testing.T) {
 	}
 }
 
-// TestSetIsFree: children and the search for what is no longer wanted cost nothing.
+// TestSetIsFree: unchanged children and the search for children to prune cost no requests.
 func TestSetIsFree(t *testing.T) {
 	t.Parallel()
 	w := newCachedWorkshop(t)
@@ -158,7 +159,7 @@ func TestSetIsFree(t *testing.T) {
 	require.Empty(t, w.counts(mark))
 }
 
-// TestSetTriesDry: nothing is stored, and what would be is told.
+// TestSetTriesDry: a dry run stores nothing and reports the changes.
 func TestSetTriesDry(t *testing.T) {
 	t.Parallel()
 	w := newCachedWorkshop(t)
@@ -181,7 +182,7 @@ func TestSetTriesDry(t *testing.T) {
 	require.Nil(t, w.find(w.config("old", "")))
 }
 
-// TestSetRecreatesOne: what is allowed for one child is not for another.
+// TestSetRecreatesOne: Recreate for one child does not apply to another.
 func TestSetRecreatesOne(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)

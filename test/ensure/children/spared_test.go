@@ -31,13 +31,13 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// A spared object is not what is desired, and stays as it is though Recreate is given.
+// A spared object differs from desired and is not recreated although Recreate is given.
 type spared struct {
 	why string
-	// live is what was there, made by the operator unless made says how else.
+	// live is the object before the call, made by the operator unless made is set.
 	live client.Object
 	made func()
-	// meanwhile is what happened since.
+	// meanwhile runs between the creation of the live object and the call.
 	meanwhile func()
 	desired   client.Object
 	opts      []ensure.Option
@@ -46,8 +46,8 @@ type spared struct {
 	asked     map[string]int
 }
 
-// TestRecreateSpares: only what the server would make anew is deleted, and what it refuses
-// for another reason keeps its UID and its resourceVersion.
+// TestRecreateSpares: only an object that the server would create again is deleted. An object
+// refused for another reason keeps its UID and its resourceVersion.
 func TestRecreateSpares(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, policiesInstalled())
@@ -121,7 +121,7 @@ func invalidValue(w *workshop) spared {
 func configs(w *workshop, value string) client.Object { return w.config("config", value) }
 func frozen(w *workshop, value string) client.Object  { return w.frozen("config", value) }
 
-// A refusal is what labels ask a policy or a webhook to refuse.
+// A refusal is a pair of label values that ask a policy or a webhook to refuse the object.
 type refusal struct{ policyOn, webhook string }
 
 const (
@@ -134,8 +134,9 @@ func (r refusal) of(obj client.Object) client.Object {
 	return obj
 }
 
-// refusedBy: the first answer that stands is the one that counts. Of an update that cannot
-// be it is the server's own, which comes before policies; of one that can be, the policy's.
+// refusedBy returns an object that a policy or a webhook refuses. The first final answer counts: an
+// invalid update is refused by the server's own validation, which precedes policies, and a valid
+// update by the policy.
 func refusedBy(r refusal, object func(*workshop, string) client.Object) func(*workshop) spared {
 	return func(w *workshop) spared {
 		s := spared{
@@ -152,8 +153,8 @@ func refusedBy(r refusal, object func(*workshop, string) client.Object) func(*wo
 	}
 }
 
-// refusedNodePort: that the node port is taken, by the object itself, is what the server
-// says first; the policy would come after.
+// refusedNodePort: the server first reports that the node port is taken, by the object itself; the
+// policy would refuse afterwards.
 func refusedNodePort(w *workshop) spared {
 	return spared{
 		why: "once it is deleted, the policy refuses the new one", class: ensure.ErrInvalid, reason: "Invalid",
@@ -333,7 +334,7 @@ func serverError(w *workshop) spared {
 	}
 }
 
-// TestRecreateSparesDefinition: the name of a definition is its plural and group.
+// TestRecreateSparesDefinition: the name of a definition consists of its plural and group.
 func TestRecreateSparesDefinition(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
@@ -382,8 +383,8 @@ func definition(name string) *unstructured.Unstructured {
 	return u
 }
 
-// TestRecreateConflict: what is deleted is what was looked at. Once it is looked at again,
-// then a later pass does.
+// TestRecreateConflict: only the version that was read is deleted. After another read, a later pass
+// deletes the object.
 func TestRecreateConflict(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
@@ -430,8 +431,8 @@ func TestRecreateWhatOnlyAWebhookRefuses(t *testing.T) {
 	w.mustBe(ensure.Recreated, desired, anew)
 }
 
-// TestRecreateServiceKeepingItsValues: what the server finds to be taken is held by the very
-// object that is made anew.
+// TestRecreateServiceKeepingItsValues: the values that the server reports as taken belong to the
+// object that is being recreated.
 func TestRecreateServiceKeepingItsValues(t *testing.T) {
 	t.Parallel()
 	for name, build := range map[string]func(w *workshop, class string) *corev1.Service{
@@ -458,7 +459,7 @@ func TestRecreateServiceKeepingItsValues(t *testing.T) {
 	}
 }
 
-// policiesInstalled makes, once, a policy that refuses what asks for it by its label.
+// policiesInstalled installs, once, a policy that refuses objects with its label.
 var policiesInstalled = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -518,7 +519,7 @@ func everyWriteOf(resources ...string) admissionregistrationv1.RuleWithOperation
 	}
 }
 
-// webhookInstalled has, once, a webhook refuse what asks for it by its label.
+// webhookInstalled installs, once, a webhook that refuses objects with its label.
 var webhookInstalled = sync.OnceValue(func() error {
 	_, err := shared.MutatingWebhook(context.Background(), "ensure-refuses", // until the cluster goes
 		[]admissionregistrationv1.RuleWithOperations{everyWriteOf("configmaps")}, admission.HandlerFunc(refuseAsAsked))

@@ -24,8 +24,7 @@ const workshopOwner = "workshop"
 
 const workshopDigest = "spec-hash.trueup-go.github.io/" + workshopOwner
 
-// A workshop is a namespace with an operator, its owner object, and a person with every
-// right.
+// A workshop is a namespace with an operator, an owner object, and a person with every right.
 type workshop struct {
 	t         *testing.T
 	ctx       context.Context
@@ -46,7 +45,8 @@ func newWorkshop(t *testing.T) *workshop {
 	return workshopWith(t, agent, c, c)
 }
 
-// newCachedWorkshop has an operator with a manager's client, which reads its own writes.
+// newCachedWorkshop has an operator with a manager's client, which waits for its own writes in the
+// cache.
 func newCachedWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	agent := "operator of " + t.Name()
@@ -94,13 +94,13 @@ func (w *workshop) mustBe(want ensure.Operation, desired client.Object, opts ...
 	return res
 }
 
-// eventually repeats a pass that may find the old object on its way out.
+// eventually repeats a pass that may find the old object while it is being deleted.
 func (w *workshop) eventually(desired client.Object, opts ...ensure.Option) ensure.Result[client.Object] {
 	w.t.Helper()
 	var res ensure.Result[client.Object]
 	w.await("the old object to be gone", func() bool {
 		var err error
-		// The garbage collector takes its finalizer away at any moment, which is a Conflict.
+		// The garbage collector may remove its finalizer at any moment, which causes a Conflict.
 		if res, err = w.object(desired, opts...); err != nil && ensure.Reason(err) != "Conflict" {
 			require.ErrorIs(w.t, err, ensure.ErrTerminating)
 		}
@@ -143,8 +143,8 @@ func (w *workshop) await(what string, done func() bool) {
 	require.NoError(w.t, err, "waited in vain for "+what)
 }
 
-// awaitCached waits until the operator sees obj as it is, or that there is none. Others may
-// write to it meanwhile.
+// awaitCached waits until the operator's cache has the live obj, or none if obj does not exist.
+// Other programs may write to obj meanwhile.
 func (w *workshop) awaitCached(obj client.Object) {
 	w.t.Helper()
 	w.await("the cache to show "+obj.GetName(), func() bool {
@@ -157,7 +157,7 @@ func (w *workshop) awaitCached(obj client.Object) {
 	})
 }
 
-// settled waits until the object is as its controllers want it, and the operator sees that.
+// settled waits until the object's controllers are done and the operator's cache shows the result.
 func (w *workshop) settled(obj client.Object, done func(client.Object) bool) client.Object {
 	w.t.Helper()
 	var live client.Object
@@ -232,7 +232,7 @@ func pathsOf(changes []ensure.Change) []string {
 	return paths
 }
 
-// list returns what there is in the namespace.
+// list returns the objects of a kind in the namespace.
 func (w *workshop) list(list client.ObjectList, opts ...client.ListOption) []client.Object {
 	w.t.Helper()
 	require.NoError(w.t, w.human.List(w.ctx, list, append(opts, client.InNamespace(w.namespace))...))

@@ -35,7 +35,7 @@ var workloads = map[string]struct{ podPath, yaml string }{
 	},
 }
 
-// environment is what others make of the variables of the template.
+// environment lists other programs' changes to the variables of the template.
 const (
 	setValue  = `[{"op":"add","path":"POD/initContainers/0/env/0/value","value":"theirs"},{"op":"add","path":"POD/containers/0/env/0/value","value":"theirs"}]`
 	setSource = `[{"op":"add","path":"POD/initContainers/0/env/0/valueFrom","value":{"fieldRef":{"fieldPath":"metadata.name"}}},
@@ -74,7 +74,7 @@ func (o *operator) edit(obj client.Object, manager, patch, podPath string) {
 	require.NoError(o.t, program.Client(o.t, shared, manager).Patch(o.t.Context(), copied, client.RawPatch(types.JSONPatchType, body)))
 }
 
-// variables are those of the first container of a list.
+// variables returns the variables of the first container of a list.
 func (o *operator) variables(like client.Object, podPath, list string) map[string]map[string]any {
 	o.t.Helper()
 	containers, ok, err := unstructured.NestedSlice(o.live(like).Object, append(strings.Split(podPath, "/")[1:], list)...)
@@ -89,7 +89,8 @@ func (o *operator) variables(like client.Object, podPath, list string) map[strin
 	return out
 }
 
-// TestEmptyVariables: a variable without a value has none, whatever others make of it.
+// TestEmptyVariables: a variable without a value has none, whatever other programs write into the
+// variable.
 func TestEmptyVariables(t *testing.T) {
 	t.Parallel()
 	for kind := range workloads {
@@ -141,7 +142,7 @@ func TestEmptyVariables(t *testing.T) {
 	}
 }
 
-// TestSourceInADryRun: the dry run tells what an apply would remove, and of whom.
+// TestSourceInADryRun: the dry run reports the fields that an apply would remove, and their owners.
 func TestSourceInADryRun(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t)
@@ -165,7 +166,8 @@ func TestSourceInADryRun(t *testing.T) {
 	}
 }
 
-// TestAppliedSource: what another program applies comes back, so it is named instead.
+// TestAppliedSource: a value that another program applies would come back, so the program is named
+// instead.
 func TestAppliedSource(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t)

@@ -1,5 +1,5 @@
-// Package content_test has a real API server take what desired may hold: every rune, keys of
-// every length, nulls, empty values.
+// Package content_test tests that a real API server accepts any content of desired: every rune,
+// keys of every length, nulls, empty values.
 package content_test
 
 import (

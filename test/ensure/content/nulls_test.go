@@ -16,8 +16,8 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// TestNulls: the server has null where desired has it, if the kind knows it there, and the
-// same as after a create if not.
+// TestNulls: where desired has null, the live object has null if the kind knows the field, and the
+// value of a new object if not.
 func TestNulls(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)
@@ -70,7 +70,8 @@ func TestNulls(t *testing.T) {
 	}
 }
 
-// TestEditedNulls: what somebody puts in the place of null, or of its absence, is drift.
+// TestEditedNulls: a value that somebody writes in the place of null, or of a missing null, is
+// drift.
 func TestEditedNulls(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)
@@ -167,7 +168,8 @@ func (t *thing) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestTypedNulls: null stays in what may hold anything, and is nothing in a Go type's field.
+// TestTypedNulls: null is kept in fields that may hold anything, and means an unset field of a Go
+// type.
 func TestTypedNulls(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)

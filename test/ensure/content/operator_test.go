@@ -46,7 +46,7 @@ spec:
                 items: {type: object, properties: {name: {type: string}, size: {type: integer}, mode: {type: string, nullable: true, default: auto}}}
 `
 
-// An operator ensures objects in a namespace of its own.
+// An operator ensures objects in its own namespace.
 type operator struct {
 	t         *testing.T
 	namespace string
@@ -70,7 +70,7 @@ func (o *operator) thing(name string, spec map[string]any) *unstructured.Unstruc
 	return thing
 }
 
-// live is an object as the server has it.
+// live returns the live object.
 func (o *operator) live(like client.Object) *unstructured.Unstructured {
 	o.t.Helper()
 	live := &unstructured.Unstructured{}
@@ -81,7 +81,7 @@ func (o *operator) live(like client.Object) *unstructured.Unstructured {
 	return live
 }
 
-// requests are what the operator asked of the server.
+// requests returns the operator's requests since a mark.
 func (o *operator) requests(since cluster.Mark) []cluster.Request {
 	o.t.Helper()
 	return program.Requests(o.t, shared, since, "operator of "+o.namespace)

@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// TestEveryRune: the server stores each rune as desired has it.
+// TestEveryRune: the server stores each rune of desired unchanged.
 func TestEveryRune(t *testing.T) {
 	t.Parallel()
 	const perObject = 0x10000 // an object holds a megabyte and a half
@@ -46,7 +46,7 @@ func TestEveryRune(t *testing.T) {
 	}
 }
 
-// TestLongText: what is not ASCII takes no more of a request than it takes of the object.
+// TestLongText: text that is not ASCII takes as much of a request as of the object.
 func TestLongText(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t)
@@ -61,7 +61,7 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestLongKeys: a key may be longer than what YAML takes for one.
+// TestLongKeys: a key may exceed the length limit of YAML keys.
 func TestLongKeys(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)

@@ -25,8 +25,8 @@ import (
 // clerk is who does the work: the field owner, and the events' reporting controller.
 const clerk = "clerk"
 
-// A desk is a namespace with an operator that has a manager's client and recorder, the owner
-// of what it makes, and a person with every right.
+// A desk is a namespace with an operator that has a manager's client and recorder, an owner of the
+// children, and a person with every right.
 type desk struct {
 	t         *testing.T
 	ctx       context.Context
@@ -39,7 +39,7 @@ type desk struct {
 	told      *tap
 }
 
-// A tap counts what goes through it to a recorder, which sends it later.
+// A tap counts the events on their way to a recorder, which sends them later.
 type tap struct {
 	events.EventRecorder
 
@@ -110,7 +110,7 @@ func (d *desk) await(what string, isSo func() bool) {
 	require.NoError(d.t, err, "waiting for %s", what)
 }
 
-// A sight is what people see of an event.
+// A sight is the part of an event that people see.
 type sight struct {
 	Regarding, Related, Reason, Action, Note string
 }
@@ -141,7 +141,7 @@ func (d *desk) eventsIn(namespace string) []eventsv1.Event {
 	return found
 }
 
-// sights are those events, as many as were told, once they have arrived.
+// sights returns the recorded events once all of them have arrived.
 func (d *desk) sights() []sight {
 	d.t.Helper()
 	var found []eventsv1.Event
@@ -160,7 +160,7 @@ func (d *desk) sights() []sight {
 	return sights
 }
 
-// requests are those of the operator since mark: about events, and all others.
+// requests returns the operator's requests since mark: requests about events, and all others.
 func (d *desk) requests(mark cluster.Mark) (about, others map[string]int) {
 	d.t.Helper()
 	all := program.Requests(d.t, shared, mark, d.agent)

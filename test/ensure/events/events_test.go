@@ -20,7 +20,8 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// TestEachWriteIsOneEvent is told by the API server: what people see, and what it was asked.
+// TestEachWriteIsOneEvent compares the events that people see with the requests that the API server
+// received.
 func TestEachWriteIsOneEvent(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -70,8 +71,8 @@ func TestNoEventWithoutAWrite(t *testing.T) {
 	require.Len(t, d.sights(), 2)
 }
 
-// TestSeriesKeepTheFirstNote is why both objects of an event are named with their version:
-// client-go makes a series of what is about the same objects at the same versions.
+// TestSeriesKeepTheFirstNote shows why both objects of an event are named with their version:
+// client-go combines events about the same objects at the same versions into a series.
 func TestSeriesKeepTheFirstNote(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -185,8 +186,8 @@ func TestLongNotesAreTaken(t *testing.T) {
 	require.Regexp(t, `: data\[key-000\], .* and \d+ more$`, sights[1].Note)
 }
 
-// TestWhatKubectlShows is why reason and action are what they are: the columns tell why, the
-// message what.
+// TestWhatKubectlShows explains the choice of reason and action: the columns show the reason, and
+// the message shows the change.
 func TestWhatKubectlShows(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -1,5 +1,5 @@
-// Package events_test looks at what package ensure tells of its work, in events and metrics,
-// and compares that with what a real API server was asked and did.
+// Package events_test compares the events and metrics of package ensure with the requests to a real
+// API server and their effect.
 package events_test
 
 import (

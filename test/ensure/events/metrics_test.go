@@ -44,7 +44,7 @@ func gather(t *testing.T, kind string) map[string]int {
 	return series
 }
 
-// A step is something that happens, what it was to the API server, and what it was counted as.
+// A step is an action with the expected requests to the API server and the expected metrics.
 type step struct {
 	reason string
 	do     func()
@@ -168,14 +168,14 @@ func TestMetricsAreWhatTheServerWasAsked(t *testing.T) {
 	})
 }
 
-// set wants these and no others.
+// set ensures these children and prunes all others.
 func (d *desk) set(children ...client.Object) {
 	d.t.Helper()
 	_, err := ensure.Set(d.ctx, d.ensurer, d.owner, children, ensure.Prune(&corev1.ConfigMap{}))
 	require.NoError(d.t, err)
 }
 
-// shows waits until the operator's cache shows obj as it is now.
+// shows waits until the operator's cache has the live version of obj.
 func (d *desk) shows(obj client.Object) {
 	d.t.Helper()
 	require.NoError(d.t, d.human.Get(d.ctx, client.ObjectKeyFromObject(obj), obj))

@@ -1,5 +1,5 @@
-// Package messages_test has a real API server refuse what package ensure writes, in each way
-// that people meet, and reads what the errors and the events tell of it.
+// Package messages_test has a real API server refuse the writes of package ensure in each way that
+// people meet, and checks the texts of the errors and events.
 package messages_test
 
 import (

@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// sentence is what an administrator wants people to read.
+// sentence is the message that an administrator wants people to read.
 const sentence = "every ConfigMap needs a label team, ask platform@example.com"
 
 func (s *scene) deployment(replicas int32, selector map[string]string) *appsv1.Deployment {
@@ -49,7 +49,7 @@ func (s *scene) claim(class string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// misfit has a field that its kind does not have, and a value of the wrong type.
+// misfit returns an object with a field that its kind does not have, and a value of the wrong type.
 func (s *scene) misfit() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "nonsuch": "x", "data": map[string]any{"color": int64(1)},
@@ -59,7 +59,7 @@ func (s *scene) misfit() *unstructured.Unstructured {
 	return obj
 }
 
-// A refusal is what the API server does not want, and what people read of it.
+// A refusal is an object that the API server refuses, and the message that people read.
 type refusal struct {
 	prepare func(s *scene) (done func()) // or nil
 	desired func(s *scene) client.Object
@@ -126,8 +126,8 @@ var refusals = map[string]refusal{
 	},
 }
 
-// TestTheServersMessageIsInTheError: for people to read, and the same each time, as it goes into
-// conditions.
+// TestTheServersMessageIsInTheError: the message is meant for people, and the same each time
+// because it goes into conditions.
 func TestTheServersMessageIsInTheError(t *testing.T) {
 	t.Parallel()
 	for name, r := range refusals {

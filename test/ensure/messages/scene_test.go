@@ -93,7 +93,7 @@ func (s *scene) policy(sentence string, reason metav1.StatusReason) (done func()
 	}
 }
 
-// writes are those to ConfigMaps.
+// writes is the rule for writes to ConfigMaps.
 func (s *scene) writes() admissionregistrationv1.RuleWithOperations {
 	return admissionregistrationv1.RuleWithOperations{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},

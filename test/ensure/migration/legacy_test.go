@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// as says how a child is wanted: with a value that differs, and with or without something
-// of which "more" is a part of the name.
+// as describes a desired child: with a value that differs, and with or without a part whose name
+// contains "more".
 type as struct {
 	color string
 	more  bool

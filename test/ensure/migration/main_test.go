@@ -1,5 +1,5 @@
-// Package migration_test has package ensure take over from operators that wrote by Update,
-// and hand fields over to others, on a real API server.
+// Package migration_test tests on a real API server that package ensure takes over from operators
+// that wrote by Update, and hands fields over to other programs.
 package migration_test
 
 import (

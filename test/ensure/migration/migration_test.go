@@ -124,7 +124,8 @@ func newMove(t *testing.T, way access, name string) *move {
 // start starts the new operator, which remembers nothing.
 func (m *move) start() { m.ensurer = ensure.New(m.client, m.reader, "moved-operator") }
 
-// desired is what the new operator wants: what the old one sets, on nothing.
+// desired is the new operator's desired state: the fields that the old operator sets, in an empty
+// object.
 func (m *move) desired(child legacy, a as) client.Object {
 	obj := child.named(m.namespace)
 	child.set(obj, a)
@@ -169,7 +170,7 @@ func (m *move) newOperator(a as) []ensure.Result[client.Object] {
 	return results
 }
 
-// A row is what moving a child over took.
+// A row is the cost of migrating a child.
 type row struct {
 	kind          string
 	writes, later int
@@ -240,7 +241,7 @@ func ofKind(found []cluster.Request, child legacy) []cluster.Request {
 	return of
 }
 
-// outsideMetadata says what differs but metadata and status.
+// outsideMetadata lists the differences except in metadata and status.
 func outsideMetadata(before, after *unstructured.Unstructured) []string {
 	content := func(u *unstructured.Unstructured) map[string]any {
 		out := u.DeepCopy().Object
@@ -254,7 +255,7 @@ func outsideMetadata(before, after *unstructured.Unstructured) []string {
 	return nil
 }
 
-// others is the metadata but what the server counts, who owns what, and our digest.
+// others returns the metadata without the server's counters, the managed fields, and our digest.
 func others(u *unstructured.Unstructured) map[string]any {
 	metadata, _ := u.DeepCopy().Object["metadata"].(map[string]any)
 	for _, name := range []string{"managedFields", "resourceVersion", "generation"} {
@@ -265,7 +266,7 @@ func others(u *unstructured.Unstructured) map[string]any {
 	return metadata
 }
 
-// report prints what it took to move over with the pods of before.
+// report prints the cost of the migration and how many of the earlier pods are left.
 func (m *move) report(way string, rows []row, before map[string]types.UID) {
 	m.t.Helper()
 	var table strings.Builder
@@ -285,7 +286,7 @@ func (m *move) report(way string, rows []row, before map[string]types.UID) {
 	require.Zero(m.t, restarted)
 }
 
-// hold fails unless every child holds what a says and nothing of what it leaves out.
+// hold fails unless every child has the fields of a and none of the fields that a leaves out.
 func (m *move) hold(a as) {
 	m.t.Helper()
 	for _, child := range m.children {
@@ -325,7 +326,7 @@ func (m *move) live(child legacy) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// awaitCached waits until the new operator sees child as it is.
+// awaitCached waits until the new operator's cache has the live child.
 func (m *move) awaitCached(child legacy) {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool {
@@ -335,8 +336,8 @@ func (m *move) awaitCached(child legacy) {
 	}, limit, tick)
 }
 
-// awaitPods waits until the Deployment is rolled out, and until its controllers have seen
-// what was written last.
+// awaitPods waits until the Deployment is rolled out and its controllers have observed the last
+// write.
 func (m *move) awaitPods() {
 	m.t.Helper()
 	key := types.NamespacedName{Namespace: m.namespace, Name: "web"}

@@ -42,8 +42,8 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, value: {type: string}}}
 `
 
-// TestReleaseOfWhatCannotBeNamed: what only goes together with more, or by an index, is refused and
-// stays.
+// TestReleaseOfWhatCannotBeNamed: a field that can only be released with other fields, or only by
+// an index, is refused and stays.
 func TestReleaseOfWhatCannotBeNamed(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "metering.example.com", Version: "v1", Kind: "Rack"}
 	program.Define(t, shared, racks, kind)

@@ -36,7 +36,7 @@ func withReplicas(d *appsv1.Deployment, n int32) *appsv1.Deployment {
 	return d
 }
 
-// autoscale is what an autoscaler does.
+// autoscale scales as an autoscaler does.
 func autoscale(t *testing.T, c client.Client, d *appsv1.Deployment, n int32) {
 	t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
@@ -58,14 +58,14 @@ func mustEnsure[T client.Object](t *testing.T, e *ensure.Ensurer, desired T, opt
 	return result
 }
 
-// awaitReplicas waits until what reads shows n.
+// awaitReplicas waits until the object read by reads has n replicas.
 func awaitReplicas(t *testing.T, c client.Client, d *appsv1.Deployment, n int32) {
 	t.Helper()
 	require.Eventually(t, func() bool { return replicas(t, c, d) == n }, limit, tick)
 }
 
-// awaitStatus waits until the controller has reported n pods that nobody schedules, and what
-// reads shows it: its first report moves the other managers' entries.
+// awaitStatus waits until the controller has reported n pods that nobody schedules, and reads shows
+// the report: the first report moves the entries of the other managers.
 func awaitStatus(t *testing.T, c client.Client, d *appsv1.Deployment, n int32) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -75,8 +75,8 @@ func awaitStatus(t *testing.T, c client.Client, d *appsv1.Deployment, n int32) {
 	}, limit, tick)
 }
 
-// TestReleaseOfReplicas hands the number of pods over to an autoscaler. It is what it was
-// until the autoscaler changes it, and then what that says.
+// TestReleaseOfReplicas hands the number of replicas over to an autoscaler. The number stays until
+// the autoscaler changes it, and then follows the autoscaler.
 func TestReleaseOfReplicas(t *testing.T) {
 	for _, way := range accesses {
 		t.Run(way.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func writesOf(t *testing.T, since cluster.Mark, name string) []cluster.Request {
 	return found
 }
 
-// TestReleaseIsNeeded shows what leaving a field out does by itself.
+// TestReleaseIsNeeded shows the effect of only leaving a field out.
 func TestReleaseIsNeeded(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Client(t, shared, releaser)
 	e := ensure.New(c, c, releaser)
@@ -178,8 +178,8 @@ func TestReleaseToAnAutoscaler(t *testing.T) {
 	require.Equal(t, int32(7), replicas(t, c, idle(namespace)))
 }
 
-// TestReleaseOfPaths releases one field of each form, applied by us or written by an old
-// manager, and has it reset if it is left out only.
+// TestReleaseOfPaths releases one field of each form, applied by us or written by an old manager. A
+// field that is only left out is reset.
 func TestReleaseOfPaths(t *testing.T) {
 	const container = "spec.template.spec.containers[name=web]"
 	const port = container + ".ports[containerPort=80,protocol=TCP]"
@@ -267,7 +267,7 @@ func TestReleaseOfPaths(t *testing.T) {
 	}
 }
 
-// TestReleaseOfPartOfWhatGoes: a value cannot stay where nothing is left around it.
+// TestReleaseOfPartOfWhatGoes: a value cannot stay if its whole parent is removed.
 func TestReleaseOfPartOfWhatGoes(t *testing.T) {
 	const port = "spec.template.spec.containers[name=web].ports[containerPort=80,protocol=TCP]"
 	namespace, c := shared.Namespace(t), program.Client(t, shared, releaser)

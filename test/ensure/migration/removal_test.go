@@ -33,7 +33,7 @@ type workload struct {
 	pods func(client.Object) *corev1.PodTemplateSpec
 }
 
-// templated describes a kind of workload as it is desired: without defaults.
+// templated describes the desired state of a workload kind, without defaults.
 func templated[T any, P interface {
 	*T
 	client.Object
@@ -86,7 +86,7 @@ func workloads() map[string]workload {
 	}
 }
 
-// asJSON returns an object as somebody without its Go type writes it.
+// asJSON returns an object as a program without its Go type writes the object.
 func asJSON(t *testing.T, obj client.Object) client.Object {
 	t.Helper()
 	scheme, err := program.Scheme()
@@ -106,7 +106,7 @@ func typedAsIs(_ *testing.T, obj client.Object) client.Object { return obj }
 
 var writings = map[string]func(*testing.T, client.Object) client.Object{"typed": typedAsIs, "unstructured": asJSON}
 
-// liveOf returns what the server has for obj.
+// liveOf returns the live object for obj.
 func liveOf[T client.Object](t *testing.T, c client.Client, obj T) T {
 	t.Helper()
 	live, _ := obj.DeepCopyObject().(T)
@@ -114,8 +114,8 @@ func liveOf[T client.Object](t *testing.T, c client.Client, obj T) T {
 	return live
 }
 
-// TestMigrationSparesPods: the old operator restarted pods by an annotation in the template,
-// and spelled out what is the default anyway. Only the first would be missed.
+// TestMigrationSparesPods: the old operator restarted pods by an annotation in the template, and
+// also wrote defaults explicitly. Only the loss of the annotation would change the pods.
 func TestMigrationSparesPods(t *testing.T) {
 	for kind, w := range workloads() {
 		for form, written := range writings {
@@ -157,7 +157,8 @@ func TestMigrationSparesPods(t *testing.T) {
 	}
 }
 
-// TestMigrationSparesPodsOfCustomKinds: what has containers in its spec is a pod template.
+// TestMigrationSparesPodsOfCustomKinds: a part with containers in its spec counts as a pod
+// template.
 func TestMigrationSparesPodsOfCustomKinds(t *testing.T) {
 	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	defineGauges(t)
@@ -233,7 +234,8 @@ func update[T client.Object](t *testing.T, c client.Client, obj T, set func(live
 	}, limit, tick)
 }
 
-// TestMigrationRemovesFromPodTemplatesIfAllowed, as it said by a dry run.
+// TestMigrationRemovesFromPodTemplatesIfAllowed: the migration removes the fields that a dry run
+// reported.
 func TestMigrationRemovesFromPodTemplatesIfAllowed(t *testing.T) {
 	for form, written := range writings {
 		restarted := map[string]string{"typed": "[" + restartedAt + "]"}[form] // a Go type always has the annotations
@@ -274,7 +276,8 @@ func TestMigrationRemovesFromPodTemplatesIfAllowed(t *testing.T) {
 	}
 }
 
-// TestMigrationTellsWhatItRemoves, of any kind: in a dry run, and when it is done.
+// TestMigrationTellsWhatItRemoves: the migration of any kind reports the fields that it removes, in
+// a dry run and afterwards.
 func TestMigrationTellsWhatItRemoves(t *testing.T) {
 	for _, way := range accesses {
 		for form, written := range writings {
@@ -332,8 +335,8 @@ func (b breaking) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	return b.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// TestMigrationIsFinishedAfterACrash between its two writes: it removes and tells the same, the
-// second time that the old operator ran, too.
+// TestMigrationIsFinishedAfterACrash: after a crash between its two writes, the migration removes
+// and reports the same fields. This holds for the second run of the old operator, too.
 func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 	for _, way := range accesses {
 		for round, restart := range map[string]bool{"a restart": true, "no restart": false} {
@@ -372,7 +375,7 @@ func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 	}
 }
 
-// A switching client fails applies while it is on.
+// A switching client fails applies while on is set.
 type switching struct {
 	client.Client
 
@@ -393,7 +396,7 @@ func annotate(t *testing.T, c client.Client, namespace string) {
 	})
 }
 
-// awaitData waits until what reads shows a key, and the annotation.
+// awaitData waits until the object read by reads has a key and the annotation.
 func awaitData(t *testing.T, c client.Client, namespace, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -24,8 +24,8 @@ func newOwner(t *testing.T, namespace string) *corev1.ConfigMap {
 	return owner
 }
 
-// TestRenamedFieldOwner: an operator that ensured its children under another name goes on under
-// a new one. What it drops goes, and so does what it noted under its former name.
+// TestRenamedFieldOwner: an operator continues to ensure its children under another name. The
+// fields that it drops are removed, and so are the annotations of its former name.
 func TestRenamedFieldOwner(t *testing.T) {
 	for _, way := range accesses {
 		for form, written := range writings {
@@ -66,7 +66,7 @@ func TestRenamedFieldOwner(t *testing.T) {
 	}
 }
 
-// TestAbsentAfterARename deletes what the former name made, and nothing else.
+// TestAbsentAfterARename deletes only the objects that the former name made.
 func TestAbsentAfterARename(t *testing.T) {
 	for i, way := range accesses {
 		t.Run(way.name, func(t *testing.T) {
@@ -113,7 +113,8 @@ func TestAbsentAfterARename(t *testing.T) {
 	}
 }
 
-// TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped in the hands of its former name.
+// TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped: dropped fields stay with the former
+// name.
 func TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
 	mustEnsure(t, ensure.New(c, c, formerName), settings(namespace, map[string]string{"color": "blue", "dropped": "x"}))
@@ -139,8 +140,8 @@ func TestMigrationFromServerSideApply(t *testing.T) {
 	}
 }
 
-// TestWithoutControlledBy: an object that an earlier call made its owner's is that owner's. A
-// later call without it is refused, and with Adopt it leaves the owner alone.
+// TestWithoutControlledBy: an earlier call gave an object to its owner. A later call without the
+// owner is refused, and with Adopt leaves the owner reference alone.
 func TestWithoutControlledBy(t *testing.T) {
 	for _, way := range accesses {
 		for form, written := range writings {

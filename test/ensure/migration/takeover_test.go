@@ -53,8 +53,8 @@ func setData(t *testing.T, c client.Client, namespace string, data map[string]st
 	require.NoError(t, err)
 }
 
-// TestMigrationIsByName: what a manager wrote that is not named stays, and so does what
-// another program wrote under another name. One that has the same name loses it.
+// TestMigrationIsByName: fields of a manager that is not named stay, and so do the fields of
+// another program under another name. A program under the same name loses its fields.
 func TestMigrationIsByName(t *testing.T) {
 	cases := map[string]struct {
 		reason, other string
@@ -96,7 +96,7 @@ func TestMigrationIsByName(t *testing.T) {
 	}
 }
 
-// An interfering client has something happen right before its first JSON patch.
+// An interfering client runs a function right before its first JSON patch.
 type interfering struct {
 	client.Client
 
@@ -185,12 +185,14 @@ func TestMigrationDuringARollout(t *testing.T) {
 	c := &interfering{Client: program.Client(t, shared, taker), before: report}
 	begin := shared.Mark()
 	mustEnsure(t, ensure.New(c, c, taker), withReplicas(idle(namespace), 1), ensure.Adopt(), ensure.MigrateFrom(oldName))
-	// The old operator owns the defaults of what it created: whether they come again is asked.
+	// The old operator owns the defaults of the object that it created: a dry run asks whether the
+	// server would set them again.
 	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 2, "patch deployments (dry run)": 1, "patch deployments": 2},
 		cluster.Counts(program.Requests(t, shared, begin, taker))))
 }
 
-// TestAContestWithOneself: an operator that goes on writing by Update what it ensures is told so.
+// TestAContestWithOneself: an operator that still writes its ensured object by Update gets an error
+// that says so.
 func TestAContestWithOneself(t *testing.T) {
 	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	e := ensure.New(c, c, taker)
@@ -211,8 +213,8 @@ func TestAContestWithOneself(t *testing.T) {
 	require.ErrorContains(t, err, "most likely this operator itself")
 }
 
-// TestMigrationAcrossVersions: the old operator wrote one version of the API first and
-// another later. It has an entry for each, and both are taken over.
+// TestMigrationAcrossVersions: the old operator wrote one version of the API first and another
+// later. Each version has an entry, and both are taken over.
 func TestMigrationAcrossVersions(t *testing.T) {
 	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	first := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{
@@ -239,8 +241,8 @@ func TestMigrationAcrossVersions(t *testing.T) {
 	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, desired, ensure.MigrateFrom(oldName)).Operation)
 }
 
-// TestMigrationOfAnObjectWithoutManagedFields: the server books everything that is there under
-// one name, and nothing tells whose it was.
+// TestMigrationOfAnObjectWithoutManagedFields: the server records all present fields under one
+// name, and their real owners are unknown.
 func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
 	setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
@@ -257,8 +259,9 @@ func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
 	require.Equal(t, desired, dataOf(t, c, namespace))
 }
 
-// TestMigrationLeavesTheStatus: a kind without a status subresource has its status in the
-// main resource. It is the controller's, though that may have the old operator's name.
+// TestMigrationLeavesTheStatus: a kind without a status subresource has its status in the main
+// resource. The status belongs to the controller, even if the controller has the old operator's
+// name.
 func TestMigrationLeavesTheStatus(t *testing.T) {
 	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	gauge := func(members map[string]any) *unstructured.Unstructured {

@@ -27,7 +27,7 @@ func restartedDeployment(t *testing.T, namespace string) *appsv1.Deployment {
 	return liveOf(t, old, idle(namespace))
 }
 
-// TestMigrationOfMetadata: a PartialObjectMetadata says nothing about the content.
+// TestMigrationOfMetadata: a PartialObjectMetadata has no content to compare.
 func TestMigrationOfMetadata(t *testing.T) {
 	for i, way := range accesses {
 		t.Run(way.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestMigrationOfMetadata(t *testing.T) {
 	}
 }
 
-// A scaledDeployment is a Deployment as a program knows it that only scales it.
+// A scaledDeployment is a Deployment with only the fields that a scaling program knows.
 type scaledDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -66,7 +66,7 @@ type scaledDeployment struct {
 	} `json:"spec,omitempty"`
 }
 
-// DeepCopyObject makes it a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (d *scaledDeployment) DeepCopyObject() runtime.Object {
 	out := &scaledDeployment{TypeMeta: d.TypeMeta, ObjectMeta: *d.ObjectMeta.DeepCopy()}
 	if d.Spec.Replicas != nil {

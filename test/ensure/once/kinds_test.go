@@ -52,7 +52,7 @@ func (v *vault) sizeOfClaims() string {
 	return live.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()
 }
 
-// TestClaimTemplates of a StatefulSet are those that it was created with.
+// TestClaimTemplates: a StatefulSet keeps the claim templates of its creation.
 func TestClaimTemplates(t *testing.T) {
 	for name, show := range views {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,8 @@ func TestOnceAfterImmutable(t *testing.T) {
 	})
 }
 
-// TestRecreateKeepsTheTemplates of the object that it deletes, and the password.
+// TestRecreateKeepsTheTemplates: a recreated object keeps the claim templates and the password of
+// the deleted object.
 func TestRecreateKeepsTheTemplates(t *testing.T) {
 	for name, show := range views {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +136,8 @@ func TestRecreateKeepsThePassword(t *testing.T) {
 	}
 }
 
-// TestRecreateKeepsAPasswordToItsOwner: while a Secret is being replaced, another owner makes its
-// own of that name, or wants none.
+// TestRecreateKeepsAPasswordToItsOwner: while a Secret is being replaced, another owner creates its
+// own Secret of that name, or wants none.
 func TestRecreateKeepsAPasswordToItsOwner(t *testing.T) {
 	v := newVault(t, views["faithful"])
 	mine, theirs := v.owner("mine"), v.owner("theirs")
@@ -342,8 +343,8 @@ func (v *vault) web(image string) *appsv1.Deployment {
 	return d
 }
 
-// TestReleaseOfTheLastOne: as with Once, the server would remove what nobody owns together with
-// what is dropped around it, in the same apply or in a later one.
+// TestReleaseOfTheLastOne: as with Once, the server would remove a field without an owner together
+// with the dropped fields around it, in the same apply or in a later one.
 func TestReleaseOfTheLastOne(t *testing.T) {
 	for name, show := range views {
 		for _, together := range []bool{true, false} {

@@ -1,5 +1,5 @@
-// Package once_test has package ensure make content at creation only, on a real API server, and
-// never touch it again.
+// Package once_test tests on a real API server that package ensure sets Once content at creation
+// only, and never changes it again.
 package once_test
 
 import (

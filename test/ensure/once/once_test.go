@@ -117,7 +117,7 @@ func TestARotationInBetween(t *testing.T) {
 	}
 }
 
-// TestTheProgramDies after a request, whose answer it does not see.
+// TestTheProgramDies: the process ends after a request, before the answer arrives.
 func TestTheProgramDies(t *testing.T) {
 	for name, show := range views {
 		for nth := 1; nth <= 3; nth++ {
@@ -194,8 +194,8 @@ func TestADigestIsRemoved(t *testing.T) {
 	}
 }
 
-// TestWhatIsAroundIsDropped: nobody owns the password, and with the last key beside it the
-// server would remove it.
+// TestWhatIsAroundIsDropped: the password has no owner, and the server would remove it with the
+// last key beside it.
 func TestWhatIsAroundIsDropped(t *testing.T) {
 	for name, show := range views {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestAllOfIt(t *testing.T) {
 	})
 }
 
-// TestSomebodyDeletesIt: then the next one has what desired has.
+// TestSomebodyDeletesIt: the new object has the content of desired.
 func TestSomebodyDeletesIt(t *testing.T) {
 	v := newVault(t, views["faithful"])
 	v.mustPass(ensure.Created, v.secret("app"), password)
@@ -247,7 +247,7 @@ func TestSomebodyDeletesIt(t *testing.T) {
 	require.Equal(t, v.generated[1], v.data()["password"])
 }
 
-// TestWhatOthersMade is adopted or migrated without its password.
+// TestWhatOthersMade: an object of another program is adopted or migrated without its password.
 func TestWhatOthersMade(t *testing.T) {
 	cases := map[string][]ensure.Option{
 		"adopted":  {password, ensure.Adopt()},
@@ -278,8 +278,8 @@ func TestWhatOthersMade(t *testing.T) {
 	}
 }
 
-// TestIfMissingBehindACache that does not show the object: a person's may stay so, ours is reported,
-// and no pass tries to create it again.
+// TestIfMissingBehindACache: the cache does not show the object. A person's object may stay as it
+// is, our own is reported, and no pass tries to create the object again.
 func TestIfMissingBehindACache(t *testing.T) {
 	for name, isOurs := range map[string]bool{"ours": true, "theirs": false} {
 		t.Run(name, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestIfMissingBehindACache(t *testing.T) {
 	}
 }
 
-// TestADryRun tells what an apply would change, and changes nothing.
+// TestADryRun: a dry run reports the changes of an apply and changes nothing.
 func TestADryRun(t *testing.T) {
 	v := newVault(t, views["faithful"])
 	created := v.mustPass(ensure.Created, v.secret("app"), password)

@@ -66,7 +66,7 @@ func (v *vault) secret(user string) client.Object {
 	})
 }
 
-// form makes a typed object unstructured, if the test is about those.
+// form makes a typed object unstructured if the test uses unstructured objects.
 func (v *vault) form(obj client.Object) client.Object {
 	v.t.Helper()
 	if v.typed {
@@ -86,7 +86,7 @@ func (v *vault) form(obj client.Object) client.Object {
 	return out
 }
 
-// pass ensures desired. Neither the result nor the error may tell a password.
+// pass ensures desired. Neither the result nor the error may contain a password.
 func (v *vault) pass(desired client.Object, opts ...ensure.Option) (ensure.Result[client.Object], error) {
 	v.t.Helper()
 	res, err := ensure.Object(v.t.Context(), v.ensurer, desired, opts...)
@@ -106,7 +106,7 @@ func (v *vault) mustPass(want ensure.Operation, desired client.Object, opts ...e
 	return res
 }
 
-// data is what the server has.
+// data returns the data of the live Secret.
 func (v *vault) data() map[string]string {
 	v.t.Helper()
 	live := &corev1.Secret{}
@@ -118,7 +118,7 @@ func (v *vault) data() map[string]string {
 	return data
 }
 
-// owned is what a manager's updates own of the Secret.
+// owned returns the fields of the Secret that a manager owns by updates.
 func (v *vault) owned(manager string) string {
 	v.t.Helper()
 	live := &corev1.Secret{}
@@ -159,7 +159,7 @@ func (v *vault) writes(mark cluster.Mark) int {
 	return n
 }
 
-// A view is what a cache shows of what the server has; nil stands for nothing.
+// A view returns the cached copy of a live object, or nil if the cache has none.
 type view func(live, first client.Object) client.Object
 
 var views = map[string]view{
@@ -179,7 +179,7 @@ var views = map[string]view{
 	},
 }
 
-// A lens is a client whose cache shows what show says, and whose requests can fail.
+// A lens is a client whose cached copies come from show, and whose requests can fail.
 type lens struct {
 	client.Client
 	show view

@@ -1,5 +1,5 @@
-// Package pacing_test counts what an operator asks of a real API server while something keeps it
-// from its work and events wake it all the time.
+// Package pacing_test counts an operator's requests to a real API server while an obstacle keeps
+// the operator from its work and events wake it all the time.
 package pacing_test
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// limit is how long a test waits for anything but the end of what it measures.
+// limit bounds each wait of a test, except for the measured one.
 const limit = time.Minute
 
 var shared *cluster.Cluster

@@ -35,7 +35,7 @@ type operator struct {
 	client.Client
 	ensure *ensure.Ensurer
 
-	// desired changes the Deployment, and options what is asked of it.
+	// desired changes the Deployment, and options holds the options of the calls.
 	desired atomic.Pointer[func(*appsv1.Deployment)]
 	options func(site *Website) []ensure.Option
 	// staysForOwner leaves out the check for an owner that is being deleted.
@@ -124,7 +124,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// start runs the operator until the test ends, and returns once it watches.
+// start runs the operator until the test ends, and returns once the operator watches.
 func (o *operator) start(t *testing.T, cluster *rest.Config, caching cache.Options, isReader bool) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
@@ -152,7 +152,7 @@ func (o *operator) start(t *testing.T, cluster *rest.Config, caching cache.Optio
 	require.NoError(t, err)
 }
 
-// An offsetClock goes as the real one, and is ahead of it.
+// An offsetClock runs at the speed of the real clock, ahead of the real time.
 type offsetClock struct {
 	clock.RealClock
 	ahead atomic.Int64

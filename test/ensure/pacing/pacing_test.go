@@ -31,7 +31,7 @@ const (
 	mostInTheEnd         = int((end - inTheEnd) / time.Minute)
 )
 
-// A trial is an operator, a person, and what is between them.
+// A trial is an operator, a person, and the obstacle between them.
 type trial struct {
 	*operator
 
@@ -44,7 +44,7 @@ type trial struct {
 	began     time.Time
 }
 
-// A trouble is what keeps an operator from its work.
+// A trouble is an obstacle that keeps an operator from its work.
 type trouble struct {
 	name   string
 	reason string // of the condition
@@ -168,14 +168,14 @@ func (x *trial) disturb(until time.Duration) {
 		case now := <-ticker.C:
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, now.Unix()))
 			key := metav1.ObjectMeta{Namespace: x.namespace, Name: x.site.Name}
-			// One of them may not be there, or not take it.
+			// One of the objects may be missing or may refuse the patch.
 			_ = x.person.Patch(x.t.Context(), &corev1.ConfigMap{ObjectMeta: key}, patch)
 			_ = x.person.Patch(x.t.Context(), &appsv1.Deployment{ObjectMeta: key}, patch)
 		}
 	}
 }
 
-// requests are those of the operator since the mark, watches and leases aside.
+// requests returns the operator's requests since the mark, except watches and leases.
 func (x *trial) requests(since cluster.Mark) []cluster.Request {
 	x.t.Helper()
 	found, err := shared.Requests(since, cluster.ByUserAgent(x.name), func(r cluster.Request) bool {

@@ -75,7 +75,7 @@ var troubles = []trouble{
 	}},
 }
 
-// want changes what the operator wants, from now on.
+// want changes the operator's desired state from now on.
 func (x *trial) want(change func(*appsv1.Deployment)) { x.desired.Store(&change) }
 
 func (x *trial) deployment() *appsv1.Deployment {
@@ -96,7 +96,7 @@ func hideDeployments(options *cache.Options) {
 	}
 }
 
-// fightOver has a rival that undoes what the operator writes.
+// fightOver starts a rival that reverts the operator's writes.
 func (x *trial) fightOver() {
 	rival := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"theirs"}}}`))
 	ctx, stop := context.WithCancel(context.Background())
@@ -189,7 +189,7 @@ func rulesFor(resource string, groups ...string) admissionregistrationv1.RuleWit
 	}
 }
 
-// deny has a webhook refuse what the operator writes.
+// deny installs a webhook that refuses the operator's writes.
 func (x *trial) deny(resource string, groups []string, code int32) {
 	x.t.Helper()
 	stop, err := shared.MutatingWebhook(x.t.Context(), x.namespace, []admissionregistrationv1.RuleWithOperations{rulesFor(resource, groups...)},

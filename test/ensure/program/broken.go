@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrBroken is what a Broken client fails with.
+// ErrBroken is the error of a Broken client.
 var ErrBroken = errors.New("the connection broke")
 
-// A Broken client fails with one of its patches. The first has the number 0.
+// A Broken client fails at one of its patches, counted from 0.
 type Broken struct {
 	client.Client
 
@@ -20,7 +20,7 @@ type Broken struct {
 	patches int
 }
 
-// Patch fails if it is the one.
+// Patch fails if this is the patch to break.
 func (b *Broken) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	b.patches++
 	if b.patches-1 != b.At {

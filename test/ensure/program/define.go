@@ -14,8 +14,8 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// Define installs the custom kind that a definition in YAML describes, unless another test did,
-// and returns when the server lists it.
+// Define installs the custom kind of a definition in YAML, unless another test did, and returns
+// when the server lists the kind.
 func Define(t *testing.T, c *cluster.Cluster, definition string, kind schema.GroupVersionKind) {
 	t.Helper()
 	crd := &unstructured.Unstructured{}

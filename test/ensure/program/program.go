@@ -1,5 +1,5 @@
-// Package program is what the programs of the tests of package ensure are known by on the
-// API server: a user agent each, which is also the manager of what they write by Update.
+// Package program gives each program in the tests of package ensure its identity on the API server:
+// a user agent, which is also the field manager of its updates.
 package program
 
 import (
@@ -39,8 +39,8 @@ func Client(t *testing.T, c *cluster.Cluster, name string) client.Client {
 	return out
 }
 
-// Cached is what a manager gives the operator that calls itself name. It reads its own
-// writes.
+// Cached returns the manager's client and cache of the operator called name. The client waits for
+// its own writes in the cache.
 func Cached(t *testing.T, c *cluster.Cluster, name string) runtimecluster.Cluster {
 	t.Helper()
 	scheme, err := Scheme()
@@ -51,8 +51,8 @@ func Cached(t *testing.T, c *cluster.Cluster, name string) runtimecluster.Cluste
 	})
 }
 
-// Requests are what the program that calls itself name asked of the server, lists and
-// watches of its cache aside.
+// Requests returns the requests of the program called name, except the lists and watches of its
+// cache.
 func Requests(t *testing.T, c *cluster.Cluster, since cluster.Mark, name string) []cluster.Request {
 	t.Helper()
 	found, err := c.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool {

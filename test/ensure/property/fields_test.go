@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// entriesOf returns what each manager owns, by its name, operation and subresource.
+// entriesOf returns the fields of each manager, by its name, operation and subresource.
 func entriesOf(obj *unstructured.Unstructured) map[string]*fieldpath.Set {
 	out := map[string]*fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
@@ -85,7 +85,7 @@ func lookup(tree any, path fieldpath.Path) (any, bool) {
 // keyDefaults are the defaults of members of keys.
 var keyDefaults = map[string]any{"protocol": "TCP", "layer": "L4"}
 
-// find returns the index of an item, which may leave out members of its key that have defaults.
+// find returns the index of an item, whose key may lack members that have defaults.
 func find(items []any, element fieldpath.PathElement) int {
 	return slices.IndexFunc(items, func(item any) bool {
 		if element.Value != nil {
@@ -105,7 +105,7 @@ func find(items []any, element fieldpath.PathElement) int {
 	})
 }
 
-// textOf returns a path as Changes has it.
+// textOf returns a path in the notation of Changes.
 func textOf(path fieldpath.Path) string {
 	var text strings.Builder
 	for _, element := range path {

@@ -55,8 +55,8 @@ func specOf(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// judgeForeign requires that each field that others owned is as it was and theirs, unless desired
-// specifies it, or the server refused it and Changes has it.
+// judgeForeign requires that each field of another owner keeps its value and its owner, unless
+// desired specifies the field, or the server refused the field and Changes lists it.
 func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes []ensure.Change, wanted outcome) {
 	owners := entriesOf(after)
 	for key, fields := range entriesOf(before) {
@@ -81,7 +81,7 @@ func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes [
 	}
 }
 
-// judgeDefaults requires that what nobody owns, as the server filled it in, is as it was.
+// judgeDefaults requires that fields without an owner, which the server filled in, are unchanged.
 func (r *round) judgeDefaults(before, after *unstructured.Unstructured, wanted outcome) {
 	owned := fieldpath.NewSet()
 	for _, fields := range entriesOf(before) {
@@ -107,8 +107,8 @@ func (r *round) isBetween(name string) bool {
 	})
 }
 
-// isSame compares what there was at path with what there is, but for the parts that others lost
-// or wrote meanwhile, or that the server took away.
+// isSame compares the previous and the present value at path, except for the parts that other
+// owners lost or wrote meanwhile, or that the server removed.
 func (r *round) isSame(was, is any, path fieldpath.Path) bool {
 	switch before := was.(type) {
 	case map[string]any:
@@ -145,9 +145,8 @@ func isBelow(name, above string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// isTold reports whether a removal is told: of the field, of what it is in, or of something in
-// it. Without a Go type a pass that only finishes a repair which broke off names items by their
-// index.
+// isTold reports whether Changes lists a removal: of the field, of a parent, or of a child. Without
+// a Go type, a pass that only finishes an interrupted repair names items by their index.
 func (r *round) isTold(changes []ensure.Change, name string) bool {
 	byIndex := r.isTroubled() && !r.asTyped
 	name = keys.ReplaceAllString(name, ".$1")
@@ -163,7 +162,7 @@ func (r *round) isTold(changes []ensure.Change, name string) bool {
 	})
 }
 
-// items and keys are what paths have in brackets: of lists, and of maps.
+// items and keys match the brackets of paths: of lists, and of maps.
 var (
 	items = regexp.MustCompile(`\[[^]]*\]`)
 	keys  = regexp.MustCompile(`\[([^]=./]*[a-z][^]=./]*)\]`)
@@ -173,13 +172,14 @@ func (r *round) isTroubled() bool {
 	return r.operator.met(func(*trouble) bool { return true })
 }
 
-// isUnheard reports whether a removal may have no pass that tells of it: the server did it, and
-// its answer was lost, or the pass that finished the repair saw the object as it was before.
+// isUnheard reports whether a removal may be missing from the Changes of every pass: the server
+// removed the field but its answer was lost, or the pass that finished the repair saw the object as
+// before.
 func (r *round) isUnheard() bool {
 	return r.operator.met(func(t *trouble) bool { return t.done || t.err != nil && r.operator.lags })
 }
 
-// judgeOurs requires that our applies own nothing but what desired specifies.
+// judgeOurs requires that our applies own only fields that desired specifies.
 func (r *round) judgeOurs(after *unstructured.Unstructured) {
 	ours := entriesOf(after)[fieldOwner+" Apply "]
 	require.NotNil(r.t, ours, "no entry of our applies")
@@ -189,13 +189,13 @@ func (r *round) judgeOurs(after *unstructured.Unstructured) {
 	})
 }
 
-// isForeign reports whether an entry is of one of the programs that write in these rounds;
-// controllers change what they wrote.
+// isForeign reports whether an entry belongs to one of the programs that write in these rounds;
+// controllers change the fields that they wrote.
 func isForeign(key string) bool {
 	return key != fieldOwner+" Apply " && !strings.HasPrefix(key, "kube-") && !strings.HasSuffix(key, " status") || strings.HasPrefix(key, "a-controller")
 }
 
-// cascades reports whether the server takes away what is at path.
+// cascades reports whether the server removes the field at path.
 func (r *round) cascades(path fieldpath.Path) bool {
 	return slices.ContainsFunc(path, func(element fieldpath.PathElement) bool {
 		return element.FieldName != nil &&

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// An operator is the client of one: its reads are those of a cache, its other requests are
-// counted, and something may go wrong with each.
+// An operator is the client of one operator: it reads from a cache, counts its other requests, and
+// can fail at each.
 type operator struct {
 	client.Client
 
@@ -26,7 +26,7 @@ type operator struct {
 	strips bool // managed fields, from what the cache shows
 }
 
-// A trouble is what goes wrong with a request.
+// A trouble is a failure of a request.
 type trouble struct {
 	err    error  // that the operator gets
 	done   bool   // though the server does it
@@ -50,7 +50,7 @@ func troubles(rng *rand.Rand) *trouble {
 	return out
 }
 
-// ask counts a request, and sends it unless it fails before.
+// ask counts a request and sends it unless the request fails before.
 func (o *operator) ask(send func() error) error {
 	o.requests++
 	t := o.trouble[o.requests]

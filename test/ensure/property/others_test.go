@@ -20,7 +20,7 @@ type write struct {
 	clashes bool
 }
 
-// writeTheirs has others write: what they add, and what clashes, in any order.
+// writeTheirs writes the additions and clashes of other programs, in any order.
 func (r *round) writeTheirs() {
 	writes := r.additionsByOthers()
 	shuffled := len(writes)
@@ -67,8 +67,8 @@ func (r *round) additionsByOthers() []write {
 	return writes
 }
 
-// write writes places as another program does, and reports whether the server takes it: what
-// clashes may be in the way of an addition.
+// write writes places as another program does, and reports whether the server accepts the write: a
+// clash may prevent an addition.
 func (r *round) write(form string, places []place, who int) bool {
 	r.t.Helper()
 	managers := map[string][]string{

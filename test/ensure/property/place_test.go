@@ -16,11 +16,11 @@ import (
 //	metadata.labels[example.com/team]=theirs
 //	spec.tolerations[+]={key: theirs}
 //
-// With a minus sign before it, it is a part that is not there. Brackets hold the keys of an
-// item, or, without an equals sign, that of a map; a plus sign is a new item.
+// A minus sign before the line means that the part is absent. Brackets hold the keys of an item,
+// or, without an equals sign, the key of a map. A plus sign means a new item.
 type place string
 
-// write puts the value at its place into obj, or takes it away.
+// write puts the value at its place into obj, or removes it.
 func (p place) write(t *testing.T, obj map[string]any) {
 	t.Helper()
 	text, remove := strings.CutPrefix(string(p), "-")
@@ -78,7 +78,7 @@ func split(text string) (steps []string, value string) {
 	return steps, ""
 }
 
-// inside returns what a step has between brackets, and whether it names an item.
+// inside returns the text between a step's brackets, and whether the text names an item.
 func inside(step string) (text string, isItem bool) {
 	text, isBracket := strings.CutPrefix(step, "[")
 	text = strings.TrimSuffix(text, "]")
@@ -139,7 +139,7 @@ func indexOf(items []any, step string) int {
 	})
 }
 
-// take removes what is at the steps, and returns what is left of parent.
+// take removes the value at steps and returns the rest of parent.
 func take(parent any, steps []string) any {
 	step, isItem := inside(steps[0])
 	switch p := parent.(type) {

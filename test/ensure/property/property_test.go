@@ -58,7 +58,7 @@ func define(t *testing.T, c client.Client) {
 	}
 }
 
-// contextOf is one for what is done after a test.
+// contextOf returns a context for the cleanup after a test.
 func contextOf(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -25,8 +25,8 @@ import (
 
 const fieldOwner = "property-operator"
 
-// A round is one object's story: it is created, others write to it, desired changes or not, and
-// the operator makes what it can of that.
+// A round is the history of one object: the operator creates it, other programs write to it,
+// desired changes or not, and the operator reconciles the result.
 type round struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -87,7 +87,7 @@ func (r *round) tell(format string, args ...any) {
 	r.story = append(r.story, fmt.Sprintf(format, args...))
 }
 
-// choose chooses what clashes: one thing as a rule, two at times, or nothing.
+// choose chooses the clashes: mostly one, sometimes two or none.
 func (r *round) choose() {
 	r.asTyped = r.typed && r.rng.IntN(2) == 0
 	r.tell("kind: %s, typed: %t", r.subject.name, r.asTyped)
@@ -115,7 +115,7 @@ func (r *round) wanted() outcome {
 	return repaired
 }
 
-// goesWith reports whether two clashes can be told apart: they are about different parts, and both
+// goesWith reports whether two clashes can be distinguished: they concern different parts, and both
 // can be repaired.
 func (c clash) goesWith(other clash) bool {
 	if c.outcome != repaired || other.outcome != repaired {
@@ -162,10 +162,10 @@ func (r *round) pass() (ensure.Result[client.Object], error) {
 		ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()))
 }
 
-// maxPasses bounds how often the operator is woken until it is content.
+// maxPasses bounds the number of passes until the operator is done.
 const maxPasses = 20
 
-// untilQuiet wakes the operator until it asks nothing any more, and returns all that it changed.
+// untilQuiet runs passes until one sends no request, and returns all changes.
 func (r *round) untilQuiet() ([]ensure.Change, error) {
 	var changes []ensure.Change
 	quiet, restart := 0, r.rng.IntN(4)
@@ -219,7 +219,7 @@ func (r *round) writeTo(obj map[string]any, places []place) {
 	}
 }
 
-// live is the object as the server has it.
+// live returns the live object.
 func (r *round) live() *unstructured.Unstructured {
 	r.t.Helper()
 	live := &unstructured.Unstructured{Object: r.parse(r.first)}
@@ -253,7 +253,7 @@ func jsonOf(value any) string {
 	return string(text)
 }
 
-// explain is what the server itself says.
+// explain returns the server's own message.
 func explain(err error) string {
 	var text []string
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -7,25 +7,26 @@ type subject struct {
 	name  string
 	typed bool   // there is a Go type, which half of the rounds use
 	first string // what is desired, in YAML
-	// additions are what others may add, each by itself, without getting in the way.
+	// additions lists fields that other programs may add, each by itself, without a conflict.
 	additions [][]place
-	// clashes are what the server refuses.
+	// clashes lists fields that the server refuses.
 	clashes []clash
-	// status and scale are what others may write through subresources.
+	// status and scale list fields that other programs may write through subresources.
 	status, scale []place
 }
 
-// A clash is something of others' that is invalid beside what is desired then.
+// A clash is a field of another program that is invalid together with desired.
 type clash struct {
 	name   string
 	before []place // more that is desired at first
 	theirs []place // what others write
 	ours   []place // what is desired then; nothing means that it stays the same
 	loses  []string
-	// cascades are what the server itself takes away together with what desired says, from
-	// whomever: the node ports of a Service that becomes a ClusterIP.
+	// cascades lists the fields, of any owner, that the server removes when desired changes: the
+	// node ports of a Service that becomes a ClusterIP.
 	cascades []string
-	// unlessApplied: another program may apply theirs. Then it is for that program to remove.
+	// unlessApplied: another program may apply its part of the clash. Then that program has to
+	// remove it.
 	unlessApplied bool
 	outcome       outcome
 }
@@ -39,7 +40,7 @@ const (
 	immutable         // by ErrImmutable: nothing changes
 )
 
-// everywhere is what may be added to any object.
+// everywhere lists the fields that may be added to any object.
 var everywhere = [][]place{
 	{"metadata.labels[example.com/team]=theirs"},
 	{"metadata.labels[other]=theirs"},
@@ -62,7 +63,7 @@ func under(prefix string, places []place) []place {
 	return out
 }
 
-// podAdditions are what others may add to a pod template at prefix.
+// podAdditions returns the fields that other programs may add to a pod template at prefix.
 func podAdditions(prefix string) [][]place {
 	var out [][]place
 	for _, places := range [][]place{
@@ -95,7 +96,7 @@ func podAdditions(prefix string) [][]place {
 	return out
 }
 
-// podClashes are what does not go together in a pod template at prefix.
+// podClashes returns the invalid combinations in a pod template at prefix.
 func podClashes(prefix string) []clash {
 	main := prefix + ".spec.containers[name=main]"
 	clashes := []clash{

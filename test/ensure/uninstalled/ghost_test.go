@@ -34,12 +34,12 @@ type Ghost struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
 
-// DeepCopyObject makes it an API object.
+// DeepCopyObject implements runtime.Object.
 func (g *Ghost) DeepCopyObject() runtime.Object {
 	return &Ghost{TypeMeta: g.TypeMeta, ObjectMeta: *g.ObjectMeta.DeepCopy()}
 }
 
-// GhostList is what a cache of Ghosts reads.
+// GhostList is a list of Ghosts, for caches.
 type GhostList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -47,7 +47,7 @@ type GhostList struct {
 	Items []Ghost `json:"items"`
 }
 
-// DeepCopyObject makes it an API object.
+// DeepCopyObject implements runtime.Object.
 func (l *GhostList) DeepCopyObject() runtime.Object {
 	out := &GhostList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
 	for i := range l.Items {
@@ -59,7 +59,7 @@ func (l *GhostList) DeepCopyObject() runtime.Object {
 // everyClient names the clients that operators use.
 var everyClient = []string{"plain", "cached"}
 
-// A house has Ghosts of a group of its own, if they are installed.
+// A house has Ghosts of a group of its own, if the kind is installed.
 type house struct {
 	t         *testing.T
 	gvk       schema.GroupVersionKind
@@ -155,7 +155,7 @@ spec:
 	program.Define(h.t, shared, definition, h.gvk.GroupKind().WithVersion(versions[0]))
 }
 
-// uninstall removes the kind, and returns when the server does not serve it any more.
+// uninstall removes the kind and returns when the server no longer serves it.
 func (h *house) uninstall() {
 	h.t.Helper()
 	require.NoError(h.t, client.IgnoreNotFound(h.installer.Delete(h.t.Context(), h.crd())))
@@ -193,7 +193,7 @@ func (h *house) owner() client.Object {
 	return owner
 }
 
-// calls are those that need no object to exist.
+// calls returns the calls that do not need an existing object.
 func (h *house) calls() map[string]func(context.Context) (ensure.Operation, error) {
 	owner := h.owner()
 	return map[string]func(context.Context) (ensure.Operation, error){

@@ -85,7 +85,7 @@ func TestWritesCutShortLeaveNoGoroutine(t *testing.T) {
 	require.Equal(t, "blue", live.Data["color"])
 }
 
-// TestReadsLeaveNoGoroutine: the limit that ensure sets to a read is a context of its own.
+// TestReadsLeaveNoGoroutine: ensure limits a read with a context of its own type.
 func TestReadsLeaveNoGoroutine(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Cached(t, shared, "reader")
 	e := ensure.New(c.GetClient(), c.GetAPIReader(), "reader")
@@ -110,7 +110,7 @@ func TestReadsLeaveNoGoroutine(t *testing.T) {
 }
 
 // awaitNoGoroutine waits until no goroutine is left that package ensure began, or that is in a call
-// of it. Those of an informer come and go by themselves.
+// of it. The goroutines of an informer start and end by themselves.
 func awaitNoGoroutine(t *testing.T) {
 	t.Helper()
 	require.NoError(t, shared.Await(t.Context(), 10*time.Second, "", func(context.Context) error {

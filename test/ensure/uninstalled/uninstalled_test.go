@@ -43,7 +43,7 @@ func (h *house) requireFailure(why string) {
 	}
 }
 
-// requireDeletion has the operator create the Ghost, and delete it.
+// requireDeletion has the operator create and delete the Ghost.
 func (h *house) requireDeletion() {
 	h.t.Helper()
 	_, err := ensure.Object(h.t.Context(), h.e, h.ghost())
@@ -80,7 +80,7 @@ func TestAKindThatIsRemovedAndComesBack(t *testing.T) {
 	})
 }
 
-// A cache waits for the first list of a kind that it has heard of.
+// A cache waits for the first list of a kind that it has discovered.
 func TestAKindThatIsRemovedBeforeItIsRead(t *testing.T) {
 	each(t, []string{"cached"}, func(_ *testing.T, h *house) {
 		h.install("v1")

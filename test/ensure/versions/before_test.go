@@ -61,9 +61,9 @@ var steps = map[string]step{
 	},
 }
 
-// TestPatchesBeforeTheApply: what we write before the apply loses no entry, neither where every
-// apply fails, nor where only other writes lose them: an object stored in the old version has
-// the default only once it is written.
+// TestPatchesBeforeTheApply: a write of ours before the apply loses no entry. This holds where
+// every apply fails, and where only other writes lose entries: an object stored in the old version
+// gets the default only when it is written.
 func TestPatchesBeforeTheApply(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*bench){"a default not stored yet": func(b *bench) { b.addDefault() }}
@@ -165,7 +165,7 @@ func (b *bench) breakConversion() {
 	}))
 }
 
-// TestCaches: a cache may strip managed fields, or show the object as it was before all that.
+// TestCaches: a cache may strip managed fields, or show an older version of the object.
 func TestCaches(t *testing.T) {
 	t.Parallel()
 	for name, show := range map[string]func(live, old client.Object) client.Object{

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// limit is for what takes a moment.
+// limit bounds waits for short operations.
 const limit = time.Minute
 
 var errStillConverts = errors.New("it is still converted")

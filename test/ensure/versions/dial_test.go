@@ -74,7 +74,7 @@ func (k *kind) definition(versions ...apiextensionsv1.CustomResourceDefinitionVe
 	}
 }
 
-// version has a field with a default, or lacks it.
+// version has a field with a default, or lacks this field.
 func version(name string, withUnit bool) apiextensionsv1.CustomResourceDefinitionVersion {
 	type props = map[string]apiextensionsv1.JSONSchemaProps
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -174,8 +174,8 @@ func (k *kind) dial(version, namespace, name string) *unstructured.Unstructured 
 	return u
 }
 
-// client is one of the program that calls itself name. Its Go type, if it has one, is that of a
-// version.
+// client returns the client of the program called name. Its Go type, if any, is the type of
+// typedVersion.
 func (k *kind) client(name, typedVersion string) client.Client {
 	k.t.Helper()
 	scheme := runtime.NewScheme()

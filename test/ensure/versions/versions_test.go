@@ -99,7 +99,7 @@ func (b *bench) live() *unstructured.Unstructured {
 	return live
 }
 
-// owners are the fields that others own, whatever the version.
+// owners returns the fields of the other owners, whatever the version.
 func (b *bench) owners() map[string]string {
 	b.t.Helper()
 	sets := map[string]*fieldpath.Set{}
@@ -126,7 +126,8 @@ func (b *bench) owners() map[string]string {
 	return owners
 }
 
-// othersWrite has others own the status, an annotation, a label, and what a person adds.
+// othersWrite writes the status, an annotation, a label, and a person's addition as other field
+// owners.
 func (b *bench) othersWrite() {
 	b.t.Helper()
 	b.write("dial-controller", "v1", `status: {phase: Up}`)
@@ -213,7 +214,7 @@ func pathsOf(result ensure.Result[client.Object]) []string {
 	return paths
 }
 
-// TestStatusAlone: it is enough that an entry of somebody's status is of the version.
+// TestStatusAlone: one entry of the version, of another owner's status, is enough.
 func TestStatusAlone(t *testing.T) {
 	t.Parallel()
 	forEachBreak(t, func(t *testing.T, b *bench, breakIt func(*bench)) {
@@ -229,8 +230,8 @@ func TestStatusAlone(t *testing.T) {
 	})
 }
 
-// TestBreaksOff: whichever write fails, before or after the server has done it, the next pass of
-// another process ends it, and nobody loses a field.
+// TestBreaksOff: any write may fail, before or after the server has done it. The next pass of
+// another process completes the work, and no owner loses a field.
 func TestBreaksOff(t *testing.T) {
 	t.Parallel()
 	for at := range 3 { // the apply, the patch, the apply
