@@ -126,8 +126,8 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"NAME", "VERSION", "PODS", "READY", "REASON", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "1.0.0", "2", "True", "Ready"}, columns[6:11])
 
-	// Somebody spoils the status, and adds a condition that is not the operator's. Status
-	// alone does not wake the operator; its next pass repairs it.
+	// A person changes the status and adds a condition of another program. A change of the status
+	// does not wake the operator; its next pass repairs the status.
 	spoiled := s.application(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.ObservedGeneration = 99
@@ -297,7 +297,7 @@ func testForeign(t *testing.T, process *operator.Process) {
 	s.settle(t)
 }
 
-// testForegroundDeletion keeps the Application while its children go.
+// testForegroundDeletion keeps the Application while its children are being deleted.
 func testForegroundDeletion(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	s.patch(t, s.application(t), `{"metadata":{"finalizers":["example.org/hold"]}}`)

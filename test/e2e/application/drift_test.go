@@ -14,7 +14,7 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// TestDrift has people do to children what they should not, and what they may.
+// TestDrift has people make forbidden and permitted changes to children.
 func TestDrift(t *testing.T) {
 	process := start(t)
 	t.Run("scaled by hand", func(t *testing.T) {
@@ -152,7 +152,7 @@ func testDrift(t *testing.T, process *operator.Process) {
 	tests.CheckEvents(t, s.operator, s.application(t))
 }
 
-// content is what the operator specifies, and what the server made of it.
+// content returns the specified fields and the server's defaults.
 func content(children map[string]client.Object) map[string]any {
 	out := map[string]any{}
 	for kind, child := range children {

@@ -1,5 +1,5 @@
-// Package application_test has the Application operator show what it promises, on a
-// real cluster, as a process of its own with the rights of its own ServiceAccount.
+// Package application_test tests the promises of the Application operator on a real cluster. The
+// operator runs as a process of its own with the rights of its own ServiceAccount.
 package application_test
 
 import (
@@ -16,7 +16,7 @@ var (
 	tests  = suite.New("application", &shared, v1alpha1.AddToScheme)
 )
 
-// What the tests are written with.
+// Shorthands for the tests.
 var (
 	human      = tests.Human
 	kubectl    = tests.Kubectl

@@ -16,7 +16,8 @@ import (
 
 const lease = "application-operator.application.sample.ibm.com"
 
-// TestInstalled looks at what config/default made: it was accepted, and its pod too.
+// TestInstalled checks the objects of config/default: the server accepted them and created the
+// operator's pod.
 func TestInstalled(t *testing.T) { tests.CheckInstalled(t) }
 
 func TestHealth(t *testing.T) {
@@ -30,8 +31,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestRestart ends an operator and starts another: what is in place costs no write,
-// what happened meanwhile is made up for.
+// TestRestart ends an operator and starts another: unchanged children cost no write, and changes
+// made meanwhile are handled.
 func TestRestart(t *testing.T) {
 	first := start(t)
 	var scenes []scene
@@ -64,8 +65,8 @@ func TestRestart(t *testing.T) {
 	require.NotEqual(t, service.UID, meanwhile.service(t).UID)
 }
 
-// TestFrozenAndKilled has an operator that says nothing for a while make up for it,
-// and one that dies leave it to the next.
+// TestFrozenAndKilled freezes an operator, which then catches up, and kills an operator, whose work
+// the next one finishes.
 func TestFrozenAndKilled(t *testing.T) {
 	first := startWith(t, installed(t))
 	require.NoError(t, first.Resume(), "it need not be frozen")
@@ -149,7 +150,7 @@ func TestWatchNamespace(t *testing.T) {
 			} else {
 				require.Len(t, process.Entries("watching all namespaces"), 1)
 			}
-			// What it watches is what it has listed or watched by the time it is ready.
+			// Once ready, the operator has listed or watched everything that it watches.
 			requests, err := shared.Requests(mark, cluster.ByUser(o.User()), func(r cluster.Request) bool { return r.Verb == "watch" })
 			require.NoError(t, err)
 			require.NotEmpty(t, requests)

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// collectorLimit is how long the garbage collector may take. It notices once in 30
-// seconds that a custom kind is new.
+// collectorLimit bounds the time of the garbage collector, which looks for new custom kinds every
+// 30 seconds.
 const collectorLimit = 90 * time.Second
 
-// TestRemoval deletes one of two Applications: its children go with it, without a
-// word from the operator, and the other's stay.
+// TestRemoval deletes one of two Applications: its children are deleted without a request from the
+// operator, and the children of the other one stay.
 func TestRemoval(t *testing.T) {
 	process := start(t)
 	s := newScene(t, process)
@@ -27,8 +27,8 @@ func TestRemoval(t *testing.T) {
 	other.create(t)
 	other.settle(t)
 
-	// The operator knows that the Application goes before its children do: nothing else
-	// says in which order it hears of both.
+	// The operator sees the deletion of the Application before the deletion of its children;
+	// otherwise the order of the events is undefined.
 	mark := shared.Mark()
 	s.patch(t, s.application(t), `{"metadata":{"finalizers":["example.org/hold"]}}`)
 	require.NoError(t, human(t).Delete(t.Context(), s.application(t)))
@@ -48,8 +48,8 @@ func TestRemoval(t *testing.T) {
 	require.Empty(t, s.allRequests(t, mark))
 }
 
-// TestNamespaceRemoval takes everything away at once, children before their
-// Application. What cannot be made again is not tried again and again.
+// TestNamespaceRemoval deletes the whole namespace, children before their Application. The operator
+// does not retry objects that cannot be created again.
 func TestNamespaceRemoval(t *testing.T) {
 	process := start(t)
 	s := newScene(t, process)

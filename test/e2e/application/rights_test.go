@@ -12,10 +12,9 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
-// TestRights shows that the operator's roles hold nothing that it does not need.
-// Most verbs are seen in its requests. Those that other verbs need beside them
-// (creating by patch, putting an owner back) are taken away one by one: it has to
-// hurt.
+// TestRights shows that the operator's roles grant only needed rights. Most verbs are seen in its
+// requests. Verbs that other verbs require (creating by patch, restoring an owner) are removed one
+// by one: each removal must cause a failure.
 func TestRights(t *testing.T) {
 	o := installed(t)
 	tests.DropLease(t, lease)
@@ -58,7 +57,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// testWithout takes a right away, sees that it hurts, and gives it back.
+// testWithout removes a right, observes the failure, and restores the right.
 func testWithout(t *testing.T, s scene, role *rbacv1.ClusterRole, right suite.Right) {
 	giveBack := tests.Without(t, role, right, s.namespace)
 	child := map[string]client.Object{

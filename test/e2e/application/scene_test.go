@@ -22,15 +22,15 @@ const (
 	image       = "docker.io/nheidloff/simplemicroservice:v1.0.117"
 )
 
-// scene is a namespace with one Application, and the operator that looks after it.
+// A scene is a namespace with one Application and its operator.
 type scene struct {
 	operator  *operator.Process
 	namespace string
 	name      string
 }
 
-// newScene makes an Application of two pods in a namespace of its own, and waits
-// until all has come to rest.
+// newScene creates an Application of two pods in its own namespace, and waits until nothing changes
+// any more.
 func newScene(t *testing.T, process *operator.Process) scene {
 	t.Helper()
 	s := scene{operator: process, namespace: shared.Namespace(t), name: "shop"}
@@ -78,7 +78,7 @@ func (s scene) children(t *testing.T) map[string]client.Object {
 	return map[string]client.Object{"Secret": s.secret(t), "Deployment": s.deployment(t), "Service": s.service(t)}
 }
 
-// pods are those that are not on their way out.
+// pods returns the pods that are not being deleted.
 func (s scene) pods(t *testing.T) []corev1.Pod {
 	t.Helper()
 	var list corev1.PodList
@@ -99,22 +99,21 @@ func (s scene) change(t *testing.T, spec string) {
 	s.patch(t, s.named(), `{"spec":`+spec+`}`)
 }
 
-// patch is what a person does to an object: a merge patch.
+// patch sends a merge patch as a person.
 func (s scene) patch(t *testing.T, obj client.Object, patch string) {
 	t.Helper()
 	obj.SetNamespace(s.namespace)
 	tests.Merge(t, obj, patch)
 }
 
-// reconcile makes the operator look at the Application again, and returns when it
-// has.
+// reconcile makes the operator reconcile the Application again, and waits until it has.
 func (s scene) reconcile(t *testing.T) {
 	t.Helper()
 	tests.Reconcile(t, s.operator, s.named())
 }
 
-// settle waits until the Deployment is rolled out, Ready says so, and the operator
-// has nothing left to do.
+// settle waits until the Deployment is rolled out, Ready is up to date, and the operator has
+// nothing left to do.
 func (s scene) settle(t *testing.T) {
 	t.Helper()
 	tests.Settle(t, s.operator, s.named(), s.isAtRest)
@@ -168,8 +167,8 @@ func condition(app *v1alpha1.Application) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(app.Status.Conditions, v1alpha1.ReadyCondition), metav1.Condition{})
 }
 
-// requests counts what the operator has sent since the mark about this namespace,
-// its status writes left out.
+// requests counts the operator's requests about this namespace since the mark, except its status
+// writes.
 func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
 	counts := s.allRequests(t, since)

@@ -24,7 +24,7 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
-// teamLabel is what a platform team adds.
+// teamLabel is the label that a platform team adds.
 const teamLabel = "example.org/team"
 
 // TestTemplates has people override templates while the operator runs.
@@ -60,8 +60,8 @@ func newTemplated(t *testing.T) (scene, folder) {
 	return s, folder{suite.Folder{Path: dir, Defaults: templates.Files}}
 }
 
-// mount is what Kubernetes does when it mounts a ConfigMap, or when that has changed: a link
-// to a folder takes the place of another one, all at once.
+// mount updates a mounted ConfigMap as Kubernetes does: it replaces the link to a folder by a link
+// to another folder, in one step.
 func (f folder) mount(t *testing.T, version string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -77,7 +77,7 @@ func (f folder) mount(t *testing.T, version string, files map[string]string) {
 	}
 }
 
-// template is the operator's own, with some of its text replaced once.
+// template returns the operator's own template with some text replaced once.
 func template(t *testing.T, name, old, replacement string) string {
 	t.Helper()
 	text, err := templates.Files.ReadFile(name)
@@ -86,13 +86,14 @@ func template(t *testing.T, name, old, replacement string) string {
 	return strings.Replace(string(text), old, replacement, 1)
 }
 
-// withTeam is the Deployment's template with a label more, which its pods do not get.
+// withTeam returns the Deployment's template with one more label, which its pods do not get.
 func withTeam(t *testing.T, team string) string {
 	t.Helper()
 	return template(t, "deployment.yaml", "  labels:\n", "  labels:\n    "+teamLabel+": "+team+"\n")
 }
 
-// waitForTeam waits until the Deployment has the label with that value, or none if it is empty.
+// waitForTeam waits until the Deployment has the label with this value, or lacks the label if team
+// is empty.
 func (s scene) waitForTeam(t *testing.T, team string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -111,7 +112,7 @@ func (s scene) waitUntilTaken(t *testing.T, files ...string) {
 	})
 }
 
-// versions tells whether a child was written.
+// versions returns the children's resource versions, which show whether a child was written.
 func (s scene) versions(t *testing.T) map[string]string {
 	t.Helper()
 	versions := map[string]string{}

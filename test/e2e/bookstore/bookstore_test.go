@@ -101,7 +101,7 @@ func testSample(t *testing.T, process *operator.Process) {
 	require.Equal(t, intstr.FromInt32(3000), front.Spec.Ports[0].TargetPort)
 }
 
-// essence is the container without what the server adds, and without its probe.
+// essence returns the container without the server's defaults and without its probe.
 func essence(pod *corev1.PodTemplateSpec) corev1.Container {
 	is := pod.Spec.Containers[0]
 	return corev1.Container{
@@ -110,8 +110,8 @@ func essence(pod *corev1.PodTemplateSpec) corev1.Container {
 	}
 }
 
-// testDefaults leaves out as much as each way of writing allows for. A Go client says
-// replicas, as it could not ask for none otherwise.
+// testDefaults leaves out as many fields as each way of writing permits. A Go client sends replicas
+// because it could not ask for none otherwise.
 func testDefaults(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	want := v1alpha1.BookStoreSpec{
@@ -205,8 +205,8 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"NAME", "SIZE", "READY", "REASON", "VOLUME", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "2Gi", "True", "Ready", "Done"}, columns[6:11])
 
-	// Somebody spoils the status, and adds a condition that is not the operator's. The
-	// status of its own kind does not wake the operator; whatever does repairs it.
+	// A person changes the status and adds a condition of another program. A change of its own
+	// kind's status does not wake the operator; the next pass repairs the status.
 	spoiled := s.store(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.Volumes = []v1alpha1.Volume{{Name: "other", UID: "1"}}
@@ -222,7 +222,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 	diff := cmpopts.IgnoreFields(v1alpha1.BookStoreStatus{}, "Conditions")
 	require.Empty(t, cmp.Diff(want, got.Status, diff))
 
-	// All of it.
+	// Remove the whole status.
 	kubectl(t, "patch", "bookstore", s.name, "-n", s.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
 	require.Empty(t, s.store(t).Status.Conditions)
 	s.reconcile(t)
@@ -328,8 +328,8 @@ func testLongestName(t *testing.T, process *operator.Process) {
 	require.NotEmpty(t, s.claim(t, 1).Spec.VolumeName)
 }
 
-// testSizes asks for what is no size. What could not even be read is refused by the server:
-// it would keep the operator from reading any BookStore.
+// testSizes asks for invalid sizes. The server refuses sizes that cannot be parsed: they would keep
+// the operator from reading any BookStore.
 func testSizes(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	for _, size := range []string{`"0"`, `0`, `"0.000Gi"`, `"-1Gi"`, `-5`} {
@@ -373,8 +373,8 @@ func (s scene) tryRaw(t *testing.T, spec string) error {
 	return human(t).Create(t.Context(), raw)
 }
 
-// testForeign has strangers' objects in the way: they are left alone, and so is what comes
-// after them until they are gone.
+// testForeign creates objects of other programs under the children's names: the operator leaves
+// them alone, and does not ensure the following children until they are gone.
 func testForeign(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	theirs := &corev1.Service{

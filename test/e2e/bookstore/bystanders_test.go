@@ -15,8 +15,8 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// TestForeignClaim has somebody else's claim under the name of one of the database's: no pod
-// takes it, nothing is written to it, and the database goes on when it is gone.
+// TestForeignClaim creates another program's claim under the name of a database claim: no pod
+// mounts it, the operator does not write it, and the database continues once the claim is gone.
 func TestForeignClaim(t *testing.T) {
 	s := emptyScene(t, nil)
 	stranger := &corev1.PersistentVolumeClaim{
@@ -80,8 +80,9 @@ func TestForeignPod(t *testing.T) {
 	})
 }
 
-// waitForVolumes waits until the operator takes so many volumes for the database's: until it has
-// seen who mounts the others. It hears of pods and of BookStores in no order.
+// waitForVolumes waits until the operator counts this many volumes as the database's, that is,
+// until it has seen which pods mount the other volumes. Events of pods and of BookStores arrive in
+// no defined order.
 func (s scene) waitForVolumes(t *testing.T, want int) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -142,8 +143,8 @@ func TestSetDeleted(t *testing.T) {
 	require.NotEqual(t, v1alpha1.ReasonForeignClaim, condition(store, v1alpha1.VolumeResizedCondition).Reason)
 }
 
-// TestLabelledStranger has a pod that is nobody's, and labelled like the database's, mount one
-// of its claims.
+// TestLabelledStranger has a pod without an owner, with the database's labels, mount one of the
+// database's claims.
 func TestLabelledStranger(t *testing.T) {
 	s := newScene(t, startWith(t, installed(t), "--restart-after=1s"), func(store *v1alpha1.BookStore) {
 		store.Spec.BookDB.RestartForResize = true

@@ -12,7 +12,7 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// A change is what somebody asks for, what has to be seen of it, and at what cost.
+// A change is a request of a user, its visible effect, and its cost.
 type change struct {
 	field, spec string
 	see         func(*testing.T, scene) string
@@ -60,7 +60,8 @@ func TestEveryField(t *testing.T) {
 				require.Equal(t, change.want, change.see(t, s), change.field)
 				requests := s.requests(t, mark)
 				if change.want == "Retain" {
-					// The set's controller and the operator both have it own no claim any more.
+					// The set's controller and the operator both remove the set as owner of the
+					// claims.
 					require.LessOrEqual(t, requests["patch persistentvolumeclaims"], 3, "once for each")
 					delete(requests, "patch persistentvolumeclaims")
 					s.eventuallyOwned(t, s.set(t), true)
@@ -113,7 +114,8 @@ func databaseImage(t *testing.T, s scene) string {
 	return image
 }
 
-// databasePorts are those of Service, container, mongod and what the app is told.
+// databasePorts returns the ports of the Service, of the container, of mongod, and in the app's
+// configuration.
 func databasePorts(t *testing.T, s scene) string {
 	t.Helper()
 	mongod := s.pod(t, 0).Spec.Containers[0]

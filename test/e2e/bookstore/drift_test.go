@@ -14,7 +14,7 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// TestDrift has people do to children what they should not, and what they may.
+// TestDrift has people make forbidden and permitted changes to children.
 func TestDrift(t *testing.T) {
 	process := start(t)
 	for name, test := range map[string]func(*testing.T, *operator.Process){
@@ -39,7 +39,7 @@ func testDeletedChild(t *testing.T, process *operator.Process) {
 	}
 }
 
-// testDeletedSet takes the set away with its pods, then from around them.
+// testDeletedSet deletes the set with its pods, then without them.
 func testDeletedSet(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	uids := s.uids(t)
@@ -119,7 +119,7 @@ func testDrift(t *testing.T, process *operator.Process) {
 	}
 }
 
-// content is what the operator specifies, and what the server made of it.
+// content returns the specified fields and the server's defaults.
 func content(children []client.Object) []any {
 	var out []any
 	for _, child := range children {

@@ -17,8 +17,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// finger is between an operator and the API server, and kills the operator when the server
-// has done what it was told: the answer arrives nowhere.
+// A finger is a proxy between an operator and the API server. It kills the operator when the server
+// has carried out a request, before the answer arrives.
 type finger struct {
 	server http.Handler
 	pulled chan struct{} // closed when the operator is dead
@@ -40,8 +40,8 @@ func startMortal(t *testing.T, o operator.Operator) (*operator.Process, *finger)
 	return startWith(t, behindFinger), f
 }
 
-// behind is the operator with something between itself and the API server, which wrap makes
-// of what passes requests on.
+// behind returns the operator with a proxy between itself and the API server. The function wrap
+// makes the proxy from a handler that forwards requests.
 func behind(t *testing.T, o operator.Operator, wrap func(http.Handler) http.Handler) operator.Operator {
 	t.Helper()
 	config, err := shared.ServiceAccount(t.Context(), o.Namespace, o.ServiceAccount)
@@ -64,15 +64,14 @@ func behind(t *testing.T, o operator.Operator, wrap func(http.Handler) http.Hand
 	return o
 }
 
-// killAfter arms the finger: the operator is to die of its so many-th write from now on.
+// killAfter arms the finger: it kills the operator at this write, counted from now.
 func (f *finger) killAfter(writes int, process *operator.Process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left, f.operator = writes, process
 }
 
-// spare has the operator live on, unless the write of which it is to die has come, and
-// reports whether it does.
+// spare disarms the finger, unless the operator's fatal write has come, and reports whether it did.
 func (f *finger) spare() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// TestGrow has every claim grow and the set be made anew around its pods, which go on.
+// TestGrow resizes every claim and recreates the set without restarting its pods.
 func TestGrow(t *testing.T) {
 	process := start(t)
 	for name, retain := range map[string]bool{"claims are retained": true, "claims go with the set": false} {
@@ -51,8 +51,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestGrowCosts counts what a growth takes: a request for each claim, and for the set the
-// change that is refused, the dry run that shows why, the deletion and the creation.
+// TestGrowCosts counts the requests of a resize: one for each claim, and four for the set: the
+// refused change, the dry run that shows the reason, the deletion and the creation.
 func TestGrowCosts(t *testing.T) {
 	s := newScene(t, start(t))
 	mark := shared.Mark()
@@ -77,7 +77,7 @@ func TestGrowTwiceInARow(t *testing.T) {
 	require.Equal(t, "4Gi", has(s.claim(t, 1)))
 }
 
-// TestPodComesBack on the same claim, before and after it has grown.
+// TestPodComesBack: a pod returns with the same claim, before and after a resize.
 func TestPodComesBack(t *testing.T) {
 	s := newScene(t, start(t))
 	claim := s.claim(t, 0).UID
@@ -105,7 +105,7 @@ func TestHandGrown(t *testing.T) {
 	require.Equal(t, "3Gi", has(s.claim(t, 1)))
 }
 
-// eventuallyOwned waits until the claims are the set's, or are not, as the policy says.
+// eventuallyOwned waits until the set owns the claims, or does not, as the policy demands.
 func (s scene) eventuallyOwned(t *testing.T, set *appsv1.StatefulSet, retain bool) {
 	t.Helper()
 	eventually(t, func(context.Context) error {

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestKilledAtEveryWrite kills the operator (SIGKILL) right after the first write of a
-// growth, of the next growth after the second, and so on until one ends before: each time
-// the operator that is started next brings it to the same end.
+// TestKilledAtEveryWrite kills the operator (SIGKILL) right after the first write of a resize, of
+// the next resize after the second write, and so on until a resize has fewer writes. Each time, the
+// next operator completes the work.
 func TestKilledAtEveryWrite(t *testing.T) {
 	o := installed(t)
 	first := startWith(t, o)
@@ -69,15 +69,15 @@ func (s scene) isKilled(t *testing.T, finger *finger) bool {
 			if err := s.isAtRest(ctx); err != nil {
 				return err
 			}
-			// It may yet write an event, which is not to be its last.
+			// The operator may still write an event, which must not be the fatal write.
 			return expect(finger.spare(), "the write that brought all to rest was its last")
 		}
 	})
 	return killed
 }
 
-// TestDeletedInTheMidst deletes a BookStore when its set is gone and not yet made again: its
-// pods, which nobody owns, go all the same, and its claims as it says.
+// TestDeletedInTheMidst deletes a BookStore while its set is deleted and not yet recreated: its
+// pods, which have no owner then, are deleted, and its claims follow its policy.
 func TestDeletedInTheMidst(t *testing.T) {
 	for name, retain := range map[string]bool{"claims are retained": true, "claims go": false} {
 		t.Run(name, func(t *testing.T) {

@@ -17,10 +17,10 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// lag is longer than what a set takes to be made again.
+// lag is longer than the time to recreate a set.
 const lag = 300 * time.Millisecond
 
-// slowPods hands on what happens to pods late.
+// slowPods delays the events of pods.
 type slowPods struct{ http.Handler }
 
 func (s slowPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +45,8 @@ func startLate(t *testing.T) *operator.Process {
 	return startWith(t, behind(t, installed(t), func(server http.Handler) http.Handler { return slowPods{server} }))
 }
 
-// TestLaggingPods has the operator's cache of pods lag behind that of sets while a set is made
-// again around its pods.
+// TestLaggingPods has the operator's cache of pods lag behind the cache of sets while a set is
+// recreated without its pods.
 func TestLaggingPods(t *testing.T) {
 	s := newScene(t, startLate(t))
 	before := s.uids(t)
@@ -63,7 +63,8 @@ func TestLaggingPods(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, s.uids(t)), "pods were killed")
 }
 
-// TestLaggingPodsRemoval has it lag while the BookStore is deleted, and its set is already gone.
+// TestLaggingPodsRemoval has the cache of pods lag while the BookStore is deleted and its set is
+// already gone.
 func TestLaggingPodsRemoval(t *testing.T) {
 	s := newScene(t, startLate(t), retaining(false))
 	set := s.set(t)

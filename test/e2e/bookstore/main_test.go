@@ -1,5 +1,5 @@
-// Package bookstore_test has the BookStore operator show what it promises, on a real
-// cluster with storage, as a process of its own with the rights of its own ServiceAccount.
+// Package bookstore_test tests the promises of the BookStore operator on a real cluster with
+// storage. The operator runs as a process of its own with the rights of its own ServiceAccount.
 package bookstore_test
 
 import (
@@ -16,7 +16,7 @@ var (
 	tests  = suite.New("bookstore", &shared, v1alpha1.AddToScheme)
 )
 
-// What the tests are written with.
+// Shorthands for the tests.
 var (
 	human        = tests.Human
 	kubectl      = tests.Kubectl

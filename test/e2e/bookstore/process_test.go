@@ -12,7 +12,8 @@ import (
 
 const lease = "bookstore-operator.blog.velotio.com"
 
-// TestInstalled looks at what config/default made: it was accepted, and its pod too.
+// TestInstalled checks the objects of config/default: the server accepted them and created the
+// operator's pod.
 func TestInstalled(t *testing.T) { tests.CheckInstalled(t) }
 
 // TestProcess has one operator start, lead, watch, and end, and another take over.
@@ -42,8 +43,8 @@ func TestProcess(t *testing.T) {
 	require.Empty(t, s.requests(t, mark), "what is in place costs no write after a restart either")
 }
 
-// watched tells of every resource that the operator watches in a namespace whether it does
-// so by the operator's label.
+// watched returns the resources that the operator watches in a namespace, and whether each watch
+// selects by the operator's label.
 func watched(t *testing.T, since cluster.Mark, namespace string) map[string]bool {
 	t.Helper()
 	o := installed(t)

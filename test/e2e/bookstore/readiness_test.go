@@ -15,8 +15,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// TestReadiness has pods be held and go. Nobody touches the BookStore meanwhile but where
-// its spec is what changes.
+// TestReadiness has pods be held and deleted. Nobody changes the BookStore meanwhile, except where
+// the test is about its spec.
 func TestReadiness(t *testing.T) {
 	process := start(t)
 	for name, test := range map[string]func(*testing.T, *operator.Process){
@@ -31,7 +31,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// testHeldDatabase holds the first database. The app does not wait for it.
+// testHeldDatabase holds the first database pod. The app does not wait for this pod.
 func testHeldDatabase(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	s.create(t, func(store *v1alpha1.BookStore) { store.Spec.BookDB.Tag = "pending" })
@@ -41,7 +41,7 @@ func testHeldDatabase(t *testing.T, process *operator.Process) {
 	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "DatabaseReady")
 	s.waitForMessage(t, v1alpha1.ReasonProvisioning, "1 of 2 claims are still to be made")
 
-	// A set waits for the pod that it has before it makes one as it should be.
+	// A set waits for its existing pod before it creates an updated one.
 	s.change(t, `{"bookDB":{"tag":"latest"}}`)
 	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
 	eventually(t, func(context.Context) error {
@@ -68,7 +68,7 @@ func testHeldApp(t *testing.T, process *operator.Process) {
 	s.change(t, `{"bookApp":{"tag":"latest"}}`)
 	s.settle(t)
 
-	// Old pods that serve on do not make it ready.
+	// Old pods that still serve do not make the BookStore ready.
 	s.change(t, `{"bookApp":{"tag":"pending"}}`)
 	s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress")
 	eventually(t, func(context.Context) error {
@@ -92,7 +92,7 @@ func testReadyFollowsPods(t *testing.T, process *operator.Process) {
 	require.Empty(t, s.requests(t, mark), "nothing but the status was written")
 }
 
-// setReady says in a pod's status whether it is ready, as its kubelet would.
+// setReady writes a pod's readiness into its status, as its kubelet would.
 func (s scene) setReady(t *testing.T, pod *corev1.Pod, status corev1.ConditionStatus) {
 	t.Helper()
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}

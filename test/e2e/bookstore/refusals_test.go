@@ -15,9 +15,9 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// TestResizeFails has a resizer that says that it can never make a volume so large. The
-// rest of the spec rolls out, nothing is tried in a loop, and what never came can be taken
-// back, or grown into once the resizer can.
+// TestResizeFails has a resizer that reports a size as infeasible. The rest of the spec rolls out,
+// and nothing is retried in a loop. The refused size can be taken back, or reached once the resizer
+// supports it.
 func TestResizeFails(t *testing.T) {
 	process := start(t)
 	for name, next := range map[string]func(*testing.T, scene) string{
@@ -62,8 +62,8 @@ func TestResizeFails(t *testing.T) {
 	}
 }
 
-// TestRefused has sizes that no volume can have: nothing is written for them, the rest of
-// the spec rolls out, and it is over once the size is as it was.
+// TestRefused asks for impossible volume sizes: nothing is written for them, the rest of the spec
+// rolls out, and the condition clears once the size is restored.
 func TestRefused(t *testing.T) {
 	process := start(t)
 	for name, test := range map[string]struct {

@@ -20,8 +20,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// collectorLimit is how long the garbage collector may take. It notices once in 30
-// seconds that a custom kind is new.
+// collectorLimit bounds the time of the garbage collector, which looks for new custom kinds every
+// 30 seconds.
 const collectorLimit = 90 * time.Second
 
 // TestRemoval deletes BookStores.
@@ -159,7 +159,7 @@ func testForegroundRemoval(t *testing.T, process *operator.Process) {
 	}
 }
 
-// testSlowPod keeps a pod, whose claim is there for as long as it is.
+// testSlowPod keeps a pod, whose claim stays as long as the pod.
 func testSlowPod(t *testing.T, process *operator.Process) {
 	s := newScene(t, process, noRetain)
 	s.patch(t, s.pod(t, 0), `{"metadata":{"finalizers":["example.org/hold"]}}`)
@@ -172,8 +172,8 @@ func testSlowPod(t *testing.T, process *operator.Process) {
 	s.waitUntilGone(t, s.claimName(0), &corev1.PersistentVolumeClaim{})
 }
 
-// testEarlyRemoval deletes a BookStore right after it was made, over and over. A server
-// that looks for finalizers before it deletes overlooks one that is added in between.
+// testEarlyRemoval repeatedly deletes a BookStore right after its creation. A server that checks
+// finalizers before it deletes misses a finalizer added in between.
 func testEarlyRemoval(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	for range 10 {
@@ -186,8 +186,8 @@ func testEarlyRemoval(t *testing.T, process *operator.Process) {
 	s.settle(t)
 }
 
-// testNamespaceRemoval takes everything away at once, children before their BookStore.
-// What cannot be made again is not tried again and again.
+// testNamespaceRemoval deletes the whole namespace, children before their BookStore. The operator
+// does not retry objects that cannot be created again.
 func testNamespaceRemoval(t *testing.T, process *operator.Process) {
 	s := newScene(t, process, noRetain)
 	mark := shared.Mark()

@@ -15,8 +15,8 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// TestOffline has a driver that resizes no file system in use: the condition says which pod
-// to restart.
+// TestOffline has a driver that cannot resize a mounted file system: the condition names the pod to
+// restart.
 func TestOffline(t *testing.T) {
 	s := newScene(t, start(t))
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
@@ -52,8 +52,8 @@ func TestRestartForResize(t *testing.T) {
 	require.Equal(t, 2, s.requests(t, mark)["delete pods"])
 }
 
-// TestNoRestart has pods that the operator must not restart, though it may: one whose claim
-// would go with it.
+// TestNoRestart has a pod that the operator must not restart, although restarts are allowed: its
+// claim would be deleted with it.
 func TestNoRestart(t *testing.T) {
 	s := newScene(t, startWith(t, installed(t), "--restart-after=1s"), func(store *v1alpha1.BookStore) {
 		store.Spec.BookDB.RestartForResize = true
@@ -79,7 +79,7 @@ func TestNoRestart(t *testing.T) {
 	require.Equal(t, "2Gi", asks(s.claim(t, 0)), "what goes is left alone")
 	require.Zero(t, s.requests(t, mark)["delete pods"])
 
-	// Whoever wants the data gone restarts the pod: it gets a new claim, of the new size.
+	// A person who wants to discard the data restarts the pod: it gets a new claim of the new size.
 	require.NoError(t, human(t).Delete(t.Context(), pod))
 	s.waitForAnotherPod(t, 0, pod.UID)
 	s.settle(t)
@@ -117,7 +117,7 @@ func TestOnePodAtATime(t *testing.T) {
 	require.Equal(t, 1, s.requests(t, mark)["delete pods"])
 }
 
-// TestRestartWhatIsDown restarts a pod that waits for its file system and is not ready, as its
+// TestRestartWhatIsDown restarts a pod that waits for its file system and is not ready because its
 // disk is full.
 func TestRestartWhatIsDown(t *testing.T) {
 	s := newScene(t, startWith(t, installed(t), "--restart-after=1s"), func(store *v1alpha1.BookStore) {

@@ -70,8 +70,8 @@ func (s scene) waitForCollector(t *testing.T) {
 	}))
 }
 
-// TestGrowWhileUnready grows a volume when a pod is not ready, which is when that is needed
-// most: the set's controller does not let go of its claim.
+// TestGrowWhileUnready resizes a volume while a pod is not ready, which is when a resize is needed
+// most: the set's controller does not give up its claim.
 func TestGrowWhileUnready(t *testing.T) {
 	s := newScene(t, start(t), retaining(false))
 	s.crash(t)
@@ -100,8 +100,8 @@ func (s scene) crash(t *testing.T) {
 	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
 }
 
-// TestRetainHidden deletes a BookStore whose set the operator's cache does not show: somebody
-// changed the label that selects it while nobody looked.
+// TestRetainHidden deletes a BookStore whose set is missing from the operator's cache: a person
+// changed its selecting label while no operator ran.
 func TestRetainHidden(t *testing.T) {
 	process := start(t)
 	s := newScene(t, process, retaining(false))

@@ -18,9 +18,9 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// TestRights shows that the operator's roles hold nothing that it does not need. Most
-// verbs are seen in its requests. Those that other verbs need beside them (creating by
-// patch, putting an owner back) are taken away one by one: it has to hurt.
+// TestRights shows that the operator's roles grant only needed rights. Most verbs are seen in its
+// requests. Verbs that other verbs require (creating by patch, restoring an owner) are removed one
+// by one: each removal must cause a failure.
 func TestRights(t *testing.T) {
 	o := installed(t)
 	tests.DropLease(t, lease)
@@ -37,7 +37,7 @@ func TestRights(t *testing.T) {
 		{Verb: "delete", Resource: "services"},
 		{Verb: "update", Group: "blog.velotio.com", Resource: "bookstores/finalizers"},
 	}
-	// A claim is read from the server if another takes its place between a read and a write.
+	// A claim is read from the server if another claim replaces it between a read and a write.
 	raced := suite.Right{Verb: "get", Resource: "persistentvolumeclaims"}
 	role := tests.OnlyUsed(t, mark, append(slices.Clone(unseen), raced)...)
 	for _, right := range unseen {
@@ -45,7 +45,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// useAllRights has the operator do all that it ever does, and returns a scene at rest.
+// useAllRights has the operator use all its rights, and returns a settled scene.
 func useAllRights(t *testing.T, lists operator.Operator) scene {
 	t.Helper()
 	require.NoError(t, startWith(t, lists, "--leader-elect", "--leader-election-namespace", lists.Namespace).Stop())
@@ -78,7 +78,7 @@ func useAllRights(t *testing.T, lists operator.Operator) scene {
 	return newScene(t, process)
 }
 
-// testWithout takes a right away, sees that it hurts, and gives it back.
+// testWithout removes a right, observes the failure, and restores the right.
 func testWithout(t *testing.T, s scene, role *rbacv1.ClusterRole, right suite.Right) {
 	giveBack := tests.Without(t, role, right, s.namespace)
 	child := map[string]client.Object{

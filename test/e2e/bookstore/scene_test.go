@@ -19,15 +19,15 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// scene is a namespace with one BookStore, and the operator that looks after it.
+// A scene is a namespace with one BookStore and its operator.
 type scene struct {
 	operator  *operator.Process
 	namespace string
 	name      string
 }
 
-// newScene makes a BookStore of two databases and two pods of the app, changed by mutate,
-// in a namespace of its own, and waits until all has come to rest.
+// newScene creates a BookStore of two databases and two pods of the app, changed by mutate, in its
+// own namespace. It waits until nothing changes any more.
 func newScene(t *testing.T, process *operator.Process, mutate ...func(*v1alpha1.BookStore)) scene {
 	t.Helper()
 	s := emptyScene(t, process)
@@ -102,7 +102,7 @@ func (s scene) pod(t *testing.T, ordinal int) *corev1.Pod {
 
 func (s scene) podName(ordinal int) string { return fmt.Sprintf("%s-mongodb-%d", s.name, ordinal) }
 
-// uids are those of the database's first two pods and their claims, by name.
+// uids returns the UIDs of the database's first two pods and their claims, by name.
 func (s scene) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
 	uids := map[string]types.UID{}
@@ -137,14 +137,14 @@ func (s scene) delete(t *testing.T, opts ...client.DeleteOption) {
 	require.NoError(t, human(t).Delete(t.Context(), s.named(), opts...))
 }
 
-// reconcile makes the operator look at the BookStore again, and returns when it has.
+// reconcile makes the operator reconcile the BookStore again, and waits until it has.
 func (s scene) reconcile(t *testing.T) {
 	t.Helper()
 	tests.Reconcile(t, s.operator, s.named())
 }
 
-// settle waits until all is rolled out, volumes included, the conditions say so, and the
-// operator has nothing left to do.
+// settle waits until everything is rolled out, volumes included, the conditions are up to date, and
+// the operator has nothing left to do.
 func (s scene) settle(t *testing.T) {
 	t.Helper()
 	tests.Settle(t, s.operator, s.named(), s.isAtRest)
@@ -158,7 +158,7 @@ func (s scene) isAtRest(ctx context.Context) error {
 	return isTrue(store, v1alpha1.VolumeResizedCondition)
 }
 
-// rolledOut returns the BookStore once it is ready, and its app rolled out.
+// rolledOut returns the BookStore once the BookStore is ready and its app rolled out.
 func (s scene) rolledOut(ctx context.Context) (*v1alpha1.BookStore, error) {
 	c, err := tests.Client()
 	if err != nil {
@@ -211,8 +211,8 @@ func condition(store *v1alpha1.BookStore, kind string) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(store.Status.Conditions, kind), metav1.Condition{})
 }
 
-// requests counts what the operator has sent since the mark about this namespace, its
-// status writes left out.
+// requests counts the operator's requests about this namespace since the mark, except its status
+// writes.
 func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
 	counts := s.allRequests(t, since)

@@ -59,7 +59,7 @@ func (f folder) breakDatabase(t *testing.T) {
 const (
 	databaseFile   = "database.yaml"
 	brokenDatabase = "database.yaml:10: spec.servicename: is no field of this kind"
-	// otherDatabase names the StatefulSet, its Service and its labels otherwise.
+	// otherDatabase gives the StatefulSet, its Service and its labels another name.
 	otherDatabase = `{{define "database"}}{{.Name}}-db{{end}}`
 	defaultApp    = `{{define "app"}}{{.Name}}-app{{end}}`
 )
@@ -70,8 +70,8 @@ func (s scene) warnings(t *testing.T, reason string) []string {
 	return tests.Warnings(t, s.namespace, s.name, reason)
 }
 
-// state is what there is of the BookStore, by kind and name: what each object is and what
-// it asks for, but for what moves by itself.
+// state returns the BookStore's objects by kind and name: the identity and the spec of each,
+// without fields that change by themselves.
 func (s scene) state(t *testing.T) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -127,8 +127,8 @@ func TestTemplateLabels(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, s.uids(t)))
 }
 
-// TestBrokenTemplate has the database's manifest be wrong while the operator runs, and mends
-// it: what was asked for meanwhile comes then.
+// TestBrokenTemplate breaks the database's manifest while the operator runs, and fixes it: changes
+// requested meanwhile are made then.
 func TestBrokenTemplate(t *testing.T) {
 	f := newFolder(t)
 	s := f.newScene(t)
@@ -154,8 +154,8 @@ func TestBrokenTemplate(t *testing.T) {
 	require.Equal(t, "3Gi", template(s.set(t)))
 }
 
-// TestRemovalWithBrokenTemplates deletes BookStores when no template can be read, one of them
-// while its set is being made again.
+// TestRemovalWithBrokenTemplates deletes BookStores while no template can be read, one of them
+// while its set is being recreated.
 func TestRemovalWithBrokenTemplates(t *testing.T) {
 	for name, midst := range map[string]bool{"with a set": false, "without a set": true} {
 		for policy, retain := range map[string]bool{"claims stay": true, "claims go": false} {
@@ -287,8 +287,8 @@ func (s scene) empty(t *testing.T, f folder) {
 	}
 }
 
-// TestRenamedInTheMidst renames the database when its set is gone and not yet made again,
-// while no operator runs: pods and claims wait for their names.
+// TestRenamedInTheMidst renames the database while its set is deleted and not yet recreated, and no
+// operator runs: pods and claims wait for their names.
 func TestRenamedInTheMidst(t *testing.T) {
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
@@ -314,8 +314,8 @@ func TestRenamedInTheMidst(t *testing.T) {
 	}
 }
 
-// TestOtherNamesFromTheStart has a database that goes by names and labels which the operator
-// has never heard of: it grows, and goes, as any other.
+// TestOtherNamesFromTheStart has a database with names and labels that the operator does not know:
+// it can be resized and deleted as any other.
 func TestOtherNamesFromTheStart(t *testing.T) {
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
@@ -349,8 +349,8 @@ func TestOtherNamesFromTheStart(t *testing.T) {
 	}
 }
 
-// TestChangedClaimTemplate changes of the set what cannot be changed, and is not what its
-// volumes go by: it is made again around its pods, and keeps its claims.
+// TestChangedClaimTemplate changes an immutable field of the set that does not identify its
+// volumes: the set is recreated without its pods and keeps its claims.
 func TestChangedClaimTemplate(t *testing.T) {
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
@@ -381,7 +381,7 @@ func TestChangedClaimTemplate(t *testing.T) {
 	}
 }
 
-// lastPolicy is what the first set that was deleted said last of its claims.
+// lastPolicy returns the last claim policy of the first deleted set.
 func lastPolicy(t *testing.T, watcher watch.Interface) appsv1.PersistentVolumeClaimRetentionPolicyType {
 	t.Helper()
 	for event := range watcher.ResultChan() {
@@ -395,8 +395,8 @@ func lastPolicy(t *testing.T, watcher watch.Interface) appsv1.PersistentVolumeCl
 	return ""
 }
 
-// TestAppSelector changes what cannot be changed of the app's Deployment, which is no reason
-// to touch the database.
+// TestAppSelector changes an immutable field of the app's Deployment, which does not affect the
+// database.
 func TestAppSelector(t *testing.T) {
 	f := newFolder(t)
 	s := f.newScene(t, retaining(false))

@@ -35,8 +35,8 @@ func (s scene) claimSpec(quantity string) corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-// listen returns a function that returns the reasons that VolumeResized has had since, in
-// their order, once the last of them is as it is now.
+// listen returns a function that waits for the last change of VolumeResized and returns the reasons
+// since listen was called, in their order.
 func (s scene) listen(t *testing.T) func() []string {
 	t.Helper()
 	watcher, err := human(t).Watch(t.Context(), &v1alpha1.BookStoreList{}, client.InNamespace(s.namespace))
@@ -57,7 +57,8 @@ func (s scene) listen(t *testing.T) func() []string {
 	}
 }
 
-// playNodes does the nodes' part for both claims, once VolumeResized says that it is due.
+// playNodes resizes the file systems of both claims as the nodes do, once VolumeResized asks for
+// this.
 func (s scene) playNodes(t *testing.T) {
 	t.Helper()
 	for ordinal := range 2 {
@@ -71,8 +72,8 @@ func (s scene) playNodes(t *testing.T) {
 	}
 }
 
-// waitForMessage waits until VolumeResized is False for this reason and its message holds
-// the text.
+// waitForMessage waits until VolumeResized is False for this reason and its message contains the
+// text.
 func (s scene) waitForMessage(t *testing.T, reason, text string) metav1.Condition {
 	t.Helper()
 	var is metav1.Condition

@@ -48,7 +48,7 @@ func testReadiness(t *testing.T, s scene) {
 	s.settle(t)
 }
 
-// testDrift spoils the app, and what was made of it. Each operator mends what it made.
+// testDrift changes the app and the app's children. Each operator repairs its own children.
 func testDrift(t *testing.T, s scene) {
 	s.create(t, SiteSpec{AppVersion: "latest"})
 	s.settle(t)
@@ -74,8 +74,8 @@ func testDrift(t *testing.T, s scene) {
 	require.Equal(t, map[string]int{"patch deployments": 1}, butStatus(s.appRequests(t, mark)))
 }
 
-// testShared has others write into the app: its definition, its operator, a person. What
-// the site operator does not specify stays theirs.
+// testShared has the app's definition, its operator and a person write to the app. Fields that the
+// site operator does not specify keep their owners.
 func testShared(t *testing.T, s scene) {
 	s.create(t, SiteSpec{AppVersion: "latest"})
 	s.settle(t)
@@ -110,8 +110,8 @@ func testSteadyState(t *testing.T, s scene) {
 	require.Equal(t, app.Status, s.app(t).Status)
 }
 
-// testPruning makes a Site plain, while somebody else's app is beside its own, and somebody
-// holds on to that for a while.
+// testPruning makes a Site plain while the app of another owner exists beside its own. A person
+// delays the deletion.
 func testPruning(t *testing.T, s scene) {
 	theirs := &v1alpha1.ReverseWordsApp{ObjectMeta: s.meta("theirs")}
 	require.NoError(t, human(t).Create(t.Context(), theirs))
@@ -141,8 +141,8 @@ func testPruning(t *testing.T, s scene) {
 	s.settle(t)
 }
 
-// testRemoval leaves it to the garbage collector to delete the app, and to the app's
-// finalizer to delete what was made of it.
+// testRemoval: the garbage collector deletes the app, and the app's finalizer deletes the app's
+// children.
 func testRemoval(t *testing.T, s scene) {
 	s.create(t, SiteSpec{AppVersion: "latest"})
 	s.settle(t)
@@ -158,8 +158,7 @@ func testRemoval(t *testing.T, s scene) {
 	require.Zero(t, writes["patch deployments"]+writes["patch services"], "%v", writes)
 }
 
-// TestRestarts stops one operator after the other. What the one does not see happen
-// does not move it.
+// TestRestarts stops one operator after the other. A stopped operator does not act on changes.
 func TestRestarts(t *testing.T) {
 	apps := startApps(t)
 	s := newScene(t, apps, startSites(t))

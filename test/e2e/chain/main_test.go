@@ -1,7 +1,7 @@
-// Package chain_test has two operators work in a chain, on a real cluster: the custom
-// resource of the one is a child of the other's. The site operator, which is this
-// package's own, runs in this process; the ReverseWordsApp operator is the example, a
-// process of its own with the rights of its own ServiceAccount.
+// Package chain_test tests a chain of two operators on a real cluster: the custom resource of one
+// operator is a child of the other. The site operator, which belongs to this package, runs in this
+// process. The ReverseWordsApp operator is the example, a process of its own with the rights of its
+// own ServiceAccount.
 package chain_test
 
 import (
@@ -31,7 +31,7 @@ var (
 	})
 )
 
-// What the tests are written with.
+// Shorthands for the tests.
 var (
 	human      = tests.Human
 	eventually = tests.Eventually
@@ -57,8 +57,8 @@ var define = sync.OnceValue(func() error {
 	return operator.Define(ctx, shared, "reversewordsapp")
 })
 
-// startApps runs the ReverseWordsApp operator until the test ends. It does not wait for a
-// lease, which one that is killed leaves behind.
+// startApps runs the ReverseWordsApp operator until the test ends. The operator does not wait for a
+// lease, as a killed operator leaves its lease behind.
 func startApps(t *testing.T) *operator.Process {
 	t.Helper()
 	require.NoError(t, define())

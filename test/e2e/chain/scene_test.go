@@ -77,7 +77,7 @@ func (s scene) pods(t *testing.T) map[string]types.UID {
 	return uids
 }
 
-// waitFor waits until the Site's condition Ready has that reason and this text in its message.
+// waitFor waits until the Site's condition Ready has this reason and a message that contains says.
 func (s scene) waitFor(t *testing.T, reason, says string) metav1.Condition {
 	t.Helper()
 	var ready metav1.Condition
@@ -111,9 +111,8 @@ func (s scene) lookAtSite(t *testing.T) {
 	})
 }
 
-// settle waits until all pods run, the Site is ready, and both operators have nothing left
-// to do. What Kubernetes' controllers are still about may reach them a moment later, so this
-// is tried more than once.
+// settle waits until all pods run, the Site is ready, and both operators have nothing left to do.
+// As Kubernetes' controllers may still be at work, settle tries more than once.
 func (s scene) settle(t *testing.T) {
 	t.Helper()
 	var requests map[string]int
@@ -130,8 +129,8 @@ func (s scene) settle(t *testing.T) {
 	require.Fail(t, "they do not come to rest", "in their last reconciles they made the requests %v", requests)
 }
 
-// isAtRest looks at the Site before it looks at what that depends on: a Site that is ready
-// too early is not overlooked.
+// isAtRest reads the Site before the objects that the Site depends on, so that it notices a Site
+// that is ready too early.
 func (s scene) isAtRest(ctx context.Context) error {
 	c, err := tests.Client()
 	if err != nil {
@@ -153,7 +152,7 @@ func (s scene) isAtRest(ctx context.Context) error {
 	return operator.RolledOut(ctx, c, client.ObjectKey{Namespace: s.namespace, Name: "dp-shop"})
 }
 
-// siteRequests counts what the site operator has sent since the mark about this namespace.
+// siteRequests counts the site operator's requests about this namespace since the mark.
 func (s scene) siteRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
 	requests, err := shared.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool { return r.Namespace == s.namespace })
@@ -167,7 +166,7 @@ func (s scene) appRequests(t *testing.T, since cluster.Mark) map[string]int {
 	return tests.Requests(t, since, s.namespace)
 }
 
-// butStatus leaves out that an operator tells how things stand.
+// butStatus leaves out an operator's status writes.
 func butStatus(requests map[string]int) map[string]int {
 	maps.DeleteFunc(requests, func(request string, _ int) bool { return strings.HasSuffix(request, "/status") })
 	return requests

@@ -35,7 +35,7 @@ import (
 
 var sites = schema.GroupVersion{Group: "chain.trueup-go.github.io", Version: "v1"}
 
-// Site is a page with a title, on which words are reversed unless it is plain.
+// A Site is a page with a title. Words are reversed on this page unless the Site is plain.
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -111,7 +111,7 @@ func siteDefinition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// name is the site operator's: the owner of the fields it applies, and the user agent.
+// name is the site operator's field owner and user agent.
 const name = "site-operator"
 
 // touched is an annotation that wakes the site operator.
@@ -157,8 +157,8 @@ func startSites(t *testing.T) *siteOperator {
 	return r
 }
 
-// Reconcile makes the page, the app that reverses words and the way to that, and tells how
-// they stand. What a plain Site no longer has goes in the opposite order.
+// Reconcile ensures the page, the app that reverses words and the route to the app, and reports
+// their state. It prunes the parts that a plain Site does not have in the opposite order.
 func (r *siteOperator) Reconcile(ctx context.Context, site *Site) (reconcile.Result, error) {
 	if site.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil // the garbage collector takes the children along
@@ -190,8 +190,8 @@ func (r *siteOperator) Reconcile(ctx context.Context, site *Site) (reconcile.Res
 	return ensure.Retry(ctx, errors.Join(err, reportErr), made)
 }
 
-// readinessOf is what the app says of itself. One that has not said anything yet would count
-// as a kind that never does, and as ready.
+// readinessOf returns the readiness that the app reports. An app without conditions would otherwise
+// count as a kind that never reports, and as ready.
 func readinessOf(app ensure.Result[*v1alpha1.ReverseWordsApp]) readiness.Readiness {
 	switch {
 	case app.Stale:
@@ -202,7 +202,7 @@ func readinessOf(app ensure.Result[*v1alpha1.ReverseWordsApp]) readiness.Readine
 	return readiness.Of(app.Live)
 }
 
-// leaving names what was pruned and is not gone yet.
+// leaving names the pruned objects that still exist.
 func leaving(pruned []ensure.Result[client.Object]) string {
 	var names []string
 	for _, rest := range pruned {

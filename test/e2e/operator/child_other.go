@@ -4,8 +4,8 @@ package operator
 
 import "syscall"
 
-// childAttributes keep a Ctrl-C at the terminal from the operator. Nothing ends it
-// here if the process that started it is killed.
+// childAttributes returns attributes that keep a Ctrl-C at the terminal from the operator. On this
+// system, nothing ends the operator if its parent process is killed.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

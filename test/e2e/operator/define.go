@@ -7,11 +7,11 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// Define installs the custom kinds of the operators called names, and returns when they
-// are established. Install does so for its own operator; where several are to be
-// installed this goes before the first. For the admission plugin that guards owners,
-// OwnerReferencesPermissionEnforcement, learns the kinds when it first meets an owner, and
-// then every 30 s: until then it refuses children of a kind that it does not know.
+// Define installs the custom kinds of the operators called names, and returns when they are
+// established. Install does so for its own operator. Call Define before the first Install if
+// several operators are installed: the admission plugin OwnerReferencesPermissionEnforcement learns
+// the kinds when it first sees an owner, and then every 30 s. Until then, it refuses children of an
+// owner of an unknown kind.
 func Define(ctx context.Context, c *cluster.Cluster, names ...string) error {
 	kubectl, err := cluster.Kubectl(ctx)
 	if err != nil {

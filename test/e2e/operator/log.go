@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// log is what a process printed.
+// A log holds the output of a process.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	// entries are those of the first read bytes: tests look at a log often, and it is long.
+	// entries holds the parsed entries of the first read bytes: tests read a log often, and logs
+	// are long.
 	entries []Entry
 	read    int
 }
@@ -51,7 +52,7 @@ func (l *log) all() []Entry {
 // Entry is a line of the operator's log, which is JSON.
 type Entry map[string]any
 
-// Text is the value of a key, empty if there is none or if it is no string.
+// Text returns the value of a key, or "" if the key is missing or the value no string.
 func (e Entry) Text(key string) string {
 	text, _ := e[key].(string)
 	return text
@@ -131,7 +132,7 @@ func (p *Process) HasReconciled(kind, namespace, name string, since time.Time) b
 	return false
 }
 
-// time is when the entry was written, the zero time if it does not say.
+// time returns the time of the entry, or the zero time if the entry has none.
 func (e Entry) time() time.Time {
 	written, _ := time.Parse(time.RFC3339Nano, e.Text("ts"))
 	return written

@@ -1,6 +1,5 @@
-// Package operator installs one of the example operators in a local cluster and
-// runs it, as a process of its own, with the rights that its config/default gives
-// its ServiceAccount and no others.
+// Package operator installs one of the example operators in a local cluster and runs it as a
+// separate process, with only the rights that config/default gives to its ServiceAccount.
 package operator
 
 import (
@@ -25,17 +24,17 @@ type Operator struct {
 	Name string
 	// Dir is that folder's path.
 	Dir string
-	// Namespace and ServiceAccount are those that config/default makes for it.
+	// Namespace and ServiceAccount are the names in config/default.
 	Namespace, ServiceAccount string
-	// Env are variables to start it with, as NAME=value.
+	// Env lists additional environment variables as NAME=value.
 	Env []string
 
 	program    string
 	kubeconfig string
 }
 
-// Install builds the operator called name, defines its kinds, applies its config/default
-// to the cluster, and gives it a token of its ServiceAccount.
+// Install builds the operator called name, defines its kinds, applies its config/default to the
+// cluster, and gives the operator a token of its ServiceAccount.
 func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	o, err := Build(ctx, c, name)
 	if err != nil {
@@ -51,10 +50,10 @@ func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, e
 	return o, o.As(ctx, c, o.Namespace, o.ServiceAccount)
 }
 
-// Build builds the operator called name, for a cluster that somebody else installs it
-// in. The kubeconfig is in the cluster's folder, so that it goes when the cluster does; the
-// program is in the folder test/bin of the checkout, where it is linked again only if its
-// source has changed. Before it can run, As has to say with what rights.
+// Build builds the operator called name, for a cluster where the caller installs it. The kubeconfig
+// is in the cluster's folder, so that both are removed together. The program is in the folder
+// test/bin of the checkout, and is linked again only if its source has changed. As has to set the
+// operator's rights before it can run.
 func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	module, err := moduleDir(ctx)
 	if err != nil {
@@ -84,8 +83,8 @@ func link(ctx context.Context, module, name string) (string, error) {
 	return program, relink(ctx, module, program, "./"+name+"/cmd")
 }
 
-// relink has the go command link pkg again in a folder of its own if program is not up to
-// date, so that program is always whole, and another one for whoever runs it already.
+// relink has the go command link pkg again in a separate folder if program is out of date. The
+// program is therefore always complete, and a running copy is not overwritten.
 func relink(ctx context.Context, module, program, pkg string) error {
 	scratch := program + ".unfinished"
 	if err := os.RemoveAll(scratch); err != nil {
@@ -107,7 +106,7 @@ func relink(ctx context.Context, module, program, pkg string) error {
 	return os.Rename(linked, program)
 }
 
-// As gives the operator a token of this ServiceAccount, to run with its rights.
+// As gives the operator a token of this ServiceAccount, with its rights.
 func (o *Operator) As(ctx context.Context, c *cluster.Cluster, namespace, serviceAccount string) error {
 	o.Namespace, o.ServiceAccount = namespace, serviceAccount
 	config, err := c.ServiceAccount(ctx, namespace, serviceAccount)
@@ -117,9 +116,8 @@ func (o *Operator) As(ctx context.Context, c *cluster.Cluster, namespace, servic
 	return cluster.WriteKubeconfig(o.kubeconfig, config)
 }
 
-// deploy applies config/default, which also says what its ServiceAccount is called.
-// The manager's Deployment is accepted and its pod comes up, but nothing runs in the
-// pods of such a cluster.
+// deploy applies config/default, which also names the ServiceAccount. The server accepts the
+// manager's Deployment and its pod appears, but no containers run in such a cluster.
 func (o *Operator) deploy(ctx context.Context, c *cluster.Cluster) error {
 	kubectl, err := cluster.Kubectl(ctx)
 	if err != nil {
@@ -154,8 +152,8 @@ func (o *Operator) User() string {
 	return "system:serviceaccount:" + o.Namespace + ":" + o.ServiceAccount
 }
 
-// output runs a command and returns what it prints, without space around it. An
-// error quotes what the command printed to standard error.
+// output runs a command and returns the printed text, without surrounding space. An error quotes
+// the command's standard error.
 func output(ctx context.Context, dir, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Dir = dir

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// startLimit is how long an operator may take until it answers on /readyz and
-	// reconciles. It takes a second; the limit is for machines that do much else.
+	// startLimit bounds the time until an operator answers on /readyz and reconciles. A second is
+	// usual; the limit is for busy machines.
 	startLimit = 90 * time.Second
-	// stopLimit is how long it may take to end after a SIGTERM. By itself it gives up after
-	// half a minute.
+	// stopLimit bounds the time until an operator ends after a SIGTERM. The operator itself gives
+	// up after half a minute.
 	stopLimit = time.Minute
 )
 
@@ -36,9 +36,8 @@ type Process struct {
 	err    error         // set before exited is closed
 }
 
-// Start runs the operator with free ports, a log of every reconcile, and args. It
-// returns once the operator is ready and reconciles. The process ends with this one
-// if nobody stops it before.
+// Start runs the operator with free ports, a log of every reconcile, and args. It returns once the
+// operator is ready and reconciles. The process ends at the latest when this process ends.
 func (o *Operator) Start(ctx context.Context, args ...string) (*Process, error) {
 	p, err := o.Run(args...)
 	if err != nil {
@@ -65,7 +64,7 @@ func (o *Operator) Run(args ...string) (*Process, error) {
 
 	started := make(chan error)
 	go func() {
-		// The kernel ends the process when the thread that started it ends.
+		// The kernel ends the process when the thread that started the process ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := command.Start()
@@ -82,8 +81,7 @@ func (o *Operator) Run(args ...string) (*Process, error) {
 	return p, nil
 }
 
-// withoutOurs leaves out what the environment of the tests must not tell the
-// operator.
+// withoutOurs removes the variables of the tests that must not reach the operator.
 func withoutOurs(environment []string) []string {
 	return slices.DeleteFunc(environment, func(variable string) bool {
 		return strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "WATCH_NAMESPACE=")
@@ -126,8 +124,8 @@ func (p *Process) Probe(ctx context.Context, path string) (int, error) {
 	return 0, errors.New("it has not said where its health server listens")
 }
 
-// Stop asks the process to end, and waits until it has; a frozen one goes on for
-// that. To have ended otherwise than with exit code 0 or by Kill is an error.
+// Stop asks the process to end, resuming a frozen process, and waits for the end. It fails if the
+// process ended in another way than with exit code 0 or by Kill.
 func (p *Process) Stop() error {
 	_ = p.signal(syscall.SIGTERM) // it may have ended
 	_ = p.signal(syscall.SIGCONT)
@@ -141,8 +139,8 @@ func (p *Process) Stop() error {
 	return p.outcome()
 }
 
-// Kill ends the process at once (SIGKILL), be it frozen or not, and waits until it
-// has ended. To have ended before, otherwise than with exit code 0, is an error.
+// Kill ends the process at once (SIGKILL), frozen or not, and waits for the end. It fails if the
+// process ended before with an exit code other than 0.
 func (p *Process) Kill() error {
 	p.killed.Store(true)
 	_ = p.signal(syscall.SIGKILL) // it may have ended
@@ -150,9 +148,8 @@ func (p *Process) Kill() error {
 	return p.outcome()
 }
 
-// Freeze stops the process (SIGSTOP) and returns when it does nothing any more. Its
-// connections stay open. It is an error if the process has ended, and none if it is
-// frozen.
+// Freeze stops the process (SIGSTOP) and returns when all threads have stopped. Connections stay
+// open. It fails if the process has ended; freezing a frozen process has no effect.
 func (p *Process) Freeze() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("cannot freeze the operator: %w", err)
@@ -161,8 +158,8 @@ func (p *Process) Freeze() error {
 	return nil
 }
 
-// Resume has a frozen process go on (SIGCONT) as if nothing had happened. It is an
-// error if the process has ended, and none if it is not frozen.
+// Resume continues a frozen process (SIGCONT). It fails if the process has ended; resuming a
+// running process has no effect.
 func (p *Process) Resume() error {
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		return fmt.Errorf("cannot resume the operator: %w", err)
@@ -181,8 +178,8 @@ func (p *Process) outcome() error {
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Exit is how it ended: exit status 0, exit status 1, signal: killed. It is to be
-// asked only then.
+// Exit describes the end of an ended process: exit status 0, exit status 1, signal: killed. Call it
+// only after the end.
 func (p *Process) Exit() string {
 	if p.err == nil {
 		return "exit status 0"

@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RolledOut is nil once the Deployment has exactly its pods, and nothing about it is
-// going to change by itself. The Deployment's own status does not suffice for that:
-// scaled up and down again at once, it says that all is well before the first of
-// the pods in between is there. So its ReplicaSets are asked too.
+// RolledOut returns nil once the Deployment has exactly its pods and will not change by itself. The
+// Deployment's own status does not suffice: scaled up and down again at once, the Deployment
+// reports success before the pods in between exist. RolledOut therefore checks the ReplicaSets,
+// too.
 func RolledOut(ctx context.Context, c client.Reader, key client.ObjectKey) error {
 	var deployment appsv1.Deployment
 	if err := c.Get(ctx, key, &deployment); err != nil {

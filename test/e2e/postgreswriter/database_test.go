@@ -11,31 +11,30 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// application is what the operator's connections call themselves.
+// application is the name of the operator's connections.
 const application = "postgreswriter-operator"
 
 // password is that of every operator's database user: as awkward as passwords may be.
 const password = `Corr3ct 'h0rse" \b@tt:ery/st%41ple?#=&$`
 
-// secrets are parts of the password that are the same however it is quoted.
+// secrets are parts of the password that no quoting changes.
 var secrets = []string{"Corr3ct", "h0rse", "b@tt", "ery/st", "41ple", "ery%2Fst"}
 
-// row is what a PostgresWriter writes.
+// A row is written by a PostgresWriter.
 type row struct {
 	Name    string
 	Age     int
 	Country string
 }
 
-// database is a fresh one, with a user for the operator who may do there what has been
-// granted, and no more.
+// A database is empty at first, and has a user for the operator with only the granted rights.
 type database struct {
 	*postgres.Database
 	user string
 }
 
-// newDatabase makes a database with these tables. The operator's user may write to them,
-// and to those that are made later, and may make others.
+// newDatabase creates a database with these tables. The operator's user may create tables, and
+// write to these tables and to tables created later.
 func newDatabase(t *testing.T, on *postgres.Server, tables ...string) *database {
 	t.Helper()
 	d := &database{Database: on.Database(t)}
@@ -56,7 +55,7 @@ func newDatabase(t *testing.T, on *postgres.Server, tables ...string) *database 
 	return d
 }
 
-// env is what tells the operator of the database.
+// env returns the variables that configure the operator for the database.
 func (d *database) env() []string {
 	return append(d.Environment(), "PSQL_USER="+d.user, "PSQL_PASSWORD="+password)
 }
@@ -67,8 +66,8 @@ func (d *database) create(t *testing.T, table string) {
 	d.exec(t, "create table "+identifier(table)+" (id text primary key, name text, age integer, country text)")
 }
 
-// exec is what a person does to the database, who may do everything. Without arguments
-// the SQL may be several statements.
+// exec runs SQL as a person who may do everything. Without arguments, the SQL may have several
+// statements.
 func (d *database) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	_, err := d.Pool.Exec(t.Context(), sql, args...)
@@ -81,8 +80,8 @@ func (d *database) insert(t *testing.T, table, key string, r row) {
 	d.exec(t, "insert into "+identifier(table)+" (id, name, age, country) values ($1, $2, $3, $4)", key, r.Name, r.Age, r.Country)
 }
 
-// rows are all rows of a table by their key, of which there may be only one each. Null is
-// an empty text, or the age -1: what no PostgresWriter can ask for.
+// rows returns all rows of a table by their key, which must be unique. Null becomes an empty text,
+// or the age -1, which no PostgresWriter can ask for.
 func (d *database) rows(t *testing.T, table string) map[string]row {
 	t.Helper()
 	rows := map[string]row{}
@@ -99,7 +98,7 @@ func (d *database) rows(t *testing.T, table string) map[string]row {
 	return rows
 }
 
-// keys are those of a table's rows.
+// keys returns the keys of a table's rows.
 func (d *database) keys(t *testing.T, table string) []string {
 	t.Helper()
 	return query[string](t, d, "select id from "+identifier(table)+" order by id")
@@ -117,7 +116,7 @@ func (d *database) sessions(t *testing.T) int {
 	return query[int](t, d, "select count(*) from pg_stat_activity where application_name = $1 and datname = current_database()", application)[0]
 }
 
-// written counts what anybody has written to the database.
+// written counts all writes to the database.
 func (d *database) written(t *testing.T) postgres.Writes {
 	t.Helper()
 	written, err := d.Written(t.Context())
@@ -138,5 +137,5 @@ func query[T any](t *testing.T, d *database, sql string, args ...any) []T {
 
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// literal is a text as SQL has it, with backslashes that mean nothing.
+// literal quotes a text for SQL, where backslashes have no special meaning.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

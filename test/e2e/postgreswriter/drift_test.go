@@ -9,8 +9,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// TestDrift has people do to rows what nobody tells the operator of: it finds out when it
-// next looks.
+// TestDrift has people change rows. Nothing notifies the operator; it finds the drift when it next
+// reads the row.
 func TestDrift(t *testing.T) {
 	d := newDatabase(t, server, "students", "teachers")
 	process := start(t, d, "--tables=students,teachers", "--check-interval=1s")
@@ -47,8 +47,7 @@ func testTruncated(t *testing.T, d *database, process *operator.Process) {
 	require.Equal(t, []string{"stranger"}, d.keys(t, "unused"))
 }
 
-// TestSteadyState counts what an operator does that has nothing to do: it looks at rows, and
-// that is all.
+// TestSteadyState counts the work of an operator that has nothing to change: it only reads rows.
 func TestSteadyState(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestEvents looks at what people are told of writes to a row: of each, and of nothing else.
+// TestEvents checks that each write to a row has an event, and nothing else has one.
 func TestEvents(t *testing.T) {
 	d := newDatabase(t, server, "students", "teachers")
 	s := newScene(t, d, start(t, d, "--tables=students,teachers"))
@@ -37,7 +37,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// eventsAbout are those about an object of the scene, in their order.
+// eventsAbout returns the events about an object of the scene, in their order.
 func (s scene) eventsAbout(ctx context.Context, t *testing.T, uid types.UID) []string {
 	t.Helper()
 	var list eventsv1.EventList

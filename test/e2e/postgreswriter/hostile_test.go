@@ -17,8 +17,8 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 )
 
-// oddTables are names that need quotes, in SQL and out of it. A comma is what no name in
-// --tables may have.
+// oddTables are names that need quotes, in SQL and elsewhere. Names in --tables cannot contain a
+// comma.
 var oddTables = []string{
 	`odd "name'`, `students; DROP TABLE students`, `"`, `'); --`, `\`, `$1`, "tab\tand\nline", "Ünïcödé 🐘", "SELECT", " ",
 	strings.Repeat("🐘", 15) + "abc",
@@ -96,7 +96,7 @@ func TestHostileValues(t *testing.T) {
 	require.Equal(t, before, d.tables(t))
 }
 
-// TestValidation has the API server refuse what no row can be.
+// TestValidation has the API server refuse impossible rows.
 func TestValidation(t *testing.T) {
 	namespace := shared.Namespace(t)
 	for name, refused := range map[string]struct{ change, says string }{

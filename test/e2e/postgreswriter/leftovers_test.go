@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVanished has a PostgresWriter go without its finalizer while the operator runs: its
-// row goes all the same.
+// TestVanished deletes a PostgresWriter without its finalizer while the operator runs: its row is
+// deleted, too.
 func TestVanished(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
@@ -28,14 +28,14 @@ func TestVanished(t *testing.T) {
 	s.waitForRow(t, "students", nil)
 }
 
-// TestSweep has PostgresWriters vanish while no operator runs. Their rows go once there is
-// one that may tell whose they are; those of others stay.
+// TestSweep deletes PostgresWriters while no operator runs. Their rows are deleted once an operator
+// runs that can identify their owners; rows of other owners stay.
 func TestSweep(t *testing.T) {
 	others := []string{"stranger", "", "/", "a/", "/a", "a/b/c", "A/b", "a/B", "a b/c", " a/b", "ünï/cödé", "'; drop table students; --"}
 	for name, sweep := range map[string]struct {
 		args []string
-		// cluster is whose PostgresWriters they are, and also are the keys of others yet; NS
-		// stands for the namespace.
+		// cluster names the cluster of the PostgresWriters; also lists more keys, of other owners.
+		// NS stands for the namespace.
 		cluster string
 		also    []string
 	}{

@@ -17,7 +17,7 @@ func TestGlobalLock(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end func(*operator.Process) error
-		// isFree tells that the lock is to be had at once.
+		// isFree means that the lock is available at once.
 		isFree bool
 	}{
 		"taken over from a dead one": {end: (*operator.Process).Kill},
@@ -65,8 +65,8 @@ func TestGlobalLock(t *testing.T) {
 	})
 }
 
-// testLockedTable has somebody lock the table, as the building of an index does, while all
-// workers want to write. That is not to keep the operator from renewing its lock.
+// testLockedTable has a person lock the table, as the creation of an index does, while all workers
+// want to write. The operator must still renew its lock.
 func testLockedTable(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
@@ -102,8 +102,8 @@ func testLockedTable(t *testing.T) {
 	}
 }
 
-// testLostLock has somebody else take the lock from under an operator, which writes
-// nothing from then on, though it does not know yet, and ends once it does.
+// testLostLock has another session take the operator's lock. From then on the operator writes
+// nothing, although it has not noticed yet, and ends once it notices.
 func testLostLock(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
@@ -129,7 +129,7 @@ func testLostLock(t *testing.T) {
 	require.Contains(t, s.operator.Log(), "another operator took over")
 }
 
-// waitForAttempt waits until an operator has tried to get the lock, and has not got it.
+// waitForAttempt waits until an operator has tried to get the lock in vain.
 func waitForAttempt(t *testing.T, process *operator.Process) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -137,7 +137,7 @@ func waitForAttempt(t *testing.T, process *operator.Process) {
 	})
 }
 
-// holder is who has the global lock, nobody if it is free.
+// holder returns the holder of the global lock, "" if the lock is free.
 func holder(t *testing.T, d *database) string {
 	t.Helper()
 	return query[string](t, d, "select holder from postgreswriter_lease")[0]

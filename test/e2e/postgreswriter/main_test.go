@@ -1,6 +1,6 @@
-// Package postgreswriter_test has the PostgresWriter operator show what it promises, on a
-// real cluster and a real PostgreSQL server, as a process of its own with the rights of its
-// own ServiceAccount and of a database user of its own.
+// Package postgreswriter_test tests the promises of the PostgresWriter operator on a real cluster
+// and a real PostgreSQL server. The operator runs as a process of its own, with the rights of its
+// own ServiceAccount and of its own database user.
 package postgreswriter_test
 
 import (
@@ -22,7 +22,7 @@ var (
 	tests  = suite.New("postgreswriter", &shared, v1.AddToScheme)
 )
 
-// What the tests are written with.
+// Shorthands for the tests.
 var (
 	human      = tests.Human
 	kubectl    = tests.Kubectl

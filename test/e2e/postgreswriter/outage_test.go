@@ -56,8 +56,8 @@ func TestOutage(t *testing.T) {
 	require.ElementsMatch(t, []string{s.key(), coming.key()}, d.keys(t, "students"))
 }
 
-// TestOutageWithLock stops the server of an operator with a global lock. It ends, and waits
-// for the lock when it is started again.
+// TestOutageWithLock stops the database server of an operator with a global lock. The operator
+// ends, and waits for the lock when it is started again.
 func TestOutageWithLock(t *testing.T) {
 	t.Parallel()
 	own := postgres.New(t)
@@ -83,8 +83,8 @@ func TestOutageWithLock(t *testing.T) {
 	s.waitUntilReady(t)
 }
 
-// requirePaced waits until the operator has tried once more, and requires that it has not
-// tried ever since, and that it had nothing new to tell.
+// requirePaced waits until the operator has tried once more, and requires no further attempt and no
+// new message since.
 func requirePaced(t *testing.T, s scene) {
 	t.Helper()
 	failures := func() int { return len(s.logged("Reconciler error")) }

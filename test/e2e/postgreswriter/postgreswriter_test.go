@@ -16,8 +16,7 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
-// TestRows has rows made, changed, moved and removed, by one operator as its Deployment
-// runs it.
+// TestRows creates, changes, moves and deletes rows with one operator, run as in its Deployment.
 func TestRows(t *testing.T) {
 	d := newDatabase(t, server, "students", "teachers")
 	o := installed(t)
@@ -42,7 +41,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// testSample does what a newcomer does.
+// testSample follows the steps of a new user.
 func testSample(t *testing.T, d *database, _ *operator.Process) {
 	require.Equal(t, "postgreswriter.demo.yash.com/sample-student created",
 		kubectl(t, "apply", "-k", filepath.Join(installed(t).Dir, "config", "samples")))
@@ -84,8 +83,8 @@ func testLife(t *testing.T, d *database, process *operator.Process) {
 	require.NotContains(t, d.rows(t, "teachers"), s.key())
 }
 
-// testMoves has somebody look all the time while a row is moved to and fro: it is always
-// in one of the tables, and never in both.
+// testMoves reads all the time while a row is moved back and forth: the row is always in exactly
+// one of the tables.
 func testMoves(t *testing.T, d *database, process *operator.Process) {
 	s := newScene(t, d, process)
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,7 +113,7 @@ func testMoves(t *testing.T, d *database, process *operator.Process) {
 	require.Equal(t, 6, s.changes("Moved"))
 }
 
-// whereabouts are the tables with a row of the key, as one snapshot of the database has it.
+// whereabouts returns the tables that have a row of the key, in one snapshot of the database.
 func whereabouts(ctx context.Context, d *database, key string) (string, error) {
 	var found []string
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

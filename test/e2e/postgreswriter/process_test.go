@@ -11,14 +11,15 @@ import (
 
 const lease = "postgreswriter-operator.demo.yash.com"
 
-// TestInstalled looks at what config/default made: it was accepted, and its pod too.
+// TestInstalled checks the objects of config/default: the server accepted them and created the
+// operator's pod.
 func TestInstalled(t *testing.T) {
 	o := installed(t)
 	require.Contains(t, kubectl(t, "apply", "--dry-run=server", "-f", o.Dir+"/config/manager/postgreswriter-psql.yaml"), "created")
 	tests.CheckInstalled(t)
 }
 
-// TestProcess has one operator start, lead, and end, and others take over.
+// TestProcess has one operator start, lead and end, and other operators take over.
 func TestProcess(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	o := installed(t)
@@ -51,7 +52,7 @@ func TestProcess(t *testing.T) {
 	require.Equal(t, written, d.written(t), "nor a write")
 	require.NoError(t, s.operator.Stop())
 
-	// What happens meanwhile is made up for.
+	// Changes made meanwhile are handled.
 	d.exec(t, "delete from students where id = $1", s.key())
 	gone.delete(t)
 	s.operator = start(t, d, leading...)
@@ -72,7 +73,7 @@ func TestWatchNamespace(t *testing.T) {
 	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
 }
 
-// TestClusterName has an operator meet rows that only the clusters' names tell from its own.
+// TestClusterName has rows that differ from the operator's own only by the name of their cluster.
 func TestClusterName(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
@@ -90,7 +91,7 @@ func TestClusterName(t *testing.T) {
 	require.Equal(t, []string{"green/" + plain.key(), plain.key()}, d.keys(t, "students"))
 }
 
-// TestBadStarts has the operator refuse what it is given, and say what is wrong.
+// TestBadStarts has the operator refuse wrong settings, and report the mistake.
 func TestBadStarts(t *testing.T) {
 	good := []string{"PSQL_HOST=127.0.0.1", "PSQL_PORT=5432", "PSQL_DBNAME=school", "PSQL_USER=writer", "PSQL_PASSWORD=" + password, "PSQL_SSLMODE="}
 	for name, bad := range map[string]struct {

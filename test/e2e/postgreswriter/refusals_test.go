@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// refusal is a table that does not take the row as it is.
+// A refusal is a table that refuses the row.
 type refusal struct {
 	table string
-	// prepare is SQL that makes the table so, and mend what has it take the row.
+	// prepare is SQL that makes the table refuse the row, and mend is SQL that makes the table
+	// accept it.
 	prepare, mend string
 	reason, says  string
 }
@@ -94,9 +95,9 @@ func refusals(user string) map[string]refusal {
 	}
 }
 
-// TestRefusals has a table each that does not take the row. That is a condition, and
-// nothing more: neither a loop, nor anything in a table, nor a PostgresWriter that cannot
-// be deleted. Once it is mended all is well.
+// TestRefusals has tables that refuse the row, each in another way. The only effect is a condition:
+// no loop, no row in a table, and the PostgresWriter can be deleted. Once the table is fixed, the
+// row is written.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
@@ -131,7 +132,7 @@ func TestRefusals(t *testing.T) {
 		}
 		require.Empty(t, tests.Requests(t, mark, healthy.namespace))
 		for name, before := range looked {
-			// An event of what had happened before may have come late.
+			// An event from before may have arrived late.
 			require.LessOrEqual(t, refused(name).reconciles()-before, 1, name)
 		}
 	})
@@ -154,8 +155,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTableNotAllowed has an operator meet PostgresWriters of tables that are not listed
-// only. It does not so much as connect.
+// TestTableNotAllowed has only PostgresWriters of tables that are not listed. The operator does not
+// even connect.
 func TestTableNotAllowed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
@@ -172,7 +173,7 @@ func TestTableNotAllowed(t *testing.T) {
 	require.Equal(t, []string{"students", "teachers"}, d.tables(t))
 }
 
-// TestFailedMove has a row that cannot go where it is to go: it stays where it is.
+// TestFailedMove has a row that cannot be moved to its new table: it stays in the old one.
 func TestFailedMove(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
@@ -276,7 +277,7 @@ func TestTablesOfOthers(t *testing.T) {
 	}
 }
 
-// TestTwice has the row be there more than once, each as the spec says.
+// TestTwice has the row in more than one place, each as specified.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)

@@ -8,8 +8,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
-// TestRights shows that the operator's roles hold what it needs, and nothing else: each
-// verb is seen in its requests.
+// TestRights shows that the operator's roles grant only needed rights: each verb is seen in its
+// requests.
 func TestRights(t *testing.T) {
 	o := installed(t)
 	tests.DropLease(t, lease)

@@ -21,8 +21,7 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// scene is a PostgresWriter, the operator that looks after it, and the database that this
-// one writes to.
+// A scene is a PostgresWriter, its operator, and the operator's database.
 type scene struct {
 	operator  *operator.Process
 	database  *database
@@ -32,11 +31,10 @@ type scene struct {
 	cluster string
 }
 
-// alex is what a PostgresWriter asks for if nothing else is said, in table students.
+// alex is the default row of a PostgresWriter, in table students.
 var alex = row{Name: "alex", Age: 23, Country: "canada"}
 
-// start runs the operator on a database until the test ends. No error may be in its log
-// then.
+// start runs the operator on a database until the test ends. The log must not contain errors then.
 func start(t *testing.T, d *database, args ...string) *operator.Process {
 	t.Helper()
 	o := installed(t)
@@ -70,8 +68,8 @@ func waitForWorkers(t *testing.T, process *operator.Process) {
 
 func works(process *operator.Process) bool { return len(process.Entries("Starting workers")) > 0 }
 
-// newScene makes a PostgresWriter in a namespace of its own, and waits until its row is
-// there and all has come to rest.
+// newScene creates a PostgresWriter in its own namespace, and waits until the row exists and
+// nothing changes any more.
 func newScene(t *testing.T, d *database, process *operator.Process) scene {
 	t.Helper()
 	s := emptyScene(t, d, process)
@@ -85,7 +83,7 @@ func emptyScene(t *testing.T, d *database, process *operator.Process) scene {
 	return scene{operator: process, database: d, namespace: shared.Namespace(t), name: "alex"}
 }
 
-// called is another PostgresWriter beside it.
+// called returns a scene with another PostgresWriter in the same namespace.
 func (s scene) called(name string) scene {
 	s.name = name
 	return s
@@ -137,7 +135,7 @@ func (s scene) change(t *testing.T, spec string) {
 	tests.Merge(t, s.named(), `{"spec":`+spec+`}`)
 }
 
-// setFinalizers is what a person does who knows better.
+// setFinalizers replaces the finalizers, as a person may do.
 func (s scene) setFinalizers(t *testing.T, list string) {
 	t.Helper()
 	tests.Merge(t, s.named(), `{"metadata":{"finalizers":`+list+`}}`)
@@ -148,14 +146,14 @@ func (s scene) delete(t *testing.T) {
 	require.NoError(t, human(t).Delete(t.Context(), s.named()))
 }
 
-// touch makes the operator look at the PostgresWriter again, if it is still there.
+// touch makes the operator reconcile the PostgresWriter again, if it still exists.
 func (s scene) touch(t *testing.T) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
 	require.NoError(t, client.IgnoreNotFound(human(t).Patch(t.Context(), s.named(), patch)))
 }
 
-// reconcile makes the operator look at the PostgresWriter again, and returns when it has.
+// reconcile makes the operator reconcile the PostgresWriter again, and waits until it has.
 func (s scene) reconcile(t *testing.T) {
 	t.Helper()
 	tests.Reconcile(t, s.operator, s.named())
@@ -171,19 +169,19 @@ func (s scene) logged(messages ...string) []operator.Entry {
 // reconciles is how often the operator has looked at the PostgresWriter.
 func (s scene) reconciles() int { return len(s.logged("Reconciling")) }
 
-// changes is how often the operator says that it did this to the row.
+// changes returns how often the operator logged this change of the row.
 func (s scene) changes(change string) int {
 	return len(slices.DeleteFunc(s.logged("wrote row"), func(entry operator.Entry) bool { return entry.Text("change") != change }))
 }
 
-// settle waits until the row is as the spec says, and Ready says so, and the operator has
-// nothing left to do.
+// settle waits until the row matches the spec, Ready is up to date, and the operator has nothing
+// left to do.
 func (s scene) settle(t *testing.T) {
 	t.Helper()
 	tests.Settle(t, s.operator, s.named(), func(context.Context) error { return s.isAsItShouldBe(t) })
 }
 
-// waitUntilReady waits until the row is as the spec says, and Ready says so.
+// waitUntilReady waits until the row matches the spec and Ready is up to date.
 func (s scene) waitUntilReady(t *testing.T) {
 	t.Helper()
 	eventually(t, func(context.Context) error { return s.isAsItShouldBe(t) })
@@ -238,7 +236,7 @@ func (s scene) waitForRow(t *testing.T, table string, want *row) {
 	})
 }
 
-// condition is Ready, the zero condition if it is not there.
+// condition returns Ready, or the zero condition if Ready is missing.
 func condition(writer *v1.PostgresWriter) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(writer.Status.Conditions, v1.ReadyCondition), metav1.Condition{})
 }
@@ -262,8 +260,8 @@ func skipUnsupported(t *testing.T, err error) {
 	}
 }
 
-// alone is a scene without its PostgresWriter yet, whose operator watches its namespace
-// only: others may be at work beside it.
+// alone returns a scene without a PostgresWriter. Its operator watches only its namespace, as other
+// operators may run at the same time.
 func alone(t *testing.T, d *database, args ...string) scene {
 	t.Helper()
 	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}

@@ -22,10 +22,10 @@ const (
 	quiet = time.Minute
 )
 
-// TestFleet makes a hundred ReverseWordsApps at once. When all are ready, the operator
-// sends nothing at all for a minute: it runs without leader election, whose lease would
-// have to be renewed, no watch is as old as it may become, and it watches one namespace,
-// as those of earlier tests may still be on their way out.
+// TestFleet creates a hundred ReverseWordsApps at once. When all are ready, the operator sends no
+// request for a minute. For this, it runs without leader election, whose lease would be renewed, no
+// watch reaches its maximum age, and it watches one namespace, as objects of earlier tests may
+// still be being deleted.
 func TestFleet(t *testing.T) {
 	namespace := shared.Namespace(t)
 	startWith(t, installed(t), "--watch-namespace", namespace)
@@ -60,7 +60,7 @@ func TestFleet(t *testing.T) {
 		require.NoError(t, err)
 		return cluster.Counts(sent)
 	}
-	// What Kubernetes' own controllers are still about may take another status write.
+	// Kubernetes' own controllers may cause another status write.
 	eventually(t, func(ctx context.Context) error {
 		mark = shared.Mark()
 		return isQuiet(ctx, 5*time.Second, requests)

@@ -1,5 +1,5 @@
-// Package reversewordsapp_test has the ReverseWordsApp operator show what it promises,
-// on a real cluster, as a process of its own with the rights of its own ServiceAccount.
+// Package reversewordsapp_test tests the promises of the ReverseWordsApp operator on a real
+// cluster. The operator runs as a process of its own with the rights of its own ServiceAccount.
 package reversewordsapp_test
 
 import (
@@ -16,7 +16,7 @@ var (
 	tests  = suite.New("reversewordsapp", &shared, v1alpha1.AddToScheme)
 )
 
-// What the tests are written with.
+// Shorthands for the tests.
 var (
 	human      = tests.Human
 	kubectl    = tests.Kubectl

@@ -18,14 +18,15 @@ import (
 
 const lease = "1ef59d40.linuxera.org"
 
-// TestInstalled looks at what config/default made: it was accepted, and its pod too.
+// TestInstalled checks the objects of config/default: the server accepted them and created the
+// operator's pod.
 func TestInstalled(t *testing.T) {
 	o := installed(t)
 	require.True(t, strings.HasPrefix(o.Namespace, "reverse-words-operator-"), o.Namespace)
 	tests.CheckInstalled(t)
 }
 
-// TestProcess has one operator start, lead, watch its own only, and end.
+// TestProcess has one operator start, lead, watch only its own objects, and end.
 func TestProcess(t *testing.T) {
 	mark := shared.Mark()
 	process := start(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// TestReadiness has pods come, fail and go. Nobody touches the ReverseWordsApp meanwhile
-// but where its spec is what changes.
+// TestReadiness has pods appear, fail and disappear. Nobody changes the ReverseWordsApp meanwhile,
+// except where the test is about its spec.
 func TestReadiness(t *testing.T) {
 	process := start(t)
 	for name, test := range map[string]func(*testing.T, *operator.Process){
@@ -68,8 +68,8 @@ func testReadyFollowsPods(t *testing.T, process *operator.Process) {
 	require.Empty(t, cmp.Diff([]metav1.ConditionStatus{"False", "True", "False", "True"}, slices.Compact(ready)))
 }
 
-// follow returns what tells the statuses that the scene's ReverseWordsApp has had, from
-// the first that has conditions.
+// follow returns a function that returns the statuses of the scene's ReverseWordsApp, from the
+// first with conditions.
 func (s scene) follow(t *testing.T) (seen func() []v1alpha1.ReverseWordsAppStatus) {
 	t.Helper()
 	watch, err := human(t).Watch(t.Context(), &v1alpha1.ReverseWordsAppList{}, client.InNamespace(s.namespace))
@@ -107,8 +107,8 @@ func testPending(t *testing.T, process *operator.Process) {
 	s.waitForPods(t, func() []string { return s.podNames(t) })
 	s.reconcile(t)
 
-	// Nothing but the pod tells this: neither its ReplicaSet nor the Deployment changes. It
-	// is of an init container, as kwok would put the others' back at once.
+	// Only the pod shows this: its ReplicaSet and the Deployment do not change. The test uses the
+	// status of an init container, as kwok would reset the status of the other containers at once.
 	pod := get(t, s, s.podNames(t)[1], &corev1.Pod{})
 	setStatus(t, pod, func(is *corev1.PodStatus) {
 		is.InitContainerStatuses = []corev1.ContainerStatus{{
@@ -136,8 +136,8 @@ func testMissing(t *testing.T, process *operator.Process) {
 	s.waitForPods(t, func() []string { return s.podNames(t) })
 }
 
-// testMissingBehindOld rolls out a version without an image: the old pods serve on, and
-// the ReverseWordsApp is not what it should be all the same.
+// testMissingBehindOld rolls out a version without an image: the old pods still serve, but the
+// ReverseWordsApp is not ready.
 func testMissingBehindOld(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	old := s.podNames(t)
@@ -167,8 +167,8 @@ func testAppPods(t *testing.T, process *operator.Process) {
 	own := s.podNames(t)
 	s.waitForPods(t, func() []string { return own })
 
-	// A stranger's pod that bears all labels of ours, but for the ReplicaSet's own: with
-	// that one the ReplicaSet would adopt it.
+	// A foreign pod with all our labels except the ReplicaSet's own, which would make the
+	// ReplicaSet adopt it.
 	theirs := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: "a-stranger",
@@ -184,7 +184,7 @@ func testAppPods(t *testing.T, process *operator.Process) {
 	s.settle(t)
 	require.Equal(t, own, s.app(t).Status.AppPods, "the label is anybody's")
 
-	// One that is released by its ReplicaSet, which makes another in its place.
+	// A pod that its ReplicaSet releases and replaces.
 	s.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: own[0]}}, `{"metadata":{"labels":{"pod-template-hash":null}}}`)
 	eventually(t, func(context.Context) error {
 		pods := s.app(t).Status.AppPods
@@ -192,7 +192,7 @@ func testAppPods(t *testing.T, process *operator.Process) {
 	})
 	s.settle(t)
 
-	// One that a finalizer keeps on its way out.
+	// A pod whose deletion a finalizer blocks.
 	going := s.app(t).Status.AppPods[0]
 	s.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: going}}, `{"metadata":{"finalizers":["example.org/hold"]}}`)
 	require.NoError(t, human(t).Delete(t.Context(), get(t, s, going, &corev1.Pod{})))
@@ -235,8 +235,8 @@ func testNoPods(t *testing.T, process *operator.Process) {
 	require.Empty(t, pods)
 }
 
-// TestHiddenChild has a webhook take off the label that the operator's cache selects by. How
-// the ReverseWordsApp stands is told all the same.
+// TestHiddenChild has a webhook remove the label that the operator's cache selects by. The
+// ReverseWordsApp's state is still reported.
 func TestHiddenChild(t *testing.T) {
 	stop, err := shared.MutatingWebhook(t.Context(), "relabel", []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
@@ -258,7 +258,7 @@ func TestHiddenChild(t *testing.T) {
 	}
 }
 
-// raw is the ReverseWordsApp as the server has it.
+// raw returns the live ReverseWordsApp.
 func (s scene) raw(t *testing.T) map[string]any {
 	t.Helper()
 	raw := &unstructured.Unstructured{}

@@ -18,8 +18,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// collectorLimit is how long the garbage collector may take. It notices once in 30
-// seconds that a custom kind is new.
+// collectorLimit bounds the time of the garbage collector, which looks for new custom kinds every
+// 30 seconds.
 const collectorLimit = 90 * time.Second
 
 // TestRemoval deletes ReverseWordsApps.
@@ -55,8 +55,8 @@ func testChildrenFirst(t *testing.T, process *operator.Process) {
 	requests := s.requests(t, mark)
 	require.Equal(t, 1, requests["delete services"], "%v", requests)
 	require.Equal(t, 1, requests["delete deployments"], "%v", requests)
-	// One write removes the finalizer. The cache may show the ReverseWordsApp once more after
-	// that; then a second is tried, of what is gone.
+	// One write removes the finalizer. The cache may show the ReverseWordsApp once more afterwards;
+	// then the operator tries a second write to the deleted object.
 	require.Contains(t, []int{1, 2}, requests["patch reversewordsapps"], "%v", requests)
 	require.Zero(t, requests["patch deployments"]+requests["patch services"], "%v", requests)
 
@@ -151,10 +151,10 @@ func testForegroundRemoval(t *testing.T, process *operator.Process) {
 	s.isAbsent(t, "dp-shop", &appsv1.Deployment{})
 }
 
-// testEarlyRemoval deletes a ReverseWordsApp right after it was made, over and over. What
-// was made of one meanwhile goes too, though not always by the operator: a server that
-// looks for finalizers before it deletes overlooks one that is added in between, and the
-// garbage collector is left to find the children.
+// testEarlyRemoval repeatedly deletes a ReverseWordsApp right after its creation. Children created
+// meanwhile are deleted, too, though not always by the operator: a server that checks finalizers
+// before it deletes misses a finalizer added in between, and the garbage collector has to find the
+// children.
 func testEarlyRemoval(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	for range 10 {
@@ -172,8 +172,8 @@ func testEarlyRemoval(t *testing.T, process *operator.Process) {
 	s.settle(t)
 }
 
-// testNamespaceRemoval takes everything away at once, children before their
-// ReverseWordsApp. What cannot be made again is not tried again and again.
+// testNamespaceRemoval deletes the whole namespace, children before their ReverseWordsApp. The
+// operator does not retry objects that cannot be created again.
 func testNamespaceRemoval(t *testing.T, process *operator.Process) {
 	s := newScene(t, process)
 	mark := shared.Mark()

@@ -157,8 +157,8 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"NAME", "VERSION", "REPLICAS", "READY", "REASON", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "latest", "2", "True", "Available"}, columns[6:11])
 
-	// Somebody spoils the status, and adds a condition that is not the operator's. The
-	// status of its own kind does not wake the operator; whatever does repairs it.
+	// A person changes the status and adds a condition of another program. A change of its own
+	// kind's status does not wake the operator; the next pass repairs the status.
 	spoiled := s.app(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.AppPods = nil
@@ -175,7 +175,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, want.ObservedGeneration, got.ObservedGeneration)
 	require.Equal(t, foreign.Reason, condition(s.app(t), "Audited").Reason, "another writer's condition stays")
 
-	// All of it.
+	// Remove the whole status.
 	kubectl(t, "patch", "reversewordsapp", s.name, "-n", s.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
 	require.Nil(t, s.app(t).Status.AppPods)
 	s.reconcile(t)
@@ -244,8 +244,8 @@ func testLongestName(t *testing.T, process *operator.Process) {
 	s.waitForPods(t, func() []string { return s.podNames(t) })
 }
 
-// testForeign has a stranger's Service in the way. It is left alone, when the
-// ReverseWordsApp goes as well, and the Deployment is not held up by it.
+// testForeign creates another program's Service under the child's name. The operator leaves this
+// Service alone, also when the ReverseWordsApp is deleted, and still ensures the Deployment.
 func testForeign(t *testing.T, process *operator.Process) {
 	s := emptyScene(t, process)
 	theirs := &corev1.Service{

@@ -13,9 +13,9 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/suite"
 )
 
-// TestRights shows that the operator's roles hold nothing that it does not need. Most
-// verbs are seen in its requests. Those that other verbs need beside them (creating by
-// patch, an owner that blocks) are taken away one by one: it has to hurt.
+// TestRights shows that the operator's roles grant only needed rights. Most verbs are seen in its
+// requests. Verbs that other verbs require (creating by patch, an owner that blocks) are removed
+// one by one: each removal must cause a failure.
 func TestRights(t *testing.T) {
 	o := installed(t)
 	tests.DropLease(t, lease)

@@ -20,15 +20,15 @@ import (
 
 const notReadyCondition = v1alpha1.DeploymentNotReadyCondition
 
-// scene is a namespace with one ReverseWordsApp, and the operator that looks after it.
+// A scene is a namespace with one ReverseWordsApp and its operator.
 type scene struct {
 	operator  *operator.Process
 	namespace string
 	name      string
 }
 
-// newScene makes a ReverseWordsApp of two pods in a namespace of its own, and waits until
-// all has come to rest.
+// newScene creates a ReverseWordsApp of two pods in its own namespace, and waits until nothing
+// changes any more.
 func newScene(t *testing.T, process *operator.Process) scene {
 	t.Helper()
 	s := emptyScene(t, process)
@@ -83,7 +83,7 @@ func (s scene) children(t *testing.T) map[string]client.Object {
 	return map[string]client.Object{"Deployment": s.deployment(t), "Service": s.service(t)}
 }
 
-// pods are all that bear the label, those on their way out too, by name.
+// pods returns all pods with the label by name, including pods that are being deleted.
 func (s scene) pods(t *testing.T) []corev1.Pod {
 	t.Helper()
 	var list corev1.PodList
@@ -91,7 +91,7 @@ func (s scene) pods(t *testing.T) []corev1.Pod {
 	return list.Items
 }
 
-// podNames are those of the pods that are to stay, by name.
+// podNames returns the names of the pods that are not being deleted.
 func (s scene) podNames(t *testing.T) []string {
 	t.Helper()
 	names := []string{}
@@ -121,7 +121,7 @@ func (s scene) delete(t *testing.T, opts ...client.DeleteOption) {
 	require.NoError(t, human(t).Delete(t.Context(), s.named(), opts...))
 }
 
-// setReady says in a pod's status whether it is ready, as its kubelet would.
+// setReady writes a pod's readiness into its status, as its kubelet would.
 func (s scene) setReady(t *testing.T, pod string, status corev1.ConditionStatus) {
 	t.Helper()
 	live := get(t, s, pod, &corev1.Pod{})
@@ -134,8 +134,8 @@ func (s scene) setReady(t *testing.T, pod string, status corev1.ConditionStatus)
 	})
 }
 
-// setStatus writes what change does to a pod's status, and nothing else: the scheduler and
-// kwok may be writing to it, too.
+// setStatus applies only change to a pod's status: the scheduler and kwok may write the status,
+// too.
 func setStatus(t *testing.T, pod *corev1.Pod, change func(*corev1.PodStatus)) {
 	t.Helper()
 	before := pod.DeepCopy()
@@ -143,14 +143,13 @@ func setStatus(t *testing.T, pod *corev1.Pod, change func(*corev1.PodStatus)) {
 	require.NoError(t, human(t).Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
 }
 
-// reconcile makes the operator look at the ReverseWordsApp again, and returns when it
-// has.
+// reconcile makes the operator reconcile the ReverseWordsApp again, and waits until it has.
 func (s scene) reconcile(t *testing.T) {
 	t.Helper()
 	tests.Reconcile(t, s.operator, s.named())
 }
 
-// settle waits until the Deployment is rolled out, Ready says so, and the operator has
+// settle waits until the Deployment is rolled out, Ready is up to date, and the operator has
 // nothing left to do.
 func (s scene) settle(t *testing.T) {
 	t.Helper()
@@ -197,7 +196,7 @@ func (s scene) waitForReason(t *testing.T, reason string) metav1.Condition {
 	return ready
 }
 
-// waitForPods waits until appPods are those.
+// waitForPods waits until appPods lists these pods.
 func (s scene) waitForPods(t *testing.T, want func() []string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -223,8 +222,8 @@ func condition(app *v1alpha1.ReverseWordsApp, kind string) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(app.Status.Conditions, kind), metav1.Condition{})
 }
 
-// requests counts what the operator has sent since the mark about this namespace, its
-// status writes left out.
+// requests counts the operator's requests about this namespace since the mark, except its status
+// writes.
 func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
 	counts := s.allRequests(t, since)

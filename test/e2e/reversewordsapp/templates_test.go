@@ -74,7 +74,7 @@ func (s scene) versions(t *testing.T) map[string]string {
 	return versions
 }
 
-// TestTemplateLabel adds a label while the operator runs, and takes it away again.
+// TestTemplateLabel adds a label while the operator runs, and removes it again.
 func TestTemplateLabel(t *testing.T) {
 	f := newFolder(t)
 	s := f.start(t)
@@ -95,7 +95,7 @@ func TestTemplateLabel(t *testing.T) {
 	s.settle(t)
 }
 
-// TestBrokenTemplate has a manifest be wrong while the operator runs, and mends it.
+// TestBrokenTemplate breaks a manifest while the operator runs, and fixes it.
 func TestBrokenTemplate(t *testing.T) {
 	f := newFolder(t)
 	s := f.start(t)
@@ -111,7 +111,8 @@ func TestBrokenTemplate(t *testing.T) {
 		return expect(slices.Equal(s.warnings(t), []string{brokenDeployment}), "%v", s.warnings(t))
 	})
 
-	// The children stay, whatever is asked for, and are told of. No one says it twice.
+	// The children stay despite changes of the spec, and their state is still reported. The error
+	// is reported once.
 	mark := shared.Mark()
 	s.change(t, `{"replicas":3}`)
 	s.waitForReason(t, "InvalidTemplate")
@@ -202,7 +203,7 @@ func (s scene) settleAs(t *testing.T, deployment string) {
 	})
 }
 
-// TestTemplateSelector changes what cannot be changed of a Deployment that is there.
+// TestTemplateSelector changes an immutable field of an existing Deployment.
 func TestTemplateSelector(t *testing.T) {
 	f := newFolder(t)
 	s := f.start(t)

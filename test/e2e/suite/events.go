@@ -16,9 +16,9 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// CheckEvents waits until there is one event about obj, an object of the operator's own kind,
-// for each write to a child that the operator has logged, of the same operation and cause (Created for Missing), and
-// none beside them. Nothing but what the operator makes for obj is in its namespace.
+// CheckEvents waits until the events about obj, an object of the operator's own kind, match the
+// writes to children in the operator's log: one event for each write, of the same operation and
+// cause (Created for Missing), and no others. The namespace may only contain obj and its children.
 func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.Object) {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(obj, s.Human(t).Scheme())

@@ -16,8 +16,8 @@ type Folder struct {
 	Defaults fs.FS
 }
 
-// Write writes a file, into a folder that need not be there. It is there all at once: on a slow
-// machine an operator would take up one that is half written.
+// Write writes a file into a folder, which it creates if necessary. It replaces the file in one
+// step, as an operator on a slow machine would otherwise read a half-written one.
 func (f Folder) Write(t *testing.T, name, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(f.Path, 0o755))
@@ -26,7 +26,7 @@ func (f Folder) Write(t *testing.T, name, text string) {
 	require.NoError(t, os.Rename(hidden, filepath.Join(f.Path, name)))
 }
 
-// Override writes a default template with some of its text replaced.
+// Override writes a default template with some text replaced.
 func (f Folder) Override(t *testing.T, name string, oldnew ...string) {
 	t.Helper()
 	text, err := fs.ReadFile(f.Defaults, name)

@@ -17,7 +17,8 @@ import (
 // prefix begins the names of all that config/default makes.
 func prefix(o operator.Operator) string { return strings.TrimSuffix(o.Namespace, "system") }
 
-// CheckInstalled looks at what config/default made: it was accepted, and the operator's pod too.
+// CheckInstalled checks the objects of config/default: the server accepted them and created the
+// operator's pod.
 func (s *Suite) CheckInstalled(t *testing.T) {
 	t.Helper()
 	o := s.Installed(t)
@@ -34,7 +35,7 @@ func (s *Suite) CheckInstalled(t *testing.T) {
 	})
 }
 
-// DropLease deletes the lease of the leader election, so that it has to be created.
+// DropLease deletes the lease of the leader election, so that the operator has to create the lease.
 func (s *Suite) DropLease(t *testing.T, name string) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.Installed(t).Namespace, Name: name}}

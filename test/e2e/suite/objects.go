@@ -26,7 +26,7 @@ func (s *Suite) CheckAbsent(t *testing.T, key client.ObjectKey, obj client.Objec
 	require.True(t, apierrors.IsNotFound(err), "%T %s is there: %v", obj, key, err)
 }
 
-// DeleteToReturn deletes an object and waits until another has its name.
+// DeleteToReturn deletes an object and waits until another object has its name.
 func (s *Suite) DeleteToReturn(t *testing.T, old client.Object, how metav1.DeletionPropagation) {
 	t.Helper()
 	require.NoError(t, s.Human(t).Delete(t.Context(), old, client.PropagationPolicy(how)))

@@ -25,7 +25,7 @@ type Right struct {
 // String is the right as Request.String writes a request, such as patch deployments/status.
 func (r Right) String() string { return r.Verb + " " + r.Resource }
 
-// rights are what rules give.
+// rights returns the rights that rules grant.
 func rights(rules []rbacv1.PolicyRule) sets.Set[Right] {
 	out := sets.New[Right]()
 	for _, rule := range rules {
@@ -40,7 +40,7 @@ func rights(rules []rbacv1.PolicyRule) sets.Set[Right] {
 	return out
 }
 
-// usedRights are those that the operator's requests since the mark took.
+// usedRights returns the rights that the operator's requests since the mark needed.
 func (s *Suite) usedRights(t *testing.T, since cluster.Mark) sets.Set[Right] {
 	t.Helper()
 	o := s.Installed(t)
@@ -53,8 +53,9 @@ func (s *Suite) usedRights(t *testing.T, since cluster.Mark) sets.Set[Right] {
 	return out
 }
 
-// OnlyUsed requires that the operator's roles give it nothing that it did not use since the mark
-// but unseen, which has to be shown otherwise. It returns its cluster-wide role.
+// OnlyUsed requires that the operator's roles grant only rights that the operator used since the
+// mark, and the rights in unseen, which the caller has to verify in another way. It returns the
+// operator's cluster-wide role.
 func (s *Suite) OnlyUsed(t *testing.T, since cluster.Mark, unseen ...Right) *rbacv1.ClusterRole {
 	t.Helper()
 	o := s.Installed(t)
@@ -76,9 +77,9 @@ func (s *Suite) OnlyUsed(t *testing.T, since cluster.Mark, unseen ...Right) *rba
 	return role
 }
 
-// Without takes a right out of the operator's role, waits until that shows in the
-// namespace, and returns what gives it back, which happens in any case when the test
-// ends.
+// Without removes a right from the operator's role, waits until the removal takes effect in the
+// namespace, and returns a function that restores the right. The right is restored at the end of
+// the test at the latest.
 func (s *Suite) Without(t *testing.T, role *rbacv1.ClusterRole, right Right, namespace string) (giveBack func()) {
 	t.Helper()
 	rules := func(rules []rbacv1.PolicyRule) client.Patch {

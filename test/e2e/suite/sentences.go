@@ -115,8 +115,8 @@ func (s *Suite) refuseByWebhook(t *testing.T, namespace string) {
 	t.Cleanup(func() { require.NoError(t, stop()) })
 }
 
-// awaitRefusal waits until the API server has heard of it: a quota is enforced, and counted, a moment
-// after it was created.
+// awaitRefusal waits until the API server enforces the quota, which takes a moment after its
+// creation.
 func (s *Suite) awaitRefusal(t *testing.T, namespace string) {
 	t.Helper()
 	labels := map[string]string{"app": "probe"}

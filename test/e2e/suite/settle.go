@@ -13,9 +13,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// Reconcile makes the operator look at obj, one of its own kind, again, and returns
-// when a look that began since then has ended: one that was under way does not count.
-// Only kind, namespace and name of obj count.
+// Reconcile makes the operator reconcile obj, an object of its own kind, and waits for the end of a
+// reconcile that began after the call. Only kind, namespace and name of obj matter.
 func (s *Suite) Reconcile(t *testing.T, process *operator.Process, obj client.Object) {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(obj, s.Human(t).Scheme())
@@ -27,10 +26,9 @@ func (s *Suite) Reconcile(t *testing.T, process *operator.Process, obj client.Ob
 	})
 }
 
-// Settle waits until all is at rest, and the operator has nothing left to do about obj,
-// which has its namespace for itself: one more reconcile makes no request. What
-// Kubernetes' controllers are still about may reach the operator a moment later, so this
-// is tried more than once.
+// Settle waits until nothing changes any more and the operator has nothing left to do for obj, the
+// only object of its kind in its namespace: one more reconcile sends no request. As Kubernetes'
+// controllers may still be at work, Settle tries more than once.
 func (s *Suite) Settle(t *testing.T, process *operator.Process, obj client.Object, isAtRest func(context.Context) error) {
 	t.Helper()
 	var requests map[string]int

@@ -1,6 +1,6 @@
-// Package suite is what the end-to-end tests of every example operator share: the
-// operator, installed in the package's cluster and run with its own rights, a person
-// who may do everything, and what both have to say.
+// Package suite is shared by the end-to-end tests of the example operators. It provides the
+// operator, installed in the package's cluster and run with its own rights, and a person who may do
+// everything.
 package suite
 
 import (
@@ -26,9 +26,9 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// Limit is how long anything may take that takes a fraction of a second. In a new cluster it may
-// be half a minute and more until the garbage collector takes something along: it looks for
-// new kinds every 30 s, and leaves alone what belongs to one that it does not know.
+// Limit bounds waits for anything that usually takes a fraction of a second. In a new cluster, the
+// garbage collector may need half a minute and more to delete dependents: it looks for new kinds
+// every 30 s, and does not delete objects whose owner is of an unknown kind.
 const Limit = 90 * time.Second
 
 // A Suite is the tests of one operator, on one cluster.
@@ -70,14 +70,14 @@ func (s *Suite) Human(t *testing.T) client.WithWatch {
 	return c
 }
 
-// Merge is what a person does to an object: a merge patch.
+// Merge sends a merge patch as a person.
 func (s *Suite) Merge(t *testing.T, obj client.Object, patch string) {
 	t.Helper()
 	obj.SetResourceVersion("")
 	require.NoError(t, s.Human(t).Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
-// Kubectl runs it as that person and returns what it prints.
+// Kubectl runs kubectl as this person and returns the output.
 func (s *Suite) Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	path, err := cluster.Kubectl(t.Context())
@@ -103,7 +103,7 @@ func (s *Suite) Start(t *testing.T) *operator.Process {
 	return s.StartWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace)
 }
 
-// StartWith runs o with just these arguments, until the test ends. It is to log no errors.
+// StartWith runs o with only these arguments until the test ends. The operator must not log errors.
 func (s *Suite) StartWith(t *testing.T, o operator.Operator, args ...string) *operator.Process {
 	t.Helper()
 	return s.start(t, o, args)
@@ -129,9 +129,9 @@ func (s *Suite) start(t *testing.T, o operator.Operator, args []string, expected
 	return process
 }
 
-// failures are the errors that the operator logged, except for the expected, for what it
-// says when it is told to end (about the reconcile at work, and the lease that it gives
-// back) and when the namespace of an earlier test is going, or gone before the cache shows it.
+// failures returns the errors that the operator logged, except expected errors and two usual kinds:
+// errors on shutdown (about the running reconcile and the released lease), and errors about the
+// namespace of an earlier test that is being deleted, or is deleted before the cache shows this.
 func failures(process *operator.Process, expected []string) []string {
 	excused := append([]string{"context canceled", "after stop sequence was engaged", ": NotFound"}, expected...)
 	var found []string
@@ -144,15 +144,15 @@ func failures(process *operator.Process, expected []string) []string {
 	return found
 }
 
-// isLateEvent reports whether client-go complains that an event came when its namespace, an
-// earlier test's, was already being deleted, or gone.
+// isLateEvent reports whether client-go complains about an event for the namespace of an earlier
+// test that is being deleted, or is gone.
 func isLateEvent(line string) bool {
 	return strings.Contains(line, "Server rejected event") &&
 		(strings.Contains(line, "because it is being terminated") ||
 			strings.Contains(line, `"error":"namespaces `) && strings.Contains(line, "not found"))
 }
 
-// RunToEnd starts an operator that is to end by itself, and returns when it has.
+// RunToEnd starts an operator that is expected to end by itself, and waits for the end.
 func (s *Suite) RunToEnd(t *testing.T, env []string, args ...string) *operator.Process {
 	t.Helper()
 	o := s.Installed(t)
@@ -168,7 +168,7 @@ func (s *Suite) RunToEnd(t *testing.T, env []string, args ...string) *operator.P
 	return process
 }
 
-// LeaseHolder is who holds a lease in the operator's namespace, nobody if it is free.
+// LeaseHolder returns the holder of a lease in the operator's namespace, "" if the lease is free.
 func (s *Suite) LeaseHolder(t *testing.T, lease string) string {
 	t.Helper()
 	var held coordinationv1.Lease
@@ -177,8 +177,8 @@ func (s *Suite) LeaseHolder(t *testing.T, lease string) string {
 	return ptr.Deref(held.Spec.HolderIdentity, "")
 }
 
-// Requests counts what the operator has sent since the mark about a namespace, its events
-// left out: they are sent some time after what they tell of. See CheckEvents.
+// Requests counts the operator's requests about a namespace since the mark, except events, which
+// are sent some time later. See CheckEvents.
 func (s *Suite) Requests(t *testing.T, since cluster.Mark, namespace string) map[string]int {
 	t.Helper()
 	o := s.Installed(t)
@@ -189,7 +189,7 @@ func (s *Suite) Requests(t *testing.T, since cluster.Mark, namespace string) map
 	return cluster.Counts(requests)
 }
 
-// Eventually calls try until it returns nil.
+// Eventually calls try until try returns nil.
 func (s *Suite) Eventually(t *testing.T, try func(context.Context) error) {
 	t.Helper()
 	require.NoError(t, (*s.cluster).Await(t.Context(), Limit, "", try))

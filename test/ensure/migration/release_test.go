@@ -58,7 +58,7 @@ func mustEnsure[T client.Object](t *testing.T, e *ensure.Ensurer, desired T, opt
 	return result
 }
 
-// awaitReplicas waits until the object read by reads has n replicas.
+// awaitReplicas waits until c shows n replicas.
 func awaitReplicas(t *testing.T, c client.Client, d *appsv1.Deployment, n int32) {
 	t.Helper()
 	require.Eventually(t, func() bool { return replicas(t, c, d) == n }, limit, tick)

@@ -396,7 +396,7 @@ func annotate(t *testing.T, c client.Client, namespace string) {
 	})
 }
 
-// awaitData waits until the object read by reads has a key and the annotation.
+// awaitData waits until c shows a key and the annotation.
 func awaitData(t *testing.T, c client.Client, namespace, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
