@@ -1,7 +1,7 @@
-// Soak tries trueup at scale, one of the example operators while what it needs is stopped,
-// killed or frozen, and all of them together while people meddle with what they make, each
-// on a Kubernetes of its own. It prints what it found as tables, and ends with exit code 1
-// if a target is missed.
+// Soak tests trueup in three parts, each on its own Kubernetes: at scale; one example operator
+// while the servers and processes around it are stopped, killed or frozen; and all example
+// operators together while people change their children. It prints tables of the results, and ends
+// with exit code 1 if a target is missed.
 package main
 
 import (
@@ -50,8 +50,8 @@ func main() {
 	}
 }
 
-// run does all parts, or the only one that is wanted. What one misses keeps no other from
-// being tried.
+// run runs all parts, or only the given one. A part that misses a target does not stop the
+// following parts.
 func run(ctx context.Context, only string, s size, seed uint64) error {
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -18,12 +18,12 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 )
 
-// tables are those that rows move between.
+// tables are the tables that rows move between.
 var tables = []string{"students", "teachers"}
 
-// A crowd is people who create, change, move and delete PostgresWriters, one after another,
-// in the same namespace of one cluster, or the same in several. What a server does not
-// acknowledge they do again.
+// A crowd is a group of people who create, change, move and delete PostgresWriters, one after
+// another, in the same namespace of one or several clusters. They repeat each request that a server
+// does not acknowledge.
 type crowd struct {
 	namespace string
 	clients   []client.Client
@@ -115,8 +115,8 @@ func newName(random *rand.Rand) string {
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// advance does everything up to that share of all, spread over a time, and returns when
-// it is acknowledged. Whoever is late hurries.
+// advance does everything up to this share of all work, spread over a time, and returns when the
+// servers have acknowledged everything. A late action is done at once.
 func (c *crowd) advance(ctx context.Context, share float64, over time.Duration) error {
 	begun, first, last := time.Now(), c.done, int(share*float64(len(c.deeds)))
 	for i := first; i < last; i++ {
@@ -171,7 +171,7 @@ func (c *crowd) try(ctx context.Context, cl client.Client, d deed) error {
 	}
 }
 
-// made is what they have made so far, by name.
+// made returns the specs of the objects created so far, by name.
 func (c *crowd) made() map[string]v1.PostgresWriterSpec {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,11 +1,11 @@
-// Package faults tries the operator of PostgresWriters while what it needs is stopped,
-// killed or frozen under it: the database, the operator itself, the API server, the holder
-// of the global lock. People create, change, move and delete PostgresWriters all the time.
-// When that is over and everything has come to rest, the rows have to be what the
-// PostgresWriters say, to the byte: none lost, none twice, none left behind.
+// Package faults tests the PostgresWriter operator while its surroundings are stopped, killed or
+// frozen: the database, the operator itself, the API server, the holder of the global lock. People
+// create, change, move and delete PostgresWriters all the time. Once the work is over and the
+// system has settled, the rows have to match the PostgresWriters byte for byte: no row is lost,
+// duplicated or left behind.
 //
-// All that is random follows from a seed, so that a run can be repeated; how the processes
-// meet each other in time cannot.
+// All random choices follow from a seed, so that a run can be repeated; the timing of the processes
+// cannot be repeated.
 package faults
 
 import (
@@ -20,23 +20,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience is how long anything may take, coming to rest included. Nothing is judged by
-// it: it turns what never comes into an error. An informer that lost its API server may
-// take a minute to look again, and a PostgresWriter that people touched again and again
-// while there was no database waits for its next attempt for up to five.
+// patience bounds every wait, including the time to settle. It is no target: it turns an endless
+// wait into an error. An informer that lost its API server may take a minute to try again. A
+// PostgresWriter that people changed repeatedly while the database was down waits up to five
+// minutes for its next attempt.
 const patience = 6 * time.Minute
 
 // A Plan is how much is tried.
 type Plan struct {
 	Seed uint64
-	// Creations and Deletions are what people do, in each trial and each cluster.
+	// Creations and Deletions count the actions of people in each trial and each cluster.
 	Creations, Deletions int
 	// Outage is how long the database is stopped.
 	Outage time.Duration
 	// Kills is how often the operator is killed, Restarts how often the API server.
 	Kills, Restarts int
-	// Takeovers is how often the holder of the global lock is killed, Freezes how often it
-	// is frozen in each of the two trials that do so.
+	// Takeovers is how often the holder of the global lock is killed. Freezes is how often it is
+	// frozen in each of the two trials that freeze it.
 	Takeovers, Freezes int
 }
 
@@ -62,9 +62,9 @@ type trial struct {
 	run  func(*stage) error
 }
 
-// trials are run side by side: what is done to one reaches no other. Each has a database
-// and namespaces of its own. The database that is stopped is on a server of its own, and
-// the API server that is killed has a cluster of its own.
+// trials run in parallel and do not affect each other. Each has a database and namespaces of its
+// own. The stopped database is on a server of its own, and the killed API server has a cluster of
+// its own.
 func trials() []trial {
 	return []trial{
 		{"database stopped", stoppedDatabase},
@@ -77,8 +77,8 @@ func trials() []trial {
 	}
 }
 
-// Run does all trials of the plan, and says on out how they go. An error is one of the
-// preparations; those of the trials are in the report.
+// Run runs all trials of the plan and prints their progress to out. It returns an error if the
+// preparations fail; the errors of the trials are in the report.
 func Run(ctx context.Context, plan Plan, out io.Writer) (report Report, err error) {
 	fmt.Fprintf(out, "Starting three control planes and two databases. The seed is %d.\n", plan.Seed)
 	s, err := open(ctx)

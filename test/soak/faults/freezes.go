@@ -12,12 +12,12 @@ import (
 // frozenAnyTime freezes the holder of the lock at some moment while people work.
 func frozenAnyTime(s *stage) error { return s.freezeHolders(s.freezeAtRandom) }
 
-// frozenInTransaction freezes it at the worst moment.
+// frozenInTransaction freezes the holder of the lock at the worst moment.
 func frozenInTransaction(s *stage) error { return s.freezeHolders(s.freezeInTransaction) }
 
-// freezeHolders freezes the holder of the lock in the middle of its work, for longer than its
-// lease lasts, and lets it come back to more of it when another has taken over. It must
-// write nothing then, and end.
+// freezeHolders freezes the holder of the lock in the middle of its work, for longer than the lease
+// lasts. It resumes this holder once another operator has taken over and work is left. The resumed
+// operator must write nothing and end.
 func (s *stage) freezeHolders(freeze func(holder, waiting *party, share float64) error) error {
 	holder, waiting, err := s.rivals("left", "right")
 	if err != nil {
@@ -49,10 +49,9 @@ func (s *stage) freezeAtRandom(holder, waiting *party, share float64) error {
 	)
 }
 
-// freezeInTransaction freezes the holder when a write is under way, and a renewal of the
-// lock waits for that. So that there are both for sure, a lock on the tables keeps them
-// waiting. Once that is gone, the database has done what it was told to write, and waits in
-// vain to be told to commit.
+// freezeInTransaction freezes the holder during a write, while a renewal of the lock waits for this
+// write. A lock on the tables delays both, so that both are certain to happen. Once the tables are
+// unlocked, the database executes the write and waits in vain for the commit.
 func (s *stage) freezeInTransaction(holder, waiting *party, share float64) error {
 	tx, err := s.database.Pool.Begin(s.ctx)
 	if err != nil {
@@ -90,8 +89,8 @@ func (s *stage) hasSession(p *party, condition string) error {
 	return err
 }
 
-// outlive has the frozen one come back when the other has taken over, and there is work
-// left for it, and sees to it that it ends without having written anything.
+// outlive resumes the frozen operator once the other one has taken over and work is left, and
+// checks that the resumed operator ends without having written anything.
 func (s *stage) outlive(frozen, other *party, share float64) error {
 	begun := time.Now()
 	since, err := s.pages()
@@ -125,7 +124,7 @@ func (s *stage) outlive(frozen, other *party, share float64) error {
 	return nil
 }
 
-// thaw lets it come back, and returns when it has ended.
+// thaw resumes the operator and returns when it has ended.
 func (s *stage) thaw(p *party) error {
 	since, err := s.pages()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The journal is kept by triggers, so that it is complete: who writes which row, and
-// whose process holds the global lock then, in which of its terms, when the statement is
-// executed and again when its transaction commits.
+// The journal is kept by triggers, so that it is complete. It records who writes which row, and
+// whose process holds the global lock in which term, at the execution of the statement and again at
+// the commit.
 const journal = `
 	create table journal (
 		n bigserial primary key, moment text, writer text, tab text, op text, key text,
@@ -40,7 +40,7 @@ const journal = `
 		return null;
 	end $$;`
 
-// keepJournal begins it.
+// keepJournal starts the journal.
 func (s *stage) keepJournal() error {
 	if err := s.exec(journal); err != nil {
 		return err
@@ -58,15 +58,15 @@ func (s *stage) keepJournal() error {
 	return nil
 }
 
-// watchLease begins to note who takes the global lock and who gives it up, when the first
-// holder has it.
+// watchLease records the acquisitions and releases of the global lock, starting when the first
+// holder has the lock.
 func (s *stage) watchLease(first *party) error {
 	return errors.Join(
 		s.exec(`insert into holders select holder, '`+first.role+`' from postgreswriter_lease`),
 		s.exec(`create trigger handover after insert or update on postgreswriter_lease for each row execute function note_lease()`))
 }
 
-// pages are what the journal holds so far, a number to compare with.
+// pages returns the number of journal entries so far, for comparison.
 func (s *stage) pages() (n int64, err error) {
 	err = s.database.Pool.QueryRow(s.ctx, `select coalesce(max(n), 0) from journal`).Scan(&n)
 	return n, err
@@ -79,7 +79,7 @@ func (s *stage) writesOf(p *party, since int64) (n int, err error) {
 	return n, err
 }
 
-// trespasses finds what nobody may do: the query yields one line of text for each.
+// trespasses finds forbidden writes: the query returns one line of text for each.
 func (s *stage) trespasses(query string, args ...any) error {
 	found, err := collect(s.ctx, s.database.Pool, query, args...)
 	if err != nil {

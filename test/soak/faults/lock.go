@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// rivals prepares two operators that contend for the global lock, of which the first has
-// it. In contrast to cluster names, no names mean that both write the same rows.
+// rivals prepares two operators that contend for the global lock, which the first one holds.
+// Different cluster names give each operator its own rows; without names both write the same rows.
 func (s *stage) rivals(leftName, rightName string) (holder, waiting *party, err error) {
 	if err := s.prepare(s.site.server); err != nil {
 		return nil, nil, err
@@ -59,8 +59,8 @@ func (s *stage) takesOver(p *party, since int64) error {
 	})
 }
 
-// killedHolder kills the holder of the lock. The clusters have the same PostgresWriters, as
-// somebody has it who keeps a second one ready.
+// killedHolder kills the holder of the lock. The clusters have the same PostgresWriters, as with a
+// standby cluster.
 func killedHolder(s *stage) error {
 	holder, waiting, err := s.rivals("", "")
 	if err != nil {
@@ -101,8 +101,8 @@ func killedHolder(s *stage) error {
 	return s.inTurn(holder, waiting)
 }
 
-// inTurn has each get its own objects right, the second once the first has given up the
-// lock, and judges.
+// inTurn waits until the rows of each operator are right, of the second one after the first has
+// given up the lock, and judges.
 func (s *stage) inTurn(holder, waiting *party) error {
 	unrest := s.settled(holder)
 	if unrest == nil {
@@ -111,9 +111,9 @@ func (s *stage) inTurn(holder, waiting *party) error {
 	return errors.Join(s.judge(unrest, holder, waiting), s.checkLock())
 }
 
-// checkLock looks for rows that were written by another than the holder of the lock, as it
-// was at the time or at the end of the transaction; for terms of two writers, or with a
-// write after a later term began to write; and for a lock that another has given up.
+// checkLock looks for three violations: rows written by an operator that did not hold the lock at
+// the time or at the end of the transaction; terms with two writers, or with a write after a later
+// term began to write; and a lock released by an operator that did not hold it.
 func (s *stage) checkLock() error {
 	return errors.Join(
 		s.trespasses(`select writer || ' ' || moment || ': ' || op || ' ' || tab || ' ' || key || ', held by ' ||

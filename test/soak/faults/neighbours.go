@@ -2,9 +2,9 @@ package faults
 
 import "errors"
 
-// neighbours has the operators of two clusters write into one database: PostgresWriters of
-// the same namespace and names, but other rows. Each is killed once, so that it looks for
-// rows whose PostgresWriters are gone while the other's are there.
+// neighbours has the operators of two clusters write into one database: PostgresWriters of the same
+// namespace and names, but different rows. Each operator is killed once, so that it looks for rows
+// without a PostgresWriter while the rows of the other operator exist.
 func neighbours(s *stage) error {
 	if err := s.prepare(s.site.server); err != nil {
 		return err

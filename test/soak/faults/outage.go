@@ -43,7 +43,7 @@ func stoppedDatabase(s *stage) error {
 	return s.judge(s.settled(p), p)
 }
 
-// killedOperator kills the operator again and again: up to a second and a half after it was started,
+// killedOperator kills the operator again and again: up to a second and a half after its start,
 // when it may not reconcile yet, and at some moment while people work.
 func killedOperator(s *stage) error {
 	p, err := s.alone(s.site.server, s.site.left)
@@ -73,7 +73,7 @@ func killedOperator(s *stage) error {
 	return s.judge(s.settled(p), p)
 }
 
-// startAndKill tells what was left to do.
+// startAndKill returns the work that was left.
 func (s *stage) startAndKill(p *party, share float64) (Tally, error) {
 	if err := p.start(); err != nil {
 		return Tally{}, err
@@ -92,7 +92,7 @@ func (s *stage) startAndKill(p *party, share float64) (Tally, error) {
 	return s.tally(p)
 }
 
-// killedServer kills the API server, and starts it again a moment later.
+// killedServer kills the API server and starts it again a moment later.
 func killedServer(s *stage) error {
 	p, err := s.alone(s.site.server, s.site.down)
 	if err != nil {
@@ -113,7 +113,7 @@ func killedServer(s *stage) error {
 	return s.judge(s.settled(p), p)
 }
 
-// restartServer tells how long there was none.
+// restartServer returns how long the API server was down.
 func (s *stage) restartServer() (down time.Duration, err error) {
 	for range s.plan.Restarts {
 		if err := pass(s.ctx, time.Second+s.atMost(3*time.Second)); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// A party is an operator beside its cluster, and the people there.
+// A party is an operator, its cluster, and the people of this cluster.
 type party struct {
 	plane *plane
-	// cluster is the operator's --cluster-name; it may be empty.
+	// cluster is the operator's --cluster-name, which may be empty.
 	cluster string
 	crowd   *crowd
 	// role is whom the database takes the operator for.
@@ -23,7 +23,7 @@ type party struct {
 	started  []*operator.Process
 }
 
-// start starts the operator, and does not wait until it is ready.
+// start starts the operator without waiting until the operator is ready.
 func (p *party) start() error {
 	process, err := p.operator.Run(p.args...)
 	if err != nil {
@@ -33,14 +33,14 @@ func (p *party) start() error {
 	return nil
 }
 
-// kill kills it. That it had ended by itself is an error.
+// kill kills the operator. It fails if the operator has ended before.
 func (p *party) kill() error {
 	err := p.process.Kill()
 	p.process = nil
 	return withoutLog(err)
 }
 
-// stop ends it as Kubernetes does, if it runs.
+// stop ends a running operator as Kubernetes does.
 func (p *party) stop() error {
 	if p.process == nil {
 		return nil
@@ -50,7 +50,7 @@ func (p *party) stop() error {
 	return withoutLog(process.Stop())
 }
 
-// withoutLog shortens what a process's error says: its log is kept in a file.
+// withoutLog shortens the error of a process: its log is kept in a file.
 func withoutLog(err error) error {
 	if err == nil {
 		return nil

@@ -11,20 +11,20 @@ import (
 // shown is how many trespasses an error names.
 const shown = 5
 
-// A Report is what the trials found.
+// A Report holds the results of the trials.
 type Report struct {
 	Plan    Plan
 	Results []Result
 }
 
-// A Result is what one trial found, in the end.
+// A Result is the final result of one trial.
 type Result struct {
 	Trial string
 	Tally
 	// Trespasses are writes of somebody who may not: into another cluster's row, without the
 	// global lock. They are looked for where several operators share a database.
 	Trespasses []string
-	// Happened is what was done to it.
+	// Happened lists the faults.
 	Happened []string
 	Took     time.Duration
 	// Logs is a folder with the operators' logs, if the trial failed.
@@ -33,11 +33,11 @@ type Result struct {
 	Err error
 }
 
-// IsSkipped tells whether the trial needs what is not to be had: a server that the
-// environment names is not ours to stop.
+// IsSkipped reports whether the trial needs something unavailable: a database server named by the
+// environment must not be stopped.
 func (r Result) IsSkipped() bool { return errors.Is(r.Err, errors.ErrUnsupported) }
 
-// Missed is why the trial failed; nil if it did not.
+// Missed returns why the trial failed, or nil if it succeeded.
 func (r Result) Missed() error {
 	if r.IsSkipped() {
 		return nil
@@ -58,7 +58,7 @@ func (r Result) Missed() error {
 	return nil
 }
 
-// Verdict is it in a few words.
+// Verdict summarises the result in a few words.
 func (r Result) Verdict() string {
 	switch {
 	case r.IsSkipped():

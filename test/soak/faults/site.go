@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// A site is what the trials share.
+// A site holds the resources that the trials share.
 type site struct {
 	// left and right stay up; down is the one whose API server is killed.
 	left, right, down *plane
@@ -47,7 +47,7 @@ func open(ctx context.Context) (*site, error) {
 	return s, nil
 }
 
-// close ends what was started.
+// close ends the started processes.
 func (s *site) close() error {
 	var errs []error
 	for _, p := range []*plane{s.left, s.right, s.down} {

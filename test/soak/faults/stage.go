@@ -18,8 +18,8 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// A stage is where one trial takes place: a database, operators that write into it, and
-// what has been found so far.
+// A stage holds one trial: a database, operators that write to this database, and the findings so
+// far.
 type stage struct {
 	ctx    context.Context //nolint:containedctx // a stage is one trial, and nothing of it outlives the trial
 	site   *site
@@ -46,7 +46,7 @@ func (s *stage) prepare(server *postgres.Server) error {
 	return nil
 }
 
-// exec does something to the database as its owner.
+// exec runs a statement as the owner of the database.
 func (s *stage) exec(statement string) error {
 	if _, err := s.database.Pool.Exec(s.ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
@@ -54,8 +54,8 @@ func (s *stage) exec(statement string) error {
 	return nil
 }
 
-// join makes a party with a database role of its own, and a namespace called after the
-// database, which no other trial has. People may be in several clusters.
+// join creates a party with a database role of its own, and a namespace named after the database,
+// which no other trial uses. People may work in several clusters.
 func (s *stage) join(p *plane, cluster string, args ...string) (*party, error) {
 	namespace := strings.ReplaceAll(s.database.Name, "_", "-")
 	if err := p.namespace(s.ctx, namespace); err != nil {
@@ -81,7 +81,7 @@ func (s *stage) join(p *plane, cluster string, args ...string) (*party, error) {
 	return member, nil
 }
 
-// admit makes a role that may do what an operator does.
+// admit creates a role with the rights of an operator.
 func (s *stage) admit(role string) error {
 	for _, statement := range []string{
 		fmt.Sprintf("create role %s login password '%s'", role, role),
@@ -103,8 +103,8 @@ func (s *stage) alone(server *postgres.Server, p *plane) (*party, error) {
 	return s.join(p, "")
 }
 
-// clear ends what is left of the trial. What a party says when it is stopped counts:
-// an operator has to end well.
+// clear ends the remaining processes of the trial. It returns their errors: an operator has to end
+// without an error.
 func (s *stage) clear() error {
 	s.ctx = context.WithoutCancel(s.ctx) // it has to be cleared all the same
 	var errs []error
@@ -120,8 +120,7 @@ func (s *stage) clear() error {
 	return errors.Join(append(errs, s.database.Drop(s.ctx))...)
 }
 
-// keepLogs writes what the operators logged into a folder, for whoever looks into a trial
-// that failed.
+// keepLogs writes the operators' logs into a folder, so that failed trials can be investigated.
 func (s *stage) keepLogs() error {
 	dir, err := os.MkdirTemp("", "trueup-faults-")
 	if err != nil {
@@ -139,8 +138,8 @@ func (s *stage) keepLogs() error {
 	return nil
 }
 
-// tally compares what the parties' people want with their objects, and with the rows but
-// those of other parties.
+// tally compares the wishes of the parties' people with their objects, and with the rows except the
+// rows of other parties.
 func (s *stage) tally(parties ...*party) (Tally, error) {
 	rows, err := readRows(s.ctx, s.database)
 	if err != nil {
@@ -162,7 +161,7 @@ func (s *stage) tally(parties ...*party) (Tally, error) {
 	return compare(rows, claims...), nil
 }
 
-// settled waits until the rows are what the parties' people want.
+// settled waits until the rows match the wishes of the parties' people.
 func (s *stage) settled(parties ...*party) error {
 	begun := time.Now()
 	err := until(s.ctx, "all is at rest", func() error {
@@ -173,8 +172,8 @@ func (s *stage) settled(parties ...*party) error {
 	return err
 }
 
-// judge stops the operators, so that nothing changes any more, and takes the tally that
-// counts. That it did not come to rest is part of the tally.
+// judge stops the operators, so that nothing changes any more, and takes the final tally. The tally
+// includes the error if the system has not settled.
 func (s *stage) judge(unrest error, parties ...*party) error {
 	for _, p := range parties {
 		if err := p.stop(); err != nil {
@@ -199,7 +198,7 @@ func (s *stage) atMost(d time.Duration) time.Duration {
 	return time.Duration(s.random.Int64N(int64(d)))
 }
 
-// happened adds to what the report tells.
+// happened adds a line to the report.
 func (s *stage) happened(format string, args ...any) {
 	s.result.Happened = append(s.result.Happened, fmt.Sprintf(format, args...))
 }

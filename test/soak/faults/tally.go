@@ -14,7 +14,8 @@ import (
 
 // A Tally is how rows and PostgresWriters compare.
 type Tally struct {
-	// Objects are the PostgresWriters that the API servers have, Rows those of the tables.
+	// Objects counts the PostgresWriters of the API servers, and Rows counts the rows of the
+	// tables.
 	Objects, Rows int
 	// Lost are PostgresWriters that people have made and that are not there, are not as they
 	// were made, or have no row that equals them.
@@ -26,7 +27,7 @@ type Tally struct {
 	LeftBehind int
 }
 
-// differs tells of differences.
+// differs returns the differences as an error.
 func (t Tally) differs() error {
 	if t.Lost == 0 && t.Doubled == 0 && t.LeftBehind == 0 {
 		return nil
@@ -35,14 +36,14 @@ func (t Tally) differs() error {
 		t.Objects, t.Rows, t.Lost, t.Doubled, t.LeftBehind)
 }
 
-// An object is a PostgresWriter as the API server has it.
+// An object is a live PostgresWriter.
 type object struct {
 	spec    v1.PostgresWriterSpec
 	isGoing bool
 }
 
-// A claim is what the people of one cluster want, and what its API server has, by the keys
-// of the rows.
+// A claim holds the wishes of the people of one cluster and the objects of its API server, by the
+// keys of the rows.
 type claim struct {
 	wanted  map[string]v1.PostgresWriterSpec
 	objects map[string]object

@@ -11,7 +11,7 @@ import (
 // requestTimeout bounds a request to an API server that may be killed meanwhile.
 const requestTimeout = 10 * time.Second
 
-// until calls try again and again until it returns nil, for as long as there is patience.
+// until calls try again and again until try returns nil or the patience ends.
 func until(ctx context.Context, what string, try func() error) error {
 	err := await.Until(ctx, patience, func(context.Context) error { return try() })
 	switch {

@@ -8,9 +8,9 @@ import (
 // coldBytes is more than a processor caches.
 const coldBytes = 96 << 20
 
-// A coldCache empties the processor's caches. An operator comes back to a child after
-// minutes, when nothing of it is cached any more. Passes one right after the other would
-// find a thousand children in the cache, and ten thousand not.
+// A coldCache empties the processor's caches. A real operator returns to a child after minutes,
+// when the caches have lost it. Consecutive passes would find a thousand children in the cache, and
+// ten thousand not.
 type coldCache struct{ memory []byte }
 
 // newColdCache takes memory that is none of the heap, which is measured.

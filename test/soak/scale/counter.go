@@ -12,21 +12,21 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// transit is how long a request may take from its sender to the server's log.
+// transit bounds the time of a request from its sender to the server's log.
 const transit = time.Minute
 
-// Requests are those of one client, but for what its informers and its discovery of
-// kinds send. They are counted twice, where the client sends them and where the API
-// server receives them; if the two differ, that is an error.
+// Requests are the requests of one client, except those of its informers and its discovery of
+// kinds. They are counted twice, where the client sends them and where the API server receives
+// them. Different counts are an error.
 type Requests struct {
 	// Sent is how many there are, each try counted, and Created how many of them made
 	// an object.
 	Sent, Created int
-	// Kinds says how many there are of each kind, as cluster.Counts does.
+	// Kinds counts the requests of each kind, as cluster.Counts does.
 	Kinds map[string]int
 }
 
-// others made nothing.
+// others returns the number of requests that created nothing.
 func (r Requests) others() int { return r.Sent - r.Created }
 
 func (r Requests) plus(more Requests) Requests {
@@ -44,7 +44,7 @@ type counter struct {
 	agent   string
 }
 
-// newCounter returns a counter with the config of the client that it is for.
+// newCounter returns a counter and the config of its client.
 func (t *Trial) newCounter() (*counter, *rest.Config) {
 	t.counters++
 	c := &counter{cluster: t.cluster, agent: fmt.Sprintf("soak-%d", t.counters)}
@@ -64,7 +64,7 @@ func (c *counter) now() mark {
 	return mark{sent: c.meter.sent.Load(), created: c.meter.created.Load(), received: c.cluster.Mark()}
 }
 
-// since waits for what is on its way to the server.
+// since waits until the server has received all sent requests.
 func (c *counter) since(ctx context.Context, m mark) (requests Requests, err error) {
 	err = await.Until(ctx, transit, func(context.Context) error {
 		requests, err = c.compare(m)
@@ -86,7 +86,7 @@ func (c *counter) compare(m mark) (Requests, error) {
 	return r, nil
 }
 
-// isDeliberate leaves out what informers and discovery send.
+// isDeliberate reports whether a request comes neither from an informer nor from discovery.
 func isDeliberate(r cluster.Request) bool {
 	return r.Resource != "" && r.Verb != "list" && r.Verb != "watch"
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A fleet is a namespace with Stacks. What else a namespace gets is there.
+// A fleet is a namespace with Stacks, in which the default objects of a namespace exist.
 type fleet struct {
 	namespace string
 	stacks    []*Stack
@@ -37,7 +37,7 @@ func (t *Trial) newFleet(ctx context.Context, owners, parts int) (*fleet, error)
 	return f, until(ctx, func(ctx context.Context) error { return t.furnished(ctx, f.namespace) })
 }
 
-// each does it for all Stacks, with the trial's workers.
+// each calls do for all Stacks, with the trial's workers.
 func (t *Trial) each(ctx context.Context, stacks []*Stack, do func(context.Context, *Stack) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(t.Workers)
@@ -47,7 +47,7 @@ func (t *Trial) each(ctx context.Context, stacks []*Stack, do func(context.Conte
 	return group.Wait()
 }
 
-// furnished is the condition that a namespace has what every one gets.
+// furnished returns nil once a namespace has its default objects.
 func (t *Trial) furnished(ctx context.Context, namespace string) error {
 	return errors.Join(
 		t.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{}),

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// A footprint is what an instance needs: for a pass, of the processor and by the clock,
-// and of memory, in bytes.
+// A footprint is the cost of an instance: processor time and clock time of a pass, and memory in
+// bytes.
 type footprint struct {
 	work, pass   time.Duration
 	heap, memory int
 }
 
-// footprint has the instance make so many passes, whose mean counts: it has its share of
-// the garbage collections, which are few and long.
+// footprint measures this many passes and returns the mean, which contains a fair share of the rare
+// and long garbage collections.
 func (o *instance) footprint(ctx context.Context, passes int) (footprint, error) {
 	cold, err := newColdCache()
 	if err != nil {
@@ -41,7 +41,7 @@ func (o *instance) footprint(ctx context.Context, passes int) (footprint, error)
 	return seen, cold.release()
 }
 
-// processorTime is what this process has had of the processors so far.
+// processorTime returns the processor time of this process so far.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -50,7 +50,7 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// heapInUse is what is reachable.
+// heapInUse returns the size of the reachable heap.
 func heapInUse() int {
 	runtime.GC()
 	runtime.GC() // what pools hold survives one
@@ -59,7 +59,7 @@ func heapInUse() int {
 	return int(stats.HeapAlloc)
 }
 
-// less is what is left of it without the other.
+// less returns the difference of two footprints.
 func (f footprint) less(other footprint) footprint {
 	return footprint{
 		work:   f.work - other.work,

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A Size is what an operator costs that has so many children.
+// A Size is the cost of an operator with this many children.
 type Size struct {
 	Children int
-	// Converging are the requests that made the children, Resyncs those of all later
-	// passes over them, and Restarts those of the first passes of new instances.
+	// Converging counts the requests that created the children, Resyncs the requests of all later
+	// passes, and Restarts the requests of the first passes of new instances.
 	Converging, Resyncs, Restarts Requests
 	// Passes is how many later passes there were, Instances how many new instances.
 	Passes, Instances int
-	// Time is what a pass takes per child, on the processor: a pass sends nothing and
-	// waits for nothing, and what else the machine does hardly counts. Clock is what it
-	// takes by the clock, with all workers. Heap is the memory in use per child, in bytes.
-	// All are above those of an instance whose owners have no children, and the median of
-	// the rounds. Memory is the part of Heap that the Ensurer remembers.
+	// Time is the processor time of a pass per child: a pass neither sends nor waits, and other
+	// work of the machine hardly matters. Clock is the elapsed time per child with all workers.
+	// Heap is the memory in use per child, in bytes. All three are medians of the rounds, after
+	// subtracting the figures of an instance whose owners have no children. Memory is the part of
+	// Heap that the Ensurer remembers.
 	Time, Clock  time.Duration
 	Heap, Memory int
 }
 
-// passes is how many passes each instance makes over the largest size in a round. A
-// smaller one is passed over as much oftener, so that what is timed lasts as long.
+// passes is the number of passes of each instance over the largest size in a round. Smaller sizes
+// get more passes in proportion, so that each measurement takes equally long.
 const passes = 10
 
 // Grow measures an operator with each of these numbers of children, multiples of ten.

@@ -22,8 +22,8 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// An instance of the operator: a manager with a cache, and a controller of the Stacks in one
-// namespace, all new. It lives until stop.
+// An instance is a new operator: a manager with a cache, and a controller of the Stacks in one
+// namespace. It runs until stop.
 type instance struct {
 	manager    manager.Manager
 	reconciler *reconciler
@@ -37,8 +37,8 @@ type instance struct {
 	err    error // what the manager returned; to be read when it has ended
 }
 
-// start starts a manager and returns when its informers have what the server
-// has. Its controller does nothing before begin.
+// start starts a manager and returns when its informers are synced. The controller does nothing
+// before begin.
 func (t *Trial) start(ctx context.Context, namespace string) (*instance, error) {
 	counter, config := t.newCounter()
 	born := counter.now()
@@ -84,8 +84,8 @@ func (o *instance) children() []client.Object {
 	return children
 }
 
-// begin starts the controller and returns when it has reconciled every owner, and
-// how long that took.
+// begin starts the controller, waits until it has reconciled every owner, and returns the elapsed
+// time.
 func (o *instance) begin(ctx context.Context) (time.Duration, error) {
 	return o.reconcileAll(ctx, func([]types.NamespacedName) error {
 		builder := ctrl.NewControllerManagedBy(o.manager).

@@ -21,18 +21,18 @@ type Stack struct {
 	Spec StackSpec `json:"spec"`
 }
 
-// StackSpec says what a Stack consists of.
+// StackSpec lists the parts of a Stack.
 type StackSpec struct {
-	// Parts is how many children it has, each of another kind.
+	// Parts is the number of children, each of a different kind.
 	Parts int `json:"parts"`
 }
 
-// DeepCopyObject makes it an object.
+// DeepCopyObject implements runtime.Object.
 func (s *Stack) DeepCopyObject() runtime.Object {
 	return &Stack{TypeMeta: s.TypeMeta, ObjectMeta: *s.DeepCopy(), Spec: s.Spec}
 }
 
-// StackList is what a list of them is.
+// StackList is a list of Stacks.
 type StackList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -40,7 +40,7 @@ type StackList struct {
 	Items []Stack `json:"items"`
 }
 
-// DeepCopyObject makes it an object.
+// DeepCopyObject implements runtime.Object.
 func (l *StackList) DeepCopyObject() runtime.Object {
 	out := &StackList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: slices.Clone(l.Items)}
 	for i := range out.Items {
@@ -58,27 +58,27 @@ type Widget struct {
 	Spec WidgetSpec `json:"spec"`
 }
 
-// WidgetSpec says what a Widget is.
+// WidgetSpec specifies a Widget.
 type WidgetSpec struct {
 	Size  int          `json:"size"`
 	Mode  string       `json:"mode,omitempty"` // defaulted
 	Ports []WidgetPort `json:"ports,omitempty"`
 }
 
-// WidgetPort is an item of a list whose key is its name.
+// WidgetPort is an item of a list with the key name.
 type WidgetPort struct {
 	Name   string `json:"name"`
 	Number int    `json:"number,omitempty"` // defaulted
 }
 
-// DeepCopyObject makes it an object.
+// DeepCopyObject implements runtime.Object.
 func (w *Widget) DeepCopyObject() runtime.Object {
 	out := &Widget{TypeMeta: w.TypeMeta, ObjectMeta: *w.DeepCopy(), Spec: w.Spec}
 	out.Spec.Ports = slices.Clone(w.Spec.Ports)
 	return out
 }
 
-// WidgetList is what a list of them is.
+// WidgetList is a list of Widgets.
 type WidgetList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -86,7 +86,7 @@ type WidgetList struct {
 	Items []Widget `json:"items"`
 }
 
-// DeepCopyObject makes it an object.
+// DeepCopyObject implements runtime.Object.
 func (l *WidgetList) DeepCopyObject() runtime.Object {
 	out := &WidgetList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: slices.Clone(l.Items)}
 	for i := range out.Items {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A meter counts requests where a client sends them, each try, but for what
-// informers and the discovery of kinds send.
+// A meter counts requests where a client sends them, each attempt, except the requests of informers
+// and of discovery.
 type meter struct {
 	sent atomic.Int64
 	// created is how many of them were answered 201 Created.
@@ -33,8 +33,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// namesObject tells /api/v1/namespaces/n/secrets/s and /apis/apps/v1/deployments/d
-// from the paths of lists and watches, and of discovery.
+// namesObject reports whether a path names an object, such as /api/v1/namespaces/n/secrets/s and
+// /apis/apps/v1/deployments/d, in contrast to the paths of lists, watches and discovery.
 func namesObject(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch parts[0] {

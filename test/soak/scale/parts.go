@@ -15,10 +15,10 @@ import (
 // kinds is how many kinds of children there are.
 const kinds = 10
 
-// parts make a Stack's children, by its name, one of each kind, as an operator's
-// author writes them: no defaults are spelled out. Built-in controllers leave them
-// alone, but for the status of the Deployment; pods would cost what the machine has.
-// Those of the first three kinds make them do nothing at all.
+// parts returns functions that make a Stack's children, one of each kind, from its name. As in a
+// typical operator, they specify no defaults. Built-in controllers only write the status of the
+// Deployment, as pods would need the resources of the machine. For the first three kinds they do
+// nothing at all.
 func parts() []func(name string) client.Object {
 	return []func(string) client.Object{
 		configMap, secret, networkPolicy, service, serviceAccount, role, roleBinding, deployment, cronJob, widget,

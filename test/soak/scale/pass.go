@@ -9,8 +9,8 @@ import (
 
 // A pass is one successful reconcile of each owner, begun after the pass was.
 type pass struct {
-	// done is closed when it is over. Only then err may be read, the first error that
-	// was no conflict.
+	// done is closed at the end of the pass. Only then may err be read, the first error other than
+	// a conflict.
 	done chan struct{}
 	err  error
 

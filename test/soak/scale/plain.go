@@ -25,7 +25,7 @@ func (a application) send(ctx context.Context, c client.Client) error {
 	return c.Patch(ctx, a.object, patch, client.ForceOwnership, client.FieldOwner(fieldOwner))
 }
 
-// applications are those that make a Stack's parts, to the byte as ensure sends them.
+// applications returns the apply requests for a Stack's parts, byte for byte as ensure sends them.
 func (t *Trial) applications(ctx context.Context, stack *Stack) ([]application, error) {
 	var recorded []application
 	recorder := interceptor.NewClient(t.admin, interceptor.Funcs{
@@ -47,8 +47,8 @@ func (t *Trial) applications(ctx context.Context, stack *Stack) ([]application, 
 	return recorded, nil
 }
 
-// runPlain has a plain client make all children of a fleet: as many workers, the same
-// requests, and nothing else. It returns how long that took.
+// runPlain has a plain client create all children of a fleet with as many workers and the same
+// requests, and nothing else. It returns the elapsed time.
 func (t *Trial) runPlain(ctx context.Context, f *fleet) (time.Duration, Requests, error) {
 	prepared := map[*Stack][]application{}
 	for _, stack := range f.stacks {

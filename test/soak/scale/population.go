@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A population is what a Size is measured with.
+// A population holds the measurements of a Size.
 type population struct {
 	size Size
 	// family has the children. childless has the same owners, which want none.
 	family, childless *fleet
 	// passes is how many each instance makes.
 	passes int
-	// without is the footprint of this round's instance without children, seen what
-	// those with children had above it, a round each.
+	// without is the footprint of this round's instance without children; seen holds the additional
+	// footprints of the instances with children, one for each round.
 	without footprint
 	seen    []footprint
 }
@@ -73,7 +73,7 @@ func (t *Trial) measure(ctx context.Context, p *population) error {
 	})
 }
 
-// restart counts what a new instance sends until the end of its first pass.
+// restart counts the requests of a new instance until the end of its first pass.
 func (p *population) restart(ctx context.Context, o *instance) error {
 	if _, err := o.begin(ctx); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *population) restart(ctx context.Context, o *instance) error {
 	return err
 }
 
-// resync counts what it sends in later passes.
+// resync counts the requests of later passes.
 func (p *population) resync(ctx context.Context, o *instance) error {
 	start := o.counter.now()
 	with, err := o.footprint(ctx, p.passes)

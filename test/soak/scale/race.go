@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// raceParts is how many children each owner has in a race, of kinds that built-in
-// controllers do nothing about: what they do would be the same for both, and hide how
-// the two differ.
+// raceParts is the number of children of each owner in a race, of kinds without a built-in
+// controller: a controller's work would be the same for both clients and hide their difference.
 const raceParts = 3
 
 // A Race is how fast an operator makes children of owners that are there already,
@@ -20,27 +19,26 @@ type Race struct {
 	Ours, Plain      []Lap
 }
 
-// A Lap is how long one of them took to make all children, and what it sent.
+// A Lap holds the time that one client took to create all children, and its requests.
 type Lap struct {
 	Time     time.Duration
 	Requests Requests
 }
 
-// String is its rate, in children per second, and what it sent.
+// String returns the rate, in children per second, and the requests.
 func (l Lap) String() string {
 	return fmt.Sprintf("%.0f/s, %d creates, %d other requests",
 		float64(l.Requests.Created)/l.Time.Seconds(), l.Requests.Created, l.Requests.others())
 }
 
-// best is the quickest: what else the machine does makes a lap longer, nothing makes it
-// shorter.
+// best returns the quickest lap: other work of the machine can only prolong a lap.
 func best(laps []Lap) Lap {
 	return slices.MinFunc(laps, func(a, b Lap) int { return cmp.Compare(a.Time, b.Time) })
 }
 
-// Ratio is our rate, as a part of the plain client's: the median of the rounds. The laps of
-// a round follow each other, so that what else a machine does for minutes concerns both; the
-// best of all laps may fall into a quick minute for one, and not for the other.
+// Ratio is our rate divided by the plain client's: the median of the rounds. The laps of a round
+// follow each other, so that a slow minute of the machine affects both clients. The best of all
+// laps would be distorted if a quick minute favoured one client.
 func (r Race) Ratio() float64 {
 	ratios := make([]float64, len(r.Ours))
 	for i := range ratios {

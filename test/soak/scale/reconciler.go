@@ -11,10 +11,10 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// fieldOwner is what the operator is called in managedFields.
+// fieldOwner is the operator's field owner.
 const fieldOwner = "soak"
 
-// A reconciler is an operator's: it makes each Stack have its parts.
+// A reconciler ensures the parts of each Stack.
 type reconciler struct {
 	client  client.Client
 	ensurer atomic.Pointer[ensure.Ensurer]
@@ -27,7 +27,7 @@ func newReconciler(m manager.Manager) *reconciler {
 	return r
 }
 
-// Reconcile tells the pass that is under way how it went.
+// Reconcile reports its result to the current pass.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	current := r.pass.Load()
 	taken := current.take(request.NamespacedName)

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// The targets: how far a child's cost may differ between sizes, and what our rate has
-// to be beside that of the plain client.
+// The targets: how far a child's cost may differ between sizes, and the required ratio of our rate
+// to the plain client's.
 const (
 	maxGrowth = 1.2
 	minRatio  = 0.8
 )
 
-// A Report is what was measured.
+// A Report holds the measurements.
 type Report struct {
 	Sizes []Size
 	Race  Race
@@ -98,7 +98,7 @@ func (s Size) missed() error {
 	return errors.Join(missed...)
 }
 
-// missedBeside compares what a child costs.
+// missedBeside compares the cost of a child with a smaller size.
 func (s Size) missedBeside(small Size) error {
 	var missed []error
 	if !isSame(float64(small.Time), float64(s.Time)) {

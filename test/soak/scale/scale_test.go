@@ -75,7 +75,7 @@ func TestRaceIsOfTheSameRequests(t *testing.T) {
 	}
 }
 
-// children counts, by kind, what Stacks control in all namespaces.
+// children counts the children of Stacks in all namespaces by kind.
 func children(t *testing.T) map[string]int {
 	t.Helper()
 	c, err := client.New(shared.Config(), client.Options{})

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// settle waits until the built-in controllers have done what children make them do,
-// and the instance's cache shows it.
+// settle waits until the built-in controllers have handled the children, and the instance's cache
+// shows the result.
 func (t *Trial) settle(ctx context.Context, o *instance, namespace string) error {
 	for cause, effect := range map[schema.GroupVersionKind]schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Service"):    discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
@@ -27,8 +27,8 @@ func (t *Trial) settle(ctx context.Context, o *instance, namespace string) error
 	return until(ctx, o.rolledOut)
 }
 
-// answered is the condition that there are as many objects of the kind that a
-// controller makes as of the kind that it makes them for.
+// answered returns nil once the number of objects that a controller makes equals the number of
+// objects that cause them.
 func (t *Trial) answered(ctx context.Context, namespace string, cause, effect schema.GroupVersionKind) error {
 	causes, err := t.count(ctx, namespace, cause)
 	if err != nil {
@@ -54,8 +54,8 @@ func (t *Trial) count(ctx context.Context, namespace string, kind schema.GroupVe
 	return int64(len(list.Items)) + ptr.Deref(list.RemainingItemCount, 0), nil
 }
 
-// rolledOut is the condition that the instance's cache shows every Deployment as its
-// controller leaves it. No other child is changed by anybody.
+// rolledOut returns nil once the instance's cache shows the final state of every Deployment.
+// Nothing changes the other children.
 func (o *instance) rolledOut(ctx context.Context) error {
 	var deployments appsv1.DeploymentList
 	if err := o.manager.GetClient().List(ctx, &deployments, client.UnsafeDisableDeepCopy); err != nil {
@@ -69,7 +69,7 @@ func (o *instance) rolledOut(ctx context.Context) error {
 	return nil
 }
 
-// isRolledOut reports whether the Deployment's controller has said its last word.
+// isRolledOut reports whether the Deployment's controller has written its final status.
 func isRolledOut(d *appsv1.Deployment) bool {
 	for _, condition := range d.Status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionTrue {

@@ -1,6 +1,6 @@
-// Package scale tries what an operator built with trueup costs when it has very many
-// children, on a real API server: the requests, time and memory of each, and how fast
-// it makes them.
+// Package scale measures on a real API server the cost of a trueup operator with very many
+// children: the requests, time and memory of each child, and the rate at which children are
+// created.
 package scale
 
 import (
@@ -21,9 +21,9 @@ type Trial struct {
 	Workers int
 	// Rounds is how often everything is measured. The median counts.
 	Rounds int
-	// ReadYourWrites has the operator's reads wait until its cache shows what it wrote.
+	// ReadYourWrites has the operator's reads wait until its cache shows its writes.
 	ReadYourWrites bool
-	// Out is told how it goes.
+	// Out receives progress messages.
 	Out io.Writer
 
 	cluster  *cluster.Cluster
@@ -32,8 +32,8 @@ type Trial struct {
 	counters int
 }
 
-// NewTrial prepares a cluster. The trial says nothing of how it goes, takes each
-// time once, and has 4 workers, unless it is told otherwise.
+// NewTrial prepares a cluster. By default, the trial prints no progress, measures each time once,
+// and has 4 workers.
 func NewTrial(ctx context.Context, c *cluster.Cluster) (*Trial, error) {
 	scheme, err := newScheme()
 	if err != nil {

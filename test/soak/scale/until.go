@@ -7,8 +7,7 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// patience is how long anything may take. Nothing is judged by it: it turns what
-// never comes into an error.
+// patience bounds every wait. It is no target: it turns an endless wait into an error.
 const patience = 10 * time.Minute
 
 func until(ctx context.Context, try func(context.Context) error) error {

@@ -13,26 +13,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// doing does something to an object, or to what is there for it.
+// A doing changes an object, or one of its children.
 type doing func(context.Context, *hand, *object, *rand.Rand) error
 
-// An act is what people do to an object, or to one of its children.
+// An act is something that people do to an object, or to one of its children.
 type act struct {
 	name string
-	// undoes is what of a child it has the operator put back: acts with the same are
-	// counted together, so that they make no contest.
+	// undoes names the part of a child that the act has the operator restore: acts with the same
+	// name are counted together, so that they cause no contest.
 	undoes string
-	// isOrphaning says that it takes a child's owner from it, for a moment.
+	// isOrphaning marks an act that removes a child's owner for a moment.
 	isOrphaning bool
-	// isLast says that nothing is done to the object after that.
+	// isLast marks an act after which nothing is done to the object.
 	isLast bool
 	do     doing
 }
 
-// errTooLate says that what was to be done to something found it gone.
+// errTooLate means that the object of an act no longer exists.
 var errTooLate = errors.New("it came too late")
 
-// all are those to objects of the kind.
+// all returns all acts on objects of the kind.
 func (k *kind) all() []act {
 	acts := slices.Concat(k.acts, []act{
 		{name: "edit the spec", do: edit},
@@ -77,8 +77,8 @@ func edit(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
 	return nil
 }
 
-// remake deletes the owner, waits until it is gone and makes another of its name, which
-// asks for the same.
+// remake deletes the owner, waits until the owner is gone and creates another of the same name and
+// spec.
 func remake(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
 	how := pick(random, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
 	if o.isMortal {
@@ -100,7 +100,7 @@ func unfinalize(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
 	return h.patch(ctx, o.owner, types.MergePatchType, manifest{"metadata": manifest{"finalizers": nil}})
 }
 
-// isTooLate tells what comes of doing things to what others change and delete.
+// isTooLate reports whether err is caused by others who changed or deleted the object.
 func isTooLate(err error) bool {
 	return errors.Is(err, errTooLate) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }

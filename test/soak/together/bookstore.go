@@ -129,8 +129,8 @@ spec:
 	}
 }
 
-// checkClaims finds claims that are not as large as asked for, and those of databases that
-// were to leave nothing behind.
+// checkClaims finds claims that are smaller than specified, and claims of databases that should
+// leave nothing behind.
 func checkClaims(w *world, objects []*object) []string {
 	var found []string
 	for _, o := range objects {
@@ -163,7 +163,7 @@ func checkClaims(w *world, objects []*object) []string {
 	return found
 }
 
-// claimsOf are those of a store's database, by their names.
+// claimsOf returns the claims of a store's database by their names.
 func claimsOf(w *world, o *object) map[ref]*unstructured.Unstructured {
 	claims := map[ref]*unstructured.Unstructured{}
 	prefix := "mongodb-pvc-" + o.key.Name + "-mongodb-"

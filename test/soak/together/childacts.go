@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// held is how long somebody's finalizer holds what is deleted.
+// held is how long a foreign finalizer delays a deletion.
 const held = time.Second
 
 // guard is that finalizer.
 const guard = "example.org/guard"
 
-// actsOnChild are those to the child of that index, by what can be done to its kind.
+// actsOnChild returns the acts on the child of this index, according to its kind.
 func actsOnChild(kind string, index int) []act {
 	acts := []act{
 		{name: "mark", do: markChild(index)},
@@ -60,7 +60,7 @@ func markChild(index int) doing {
 	}
 }
 
-// patchChild sends what a person would.
+// patchChild sends a patch as a person would.
 func patchChild(
 	index int, patch func(want manifest, digest string, random *rand.Rand) (types.PatchType, manifest),
 ) doing {
@@ -134,8 +134,8 @@ func editPort(index int) doing {
 	}
 }
 
-// replaceChild is kubectl replace of a manifest that says nothing of labels, annotations
-// and owners, and leaves no trace of who wrote what.
+// replaceChild runs kubectl replace with a manifest without labels, annotations and owners, which
+// also removes the managed fields.
 func replaceChild(index int) doing {
 	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
 		child, _ := o.child(index)
@@ -162,7 +162,7 @@ func scale(index int) doing {
 	}
 }
 
-// deletePod deletes one of the pods, be it whose it may.
+// deletePod deletes one of the pods, whoever its owner is.
 func deletePod(index int) doing {
 	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
 		_, want := o.child(index)
@@ -189,7 +189,7 @@ func deleteChild(index int, how metav1.DeletionPropagation) doing {
 	}
 }
 
-// deleteGuarded deletes what somebody's finalizer holds for a while.
+// deleteGuarded deletes a child that a foreign finalizer holds for a while.
 func deleteGuarded(index int) doing {
 	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
 		child, _ := o.child(index)

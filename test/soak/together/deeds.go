@@ -30,7 +30,7 @@ type deed struct {
 
 func (d deed) String() string { return fmt.Sprintf("%s: %s %s", d.at, d.act.name, d.object.key) }
 
-// newObjects are those of a kind, with what they ask for at first.
+// newObjects returns the objects of a kind with their first specs.
 func newObjects(k *kind, plan Plan) []*object {
 	random := randomOf(plan.Seed, k.operator)
 	objects := make([]*object, plan.Objects)
@@ -47,7 +47,7 @@ func newObjects(k *kind, plan Plan) []*object {
 	return objects
 }
 
-// deedsOf are those of a hand to its objects, whatever comes of them.
+// deedsOf returns the deeds of a hand for its objects, whatever their results.
 func deedsOf(plan Plan, name string, objects []*object) []deed {
 	random := randomOf(plan.Seed, name)
 	left := slices.Clone(objects)
@@ -84,7 +84,7 @@ func pickOfAKind(random *rand.Rand, objects []*object) *object {
 	return pick(random, of...)
 }
 
-// possible are those of the acts that may be done to the object.
+// possible returns the acts that may be done to the object.
 func possible(o *object, acts []act, undone map[string]int) []act {
 	return slices.DeleteFunc(slices.Clone(acts), func(a act) bool {
 		return a.isOrphaning && o.isMortal || a.isLast && !o.isMortal || a.undoes != "" && undone[undoingOf(o, a)] >= undoings
@@ -93,7 +93,7 @@ func possible(o *object, acts []act, undone map[string]int) []act {
 
 func undoingOf(o *object, a act) string { return o.key.String() + " " + a.undoes }
 
-// randomOf is another for each name, whatever others there are.
+// randomOf returns a random source for each name, independent of other names.
 func randomOf(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // never fails

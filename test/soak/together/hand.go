@@ -17,16 +17,15 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// A hand does things to objects that no other hand touches, so that it is known in the end
-// what they should be.
+// A hand acts on objects that no other hand touches, so that their final state is known.
 type hand struct {
 	stage   *stage
 	client  client.Client
 	objects []*object
 	deeds   []deed
-	// done and late count deeds, by kind: late are those that found nothing to do it to.
+	// done and late count deeds by kind: late counts deeds whose object did not exist.
 	done, late map[*kind]int
-	// releases are what is still to be let go.
+	// releases holds the pending releases of finalizers and the like.
 	releases errgroup.Group
 }
 
@@ -56,7 +55,7 @@ func (h *hand) markAll(ctx context.Context) error {
 	return nil
 }
 
-// work does the deeds, each at its time. Whoever is late hurries.
+// work does the deeds, each at its time. A late deed is done at once.
 func (h *hand) work(ctx context.Context) error {
 	begun := time.Now()
 	for _, d := range h.deeds {
@@ -75,7 +74,7 @@ func (h *hand) work(ctx context.Context) error {
 	return h.releases.Wait()
 }
 
-// later does something after a while, beside what else the hand does.
+// later does something after a while, in parallel to the hand's other work.
 func (h *hand) later(ctx context.Context, after time.Duration, do func() error) {
 	h.releases.Go(func() error {
 		if err := pass(ctx, after); err != nil {
@@ -94,14 +93,15 @@ func (h *hand) patch(ctx context.Context, obj client.Object, kind types.PatchTyp
 	return h.client.Patch(ctx, target, client.RawPatch(kind, text))
 }
 
-// create makes the owner as it is asked for. One of its name may still be going.
+// create creates the owner with its current spec. An earlier object of its name may still be being
+// deleted.
 func (h *hand) create(ctx context.Context, o *object) error {
 	return await.Until(ctx, patience, func(ctx context.Context) error {
 		return h.client.Create(ctx, o.owner.DeepCopyObject().(client.Object))
 	})
 }
 
-// deleteOwner deletes it and waits until it is gone.
+// deleteOwner deletes the owner and waits until the owner is gone.
 func (h *hand) deleteOwner(ctx context.Context, o *object, how metav1.DeletionPropagation) error {
 	if err := h.client.Delete(ctx, o.owner.DeepCopyObject().(client.Object), client.PropagationPolicy(how)); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (h *hand) deleteOwner(ctx context.Context, o *object, how metav1.DeletionPr
 	})
 }
 
-// mark adds what the operator has no part in to the owner.
+// mark adds foreign fields to the owner.
 func (h *hand) mark(ctx context.Context, o *object, value string) error {
 	gvk, err := apiutil.GVKForObject(o.owner, h.client.Scheme())
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 // interval is the time between two looks. A look lists everything.
 const interval = time.Second
 
-// settle looks until everything is as it should be and no operator has sent anything since
-// the look before. It says how long that took for each kind. Once the limit is over it
-// tells what is not as it should be.
+// settle waits until two consecutive looks find everything right and no request of an operator in
+// between. It returns how long that took for each kind. When the limit is over, it returns the
+// remaining errors.
 func (s *stage) settle(ctx context.Context, limit time.Duration) ([]time.Duration, error) {
 	begun := time.Now()
 	took := make([]time.Duration, len(s.kinds))
@@ -56,7 +56,7 @@ func (s *stage) settle(ctx context.Context, limit time.Duration) ([]time.Duratio
 	}
 }
 
-// unrest is what is not as it should be, of each kind, and what its operator was sending.
+// unrest returns, for each kind, the remaining errors and the requests of its operator.
 func (s *stage) unrest(ctx context.Context, since cluster.Mark) ([][]string, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -80,14 +80,14 @@ func (s *stage) unrest(ctx context.Context, since cluster.Mark) ([][]string, err
 	return found, nil
 }
 
-// sent are the requests of an operator but for those that watch, and for its events: client-go
-// sends them when it has time, and how many they were in the end minutes later.
+// sent returns the requests of an operator except watches and events. client-go sends events later,
+// and updates their counts minutes later.
 func (s *stage) sent(kind int, since cluster.Mark) ([]cluster.Request, error) {
 	return s.cluster.Requests(since, cluster.ByUser(s.users[kind]), cluster.NoEvents,
 		func(r cluster.Request) bool { return r.Verb != "watch" })
 }
 
-// wrong is what is not as the kind's objects ask for.
+// wrong lists the deviations from the specs of the kind's objects.
 func (s *stage) wrong(w *world, k *kind) []string {
 	var found []string
 	objects := s.objectsOf(k)
@@ -131,7 +131,7 @@ func (s *stage) wrongOf(w *world, o *object) []string {
 	return found
 }
 
-// judgeStatus is what is wrong with what the owner says of itself.
+// judgeStatus lists the errors in the owner's status.
 func (o *object) judgeStatus(w *world, live *unstructured.Unstructured) string {
 	if o.kind.finalizer != "" && !slices.Contains(live.GetFinalizers(), o.kind.finalizer) {
 		return "it has no finalizer"
@@ -158,7 +158,7 @@ func (o *object) judgeStatus(w *world, live *unstructured.Unstructured) string {
 	return lacks(live.Object["status"], want, "status")
 }
 
-// judgeChild is what is wrong with one of the children.
+// judgeChild lists the errors of one child.
 func (o *object) judgeChild(live, owner *unstructured.Unstructured, want manifest) string {
 	switch {
 	case live == nil:
@@ -189,7 +189,7 @@ func (o *object) judgeChild(live, owner *unstructured.Unstructured, want manifes
 	return ""
 }
 
-// judgeSelector finds what others added to a selector, where it has no place.
+// judgeSelector finds foreign additions to a selector, which are not permitted there.
 func judgeSelector(live, want manifest) string {
 	is, _, _ := unstructured.NestedMap(live, "spec", "selector")
 	should, _, _ := unstructured.NestedMap(want, "spec", "selector")
@@ -199,7 +199,7 @@ func judgeSelector(live, want manifest) string {
 	return ""
 }
 
-// judgeRollout is what a Deployment lacks that is said to be ready.
+// judgeRollout finds an incomplete rollout of a Deployment that is reported as ready.
 func judgeRollout(live *unstructured.Unstructured) string {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &d); err != nil {
@@ -213,7 +213,7 @@ func judgeRollout(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// leftBehind is what nothing asks for: of the kind, and what was made for it.
+// leftBehind lists objects of the kind, and their children, that nobody wants.
 func (s *stage) leftBehind(w *world, k *kind) []string {
 	asked := map[ref]bool{}
 	for _, o := range s.objectsOf(k) {

@@ -34,7 +34,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// scene is a world with one ReverseWordsApp and all that is to be there for it.
+// scene returns a world with one ReverseWordsApp and all its children.
 func scene(t *testing.T) (*stage, *world) {
 	t.Helper()
 	k := reverseWordsApp()

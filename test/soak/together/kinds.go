@@ -9,37 +9,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A kind is what one operator looks after.
+// A kind describes the objects of one operator.
 type kind struct {
-	// operator is its folder below examples, args how it is started.
+	// operator is the operator's folder below examples, and args are its arguments.
 	operator string
 	args     []string
-	// prefix begins the names of the objects, and is found in those of all that is made
-	// for them.
+	// prefix begins the names of the objects, and is contained in the names of their children.
 	prefix string
 	// addToScheme knows the kind.
 	addToScheme func(*runtime.Scheme) error
-	// newOwner returns an object that asks for nothing yet, and edit has it ask for
-	// something else.
+	// newOwner returns an object with an empty spec, and edit changes the spec.
 	newOwner func() client.Object
 	edit     func(*rand.Rand, client.Object)
-	// finalizer is the operator's, if it has one.
+	// finalizer is the operator's finalizer, if any.
 	finalizer string
-	// children are what is to be there for an owner: the same kinds and names, whatever
-	// it asks for. digest is the key of the label or annotation that each has.
+	// children returns the desired children of an owner: the same kinds and names for every spec.
+	// digest is the key of a label or annotation of each child.
 	children func(client.Object) []manifest
 	digest   string
-	// ready is the condition that the owner is to have in the end, and status some more of
-	// its status.
+	// ready returns the owner's expected final condition and some more of its expected status.
 	ready  func(client.Object) (metav1.ConditionStatus, string)
 	status func(client.Object) manifest
-	// check finds what is wrong beside all that, if there is more to it.
+	// check finds other errors, if the kind needs more checks.
 	check func(*world, []*object) []string
-	// acts are what people do beside what they do to all owners and children.
+	// acts lists the acts for this kind, besides the acts for all owners and children.
 	acts []act
 }
 
-// kinds are those of all operators.
+// kinds returns the kinds of all operators.
 func kinds() []*kind {
 	return []*kind{application(), reverseWordsApp(), bookStore(), postgresWriter()}
 }
@@ -48,14 +45,14 @@ func kinds() []*kind {
 type object struct {
 	kind *kind
 	key  client.ObjectKey
-	// isMortal says that it may be removed for good. As garbage collection is what takes
-	// the children along then, nobody takes their owner from them before.
+	// isMortal means that the object may be deleted for good. As garbage collection deletes the
+	// children then, nobody removes their owner references before.
 	isMortal bool
-	// owner is what is asked for, or was before it was removed for good.
+	// owner is the wanted object, or the last one before its final deletion.
 	owner  client.Object
 	isGone bool
 
-	// manifests are what its children should be when it asks for what told does.
+	// manifests caches the desired children for the spec in told.
 	manifests []manifest
 	told      client.Object
 }
@@ -66,7 +63,7 @@ func (o *object) rename(owner client.Object) client.Object {
 	return owner
 }
 
-// children are what is to be there for it.
+// children returns the object's desired children.
 func (o *object) children() []manifest {
 	if o.told != o.owner {
 		o.manifests, o.told = o.kind.children(o.owner), o.owner
@@ -74,7 +71,7 @@ func (o *object) children() []manifest {
 	return o.manifests
 }
 
-// child is the reference of one of them, and what it should be.
+// child returns the reference of one child and its desired state.
 func (o *object) child(index int) (ref, manifest) {
 	want := o.children()[index]
 	return refOf(want, o.key.Namespace), want

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A manifest is a part of an object: what somebody specifies.
+// A manifest is a part of an object as somebody specifies it.
 type manifest = map[string]any
 
 // parse reads a manifest of this package, with numbers as the API machinery has them.
@@ -29,7 +29,7 @@ func parse(format string, args ...any) manifest {
 	return m
 }
 
-// specOf is what an owner asks for.
+// specOf returns the spec of an owner.
 func specOf(owner client.Object) (manifest, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner)
 	if err != nil {
@@ -39,14 +39,14 @@ func specOf(owner client.Object) (manifest, error) {
 	return spec, err
 }
 
-// text is a string of a manifest, empty if it is not there.
+// text returns a string of a manifest, "" if the field is missing.
 func text(m manifest, fields ...string) string {
 	value, _, _ := unstructured.NestedString(m, fields...)
 	return value
 }
 
-// lacks says what of a manifest is not found in a live object: the path of the first such
-// value, or nothing. A map may hold more than it should, a list as well: what others added.
+// lacks returns the path of the first value of a manifest that a live object lacks, or "". Maps and
+// lists may contain more, as other programs may add to them.
 func lacks(live, want any, path string) string {
 	switch want := want.(type) {
 	case manifest:

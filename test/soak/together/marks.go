@@ -12,13 +12,13 @@ import (
 // foreign is who applies marks, of whom the operators know nothing.
 const foreign = "foreign"
 
-// marks are what people have added to objects, as they were added last.
+// marks are the latest additions of people to objects.
 type marks struct {
 	mu sync.Mutex
 	of map[ref]mark
 }
 
-// A mark is on the object with that UID; it goes when that goes.
+// A mark is on the object with this UID, and is deleted with the object.
 type mark struct {
 	uid  types.UID
 	body manifest
@@ -30,7 +30,7 @@ func (m *marks) set(of ref, is mark) {
 	m.of[of] = is
 }
 
-// erase is for whoever takes a part of a mark off by what he does.
+// erase records that an action of the caller removes a part of a mark.
 func (m *marks) erase(of ref, fields ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,11 +45,11 @@ func (m *marks) all() map[ref]mark {
 
 // A Tally is how many marks there are.
 type Tally struct {
-	// Made are those on objects that still live, Lost those of them that are not complete.
+	// Made counts the marks on live objects, and Lost counts the incomplete ones among them.
 	Made, Lost int
 }
 
-// tally looks for all marks, and names what is lost.
+// tally reads all marks and names the lost ones.
 func (m *marks) tally(w *world) (t Tally, lost map[ref]string) {
 	lost = map[ref]string{}
 	for of, mark := range m.all() {
@@ -66,9 +66,8 @@ func (m *marks) tally(w *world) (t Tally, lost map[ref]string) {
 	return t, lost
 }
 
-// bodyOf is a mark on an object: label and annotation, and what its kind has room for
-// beside what the operator specifies: another container and another variable, another
-// port, another key.
+// bodyOf returns a mark for an object: a label, an annotation, and fields that fit its kind besides
+// the specified ones: another container and another variable, another port, another key.
 func bodyOf(want manifest, kind, value string) manifest {
 	body := manifest{"metadata": manifest{
 		"labels":      manifest{"example.org/team": value},

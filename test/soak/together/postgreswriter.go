@@ -15,7 +15,7 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// tables are those that rows are written to, and move between.
+// tables are the tables that rows are written to, and move between.
 var tables = []string{"students", "teachers"}
 
 func postgresWriter() *kind {
@@ -53,7 +53,7 @@ func editPostgresWriter(random *rand.Rand, owner client.Object) {
 // keyOf is the primary key of a PostgresWriter's row.
 func keyOf(owner client.Object) string { return owner.GetNamespace() + "/" + owner.GetName() }
 
-// onRow is a statement about the row in the table where it should be.
+// onRow returns a statement about the row in its expected table.
 func onRow(statement string) doing {
 	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
 		return h.exec(ctx, fmt.Sprintf(statement, rowOf(o).Table), keyOf(o.owner))
@@ -73,7 +73,7 @@ func moveRow(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
 	return onRow("delete from %s where id = $1")(ctx, h, o, random)
 }
 
-// exec does something to the database as its owner. What it finds no row for came too late.
+// exec runs a statement as the owner of the database. A statement that finds no row came too late.
 func (h *hand) exec(ctx context.Context, statement string, args ...any) error {
 	tag, err := h.stage.database.Pool.Exec(ctx, statement, args...)
 	if err == nil && tag.RowsAffected() == 0 {
@@ -82,7 +82,7 @@ func (h *hand) exec(ctx context.Context, statement string, args ...any) error {
 	return err
 }
 
-// A row is one, and the table that it is in.
+// A row is a row's content and its table.
 type row = v1.PostgresWriterSpec
 
 // rowOf is the row that there is to be for a PostgresWriter.
@@ -119,7 +119,7 @@ func readTable(ctx context.Context, tx pgx.Tx, table string, all map[string][]ro
 	return err
 }
 
-// compareRows names what is not as the PostgresWriters ask for.
+// compareRows names the rows that differ from the PostgresWriters.
 func compareRows(w *world, objects []*object) []string {
 	var found []string
 	wanted := map[string]bool{}

@@ -8,36 +8,37 @@ import (
 	"time"
 )
 
-// shown is how much of what is wrong an error names.
+// shown bounds the number of findings in an error.
 const shown = 10
 
-// A Report is what came of it.
+// A Report holds the results.
 type Report struct {
 	Plan    Plan
 	Results []Result
-	// Marks are those that people made.
+	// Marks counts the marks of people.
 	Marks Tally
-	// Unrest is what is not as it should be when the bound is over.
+	// Unrest holds the remaining errors when the time is over.
 	Unrest error
 }
 
-// A Result is what came of it for one operator.
+// A Result holds the results for one operator.
 type Result struct {
 	Operator string
-	// Objects are those of its kind that people want in the end, Children what is to be
-	// there for them.
+	// Objects counts the objects of the kind that people want in the end, and Children their
+	// desired children.
 	Objects, Children int
-	// Done is how much people did to them, and Late how often they found nothing to do it to.
+	// Done counts the acts of people, and Late counts the acts whose object did not exist.
 	Done, Late int
-	// Writes is how often the operator wrote a child or a row, Storm how many requests it
-	// sent while the hands were at work, events left out.
+	// Writes counts the operator's writes of a child or a row. Storm counts its requests, except
+	// events, while the hands were at work.
 	Writes, Storm int
-	// Errors is how many it logged, Contests how often it gave way.
+	// Errors counts logged errors, and Contests counts how often the operator backed off in a
+	// contest.
 	Errors, Contests int
-	// Converged is how long it took from the storm's end until everything was as it should
-	// be, with the precision of a look.
+	// Converged is the time from the storm's end until everything was right, to the precision of
+	// the polling interval.
 	Converged time.Duration
-	// Quiet are the requests that it sent when it should have sent none, by kind.
+	// Quiet counts the requests, by kind, that the operator sent while it had nothing to do.
 	Quiet map[string]int
 }
 

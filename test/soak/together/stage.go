@@ -143,7 +143,7 @@ func (s *stage) startOperators(ctx context.Context) error {
 	return nil
 }
 
-// hire gives every hand its objects, and plans what it does to them.
+// hire assigns objects to every hand and plans its acts.
 func (s *stage) hire() error {
 	for _, k := range s.kinds {
 		s.objects = append(s.objects, newObjects(k, s.plan)...)
@@ -164,13 +164,12 @@ func (s *stage) hire() error {
 	return nil
 }
 
-// objectsOf are those of a kind, those that are gone among them.
+// objectsOf returns the objects of a kind, including deleted ones.
 func (s *stage) objectsOf(k *kind) []*object {
 	return slices.DeleteFunc(slices.Clone(s.objects), func(o *object) bool { return o.kind != k })
 }
 
-// keepLogs writes what the operators logged into a folder, for whoever looks into what
-// fell short.
+// keepLogs writes the operators' logs into a folder, so that failures can be investigated.
 func (s *stage) keepLogs(out io.Writer) error {
 	dir, err := os.MkdirTemp("", "trueup-together-")
 	if err != nil {

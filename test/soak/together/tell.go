@@ -23,12 +23,12 @@ func (s *stage) now() moment {
 	return m
 }
 
-// writes is how often an operator says that it wrote a child, or a row.
+// writes returns how often an operator logged a write of a child or a row.
 func (s *stage) writes(kind int) int {
 	return len(s.processes[kind].Entries("wrote child", "wrote row", "pruned child"))
 }
 
-// contests is how often it says that it gave way.
+// contests returns how often an operator logged that it backed off in a contest.
 func (s *stage) contests(kind int) int {
 	n := 0
 	for _, entry := range s.processes[kind].Entries("cannot reconcile") {
@@ -39,7 +39,7 @@ func (s *stage) contests(kind int) int {
 	return n
 }
 
-// complaints are what it logged as errors.
+// complaints returns the errors that an operator logged.
 func (s *stage) complaints(kind int) []string {
 	var found []string
 	for line := range strings.Lines(s.processes[kind].Log()) {

@@ -1,12 +1,11 @@
-// Package together tries all example operators at once, in one control plane and beside
-// one database, each as a process with its own ServiceAccount's rights, while people's
-// hands edit and delete what the operators make, edit, delete and make again what they make
-// it for, and leave marks of their own on all of it. When the hands rest everything has to
-// become as it is asked for, with the marks still there, and the operators have to fall
-// silent.
+// Package together tests all example operators at once, in one control plane and with one database,
+// each as a process with the rights of its own ServiceAccount. Simulated people, called hands, edit
+// and delete the children, edit, delete and recreate the owners, and add marks of their own to all
+// objects. When the hands stop, every object has to reach its specified state with the marks still
+// present, and the operators have to stop sending requests.
 //
-// What the hands do follows from a seed, so that a run can be repeated; how it meets the
-// work of the operators in time cannot.
+// The acts of the hands follow from a seed, so that a run can be repeated; their timing relative to
+// the operators cannot be repeated.
 package together
 
 import (
@@ -20,11 +19,10 @@ import (
 )
 
 const (
-	// bound is how long it may take, once the hands rest, until everything is as it should
-	// be. What is retried waits for seconds as a rule; and rows are looked at every few.
+	// bound is the time limit, once the hands stop, until everything has to be right. Retries
+	// usually wait for seconds, and rows are read every few seconds.
 	bound = time.Minute
-	// patience is how long anything else may take. Nothing is judged by it: it turns what
-	// never comes into an error.
+	// patience bounds all other waits. It is no target: it turns an endless wait into an error.
 	patience = 5 * time.Minute
 )
 
@@ -51,8 +49,8 @@ func Long(seed uint64) Plan {
 	return Plan{Seed: seed, Objects: 100, Hands: 8, Storm: 2 * time.Minute, Pause: 400 * time.Millisecond, Quiet: 20 * time.Second}
 }
 
-// Run does what is planned, and says on out how it goes. An error is that it could not be
-// done; what fell short is in the report.
+// Run runs the plan and prints its progress to out. It returns an error if the plan could not be
+// run; missed targets are in the report.
 func Run(ctx context.Context, plan Plan, out io.Writer) (report Report, err error) {
 	fmt.Fprintf(out, "Starting a control plane, a database and %d operators. The seed is %d.\n", len(kinds()), plan.Seed)
 	s, err := open(ctx, plan)
@@ -91,7 +89,7 @@ func (s *stage) furnish(ctx context.Context) error {
 	return nil
 }
 
-// judged lets the hands loose and tells what came of it.
+// judged starts the hands and reports the results.
 func (s *stage) judged(ctx context.Context) (Report, error) {
 	began := s.now()
 	if err := s.each(ctx, (*hand).work); err != nil {
@@ -126,7 +124,7 @@ func (s *stage) judged(ctx context.Context) (Report, error) {
 	return report, nil
 }
 
-// each has all hands do it at the same time.
+// each calls do for all hands at the same time.
 func (s *stage) each(ctx context.Context, do func(*hand, context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, h := range s.hands {
@@ -135,7 +133,7 @@ func (s *stage) each(ctx context.Context, do func(*hand, context.Context) error)
 	return group.Wait()
 }
 
-// pass lets time pass: what hands do comes at such a moment.
+// pass waits for a duration, after which a hand acts.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -20,10 +20,10 @@ func refOf(content manifest, namespace string) ref {
 	return ref{kind: text(content, "kind"), namespace: namespace, name: text(content, "metadata", "name")}
 }
 
-// claimKind is that of claims, which may outlive what they are made for.
+// claimKind is the kind of claims, which may outlive their owners.
 const claimKind = "PersistentVolumeClaim"
 
-// builtIn are the kinds of children, and of what Kubernetes makes for them.
+// builtIn lists the kinds of children, and of the objects that Kubernetes creates for them.
 var builtIn = map[string]schema.GroupVersionKind{
 	"Secret":      {Version: "v1", Kind: "Secret"},
 	"Service":     {Version: "v1", Kind: "Service"},
@@ -34,7 +34,7 @@ var builtIn = map[string]schema.GroupVersionKind{
 	claimKind:     {Version: "v1", Kind: claimKind},
 }
 
-// object is what can be asked for, or sent, under that name.
+// object returns an empty object of this kind and name.
 func (r ref) object() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(builtIn[r.kind])
@@ -50,7 +50,7 @@ type world struct {
 	rows    map[string][]row
 }
 
-// look sees what is in the namespaces and in the database.
+// look reads the objects of the namespaces and the rows of the database.
 func (s *stage) look(ctx context.Context) (*world, error) {
 	w := &world{objects: map[ref]*unstructured.Unstructured{}, byUID: map[types.UID]*unstructured.Unstructured{}}
 	for _, gvk := range builtIn {
