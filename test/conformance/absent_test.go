@@ -20,7 +20,7 @@ import (
 
 const unwanted = "what is no longer wanted is deleted, and nothing else"
 
-// TestAbsent takes away what is ours, and nothing else.
+// TestAbsent deletes our own objects, and no others.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	benches(t, []subject{configMap(), deployment(), clusterRole(), unstructuredGadget()}, everyMode, func(b *bench) {
@@ -34,7 +34,7 @@ func (b *bench) absent(opts ...ensure.Option) (ensure.Result[client.Object], err
 	return ensure.Absent(b.ctx, b.ensurer, b.empty(), append(opts, ensure.ControlledBy(b.owner))...)
 }
 
-// mustBeAbsent says what one pass did and how often it deleted.
+// mustBeAbsent returns the result of one pass and the number of its deletions.
 func (b *bench) mustBeAbsent(opts ...ensure.Option) (ensure.Operation, int) {
 	b.t.Helper()
 	mark := shared.Mark()
@@ -77,7 +77,7 @@ func (b *bench) oursIsDeleted() {
 	b.staysAbsent()
 }
 
-// staysAbsent: that it is gone is confirmed once.
+// staysAbsent requires that only one request confirms the absence.
 func (b *bench) staysAbsent() {
 	b.t.Helper()
 	mark := shared.Mark()
@@ -99,8 +99,8 @@ func (b *bench) othersAreNotDeleted() {
 	require.Nil(b.t, b.live().GetDeletionTimestamp())
 }
 
-// TestHiddenIsDeleted: a cache that does not show the child will not show that it goes. A
-// client that reads its own writes waits for nothing all the same.
+// TestHiddenIsDeleted: a cache that does not show the child does not show its deletion either. A
+// client that reads its own writes still does not wait.
 func TestHiddenIsDeleted(t *testing.T) {
 	t.Parallel()
 	opts := readingItsWrites()
@@ -124,7 +124,7 @@ func TestHiddenIsDeleted(t *testing.T) {
 	require.Equal(t, ensure.Gone, operation)
 }
 
-// TestAbsentIsOfWhatWasLookedAt: what comes between the look and the delete.
+// TestAbsentIsOfWhatWasLookedAt: the object changes between the read and the delete.
 func TestAbsentIsOfWhatWasLookedAt(t *testing.T) {
 	t.Parallel()
 	for _, s := range []subject{configMap(), clusterRole()} {
@@ -172,7 +172,7 @@ func (r *racingDelete) Delete(ctx context.Context, obj client.Object, opts ...cl
 	return r.Client.Delete(ctx, obj, opts...)
 }
 
-// TestPropagation: a Deployment's ReplicaSet is what depends on it.
+// TestPropagation: a Deployment's ReplicaSet is the dependent.
 func TestPropagation(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -210,7 +210,8 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// replicaSets are those controlled by a Deployment; with an empty UID by nobody.
+// replicaSets returns the ReplicaSets that a Deployment controls, or with an empty UID those
+// without a controller.
 func (b *bench) replicaSets(controller types.UID) []appsv1.ReplicaSet {
 	b.t.Helper()
 	var list appsv1.ReplicaSetList

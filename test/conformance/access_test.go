@@ -20,9 +20,9 @@ type access struct {
 	reader client.Reader
 	agent  string
 	reads  int // that the API server sees of a pass which finds nothing to do
-	// readsItsWrites: a read of a typed object waits for what this client wrote.
+	// readsItsWrites: a read of a typed object waits for this client's earlier writes.
 	readsItsWrites bool
-	// bare: what is read has no managed fields.
+	// bare: the cached copies have no managed fields.
 	bare bool
 }
 
@@ -46,7 +46,7 @@ func strippingManagedFields() runtimecluster.Options {
 	return runtimecluster.Options{Cache: cache.Options{DefaultTransform: strip}}
 }
 
-// agentOf gives each client a name by which the API server's audit log tells it.
+// agentOf gives each client a user agent that identifies the client in the API server's audit log.
 func agentOf(t *testing.T) (*rest.Config, string) {
 	t.Helper()
 	require.NoError(t, prepare())
@@ -63,7 +63,7 @@ func plain(t *testing.T) access {
 	return access{client: c, reader: c, agent: agent, reads: 1}
 }
 
-// cached is what a manager gives: a client that reads from informers.
+// cached returns a manager's client, which reads from informers.
 func cached(t *testing.T, opts runtimecluster.Options) access {
 	t.Helper()
 	config, agent := agentOf(t)
@@ -76,8 +76,8 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 	}
 }
 
-// requests are those that the API server saw of this client since mark and that
-// pass, without the lists and watches of its informers.
+// requests returns the requests of this client that the API server received since mark and in that
+// pass, without the lists and watches of informers.
 func (a access) requests(t *testing.T, mark cluster.Mark, pass cluster.Filter) []cluster.Request {
 	t.Helper()
 	isNoInformers := func(r cluster.Request) bool { return r.Verb != "list" && r.Verb != "watch" }

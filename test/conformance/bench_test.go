@@ -33,15 +33,15 @@ const (
 	digestAnnotation = "spec-hash.trueup-go.github.io/" + fieldOwner
 )
 
-// benchLimit turns a request that hangs into a failure that tells which, and awaitLimit
-// what never comes. It comes within seconds.
+// benchLimit turns a hanging request into a failure that names the request. awaitLimit bounds waits
+// for events that usually take seconds.
 const (
 	benchLimit = 4 * time.Minute
 	awaitLimit = 2 * time.Minute
 )
 
-// A bench is one kind in a namespace of its own, with an operator that ensures it
-// and a person who meddles.
+// A bench is one kind in its own namespace, with an operator that ensures an object of the kind and
+// a person who changes this object.
 type bench struct {
 	subject
 	t         *testing.T
@@ -86,7 +86,7 @@ func (b *bench) resourceOf(obj client.Object) string {
 	return mapping.Resource.Resource
 }
 
-// parent makes an owner: a namespaced one cannot own what is cluster-scoped.
+// parent creates an owner: a namespaced owner cannot own cluster-scoped objects.
 func (b *bench) parent(name string) client.Object {
 	b.t.Helper()
 	var parent client.Object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
@@ -125,7 +125,7 @@ func (b *bench) ensure() (ensure.Result[client.Object], error) {
 	return ensure.Object(b.ctx, b.ensurer, b.desired(), ensure.ControlledBy(b.owner))
 }
 
-// pass reconciles once and returns what the API server saw of it.
+// pass reconciles once and returns the requests that the API server received.
 func (b *bench) pass() (ensure.Result[client.Object], []cluster.Request) {
 	b.t.Helper()
 	res, requests, err := b.try()
@@ -155,8 +155,8 @@ func (b *bench) turn(of string) *sync.Mutex {
 	return lock.(*sync.Mutex)
 }
 
-// requests are those about the child since mark. Objects that are in no namespace
-// have names that no other test uses.
+// requests returns the requests about the child since mark. Names of cluster-scoped objects are
+// unique to a test.
 func (b *bench) requests(mark cluster.Mark) []cluster.Request {
 	b.t.Helper()
 	return b.access.requests(b.t, mark, func(r cluster.Request) bool {
@@ -184,8 +184,8 @@ func (b *bench) settle() {
 	})
 }
 
-// awaitControllers waits, without a pass, until the built-in controllers are done and
-// the operator can see it.
+// awaitControllers waits, without a pass, until the built-in controllers are done and the
+// operator's cache shows the result.
 func (b *bench) awaitControllers() {
 	b.t.Helper()
 	if b.settled != nil {
@@ -226,8 +226,7 @@ func (b *bench) requireOperation(res ensure.Result[client.Object], want ensure.O
 	require.Equal(b.t, cause, res.Cause, about...)
 }
 
-// requireWrites expects exactly so many writes of a pass, and no read but the one
-// that begins it.
+// requireWrites requires a number of writes in a pass, and no read except the first.
 func (b *bench) requireWrites(requests []cluster.Request, want int, about ...any) {
 	b.t.Helper()
 	b.requireRequests(requests, want, 0, about...)
@@ -257,7 +256,7 @@ func writes(requests []cluster.Request) int {
 	return n
 }
 
-// live is the object as the server has it.
+// live returns the live object.
 func (b *bench) live() client.Object {
 	b.t.Helper()
 	obj := b.empty()
@@ -283,8 +282,8 @@ func (b *bench) empty() client.Object {
 	return obj
 }
 
-// edit changes the live object as a person with kubectl edit would, waits until the
-// operator can see it, and returns it.
+// edit changes the live object as kubectl edit would, waits until the operator's cache shows the
+// change, and returns the object.
 func (b *bench) edit(change edit) client.Object {
 	b.t.Helper()
 	before := b.live()
@@ -296,7 +295,7 @@ func (b *bench) edit(change edit) client.Object {
 	return after
 }
 
-// awaitCached waits until the operator's client shows at least what obj is.
+// awaitCached waits until the operator's client shows obj or a later version.
 func (b *bench) awaitCached(obj client.Object) {
 	b.t.Helper()
 	b.await("the cache to show the object", func() bool {
@@ -306,9 +305,9 @@ func (b *bench) awaitCached(obj client.Object) {
 	})
 }
 
-// awaitWritten waits until the operator's client shows obj, which the operator wrote.
-// Where the client itself waits for what it wrote, the test does not; it does not wait
-// for what is unstructured.
+// awaitWritten waits until the operator's client shows obj, which the operator wrote. The test does
+// not wait where the client itself waits for its own writes, which the client does not for
+// unstructured objects.
 func (b *bench) awaitWritten(obj client.Object) {
 	b.t.Helper()
 	if _, ok := obj.(*unstructured.Unstructured); ok || !b.access.readsItsWrites {
@@ -333,7 +332,7 @@ func (b *bench) dropFinalizers() {
 	require.NoError(b.t, client.IgnoreNotFound(err))
 }
 
-// clear lets the child go: with the namespace, or by itself if it is in none.
+// clear deletes the child: with the namespace, or alone if the child is cluster-scoped.
 func (b *bench) clear() {
 	b.dropFinalizers()
 	if b.home == "" {
@@ -351,7 +350,7 @@ func (b *bench) await(what string, done func() bool) {
 	})
 }
 
-// awaitNoError is await for what says why it is not done.
+// awaitNoError is like await for functions that return the missing condition as an error.
 func (b *bench) awaitNoError(what string, done func() error) {
 	b.t.Helper()
 	try := func(context.Context) error { return done() }
@@ -362,7 +361,7 @@ func (b *bench) awaitNoError(what string, done func() error) {
 	require.NoError(b.t, shared.Await(b.ctx, awaitLimit, b.namespace, try), "waited in vain for "+what)
 }
 
-// requireSame compares all but what the server keeps for itself.
+// requireSame compares two objects except for the server's own fields.
 func (b *bench) requireSame(want, got client.Object, about ...any) {
 	b.t.Helper()
 	require.Empty(b.t, gocmp.Diff(essence(b.t, want), essence(b.t, got)), about...)
@@ -371,8 +370,8 @@ func (b *bench) requireSame(want, got client.Object, about ...any) {
 func essence(t *testing.T, obj client.Object) map[string]any {
 	t.Helper()
 	if template := podTemplateOf(obj); template != nil {
-		// Our containers come in our order; where the server's merge leaves another's
-		// among them is its own affair.
+		// Our containers are in our order. The server's merge may place a foreign container
+		// anywhere among them.
 		obj = obj.DeepCopyObject().(client.Object)
 		slices.SortStableFunc(podTemplateOf(obj).Spec.Containers, func(a, b corev1.Container) int {
 			return cmp.Compare(strings.Count(a.Name, "sidecar"), strings.Count(b.Name, "sidecar"))
@@ -393,7 +392,7 @@ func essence(t *testing.T, obj client.Object) map[string]any {
 	return content
 }
 
-// commonAdditions are what others may add to any object.
+// commonAdditions are permitted additions of other programs to any object.
 var commonAdditions = []edit{
 	{"a label", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), theirs, "kept")) }},
 	{"an annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), theirs, "kept")) }},
@@ -404,7 +403,7 @@ var foreignFinalizer = edit{"a finalizer", func(obj client.Object) {
 	obj.SetFinalizers(append(obj.GetFinalizers(), "theirs.example.com/finalizer"))
 }}
 
-// commonEdits are what a person may do to any object of ours.
+// commonEdits are changes of a person to any object of ours.
 var commonEdits = []edit{
 	{"an edited label", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), ours, "edited")) }},
 	{"a removed annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), ours, "")) }},
@@ -414,7 +413,7 @@ var commonEdits = []edit{
 	}},
 }
 
-// with returns m with key set to value, or without it if that is empty.
+// with returns m with key set to value, or without key if value is empty.
 func with(m map[string]string, key, value string) map[string]string {
 	out := map[string]string{key: value}
 	for k, v := range m {

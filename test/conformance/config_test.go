@@ -132,7 +132,7 @@ func resourceQuota() subject {
 	}
 }
 
-// limitRange has its limits defaulted by the server, inside an atomic list.
+// limitRange has limits with server-side defaults inside an atomic list.
 func limitRange() subject {
 	return subject{
 		name: "LimitRange",

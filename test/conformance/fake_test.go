@@ -15,7 +15,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 )
 
-// An observation is what a step of a child's life showed.
+// An observation is the result of a step of a child's life.
 type observation struct {
 	Step      string
 	Operation ensure.Operation
@@ -51,7 +51,7 @@ func TestFakeAgreesWithTheServer(t *testing.T) {
 	met.requireAll(t, lives)
 }
 
-// counted has the kit count what goes through a.
+// counted has the kit count the requests through a.
 func counted(a access) access {
 	counting := ensuretest.Count(a.client, a.reader)
 	a.client, a.reader = counting, counting.APIReader()
@@ -79,7 +79,7 @@ func newFakeBench(t *testing.T, s subject, namespace string) *bench {
 	return b
 }
 
-// life is what happens to a child, step by step.
+// life takes a child through its life, step by step.
 func (b *bench) life() []observation {
 	b.t.Helper()
 	var seen []observation
@@ -167,7 +167,7 @@ func (o *observation) compare(before, after client.Object) {
 	o.UID = after.GetUID() != ""
 }
 
-// plain is a path without what differs between two runs.
+// plain returns a path without the parts that differ between two runs.
 func (b *bench) plain(path string) string {
 	return strings.ReplaceAll(path, string(b.owner.GetUID()), "owner")
 }
@@ -188,8 +188,8 @@ func (b *bench) changed(step string, change edit) observation {
 	})
 }
 
-// statusWritten writes a member that few kinds have, and that no controller minds: the
-// others drop it.
+// statusWritten writes a status field that few kinds have and no controller uses: other kinds drop
+// the field.
 func (b *bench) statusWritten() observation {
 	b.t.Helper()
 	return b.written("a status write", func(obj client.Object) error {
@@ -202,8 +202,8 @@ func (b *bench) statusWritten() observation {
 	})
 }
 
-// written is what a person's write to the child does, which is tried again if a controller
-// was quicker.
+// written records the effect of a person's write to the child, which is retried after a conflict
+// with a controller.
 func (b *bench) written(step string, write func(client.Object) error) observation {
 	b.t.Helper()
 	o := observation{Step: step}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A difference is one between ensuretest's fake client and the API server that is expected,
-// and that the package's page tells of.
+// A difference is an expected difference between ensuretest's fake client and the API server,
+// documented on the package's page.
 type difference struct {
 	page  string // what it says there
 	where []place
@@ -68,7 +68,8 @@ func (m *differencesMet) require(t *testing.T, subject, step, diff string) {
 	m.seen = append(m.seen, here)
 }
 
-// requireAll fails if an expected difference is in no step, or if the page is silent about it.
+// requireAll fails if an expected difference occurs in no step, or if the page does not mention the
+// difference.
 func (m *differencesMet) requireAll(t *testing.T, expected []difference) {
 	t.Helper()
 	page := packagePage(t)

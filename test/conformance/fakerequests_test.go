@@ -50,7 +50,7 @@ var requests = []difference{
 	},
 }
 
-// An answer is what a request was answered with.
+// An answer is the response to a request.
 type answer struct {
 	Code   int32
 	Reason metav1.StatusReason
@@ -58,14 +58,14 @@ type answer struct {
 	Shown  string // what the request was about, in the object as it is then
 }
 
-// A trial is a request, or a few, in a namespace of its own.
+// A trial sends one or a few requests in its own namespace.
 type trial struct {
 	name string
 	do   func(ctx context.Context, c client.Client, namespace string) (shown string, err error)
 }
 
-// TestFakeAnswersAsTheServer makes the same requests of ensuretest's fake client and of the
-// API server, those above all that are refused.
+// TestFakeAnswersAsTheServer sends the same requests to ensuretest's fake client and to the API
+// server, mainly requests that are refused.
 func TestFakeAnswersAsTheServer(t *testing.T) {
 	require.NoError(t, prepare())
 	met := &differencesMet{}
@@ -124,7 +124,7 @@ func onColor(name string, do func(ctx context.Context, c client.Client, live *co
 	}}
 }
 
-// onGoing is a trial with a ConfigMap that was deleted and waits for its finalizer.
+// onGoing returns a trial with a ConfigMap that is being deleted and waits for its finalizer.
 func onGoing(name string, do func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error) trial {
 	return onColor(name, func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 		live.Finalizers = []string{"example.com/wait"}
@@ -288,7 +288,7 @@ func trials() []trial {
 	)
 }
 
-// refusedTrials are what a server refuses, most of it of the fake client as well.
+// refusedTrials are requests that a server refuses. The fake client refuses most of them, too.
 func refusedTrials() []trial {
 	return []trial{
 		onColor("create what exists", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {

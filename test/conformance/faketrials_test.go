@@ -74,7 +74,7 @@ func misfitTrials() []trial {
 	}
 }
 
-// partialTrials are requests for what is not there, or of which not all is known.
+// partialTrials are requests for missing or only partly known objects.
 func partialTrials() []trial {
 	metadataOf := func(namespace string) *metav1.PartialObjectMetadata {
 		p := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "config"}}
@@ -134,7 +134,7 @@ func partialTrials() []trial {
 
 func merge(body string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(body)) }
 
-// callersTrials show what becomes of the objects that a caller passes.
+// callersTrials show how requests change the objects that a caller passes.
 func callersTrials() []trial {
 	return []trial{
 		onColor("update of what could not be created", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {

@@ -17,8 +17,7 @@ import (
 
 var fleetGVK = schema.GroupVersionKind{Group: "fleets.trueup-go.github.io", Version: "v1", Kind: "Fleet"}
 
-// fleet is a custom kind that can be scaled, of which a field may not change, and of
-// two others one only may be there.
+// fleet is a scalable custom kind with an immutable field, and two fields that exclude each other.
 func fleet() subject {
 	return subject{
 		name: "unstructured Fleet",
@@ -36,7 +35,7 @@ func fleet() subject {
 	}
 }
 
-// haveFleets installs the kind once, for all tests that ask for it.
+// haveFleets installs the kind once for all tests.
 func haveFleets(t *testing.T) {
 	t.Helper()
 	require.NoError(t, prepare())

@@ -12,7 +12,7 @@ import (
 
 var gadgetGVK = schema.GroupVersionKind{Group: "conformance.trueup-go.github.io", Version: "v1", Kind: "Gadget"}
 
-// Gadget is a custom kind with what custom kinds have: defaults at several depths,
+// A Gadget is a custom object with the usual features of custom kinds: defaults at several depths,
 // a list with keys, an atomic list, optional structs, quantities and durations.
 type Gadget struct {
 	metav1.TypeMeta   `json:",inline"`

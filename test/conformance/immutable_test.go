@@ -37,13 +37,12 @@ type immutable struct {
 	paths  []string
 }
 
-// immutableRequests are at most an apply, trials without what a controller has set, and a
-// dry run of a new object.
+// immutableRequests bounds the requests: an apply, trials without the fields that a controller has
+// set, and a dry run of a new object.
 const immutableRequests = 6
 
-// TestImmutable: what no update can change is an error that tells where, leaves the
-// object as it was, and does not stand in the way of a change that can be made. Where
-// Recreate allows it, the object is made anew.
+// TestImmutable: a change of an immutable field is an error that names the field, leaves the object
+// unchanged, and does not block permitted changes. With Recreate, the object is recreated.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
@@ -313,7 +312,7 @@ func controllerRevision() subject {
 	}
 }
 
-// TestInvalidUpdate: what the server would not create either is invalid, not immutable.
+// TestInvalidUpdate: a change that is refused for a new object, too, is invalid, not immutable.
 func TestInvalidUpdate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

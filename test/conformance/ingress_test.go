@@ -141,7 +141,7 @@ func networkPolicy() subject {
 	}
 }
 
-// closingNetworkPolicy lets nothing in and nothing out: its lists are there, and empty.
+// closingNetworkPolicy permits no traffic: its lists are present and empty.
 func closingNetworkPolicy() subject {
 	return subject{
 		name: "NetworkPolicy that closes",

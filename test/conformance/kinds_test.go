@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A subject is one kind, written as an operator's author would write it, with what
-// may be done to it.
+// A subject is one kind, written as an operator's author would write an object, with possible
+// changes.
 type subject struct {
 	name    string
 	desired func() client.Object
@@ -15,15 +15,15 @@ type subject struct {
 	rename func(obj client.Object, suffix string)
 	// settled reports whether the built-in controllers are done; nil if there are none.
 	settled func(client.Object) bool
-	// edits are what a person may do to what desired specifies.
+	// edits are changes that a person may make to specified fields.
 	edits []edit
-	// additions are what others may have beside what desired specifies: they survive.
+	// additions are fields of other programs besides the specified ones, which survive.
 	additions []edit
-	// next is another desired state; gone reports whether live is rid of what it
-	// dropped.
+	// next makes another desired state; gone reports whether the fields dropped by next are gone
+	// from live.
 	next func(client.Object)
 	gone func(client.Object) bool
-	// exceptions are the properties that do not hold, each with its reason.
+	// exceptions are the properties that do not hold, each with a reason.
 	exceptions map[string]string
 }
 

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare makes what all tests share: a client and a custom kind.
+// prepare creates the resources that all tests share: a client and a custom kind.
 var prepare = sync.OnceValue(func() error {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err

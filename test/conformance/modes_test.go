@@ -14,9 +14,8 @@ func everyMode(i, turn int) bool { return !testing.Short() || inTurn(i, turn) }
 // inTurn tries every case with one sort of client.
 func inTurn(i, turn int) bool { return i%len(modes) == turn }
 
-// firstInEveryMode tries the first case with every sort of client, and the others, which
-// differ from it in little, with one. With -short every case, the first included, is tried
-// with one.
+// firstInEveryMode tests the first case with every sort of client, and the other, similar cases
+// with one. With -short, every case is tested with one.
 func firstInEveryMode(i, turn int) bool { return i == 0 && !testing.Short() || inTurn(i, turn) }
 
 // firstAndLastMode tries every case with the first and the last sort of client; with
@@ -28,8 +27,7 @@ func firstAndLastMode(i, turn int) bool {
 	return !testing.Short() || (i%2 == 0) == (turn == 0)
 }
 
-// inModes runs check, in parallel, for each case and each sort of client that the
-// schedule has for it.
+// inModes runs check, in parallel, for each case and each sort of client in the schedule.
 func inModes[T any](t *testing.T, cases []T, name func(T) string, tried schedule, check func(*testing.T, access, T)) {
 	t.Helper()
 	for turn, m := range modes {
@@ -55,7 +53,7 @@ func inModes[T any](t *testing.T, cases []T, name func(T) string, tried schedule
 	}
 }
 
-// benches is inModes for kinds, each in a bench of its own.
+// benches is inModes for kinds, each in its own bench.
 func benches(t *testing.T, kinds []subject, tried schedule, check func(*bench)) {
 	t.Helper()
 	inModes(t, kinds, subject.title, tried, func(t *testing.T, a access, s subject) { check(newBench(t, a, s)) })

@@ -27,8 +27,8 @@ const (
 	labelsOnly      = "labels alone can be ensured"
 )
 
-// passWith is pass with options of its own, which may name no owner to take the
-// namespace from.
+// passWith is pass with its own options, from which the owner may be missing, so that the namespace
+// is not inferred.
 func (b *bench) passWith(e *ensure.Ensurer, desired client.Object, opts ...ensure.Option) (ensure.Result[client.Object], []cluster.Request) {
 	b.t.Helper()
 	desired.SetNamespace(b.home)
@@ -38,8 +38,8 @@ func (b *bench) passWith(e *ensure.Ensurer, desired client.Object, opts ...ensur
 	return res, b.requests(mark)
 }
 
-// requireFree: five passes find nothing to do, once the server was asked about what
-// others did meanwhile.
+// requireFree requires that five passes find nothing to do, once the operator has asked the server
+// about other programs' changes.
 func (b *bench) requireFree(e *ensure.Ensurer, desired func() client.Object, opts ...ensure.Option) {
 	b.t.Helper()
 	b.awaitCached(b.live())
@@ -67,7 +67,7 @@ func (b *bench) awaitSettled() {
 	b.awaitCached(b.live())
 }
 
-// TestAdopt takes over what another manager made.
+// TestAdopt takes over an object of another manager.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	benches(t, subjects(), firstInEveryMode, func(b *bench) {
@@ -115,9 +115,9 @@ func (b *bench) replace(managedFields []metav1.ManagedFieldsEntry) {
 	b.awaitCached(obj)
 }
 
-// TestReplaced: what a person replaced as a whole is known by its UID and put back. A
-// process that does not remember it goes by the managed fields; where those were reset
-// as well, nothing shows that the object is ours.
+// TestReplaced: an object that a person replaced as a whole is recognised by its UID and repaired.
+// A restarted process relies on the managed fields. If these were reset, too, nothing shows that
+// the object is ours.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	reset := []metav1.ManagedFieldsEntry{{}}
@@ -147,8 +147,8 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// requireSameOrAdopted is requireSame, whether or not the digest says that the object was
-// adopted, as one counts that lost its digest.
+// requireSameOrAdopted is requireSame, but ignores whether the digest marks the object as adopted,
+// as an object without digest counts as adopted.
 func (b *bench) requireSameOrAdopted(want, got client.Object, about ...any) {
 	b.t.Helper()
 	for _, obj := range []client.Object{want, got} {
@@ -171,8 +171,8 @@ func (b *bench) metadataOf(labels map[string]string) func() client.Object {
 	}
 }
 
-// TestTwoOwners: another operator, with a field owner of its own, specifies labels of
-// the same object, one of them ours as well.
+// TestTwoOwners: another operator, with its own field owner, specifies labels of the same object.
+// One of these labels is ours, too.
 func TestTwoOwners(t *testing.T) {
 	t.Parallel()
 	benches(t, subjects(), firstInEveryMode, func(b *bench) {
@@ -236,7 +236,7 @@ func TestMetadataOnly(t *testing.T) {
 	})
 }
 
-// handful are kinds of all sorts, for what does not depend on the kind.
+// handful returns kinds of all sorts, for tests that do not depend on the kind.
 func handful() []subject {
 	return []subject{idle(deployment()), secret(), service(), clusterRole(), customResourceDefinition(), gadget(), unstructuredGadget(), job()}
 }
@@ -293,8 +293,8 @@ func twin(t *testing.T, desired client.Object, gvk schema.GroupVersionKind) clie
 	return u
 }
 
-// TestTwins: an operator that turns from typed objects to unstructured ones, and back,
-// writes its digest at most, as zero values that Go writes out may make it another.
+// TestTwins: an operator that switches from typed objects to unstructured ones, and back, writes at
+// most its digest, which may change because Go writes zero values.
 func TestTwins(t *testing.T) {
 	t.Parallel()
 	benches(t, subjects(), firstInEveryMode, func(b *bench) {

@@ -61,8 +61,8 @@ func addSidecar(t *corev1.PodTemplateSpec) {
 	t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: "sidecar", Image: "example.com/sidecar:1"})
 }
 
-// templated are the kinds whose pod template may be edited, without pods: what is tried
-// of a template needs none.
+// templated returns the kinds with an editable pod template, with no pods: tests of a template need
+// none.
 func templated() []subject {
 	return []subject{
 		idle(deployment()), idle(statefulSet()), idle(daemonSet()), idle(replicaSet()), replicationController(), podTemplateObject(), cronJob(),
@@ -90,7 +90,7 @@ func idle(s subject) subject {
 	return s
 }
 
-// isObserved reports whether the workload's controller has seen its latest state.
+// isObserved reports whether the workload's controller has observed its latest generation.
 func isObserved(obj client.Object) bool {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -105,7 +105,7 @@ func isObserved(obj client.Object) bool {
 	return true
 }
 
-// podEdits are what a person may do to a pod template.
+// podEdits are changes that a person may make to a pod template.
 func podEdits() []edit {
 	inPods := func(name string, do func(*corev1.PodTemplateSpec)) edit {
 		return edit{name, func(obj client.Object) { do(podTemplateOf(obj)) }}
@@ -120,7 +120,7 @@ func podEdits() []edit {
 	}
 }
 
-// podAdditions are what others may add to a pod template.
+// podAdditions are additions of other programs to a pod template.
 func podAdditions() []edit {
 	return []edit{
 		{"a sidecar", func(obj client.Object) { addSidecar(podTemplateOf(obj)) }},

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// refuse is a label for which a real admission policy refuses an object: its value says
-// which operations, or that the answer is Forbidden rather than Invalid.
+// refuse is a label that makes a real admission policy refuse an object: the value names the
+// operations, or asks for the answer Forbidden instead of Invalid.
 const (
 	refuse    = "conformance.trueup-go.github.io/refuse"
 	toCreate  = "create"
@@ -34,8 +34,8 @@ func refusedOn(value string) func(*bench) (client.Object, string) {
 	}
 }
 
-// refusing objects to what the operator under test writes, and lets others alone: the
-// controllers have to be able to tidy up.
+// refusing applies to writes of the operator under test only: the controllers still have to clean
+// up.
 func refusing() *admissionregistrationv1.ValidatingAdmissionPolicy {
 	asked := fmt.Sprintf("object.metadata.labels[%q]", refuse)
 	everything := admissionregistrationv1.RuleWithOperations{
@@ -69,7 +69,7 @@ func refusing() *admissionregistrationv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// installPolicy makes the policy, once, and waits until it is heard.
+// installPolicy creates the policy once and waits until the policy is enforced.
 func installPolicy(t *testing.T) {
 	t.Helper()
 	require.NoError(t, prepare())

@@ -10,16 +10,16 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// A property is what holds for every kind, or for all but those that say why not.
+// A property holds for every kind, except for kinds that give a reason.
 type property struct {
 	name  string
 	check func(*bench)
-	// excepted is what holds all the same where the property does not.
+	// excepted checks a weaker property of the exceptions.
 	excepted func(*bench)
 }
 
-// The properties by name: those of a child's life here, those of what the server
-// refuses in refusals_test.go.
+// The names of the properties: here those of a child's life; refusals_test.go has those about
+// refusals.
 const (
 	oneRequest  = "create is one request"
 	free        = "nothing to do costs nothing"
@@ -74,8 +74,8 @@ func (b *bench) createIsOneRequest() {
 	b.requireFiveFreePasses("after create")
 }
 
-// isCreated by one request; what no built-in controller touches costs nothing from
-// then on.
+// isCreated requires one request for the creation, and none afterwards for a kind that no built-in
+// controller changes.
 func (b *bench) isCreated(when string) {
 	b.t.Helper()
 	res, requests := b.pass()
@@ -123,8 +123,8 @@ func (b *bench) othersAdditionsSurvive() {
 	b.requireFiveFreePasses("after additions")
 }
 
-// editsArePutBack twice, so that what the first time left behind shows: the second
-// time by a process that remembers nothing.
+// editsArePutBack edits twice, to show anything that the first repair left behind. The second
+// repair is done by a restarted process.
 func (b *bench) editsArePutBack() {
 	b.t.Helper()
 	for _, change := range append(b.edits, commonEdits...) {
@@ -182,8 +182,8 @@ func (b *bench) isClaimedAgain(before client.Object) {
 // noDigest is the edit that removes the digest.
 const noDigest = "no digest"
 
-// atomicAdditions are the edits, by subject, that add to an atomic part and change
-// nothing of what desired has there.
+// atomicAdditions are the edits, by subject, that add to an atomic part and change none of its
+// specified fields.
 var atomicAdditions = map[string][]string{
 	"DaemonSet":                      {"a toleration"},
 	"PodDisruptionBudget":            {"a selector key more"},
@@ -202,8 +202,8 @@ var atomicAdditions = map[string][]string{
 	"ValidatingAdmissionPolicy":      {"a reason"},
 }
 
-// isOverlooked: an addition inside an atomic part shows in nothing but the managed
-// fields. It goes with the next edit that shows.
+// isOverlooked: an addition inside an atomic part is visible in the managed fields only. The repair
+// of the next visible edit removes the addition.
 func (b *bench) isOverlooked(before client.Object, name string) {
 	b.t.Helper()
 	res, requests := b.pass()
@@ -252,8 +252,8 @@ func (b *bench) foreignIsLeftAlone() {
 	b.shows(foreign)
 }
 
-// asked is how often the server is asked whether it has an Apply entry of ours for
-// what is uncontrolled and has no digest.
+// asked returns how often the operator asks the server whether an uncontrolled object without
+// digest has our Apply entry.
 func (b *bench) asked() int {
 	if b.access.bare {
 		return 1

@@ -21,8 +21,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// racing does something right before the operator's next write, when its read is
-// already in the past.
+// racing runs a function right before the operator's next write, after the read.
 type racing struct {
 	client.Client
 	before func()
@@ -36,9 +35,9 @@ func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patc
 	return r.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// TestRaces deletes and replaces the child between the operator's read and its write. The
-// built-in controllers are done with a child before it goes: the DaemonSet controller, for
-// one, would take pods that it is about to make for those of the next child of that name,
+// TestRaces deletes and replaces the child between the operator's read and its write. The built-in
+// controllers are done with a child before the deletion: the DaemonSet controller, for example,
+// would otherwise mistake pods that it is about to create for pods of the next child of that name,
 // and wait five minutes for them.
 func TestRaces(t *testing.T) {
 	t.Parallel()
@@ -158,12 +157,12 @@ func TestLaggingCache(t *testing.T) {
 	}
 }
 
-// hiddenLimit is far beyond what three passes take that wait in vain, and far from the
-// test's own.
+// hiddenLimit is far longer than three passes that wait in vain, and far shorter than the test's
+// own limit.
 const hiddenLimit = time.Minute
 
-// TestHidden: a cache whose selector leaves the child out is found out, and with
-// the label stamped it shows the child.
+// TestHidden: a cache whose selector excludes the child is detected, and shows the child once the
+// label is stamped.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -181,7 +180,7 @@ func TestHidden(t *testing.T) {
 			a := cached(t, opts)
 			b := newBench(t, a, configMap())
 			whole := b.ctx
-			// Each pass ends: a read that waits for what the cache will never show is given up.
+			// Each pass ends: a read that waits in vain for the cache times out.
 			ctx, cancel := context.WithTimeout(whole, hiddenLimit)
 			defer cancel()
 			b.ctx = ctx
@@ -224,8 +223,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrTerminating)
 }
 
-// TestInvalid: what the server refuses is an error that names the field and holds
-// nothing of what was sent.
+// TestInvalid: the error of a refused write names the field and contains no content of the request.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, plain(t), deployment())
@@ -262,7 +260,7 @@ const (
 	ownFinalizer    = "an object with our finalizer is made again once it is gone"
 )
 
-// racingBench has something happen between the operator's read and its write.
+// racingBench runs a function between the operator's read and its write.
 func racingBench(t *testing.T, a access, s subject) (*bench, *racing) {
 	t.Helper()
 	race := &racing{Client: a.client}
@@ -272,8 +270,8 @@ func racingBench(t *testing.T, a access, s subject) (*bench, *racing) {
 	return b, race
 }
 
-// TestMetadataRaces changes the child's metadata between the operator's read and its
-// write, which an apply that carries no resourceVersion does not notice by itself.
+// TestMetadataRaces changes the child's metadata between the operator's read and its write. An
+// apply without a resourceVersion does not notice the change by itself.
 func TestMetadataRaces(t *testing.T) {
 	t.Parallel()
 	a := plain(t)
@@ -317,8 +315,8 @@ func TestMetadataRaces(t *testing.T) {
 	}
 }
 
-// TestUncontrolledRace: a child without a controller gets another's between the
-// operator's read and its write.
+// TestUncontrolledRace: a child without a controller gets a foreign one between the operator's read
+// and its write.
 func TestUncontrolledRace(t *testing.T) {
 	t.Parallel()
 	a := plain(t)
@@ -347,8 +345,8 @@ func TestUncontrolledRace(t *testing.T) {
 	}
 }
 
-// TestOwnFinalizer: desired names a finalizer. It cannot be added any more to an
-// object that is being deleted, and is on the one that is made afterwards.
+// TestOwnFinalizer: desired names a finalizer, which cannot be added to an object that is being
+// deleted. The next object has the finalizer.
 func TestOwnFinalizer(t *testing.T) {
 	t.Parallel()
 	const finalizer = "ours.example.com/finalizer"

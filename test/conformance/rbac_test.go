@@ -79,7 +79,7 @@ func clusterRole() subject {
 	}
 }
 
-// aggregatedClusterRole has its rules filled in by a controller.
+// aggregatedClusterRole has rules that a controller fills in.
 func aggregatedClusterRole() subject {
 	selecting := func(key string) metav1.LabelSelector {
 		return metav1.LabelSelector{MatchLabels: map[string]string{key: "true"}}

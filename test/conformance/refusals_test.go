@@ -47,14 +47,14 @@ const (
 	withoutPolicy = "what the policy does not object to, or no longer, is done"
 )
 
-// poison is in what is refused. That of a Secret must not be in the error.
+// poison is contained in the refused values. The poison of a Secret must not be in the error.
 const poison = "hunter2"
 
-// A refusal is a fault in desired, and what has to come of it.
+// A refusal is a mistake in desired, and the expected result.
 type refusal struct {
 	property string
-	// spoil returns desired with the fault, nil if the kind has no place for it, and
-	// what the error's paths hold, nothing where the server names no field.
+	// spoil returns desired with the mistake, or nil if the kind has no place for it, and a part of
+	// the expected paths of the error, "" where the server names no field.
 	spoil  func(*bench) (client.Object, string)
 	class  error
 	reason string
@@ -77,8 +77,8 @@ var refusals = []refusal{
 	{property: policy, spoil: refusedOn(forbidden), class: ensure.ErrAPI, reason: "Forbidden"},
 }
 
-// TestRefusals: what the server does not take is an error that tells what is wrong; nothing is written, and it is asked no more than once, twice
-// where leftovers could be at fault.
+// TestRefusals: a refused write is an error that explains the mistake. Nothing is written, and the
+// server is asked at most once, or twice where leftovers could be the cause.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	installPolicy(t)
@@ -140,8 +140,8 @@ func (b *bench) isRefused(r refusal, operation, path string) {
 	b.requireUnmoved(before, about)
 }
 
-// requireAsked expects one request; and a read and dry runs if the server refused, by fields
-// of the content, an update, since then what others left in the object may be at fault.
+// requireAsked requires one request. If the server refused an update because of fields of the
+// content, a read and dry runs follow, as leftovers of other programs may be the cause.
 func (b *bench) requireAsked(requests []cluster.Request, r refusal, operation string, err *ensure.Error) {
 	b.t.Helper()
 	counts := cluster.Counts(requests)
@@ -159,8 +159,8 @@ func (b *bench) requireAsked(requests []cluster.Request, r refusal, operation st
 	require.LessOrEqual(b.t, counts["create "+b.resource+" (dry run)"], 1, "%s: the server saw %v", r.property, requests)
 }
 
-// requireUnmoved: nothing was written. The resourceVersion says so too, where no
-// controller writes status.
+// requireUnmoved requires that nothing was written. Where no controller writes the status, the
+// resourceVersion is unchanged, too.
 func (b *bench) requireUnmoved(before client.Object, about string) {
 	b.t.Helper()
 	after := b.find()
@@ -176,7 +176,7 @@ func (b *bench) requireUnmoved(before client.Object, about string) {
 	require.Equal(b.t, before.GetUID(), after.GetUID(), about)
 }
 
-// find is the object as the server has it, or nil.
+// find returns the live object, or nil.
 func (b *bench) find() client.Object {
 	b.t.Helper()
 	obj := b.empty()
@@ -188,7 +188,7 @@ func (b *bench) find() client.Object {
 	return obj
 }
 
-// untyped is desired as somebody without Go types would write it.
+// untyped returns desired as a program without Go types would write it.
 func (b *bench) untyped(desired client.Object) *unstructured.Unstructured {
 	b.t.Helper()
 	gvk, err := apiutil.GVKForObject(desired, scheme)
@@ -254,7 +254,7 @@ func (b *bench) withDuplicateKey() (client.Object, string) {
 	return desired, list + "["
 }
 
-// withDuplicateKeyUntyped leaves it to the server to find them.
+// withDuplicateKeyUntyped leaves duplicates for the server to find.
 func (b *bench) withDuplicateKeyUntyped() (client.Object, string) {
 	desired := b.desired()
 	if g, ok := desired.(*Gadget); ok {
@@ -326,7 +326,7 @@ func (b *bench) withBadValue() (client.Object, string) {
 	return desired, bad.name
 }
 
-// isBeyondPolicies: the server lets no policy have a say about what makes policies.
+// isBeyondPolicies: policies do not apply to policies and their bindings.
 func (b *bench) isBeyondPolicies() bool {
 	switch b.desired().(type) {
 	case *admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
@@ -335,8 +335,8 @@ func (b *bench) isBeyondPolicies() bool {
 	return false
 }
 
-// goesThrough: an operation that the policy does not refuse is done, and so is the
-// other one once the policy has nothing against it.
+// goesThrough requires that an operation that the policy permits succeeds, and the other one, too,
+// once the policy permits it.
 func (b *bench) goesThrough(refused string, want ensure.Operation, cause ensure.Cause) {
 	b.t.Helper()
 	if b.isBeyondPolicies() {
@@ -362,8 +362,8 @@ func (b *bench) goesThrough(refused string, want ensure.Operation, cause ensure.
 	b.shows(withoutPolicy)
 }
 
-// badValues are faults in the content that only the server finds, each named by the path
-// that the error must tell.
+// badValues are mistakes that only the server finds, each with the path that the error must
+// contain.
 var badValues = map[string]edit{
 	"Deployment":            on("spec.replicas", func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(-1)) }),
 	"StatefulSet":           on("spec.replicas", func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(-1)) }),

@@ -36,8 +36,7 @@ var foreignPort = edit{"a container port", func(obj client.Object) {
 	main.Ports = append(main.Ports, corev1.ContainerPort{Name: "debug", ContainerPort: 97})
 }}
 
-// blockingEdits are what a person may do to a pod template whose leftovers do not go
-// with ours.
+// blockingEdits are changes to a pod template whose leftovers conflict with our fields.
 var blockingEdits = []edit{
 	{"a named containerPort", func(obj client.Object) { mainOf(podTemplateOf(obj)).Ports[0].ContainerPort = 54 }},
 	{"another kind of probe", func(obj client.Object) {
@@ -47,7 +46,7 @@ var blockingEdits = []edit{
 	}},
 }
 
-// A defacement is what a person does beside what others added.
+// A defacement is a change of a person in addition to other programs' fields.
 type defacement struct {
 	subject
 	additions, edits []edit
@@ -82,7 +81,7 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// TestRepairOfPods is TestRepair for what has a pod template.
+// TestRepairOfPods is TestRepair for kinds with a pod template.
 func TestRepairOfPods(t *testing.T) {
 	t.Parallel()
 	benches(t, templated(), firstInEveryMode, func(b *bench) { b.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
@@ -110,7 +109,7 @@ func (b *bench) isRepaired(additions, edits []edit) {
 	b.shows(repairsLeftovers)
 }
 
-// wellFilled is s with several items in each list of its pods.
+// wellFilled returns s with several items in each list of its pods.
 func wellFilled(s subject) subject {
 	desired := s.desired
 	s.desired = func() client.Object {
@@ -133,8 +132,8 @@ func wellFilled(s subject) subject {
 	return s
 }
 
-// reorders are what a person may do to the order of the lists in a pod template. Our
-// containers swap places around a foreign one.
+// reorders are changes to the order of the lists in a pod template. Our containers are swapped
+// around a foreign one.
 func reorders() []edit {
 	inPods := func(name string, do func(spec *corev1.PodSpec, main *corev1.Container)) edit {
 		return edit{name, func(obj client.Object) {
@@ -181,8 +180,8 @@ func TestReordered(t *testing.T) {
 	})
 }
 
-// editAndRest edits and waits until the built-in controllers have taken notice: what
-// they write meanwhile is a conflict for the repair, to be retried soon.
+// editAndRest edits and waits until the built-in controllers have observed the edit: their writes
+// would otherwise be a conflict for the repair, which is retried soon.
 func (b *bench) editAndRest(change edit) {
 	b.t.Helper()
 	b.edit(change)
@@ -192,9 +191,9 @@ func (b *bench) editAndRest(change edit) {
 	b.awaitCached(b.live())
 }
 
-// requireRepair expects the requests of a repair: the apply that is refused, a read, trials,
-// the patch that takes over what is in the way, and the apply that removes it. A rollout may
-// get in between; then a step is done again on a fresh read.
+// requireRepair requires the requests of a repair: the refused apply, a read, trials, the patch
+// that takes over the conflicting fields, and the apply that removes them. A rollout may interfere;
+// then a step is repeated after another read.
 func (b *bench) requireRepair(requests []cluster.Request, about ...any) {
 	b.t.Helper()
 	reads := len(requests) - writes(requests) - b.access.reads
@@ -204,8 +203,8 @@ func (b *bench) requireRepair(requests []cluster.Request, about ...any) {
 	require.LessOrEqual(b.t, writes(requests), 9, "%v: the server saw %v", about, requests)
 }
 
-// requireNoUpdateEntry: what a repair wrote is owned by our applies alone, or what
-// desired drops later would stay.
+// requireNoUpdateEntry requires that only our applies own the fields that a repair wrote. Otherwise
+// fields dropped later would stay.
 func (b *bench) requireNoUpdateEntry() {
 	b.t.Helper()
 	for _, entry := range b.live().GetManagedFields() {

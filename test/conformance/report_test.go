@@ -21,8 +21,7 @@ import (
 	"github.com/trueup-go/trueup/test/internal/page"
 )
 
-// shown is what held, and what did not: checks by child and property, and who is
-// excepted from a property for which reason.
+// shown holds the results: checks by child and property, and the exceptions with their reasons.
 var shown = struct {
 	sync.Mutex
 	counts     map[[2]string]int
@@ -36,7 +35,7 @@ func (b *bench) shows(property string) {
 	shown.counts[[2]string{b.name, property}]++
 }
 
-// excepts says why a property does not hold for b's kind, or for what of it.
+// excepts records why a property does not hold for b's kind or a part of it.
 func (b *bench) excepts(property, reason, what string) {
 	shown.Lock()
 	defer shown.Unlock()
@@ -120,8 +119,8 @@ func isWhole() bool {
 	return true
 }
 
-// settleReport writes the report, or finds that the one in the tree is another. With
-// -short it compares the rows with what was shown.
+// settleReport writes the report, or fails if the report in the repository differs. With -short, it
+// compares the rows with the results.
 func settleReport(ctx context.Context) error {
 	if unknown := strays(); len(unknown) > 0 {
 		return fmt.Errorf("no column of the report is for %q", unknown)
@@ -211,7 +210,7 @@ func countKinds() (int, error) {
 	return found.Len(), nil
 }
 
-// table is padded, so that it can be read as it is.
+// table returns padded columns, readable as plain text.
 func table(columns []column) string {
 	rows := [][]string{{"child"}, {"---"}}
 	for _, c := range columns {
@@ -237,7 +236,7 @@ func table(columns []column) string {
 	return text.String()
 }
 
-// children are the subjects, and after them those that only some tests have.
+// children returns the subjects, followed by the children of only some tests.
 func children() []string {
 	var names []string
 	others := sets.New[string]()

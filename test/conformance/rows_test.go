@@ -10,10 +10,9 @@ import (
 	"github.com/trueup-go/trueup/test/internal/page"
 )
 
-// checkRows compares what was shown by tests that tried everything once with the page,
-// which counts what holds with every sort of client. Each figure of the page must have
-// been shown, no more often than the page has it; and so must no other, and no other
-// exception.
+// checkRows compares the results of a run that tested everything once with the page, whose figures
+// count every sort of client. Each figure of the page must have a result, and at most as many
+// checks as the page has. There must be no further figures or exceptions.
 func checkRows(ctx context.Context) error {
 	return page.Compare(ctx, "conformance", compareRows)
 }
@@ -63,7 +62,7 @@ func countsOf(text string) (map[[2]string]int, error) {
 	return counts, nil
 }
 
-// readRow adds the figures of a table's row to counts, if it is one of a child.
+// readRow adds the figures of a table's row to counts if the row belongs to a child.
 func readRow(line string, columns []column, counts map[[2]string]int) error {
 	cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 	child := strings.TrimSpace(cells[0])

@@ -75,7 +75,7 @@ func replicasOf(obj client.Object) int32 {
 	return -1
 }
 
-// leftOut is s with its replicas left to others.
+// leftOut returns s without replicas, which other programs then set.
 func leftOut(s subject) subject {
 	desired := s.desired
 	s.desired = func() client.Object {
@@ -86,7 +86,7 @@ func leftOut(s subject) subject {
 	return s
 }
 
-// scale is what kubectl scale and autoscalers do.
+// scale scales as kubectl scale and autoscalers do.
 func (b *bench) scale(n int32) {
 	b.t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
@@ -101,8 +101,8 @@ func (b *bench) scale(n int32) {
 	}
 }
 
-// TestAutoscaled: what is scaled through the subresource stays where desired leaves it
-// open, and costs one request that writes nothing.
+// TestAutoscaled: replicas that desired does not specify keep the value set through the
+// subresource, at the cost of one request that writes nothing.
 func TestAutoscaled(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)

@@ -94,7 +94,7 @@ func flowSchema() subject {
 	}
 }
 
-// priorityLevel takes no share of the server: nobody is sent to it.
+// priorityLevel has no share of the server's capacity, and no request is assigned to this level.
 func priorityLevel() subject {
 	return subject{
 		name:   "PriorityLevelConfiguration",

@@ -27,14 +27,14 @@ import (
 
 const switchesOver = "switches to what excludes it, and back"
 
-// A step is a change of desired, told from the state at the beginning.
+// A step is a change of desired relative to the initial state.
 type step struct {
 	name string
 	do   func(client.Object)
-	// repaired says that an apply alone does not do: what the server made of the state
-	// before does not go with this one.
+	// repaired means that an apply alone does not suffice: defaults from the previous state
+	// conflict with this one.
 	repaired bool
-	// leaves is what the server once made as defaults, still accepts, and so keeps.
+	// leaves removes earlier defaults that the server still accepts and therefore keeps.
 	leaves func(content map[string]any)
 }
 
@@ -72,7 +72,7 @@ func TestSwitch(t *testing.T) {
 
 func (tc transition) title() string { return tc.subject.name + " " + tc.name }
 
-// transitions are those that need repairs, and then all others.
+// transitions returns transitions that need repairs, followed by all others.
 func transitions() []transition {
 	all := slices.Concat(strategies(), services(), webhookClients(), smallTransitions())
 	for _, s := range templated() {
@@ -105,7 +105,7 @@ func (b *bench) takes(steps []step) {
 	b.shows(switchesOver)
 }
 
-// requireAsNew: live is what the server makes of desired where nothing was before.
+// requireAsNew requires that live equals a new object created from desired.
 func (b *bench) requireAsNew(s step) {
 	b.t.Helper()
 	const suffix = "-anew"
@@ -132,8 +132,8 @@ func (b *bench) requireAsNew(s step) {
 	require.Empty(b.t, gocmp.Diff(want, content(b.t, live, suffix)), s.name)
 }
 
-// content is what an object specifies, less suffix in names, and with what the server
-// allocates left open.
+// content returns the specified fields of an object, without suffix in names, and without values
+// that the server allocates.
 func content(t *testing.T, obj *unstructured.Unstructured, suffix string) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(obj)
@@ -379,7 +379,8 @@ func metricSteps() []step {
 	}
 }
 
-// podTransitions are those of pods, which every kind with a pod template takes alike.
+// podTransitions returns the transitions of pods, which are the same for every kind with a pod
+// template.
 func podTransitions(s subject) []transition {
 	pods := func(name string, do func(main *corev1.Container, spec *corev1.PodSpec)) step {
 		return step{name: name, do: func(obj client.Object) {

@@ -62,15 +62,15 @@ const (
 	rewriting = "conformance.trueup-go.github.io/rewriting"
 )
 
-// The manners of a webhook, which an object asks for by its label rewriting.
+// The manners of a webhook, which an object requests by its label rewriting.
 const (
 	polite = "polite" // does what many clusters' webhooks do to pods
 	rude   = "rude"   // also has its own idea of our labels and annotations, and takes the digest off
 	late   = "late"   // is polite, and called on updates only
 )
 
-// rewrite is what many clusters' webhooks do to workloads: images come from a
-// mirror, a toleration and a sidecar are added.
+// rewrite changes workloads as the webhooks of many clusters do: images come from a mirror, and a
+// toleration and a sidecar are added.
 func rewrite(spec *corev1.PodSpec) {
 	for i := range spec.Containers {
 		image := &spec.Containers[i].Image
@@ -98,7 +98,7 @@ func hasToleration(spec *corev1.PodSpec, key string) bool {
 	return false
 }
 
-// serveRewrites has a webhook rewrite the objects that ask for it.
+// serveRewrites installs a webhook that rewrites objects on request.
 func serveRewrites(t *testing.T) {
 	t.Helper()
 	require.NoError(t, prepare())
@@ -142,7 +142,7 @@ func serveRewrites(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, stop()) })
 }
 
-// rewritten is s with the label that has its pods rewritten.
+// rewritten returns s with the label that requests the rewriting of its pods.
 func rewritten(s subject, manner string) subject {
 	desired := s.desired
 	s.desired = func() client.Object {
@@ -153,8 +153,8 @@ func rewritten(s subject, manner string) subject {
 	return s
 }
 
-// TestWebhook: what a webhook makes of desired causes no second write, and after a
-// restart one request that writes nothing.
+// TestWebhook: the changes of a webhook cause no second write, and after a restart one request that
+// writes nothing.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	serveRewrites(t)
@@ -215,7 +215,7 @@ func (b *bench) requireRewritten() {
 	require.True(b.t, hasToleration(spec, "spot"))
 }
 
-// takesImage: a change of desired goes through, and the webhook has its way with it.
+// takesImage requires that a change of desired is written and the webhook rewrites the new value.
 func (b *bench) takesImage(image string) {
 	b.t.Helper()
 	desired := b.desired
@@ -231,8 +231,8 @@ func (b *bench) takesImage(image string) {
 	b.requireFiveFreePasses("after a change of the image")
 }
 
-// livesWithRudeWebhook: what the webhook takes away is not fought for. Without the
-// digest every restart costs a request, and nothing is written.
+// livesWithRudeWebhook requires that the operator does not fight for fields that the webhook
+// removes. Without the digest, every restart costs a request, and nothing is written.
 func (b *bench) livesWithRudeWebhook() {
 	b.t.Helper()
 	b.isMadeRewritten()

@@ -171,7 +171,7 @@ func replicaSet() subject {
 	}
 }
 
-// replicationController leaves its selector to be defaulted to the pods' labels.
+// replicationController omits its selector, which defaults to the pods' labels.
 func replicationController() subject {
 	return subject{
 		name: "ReplicationController",
@@ -209,7 +209,7 @@ func podTemplateObject() subject {
 	}
 }
 
-// pod is as an operator makes one for a task of its own; a person may edit little of it.
+// pod returns a pod as an operator makes one for a single task; a person may edit little of it.
 func pod() subject {
 	return subject{
 		name: "Pod",

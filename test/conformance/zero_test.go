@@ -38,15 +38,15 @@ const zeroTable = "testdata/zero.txt"
 // maxTries bounds in how many places a field is tried.
 const maxTries = 3
 
-// A zeroField is such a field, and where it can be in a subject's object.
+// A zeroField is a field of zeroTable, and its possible place in a subject's object.
 type zeroField struct {
 	name  string // core/v1.PodSpec.hostPID
 	steps []string
 	kind  reflect.Type
 }
 
-// TestZeroFields fails for a field that the table does not have yet, as a newer k8s.io/api
-// added it, and for one of which the server says something else. UPDATE=1 writes the table.
+// TestZeroFields fails for a field that is missing from the table because a newer k8s.io/api added
+// it, and for a field with another verdict. UPDATE=1 writes the table.
 func TestZeroFields(t *testing.T) {
 	require.NoError(t, prepare())
 	found, tries := map[string]string{}, map[string]int{}
@@ -97,7 +97,7 @@ func TestZeroFields(t *testing.T) {
 	require.Greater(t, len(lines), 100)
 }
 
-// zeroFields are those below a type, each with the first way to it.
+// zeroFields returns the zero fields below a type, each with the first path that leads to it.
 func zeroFields(t reflect.Type, steps []string, above []reflect.Type) []zeroField {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -143,8 +143,8 @@ func isLeaf(t reflect.Type) bool {
 	}
 }
 
-// verdict tells whether the server takes a value for a field that is not set, and whether wanted
-// is there all the same.
+// verdict returns whether the server accepts a value for an unset field, and whether live still
+// satisfies wanted.
 func verdict(t *testing.T, live *unstructured.Unstructured, wanted client.Object, field zeroField) string {
 	t.Helper()
 	last := len(field.steps) - 1
@@ -169,7 +169,7 @@ func verdict(t *testing.T, live *unstructured.Unstructured, wanted client.Object
 	return "refused"
 }
 
-// unsatisfied is what live does not have of wanted, as ensure sees it.
+// unsatisfied returns the parts of wanted that live lacks, as ensure compares them.
 func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Object) []canon.Change {
 	t.Helper()
 	typed, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(wanted).Elem()))
@@ -177,7 +177,7 @@ func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Ob
 	return canon.Unsatisfied(typed, wanted)
 }
 
-// rank is the higher the more a verdict says.
+// rank orders verdicts: a more definite verdict ranks higher.
 func rank(verdict string) int {
 	return slices.Index([]string{"", "untried", "default", "refused", "set", "stated"}, verdict)
 }
