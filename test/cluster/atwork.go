@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// atWork waits until a component that was started again does its work.
+// atWork waits until a restarted component does its work.
 func (c *Cluster) atWork(ctx context.Context, component Component) error {
 	switch component {
 	case Etcd:
@@ -35,8 +35,7 @@ func (c *Cluster) atWork(ctx context.Context, component Component) error {
 	}
 }
 
-// etcdReady is the condition that etcd answers, and that what it answers is up
-// to date.
+// etcdReady returns nil once etcd answers with current data.
 func (c *Cluster) etcdReady(ctx context.Context) error {
 	transport, closeTransport, err := c.etcdTransport()
 	if err != nil {
@@ -63,7 +62,7 @@ func probe(component Component) metav1.ObjectMeta {
 	return metav1.ObjectMeta{GenerateName: "probe-", Labels: map[string]string{probeLabel: string(component)}}
 }
 
-// controllersAtWork waits until a namespace gets what is in each.
+// controllersAtWork waits until a new namespace gets its default objects.
 func (c *Cluster) controllersAtWork(ctx context.Context) error {
 	namespaces := c.clients.CoreV1().Namespaces()
 	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: probe(ControllerManager)}, metav1.CreateOptions{})
@@ -86,9 +85,8 @@ func (c *Cluster) nodesAtWork(ctx context.Context) error {
 	return c.podTouched(ctx, Kwok, nodes.Items[0].Name)
 }
 
-// podTouched waits until the component has written to a new pod of a node, or of
-// none yet. What it writes is its own affair: all nodes may be full, and stages
-// may hold the pod.
+// podTouched waits until the component has written to a new pod, with or without a node. The
+// content of the write does not matter: all nodes may be full, and stages may hold the pod.
 func (c *Cluster) podTouched(ctx context.Context, component Component, node string) error {
 	pods := c.clients.CoreV1().Pods(metav1.NamespaceDefault)
 	created, err := pods.Create(ctx, &corev1.Pod{

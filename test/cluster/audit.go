@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// auditPolicy has the API server log every request when it arrives, before it
-// does anything about it: so a request is in the log before its sender can have
-// an answer. Requests of the control plane itself are left out.
+// auditPolicy has the API server log every request on arrival, before it handles the request: a
+// request is therefore in the log before its sender can have an answer. Requests of the control
+// plane itself are left out.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [ResponseStarted, ResponseComplete, Panic]
@@ -28,35 +28,34 @@ rules:
 - level: Metadata
 `
 
-// Request is one request, as the API server saw it.
+// A Request is one request, as the API server received it.
 type Request struct {
-	// Verb is Kubernetes' name for what was asked: get, list, watch, create,
-	// update, patch, delete, deletecollection.
+	// Verb is the Kubernetes verb: get, list, watch, create, update, patch, delete,
+	// deletecollection.
 	Verb string
-	// Group, Resource and Subresource say of what. They are empty in requests
-	// that are not about resources, such as discovery.
+	// Group, Resource and Subresource identify the resource. They are empty in requests without a
+	// resource, such as discovery.
 	Group, Resource, Subresource string
-	// Namespace and Name say of which one, as far as the request's path does:
-	// a create has no name.
+	// Namespace and Name identify the object as far as the request's path does: a create has no
+	// name.
 	Namespace, Name string
-	// DryRun is true if nothing was to be stored. It is read from the query,
-	// where a delete seldom has it: that of client-go has it in its body,
-	// which is not seen.
+	// DryRun is set for a dry run. It is read from the query. A delete of client-go has this option
+	// in its body, which the log does not show.
 	DryRun bool
-	// UserAgent is what the client calls itself, User whom it acts as.
+	// UserAgent is the client's user agent, and User the authenticated user.
 	UserAgent, User string
 	// URI is the path and query.
 	URI string
 }
 
-// Mark is a moment in the life of a cluster, the beginning of what
-// [Cluster.Requests] reads. The zero Mark is the cluster's start.
+// A Mark is a moment in the life of a cluster, from which [Cluster.Requests] reads. The zero Mark
+// is the start of the cluster.
 type Mark struct {
 	offset int64
 	err    error
 }
 
-// Mark is now: all requests answered so far come before it.
+// Mark returns the present moment: all requests answered so far precede this mark.
 func (c *Cluster) Mark() Mark {
 	info, err := os.Stat(c.auditLog())
 	if err != nil {
@@ -69,9 +68,9 @@ func (c *Cluster) auditLog() string {
 	return filepath.Join(c.Dir(), auditLogFile)
 }
 
-// mendAuditLog wipes out the line that an API server was writing when it was
-// killed, which the next one would write on. That request had no answer. The
-// file keeps its length, so that every Mark stays right.
+// mendAuditLog overwrites the line that an API server was writing when it was killed; the next
+// server would continue this line. That request had no answer. The file keeps its length, so that
+// every Mark stays valid.
 func (c *Cluster) mendAuditLog() error {
 	log, err := os.OpenFile(c.auditLog(), os.O_RDWR, 0)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Cluster) mendAuditLog() error {
 	return nil
 }
 
-// wipeTornLine makes line ends of what comes after the last one.
+// wipeTornLine replaces the text after the last line end by line ends.
 func wipeTornLine(log *os.File) error {
 	end, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -108,7 +107,7 @@ func wipeTornLine(log *os.File) error {
 	return nil
 }
 
-// Filter says which requests count.
+// A Filter selects requests to count.
 type Filter func(Request) bool
 
 // ByUserAgent selects the requests of clients whose rest.Config has this
@@ -127,18 +126,16 @@ func Writes(r Request) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// NoEvents selects all requests but those about events, which come some time after what
-// they tell of.
+// NoEvents selects all requests except those about events, which are sent some time later.
 func NoEvents(r Request) bool { return r.Group != "events.k8s.io" || r.Resource != "events" }
 
-// Requests returns the requests that the API server has received since the
-// mark, in the order of their arrival, if all filters select them. Every
-// request whose answer its sender has, good or bad, is among them; there is
-// nothing to wait for. Each try counts, also one that the server turned away
-// and the client repeated by itself.
+// Requests returns the requests that the API server has received since the mark and that all
+// filters select, in the order of their arrival. Every request whose sender has an answer is
+// included, whatever the answer; no waiting is necessary. Each attempt counts, including one that
+// the server rejected and the client repeated by itself.
 //
-// The control plane's own requests are not recorded. That the API server is
-// frozen, killed or restarted changes nothing, marks from before included.
+// The control plane's own requests are not recorded. Marks and requests stay valid when the API
+// server is frozen, killed or restarted.
 func (c *Cluster) Requests(since Mark, filters ...Filter) ([]Request, error) {
 	if since.err != nil {
 		return nil, fmt.Errorf("cannot read the audit log: %w", since.err)
@@ -202,7 +199,7 @@ func parseAudit(lines *bufio.Reader, filters []Filter) ([]Request, error) {
 	}
 }
 
-// auditEvent holds what we need of an Event of audit.k8s.io/v1.
+// auditEvent holds the needed fields of an Event of audit.k8s.io/v1.
 type auditEvent struct {
 	Verb             string
 	RequestURI       string
@@ -258,8 +255,8 @@ func (r Request) String() string {
 	return text
 }
 
-// Counts says how many requests there are of each kind, as String names it.
-// There is no entry for none.
+// Counts returns the number of requests of each kind, as named by String. Kinds without requests
+// have no entry.
 func Counts(requests []Request) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {

@@ -79,7 +79,7 @@ func TestRequestsByUserAreThatUsers(t *testing.T) {
 	require.Equal(t, map[string]int{"list secrets": 1}, cluster.Counts(requests))
 }
 
-// TestRequestsOfManyClientsAreAllThere reads while others write.
+// TestRequestsOfManyClientsAreAllThere reads requests while other clients write.
 func TestRequestsOfManyClientsAreAllThere(t *testing.T) {
 	const clientCount, each = 8, 50
 	maps := make([]func(name string) error, clientCount)

@@ -9,9 +9,9 @@ import (
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
-// Cached is what a manager gives an operator: a client that reads from informers,
-// unstructured objects too, and a reader that asks the server. The informers run until
-// the test ends.
+// Cached returns the clients that a manager gives an operator: a client that reads from informers,
+// unstructured objects too, and a reader that reads from the server. The informers run until the
+// test ends.
 func Cached(t testing.TB, config *rest.Config, opts runtimecluster.Options) runtimecluster.Cluster {
 	t.Helper()
 	if opts.Client.Cache == nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// Await calls try until it returns nil. It calls it again when an object is written, or
-// deleted, whose namespace or name contains about, which every object of a namespace that
-// [Cluster.Namespace] made does; empty stands for every object. It also calls it now and
-// then, ever less often, as not every condition is one of objects. It is await.Until in all
-// else: its error is the last that try returned before ctx ended or the limit was over. A
-// component that has ended by itself ends the wait.
+// Await calls try until try returns nil. It calls try again when an object is written or deleted
+// whose namespace or name contains about, as every object in a namespace made by
+// [Cluster.Namespace] does; an empty about selects every object. It also calls try at growing
+// intervals, as not every condition depends on objects. In all else, it behaves as await.Until: the
+// error is the last one that try returned before ctx ended or the limit was over. A component that
+// ends by itself ends the wait.
 func (c *Cluster) Await(ctx context.Context, limit time.Duration, about string, try func(context.Context) error) error {
 	writes, stop := c.changes.subscribe(c, about) //nolint:contextcheck // the watch goes on for the next waiter
 	defer stop()
@@ -33,8 +33,8 @@ func (c *Cluster) Await(ctx context.Context, limit time.Duration, about string, 
 	})
 }
 
-// changes tells waiters of writes. It watches etcd from the first waiter on, and needs no
-// request to the API server, whose requests tests count.
+// changes notifies waiters of writes. From the first waiter on, it watches etcd. It sends no
+// requests to the API server, whose requests tests count.
 type changes struct {
 	mu      sync.Mutex
 	waiters map[*waiter]bool
@@ -67,7 +67,7 @@ func (w *changes) subscribe(c *Cluster, about string) (writes <-chan struct{}, s
 	}
 }
 
-// wake wakes those who wait for an object with this key.
+// wake wakes the waiters for an object with this key.
 func (w *changes) wake(key []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *changes) watchOnce(ctx context.Context, c *Cluster) error {
 	}
 }
 
-// etcdTransport reaches etcd by its socket.
+// etcdTransport connects to etcd's socket.
 func (c *Cluster) etcdTransport() (transport *http.Transport, closeTransport func(), err error) {
 	dir, err := os.Open(c.Dir())
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// TestWritesWake: each write and each deletion of what a waiter waits for wakes it, and
-// nothing else does.
+// TestWritesWake: a waiter wakes for each write and each deletion of a matching object, and for
+// nothing else.
 func TestWritesWake(t *testing.T) {
 	maps := clients(t, shared.Config()).CoreV1().ConfigMaps(shared.Namespace(t))
 	awaited, stop := shared.Writes("wanted-map")
@@ -45,7 +45,7 @@ func TestWritesWake(t *testing.T) {
 	require.False(t, isWoken(other, 0))
 }
 
-// isWoken reports whether a write is told of within that time.
+// isWoken reports whether a write is reported within that time.
 func isWoken(writes <-chan struct{}, within time.Duration) bool {
 	select {
 	case <-writes:
@@ -85,7 +85,7 @@ func TestAwait(t *testing.T) {
 	require.ErrorIs(t, shared.Await(t.Context(), tick, namespace, func(context.Context) error { return unmet }), unmet)
 }
 
-// TestAwaitEndsWithTheCluster: nobody waits for what cannot come any more.
+// TestAwaitEndsWithTheCluster: a wait ends when its condition cannot become true any more.
 func TestAwaitEndsWithTheCluster(t *testing.T) {
 	t.Parallel()
 	c, err := cluster.Start(t.Context())

@@ -22,12 +22,11 @@ import (
 // itself.
 const UserAgent = "trueup-cluster"
 
-// startLimit is how long a cluster may take to start, its programs being
-// there. It takes seconds; the limit is for machines that do much else.
+// startLimit bounds the time to start a cluster, once its programs are built. Seconds are usual;
+// the limit is for busy machines.
 const startLimit = 3 * time.Minute
 
-// Cluster is a running control plane. Its methods may be called from several
-// goroutines.
+// A Cluster is a running control plane. Its methods may be called from several goroutines.
 type Cluster struct {
 	options    options
 	programs   binaries.Paths
@@ -48,16 +47,14 @@ type Cluster struct {
 	changes changes
 }
 
-// Start builds the programs that are missing, saying so on standard error, and
-// starts a cluster. On return all nodes are ready to take pods, and the
-// namespace default has what the controllers put into each.
+// Start builds the missing programs, with a message on standard error, and starts a cluster. On
+// return, all nodes are ready for pods, and the namespace default has its default objects.
 //
-// A component that ends before that is an error, which quotes the end of its
-// log; and the error of every start that fails names a folder where all logs
-// are kept. Only this folder stays then, and nothing when ctx is cancelled.
+// If a component ends before that, the error quotes the end of the component's log. The error of
+// every failed start names a folder with all logs. Only this folder stays then, and nothing if ctx
+// is cancelled.
 //
-// The cluster lives until Stop is called or this process ends; ctx is for the
-// start alone.
+// The cluster runs until Stop is called or this process ends; ctx only limits the start.
 func Start(ctx context.Context, opts ...Option) (*Cluster, error) {
 	return start(ctx, "", opts)
 }
@@ -149,14 +146,13 @@ func (c *Cluster) run(components ...Component) error {
 	return nil
 }
 
-// Config connects as an administrator, a member of system:masters, whom
-// nothing is forbidden. It sets no client-side rate limit and no user agent.
-// Each call returns a fresh copy.
+// Config returns a configuration for an administrator, a member of system:masters, who may do
+// everything. It sets no client-side rate limit and no user agent. Each call returns a fresh copy.
 func (c *Cluster) Config() *rest.Config {
 	return rest.CopyConfig(c.config)
 }
 
-// Kubeconfig is the path of a file that holds what Config returns.
+// Kubeconfig returns the path of a file with the content of Config.
 func (c *Cluster) Kubeconfig() string {
 	return filepath.Join(c.Dir(), kubeconfigFile)
 }
@@ -167,10 +163,9 @@ func (c *Cluster) Dir() string {
 	return c.supervisor.Dir
 }
 
-// Stop ends the cluster, frozen components included, and returns when its
-// processes and its folder are gone. It may be called more than once. A
-// component that had ended before, otherwise than by [Cluster.Kill] or
-// [Cluster.Restart], is an error, which quotes the end of its log.
+// Stop ends the cluster, frozen components included, and returns when all processes and the folder
+// are gone. It may be called more than once. If a component has ended before, other than by
+// [Cluster.Kill] or [Cluster.Restart], the error quotes the end of the component's log.
 func (c *Cluster) Stop() error {
 	return c.stop()
 }

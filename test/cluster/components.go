@@ -8,7 +8,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 )
 
-// Component is one of the programs that make a cluster, by its name.
+// A Component is a program of a cluster, by its name.
 type Component string
 
 // The components. APIServer needs Etcd, the others need APIServer.
@@ -20,28 +20,27 @@ const (
 	Kwok              Component = "kwok"
 )
 
-// The components of storage, which are there if [WithStorage] asks for them.
-// StorageDriver plays the nodes' part, too, and the others need it.
+// The components of storage, which exist with [WithStorage]. StorageDriver also acts for the nodes,
+// and the other components need StorageDriver.
 const (
 	StorageDriver Component = "csi-driver"
 	Provisioner   Component = "csi-provisioner"
 	Resizer       Component = "csi-resizer"
 )
 
-// serviceRange is where Services get their addresses; its first is that of the
-// Service kubernetes.
+// serviceRange is the address range of Services; the Service kubernetes has the first address.
 const serviceRange = "10.96.0.0/16"
 
-// etcd and the API server talk through a socket file, whose name is relative
-// to the cluster's folder, where both run: no port to be taken by others, no
-// limit on the length of the folder's path. The port in the name is not one,
-// but etcd asks for it; so is the advertised address, which nobody uses.
+// etcd and the API server communicate through a socket file, whose name is relative to the
+// cluster's folder, their working directory: no other program can take the port, and the length of
+// the folder's path is not limited. etcd requires the port in the name, which has no meaning, and
+// the advertised address, which nobody uses.
 const (
 	etcdSocketFile = "etcd.sock:0"
 	etcdSocket     = "unix://" + etcdSocketFile
 )
 
-// process says how a component is run.
+// process returns the command line of a component.
 func (c *Cluster) process(component Component) (supervisor.Process, error) {
 	process := supervisor.Process{Name: string(component), Path: c.programs[binaries.Program(component)]}
 	switch component {
@@ -120,9 +119,8 @@ func controllerManagerFlags() []string {
 	)
 }
 
-// clientFlags are what kube-controller-manager and kube-scheduler have in
-// common. They serve nothing; and the default rate limit would make the first
-// Deployment take seconds.
+// clientFlags are the common flags of kube-controller-manager and kube-scheduler. They disable
+// serving, and raise the rate limit, with which the first Deployment would otherwise take seconds.
 func clientFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
@@ -136,11 +134,11 @@ func clientFlags(kubeconfig string) []string {
 	}
 }
 
-// oneProcessor keeps kwok alive. It prepares the stages of nodes and those of pods
-// when it sees the first of each, in two goroutines that write to the same maps. At
-// first there are no pods when the nodes come; when it is started again both come at
-// once, and the Go runtime ends a program that it sees writing to a map twice at a
-// time. With one processor it never does: no goroutine is preempted within a write.
+// oneProcessor avoids a crash of kwok. kwok prepares the stages of nodes and of pods when it sees
+// the first of each, in two goroutines that write to the same maps. At the first start, nodes come
+// before pods; after a restart, both come at once, and the Go runtime ends a program with
+// concurrent map writes. With one processor this does not happen: no goroutine is preempted within
+// a write.
 const oneProcessor = "GOMAXPROCS=1"
 
 func kwokFlags() []string {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// defineLimit is how long the API server may take to serve a new kind. It takes a
-// fraction of a second.
+// defineLimit bounds the time until the API server serves a new kind, usually a fraction of a
+// second.
 const defineLimit = time.Minute
 
 // Define creates the definitions of custom kinds, and returns when the API server
@@ -42,8 +42,8 @@ func define(ctx context.Context, c client.Client, definition *apiextensionsv1.Cu
 	})
 }
 
-// served reports whether the kind is found and listed: the handlers learn a moment later
-// than the definition tells that it is established.
+// served reports whether the kind is found and can be listed: the handlers are ready a moment after
+// the definition is established.
 func served(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	for _, version := range definition.Spec.Versions {
 		if !version.Served {
@@ -63,7 +63,7 @@ func served(ctx context.Context, c client.Client, definition *apiextensionsv1.Cu
 	return true, nil
 }
 
-// Established reports whether the API server serves what definition defines.
+// Established reports whether the API server serves the kind of definition.
 func Established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	return apihelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established)
 }

@@ -1,6 +1,6 @@
 package cluster
 
-// Writes is what wakes Await.
+// Writes returns the notifications that wake Await.
 func (c *Cluster) Writes(about string) (writes <-chan struct{}, stop func()) {
 	return c.changes.subscribe(c, about)
 }

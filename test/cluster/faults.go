@@ -9,24 +9,24 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 )
 
-// faults is what has been done to components on purpose.
+// faults records the deliberate faults of components.
 type faults struct {
 	mu sync.Mutex
-	// down are those that are dead or frozen.
+	// down are the dead or frozen components.
 	down map[Component]bool
 }
 
-// Kill ends a component at once (SIGKILL), be it frozen or not, and returns when
-// its process is gone. What the component has stored stays. It is an error if the
-// component does not run; its end is none for [Cluster.Stop].
+// Kill ends a component at once (SIGKILL), frozen or not, and returns when its process is gone.
+// Stored data stays. Kill fails if the component does not run. [Cluster.Stop] does not report this
+// end as an error.
 //
-// StorageDriver takes Provisioner and Resizer along, which end by themselves when
-// they lose it.
+// With StorageDriver, Provisioner and Resizer are killed, too: they end by themselves when they
+// lose the driver.
 func (c *Cluster) Kill(component Component) error {
 	return c.inflict("kill", component, c.killAll, true)
 }
 
-// killAll ends a component, and before it those that cannot be without it.
+// killAll ends a component, after the components that depend on it.
 func (c *Cluster) killAll(name string) error {
 	for _, dependent := range dependents(Component(name)) {
 		if err := c.supervisor.Kill(string(dependent)); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
@@ -36,15 +36,15 @@ func (c *Cluster) killAll(name string) error {
 	return c.supervisor.Kill(name)
 }
 
-// Freeze stops a component (SIGSTOP) and returns when it does nothing any more.
-// Its connections stay open, and what it is asked waits. It is an error if the
-// component does not run, and none if it is frozen.
+// Freeze stops a component (SIGSTOP) and returns when all its threads have stopped. Connections
+// stay open, and requests wait. It fails if the component does not run; freezing a frozen component
+// has no effect.
 func (c *Cluster) Freeze(component Component) error {
 	return c.inflict("freeze", component, c.supervisor.Freeze, true)
 }
 
-// Resume has a frozen component go on (SIGCONT) as if nothing had happened. It is
-// an error if the component does not run, and none if it is not frozen.
+// Resume continues a frozen component (SIGCONT). It fails if the component does not run; resuming a
+// running component has no effect.
 func (c *Cluster) Resume(component Component) error {
 	return c.inflict("resume", component, c.supervisor.Resume, false)
 }

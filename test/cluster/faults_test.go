@@ -45,8 +45,8 @@ func TestFaults(t *testing.T) {
 	require.Error(t, c.Freeze(cluster.Kwok), "there is nobody to ask")
 }
 
-// requireRecovery kills a component and starts it again. What was acknowledged is
-// there, and all components can be relied on.
+// requireRecovery kills and restarts a component. All acknowledged writes are present, and all
+// components work.
 func requireRecovery(t *testing.T, c *cluster.Cluster, component cluster.Component) {
 	t.Helper()
 	namespace := c.Namespace(t)
@@ -91,9 +91,8 @@ func uids(t *testing.T, c *cluster.Cluster, namespace string) map[string]types.U
 	return found
 }
 
-// requireServerForgetsNothing restarts an API server that has marks taken of it,
-// one while it was dead, that was killed within a line of its audit log, and that
-// asks a webhook.
+// requireServerForgetsNothing restarts an API server that was killed while writing its audit log
+// and that calls a webhook. Marks, including one taken while the server was dead, stay valid.
 func requireServerForgetsNothing(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	config := c.Config()
@@ -130,8 +129,8 @@ func requireServerForgetsNothing(t *testing.T, c *cluster.Cluster) {
 	require.NoError(t, stop())
 }
 
-// tearAuditLog has the audit log end as it does if the API server is killed while
-// it writes: with the first half of its last line once more.
+// tearAuditLog makes the audit log end as if the API server had been killed during a write: it
+// appends the first half of the last line.
 func tearAuditLog(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	path := filepath.Join(c.Dir(), "audit.log")
@@ -145,8 +144,7 @@ func tearAuditLog(t *testing.T, c *cluster.Cluster) {
 	require.NoError(t, log.Close())
 }
 
-// requireServerMakesWait freezes an API server. What it is asked then is answered
-// when it goes on.
+// requireServerMakesWait freezes an API server. Requests sent meanwhile are answered after Resume.
 func requireServerMakesWait(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	api := clients(t, c.Config()).CoreV1().ConfigMaps(c.Namespace(t))
@@ -190,8 +188,7 @@ func requireFrozen(t *testing.T, c *cluster.Cluster) {
 	require.NoError(t, c.Kill(cluster.Kwok), "frozen as it is")
 }
 
-// threadStates are the states that the kernel tells of a component's threads, each
-// once; T is stopped.
+// threadStates returns the distinct kernel states of a component's threads; T is stopped.
 func threadStates(t *testing.T, c *cluster.Cluster, component cluster.Component) []string {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", processOf(t, c, string(component))))

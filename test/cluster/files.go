@@ -14,8 +14,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/pki"
 )
 
-// The files of a cluster, in its folder, which is the components' working
-// directory.
+// The files of a cluster, in its folder, which is the components' working directory.
 const (
 	kubeconfigFile              = "kubeconfig"
 	controllerManagerKubeconfig = "kube-controller-manager.kubeconfig"
@@ -29,7 +28,7 @@ const (
 	auditLogFile                = "audit.log"
 )
 
-// pairName is the stem of the two files of a certificate and its key.
+// A pairName is the common part of the two file names of a certificate and its key.
 type pairName string
 
 const (
@@ -41,7 +40,7 @@ const (
 func (n pairName) certificate() string { return string(n) + ".crt" }
 func (n pairName) key() string         { return string(n) + ".key" }
 
-// Users of the components, by the names that RBAC knows where it does.
+// The users of the components, by the names that RBAC knows where there are any.
 const (
 	adminUser             = "trueup:admin"
 	kwokUser              = "trueup:kwok"
@@ -89,7 +88,7 @@ func (c *Cluster) writePairs() error {
 	if err != nil {
 		return err
 	}
-	// Only its keys are used: to sign tokens and to verify them.
+	// Only the keys are used, to sign and to verify tokens.
 	accounts, err := c.authority.Client("service-accounts")
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func (c *Cluster) clientConfig(user string, groups ...string) (*rest.Config, err
 	return config, nil
 }
 
-// anonymousConfig trusts the server, and does not say who it is.
+// anonymousConfig trusts the server and has no credentials.
 func (c *Cluster) anonymousConfig() *rest.Config {
 	return &rest.Config{
 		Host:            c.server,

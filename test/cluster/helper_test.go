@@ -16,11 +16,10 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// helperVariable names what a copy of the test binary shall do instead of
-// testing.
+// helperVariable names the helper that a copy of the test binary runs instead of tests.
 const helperVariable = "TRUEUP_CLUSTER_TEST_HELPER"
 
-// helpers are what it can do; each returns the exit code.
+// helpers are the functions that such a copy can run; each returns the exit code.
 var helpers = map[string]func() int{
 	// start starts a cluster, prints its folder and waits to be killed.
 	"start": func() int {
@@ -96,7 +95,7 @@ func processesIn(t *testing.T, dir string) map[string]int {
 	return found
 }
 
-// processOf is the id of a cluster's process by the name of its program.
+// processOf returns the process id of a cluster's program by its name.
 func processOf(t *testing.T, c *cluster.Cluster, name string) int {
 	t.Helper()
 	for program, pid := range processesIn(t, c.Dir()) {

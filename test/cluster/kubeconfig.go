@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig file that connects as config does: by
-// its host, its CA, and its certificate or token, all of them inside the file.
-// So a program that runs as a process of its own acts as a ServiceAccount.
+// WriteKubeconfig writes a kubeconfig file that connects as config does: with the host, the CA, and
+// the certificate or token, all contained in the file. With this file, a separate process can act
+// as a ServiceAccount.
 func WriteKubeconfig(path string, config *rest.Config) error {
 	const name = "trueup"
 	file := api.NewConfig()

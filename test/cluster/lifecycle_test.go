@@ -132,7 +132,7 @@ func requireEmpty(t *testing.T, dir string) {
 	require.Empty(t, entries)
 }
 
-// isEmpty is false, too, while someone removes what is in dir.
+// isEmpty also returns false while a process removes the content of dir.
 func isEmpty(t *testing.T, dir string) bool {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -19,8 +19,8 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// Build builds every program of a cluster, those of its storage, and kubectl, as
-// far as they are missing, and says so on standard error.
+// Build builds every missing program of a cluster and of its storage, and kubectl, with a message
+// on standard error.
 func Build(ctx context.Context) error {
 	_, err := binaries.Build(ctx, os.Stderr, slices.Concat(binaries.Cluster(), binaries.Storage(), []binaries.Program{binaries.Kubectl})...)
 	return err
@@ -33,16 +33,15 @@ var ErrOtherVersion = binaries.ErrOtherVersion
 // kube-apiserver of another version than the one that is built from source.
 func CheckVersion(ctx context.Context) error { return binaries.CheckVersion(ctx) }
 
-// Kubectl returns the path of kubectl, which is built in the cluster's version if it is
-// missing. One in KUBEBUILDER_ASSETS is taken as it is.
+// Kubectl returns the path of kubectl, which it builds in the cluster's version if missing. A
+// kubectl in KUBEBUILDER_ASSETS is used as it is.
 func Kubectl(ctx context.Context) (string, error) {
 	paths, err := binaries.Build(ctx, os.Stderr, binaries.Kubectl)
 	return paths[binaries.Kubectl], err
 }
 
-// Up starts the user's local cluster, of which there is one, unless it is up,
-// and returns the path of its kubeconfig. It lives on when this process ends,
-// until [Down]. The options count only if it was not up.
+// Up starts the user's single local cluster if it is down, and returns the path of its kubeconfig.
+// The cluster outlives this process, until [Down]. The options have no effect on a running cluster.
 func Up(ctx context.Context, opts ...Option) (string, error) {
 	dir, lock, err := lockLocal(ctx)
 	if err != nil {
@@ -82,8 +81,8 @@ func sameStorage(dir string, wanted options) error {
 	return err
 }
 
-// Down ends the user's local cluster, and returns when its processes and its
-// folder are gone. The programs stay. That it is not up is no error.
+// Down ends the user's local cluster, and returns when its processes and its folder are gone. The
+// programs stay. It returns nil if the cluster is down already.
 func Down(ctx context.Context) error {
 	dir, lock, err := lockLocal(ctx)
 	if err != nil {
@@ -106,8 +105,8 @@ func Down(ctx context.Context) error {
 	return nil
 }
 
-// lockLocal returns the local cluster's folder, and keeps others from changing
-// whether there is one.
+// lockLocal returns the local cluster's folder, and keeps other processes from starting or ending
+// the cluster.
 func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
 	cache, err := places.Cache()
 	if err != nil {
@@ -120,8 +119,8 @@ func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
 	return filepath.Join(cache, "local"), lock, nil
 }
 
-// endSupervisor ends the supervisor that holds the lock of this file, and waits
-// until it no longer does.
+// endSupervisor ends the supervisor that holds the lock of this file, and waits until the lock is
+// released.
 func endSupervisor(ctx context.Context, pidFile string) error {
 	content, err := os.ReadFile(pidFile)
 	if err != nil {

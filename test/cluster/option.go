@@ -4,7 +4,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/binaries"
 )
 
-// Option changes what [Start] starts.
+// An Option changes the cluster that [Start] starts.
 type Option func(*options)
 
 type options struct {
@@ -40,10 +40,9 @@ func Nodes(count int) Option {
 	return func(o *options) { o.nodes = count }
 }
 
-// Stages adds kwok stages, YAML documents of kind Stage, to those that bring
-// nodes and pods to life. Where several match an object, weight decides: those
-// that make pods ready have none and those that hold pods have 1, so that a stage
-// with `weight: 2` in its spec takes precedence.
+// Stages adds kwok stages, YAML documents of kind Stage, to the stages of nodes and pods. Where
+// several match an object, weight decides: the stages that make pods ready have none and those that
+// hold pods have 1, so that a stage with `weight: 2` in its spec takes precedence.
 func Stages(yaml string) Option {
 	return func(o *options) { o.stages = append(o.stages, yaml) }
 }
@@ -54,18 +53,17 @@ func Flags(component Component, flags ...string) Option {
 	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
 }
 
-// WithStorage adds storage: volumes that are made for claims and can grow, but
-// store nothing. It runs StorageDriver, Provisioner and Resizer, whose programs
-// are built when they are first asked for, and makes two storage classes:
-// expandable, the default, and fixed, whose claims cannot grow. The last two may
-// still be about to begin when the cluster is started. See package storage for how
-// volumes behave, and for failures.
+// WithStorage adds storage: volumes that are created for claims and can grow, but store nothing. It
+// runs StorageDriver, Provisioner and Resizer, whose programs are built on first use, and creates
+// two storage classes: expandable, the default, and fixed, whose claims cannot grow. Provisioner
+// and Resizer may still be starting when Start returns. See package storage for the behaviour of
+// volumes, and for failures.
 func WithStorage() Option {
 	return func(o *options) { o.storage = true }
 }
 
-// WithKubectl has [Start] build kubectl along with the programs of the cluster. That
-// takes less time than building it later, when [Kubectl] is first called.
+// WithKubectl has [Start] build kubectl along with the programs of the cluster. That takes less
+// time than a later build by [Kubectl].
 func WithKubectl() Option {
 	return func(o *options) { o.kubectl = true }
 }

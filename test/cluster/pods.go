@@ -2,8 +2,8 @@ package cluster
 
 import "strings"
 
-// podStages add to kwok's own. Some keep pods from becoming ready by the tag of an image:
-// what kubelet says of them is all that operators see of such failures.
+// podStages adds to kwok's own stages. Some keep pods from becoming ready according to the tag of
+// an image, and write the same status as kubelet, which is all that operators see of such failures.
 func podStages() []string {
 	return []string{
 		deletedOnce,
@@ -17,8 +17,8 @@ func heldPod(tag, phase, reason, last string) string {
 	return strings.NewReplacer("TAG", tag, "PHASE", phase, "REASON", reason, "LAST", last).Replace(heldPodStage)
 }
 
-// deletedOnce has kwok delete a terminating pod once. It deletes by name at each sign of
-// termination, and its own deletion is one: the second would hit the next pod of that name.
+// deletedOnce has kwok delete a terminating pod once. kwok deletes by name at each sign of
+// termination, including its own deletion: a second deletion would hit the next pod of that name.
 const deletedOnce = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
@@ -47,8 +47,8 @@ const (
             reason: Error`
 )
 
-// heldPodStage goes on matching a pod that it holds, or kwok would make that ready. So it
-// must write the same each time: no time but one that stands.
+// heldPodStage keeps matching a held pod, as kwok would make the pod ready otherwise. Its status
+// must therefore be the same each time, with a constant time.
 const heldPodStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:

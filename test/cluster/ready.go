@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serverReady is the condition that the API server has finished its start.
+// serverReady returns nil once the API server has finished its start.
 func (c *Cluster) serverReady(ctx context.Context) error {
 	return c.clients.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
@@ -32,8 +32,8 @@ func (c *Cluster) createNodes(ctx context.Context) error {
 	return nil
 }
 
-// nodesReady is the condition that all nodes are ready and take pods: the
-// taint that each is born with goes a moment after it is ready.
+// nodesReady returns nil once all nodes are ready and accept pods: their initial taint disappears a
+// moment after they are ready.
 func (c *Cluster) nodesReady(ctx context.Context) error {
 	nodes, err := c.clients.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -59,10 +59,9 @@ func ready(node corev1.Node) bool {
 	return false
 }
 
-// namespaceReady is the condition that the namespace has what the controllers put
-// into each: the ServiceAccount default, without which no pod can be created there,
-// and the ConfigMap of the cluster's authority, which must not come in the midst of
-// what a test counts.
+// namespaceReady returns a function that returns nil once the namespace has its default objects:
+// the ServiceAccount default, without which no pod can be created there, and the ConfigMap of the
+// cluster's authority, whose creation must not fall into a test's measurement.
 func (c *Cluster) namespaceReady(namespace string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if _, err := c.clients.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {

@@ -15,10 +15,9 @@ import (
 // tokenLife is longer than any test runs.
 const tokenLife = 24 * time.Hour
 
-// ServiceAccount connects as a ServiceAccount, which is created if it is
-// missing, by a token of its own that is good for 24 hours. It has no rights
-// but those that RBAC gives it, and no client-side rate limit. To
-// [Cluster.Requests] it is the user system:serviceaccount:NAMESPACE:NAME.
+// ServiceAccount returns a configuration for a ServiceAccount, which it creates if missing. The
+// configuration has a token that is valid for 24 hours, only the rights that RBAC grants, and no
+// client-side rate limit. In [Cluster.Requests] the user is system:serviceaccount:NAMESPACE:NAME.
 func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	accounts := c.clients.CoreV1().ServiceAccounts(namespace)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -31,7 +30,7 @@ func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*
 	if err != nil {
 		return nil, fmt.Errorf("cannot get a token for ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	// No client certificate: it would be taken for the identity, token or not.
+	// No client certificate: the server would prefer its identity to the token's.
 	config := c.anonymousConfig()
 	config.BearerToken = granted.Status.Token
 	return config, nil

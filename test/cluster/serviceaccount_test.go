@@ -53,8 +53,8 @@ func TestKubeconfigIsTheAdministrators(t *testing.T) {
 }
 
 // TestBlockingOwnerNeedsTheRightToItsFinalizers shows that the admission plugin
-// OwnerReferencesPermissionEnforcement is on: a cluster without it hides that
-// an operator's role lacks a rule.
+// OwnerReferencesPermissionEnforcement is active: a cluster without the plugin hides a missing rule
+// in an operator's role.
 func TestBlockingOwnerNeedsTheRightToItsFinalizers(t *testing.T) {
 	namespace := shared.Namespace(t)
 	admin := clients(t, shared.Config())

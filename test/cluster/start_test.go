@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// limit is how long a test waits for anything. It is longer than the minute for
-	// which components can stay deaf after an API server was away.
+	// limit bounds every wait of a test. It exceeds the minute that components may need to
+	// reconnect after an outage of the API server.
 	limit = 3 * time.Minute
 	// tick is the time between two looks.
 	tick = 20 * time.Millisecond
@@ -93,8 +93,8 @@ func TestNamespaceIsDeletedWhenItsTestEnds(t *testing.T) {
 	}
 }
 
-// TestClustersSideBySide starts two at once, one of them with its own node
-// count, stages and flags, beside the shared one.
+// TestClustersSideBySide starts two clusters at once, one of them with its own node count, stages
+// and flags, beside the shared one.
 func TestClustersSideBySide(t *testing.T) {
 	started := make(chan *cluster.Cluster, 2)
 	for _, opts := range [][]cluster.Option{nil, {

@@ -27,8 +27,8 @@ func dependents(component Component) []Component {
 	return nil
 }
 
-// sidecarFlags are what Provisioner and Resizer have in common. They try again
-// soon, and often, so that a test need not wait; by default it is up to 5 minutes.
+// sidecarFlags are the common flags of Provisioner and Resizer. They shorten the retry intervals,
+// by default up to 5 minutes, so that a test need not wait.
 func (c *Cluster) sidecarFlags(kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
@@ -55,9 +55,9 @@ func (c *Cluster) driverSocket() string {
 	return filepath.Join(c.Dir(), storage.SocketFile)
 }
 
-// AddStorage adds to a running cluster what [WithStorage] adds at its start. It builds the
-// programs that are missing, saying so on standard error. It is called once, and not for a
-// cluster that has storage.
+// AddStorage adds the storage of [WithStorage] to a running cluster. It builds the missing
+// programs, with a message on standard error. Call it at most once, and only for a cluster without
+// storage.
 func (c *Cluster) AddStorage(ctx context.Context) error {
 	programs, err := binaries.Build(ctx, os.Stderr, binaries.Storage()...)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Cluster) startStorage(ctx context.Context) error {
 	if err := c.run(StorageDriver); err != nil {
 		return err
 	}
-	// Were they to come first, they would look for it once a second.
+	// If they started first, they would poll for the driver once a second.
 	if err := c.until(ctx, "the storage driver", c.driverReady); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *Cluster) driverReady(ctx context.Context) error {
 	return connection.Close()
 }
 
-// driverAtWork waits for the driver, and starts what ended with it.
+// driverAtWork waits for the driver, and starts the components that ended with the driver.
 func (c *Cluster) driverAtWork(ctx context.Context) error {
 	if err := c.until(ctx, "the storage driver", c.driverReady); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// What kube-controller-manager does to a claim is done here to the probes, as it may be
-// dead.
+// The probes are written here as kube-controller-manager would write claims, as
+// kube-controller-manager may be dead.
 
 // provisionerAtWork waits until a claim gets a volume.
 func (c *Cluster) provisionerAtWork(ctx context.Context) error {
@@ -45,7 +45,7 @@ func (c *Cluster) resizerAtWork(ctx context.Context) error {
 	return errors.Join(err, claims.Delete(context.WithoutCancel(ctx), claim.Name, metav1.DeleteOptions{}))
 }
 
-// resizerTouches binds the claim to a volume that is too small for it.
+// resizerTouches binds the claim to a volume smaller than the request.
 func (c *Cluster) resizerTouches(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	claims, volumes := c.clients.CoreV1().PersistentVolumeClaims(claim.Namespace), c.clients.CoreV1().PersistentVolumes()
 	volume, err := volumes.Create(ctx, smallVolume(claim), metav1.CreateOptions{})

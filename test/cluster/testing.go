@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// namespaceLimit is how long making and deleting a namespace may take. It takes a
-// fraction of a second, but a minute more if the controllers have yet to notice that
-// an API server is back: see [Cluster.Restart].
+// namespaceLimit bounds the creation and the deletion of a namespace. They take a fraction of a
+// second, and up to a minute more until the controllers notice that an API server is back: see
+// [Cluster.Restart].
 const namespaceLimit = 3 * time.Minute
 
 // Main runs the tests of a package on one shared cluster: it starts a cluster,
@@ -36,9 +36,9 @@ func Main(m *testing.M, c **Cluster, opts ...Option) int {
 	return code
 }
 
-// Namespace creates a namespace for a test and returns its name. Pods can be
-// created in it at once, and what the controllers put into each is there. It is
-// deleted when the test ends; what is in it goes a moment later.
+// Namespace creates a namespace for a test and returns its name. Pods can be created there at once,
+// and the default objects exist. The namespace is deleted when the test ends; its content is
+// deleted a moment later.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceLimit)

@@ -12,8 +12,8 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 )
 
-// interval is the time between two looks at something that is awaited. It is
-// short beside the time that a start takes, and long beside that of a request.
+// interval is the polling interval. It is short compared with a start, and long compared with a
+// request.
 const interval = 50 * time.Millisecond
 
 // tailSize is how much of a log an error quotes.
@@ -52,8 +52,8 @@ func (c *Cluster) log(component string) string {
 	return filepath.Join(c.Dir(), supervisor.LogDir, component+".log")
 }
 
-// keepLogs copies the logs to a folder that outlives the cluster. The error
-// that it returns says where.
+// keepLogs copies the logs to a folder that outlives the cluster, and returns an error that names
+// this folder.
 func (c *Cluster) keepLogs() error {
 	kept, err := os.MkdirTemp("", "trueup-logs-")
 	if err == nil {
@@ -65,8 +65,8 @@ func (c *Cluster) keepLogs() error {
 	return errors.New("the components' logs are in " + kept)
 }
 
-// until waits until the condition holds. It gives up when a component has
-// ended or ctx is done, and then says why the condition last did not hold.
+// until waits until condition returns nil. It gives up when a component has ended or ctx is done,
+// and then returns the last error of condition.
 func (c *Cluster) until(ctx context.Context, what string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -19,28 +19,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// probeLabel marks the objects by which is seen that a webhook is in force, or
-// that a component is at work. Its value is the name of the configuration or of
-// the component.
+// probeLabel marks the objects that show that a webhook is in force, or that a component works. Its
+// value is the name of the configuration or of the component.
 const probeLabel = "trueup-go.github.io/webhook-probe"
 
 const (
-	// webhookLimit is how long a webhook may take to be out of force. It takes a
-	// fraction of a second.
+	// webhookLimit bounds the time until a deleted webhook is out of force, usually a fraction of a
+	// second.
 	webhookLimit = 30 * time.Second
-	// webhookTimeout is how many seconds the API server waits for an answer: the most
-	// that it takes for a limit, as this process has much else to do.
+	// webhookTimeout is how many seconds the API server waits for an answer: the maximum, as this
+	// process may be busy.
 	webhookTimeout = 30
 )
 
-// MutatingWebhook has the API server ask handler about each request that one of
-// the rules matches, from the moment this returns until stop returns. The
-// handler runs in this process; it is asked about dry runs, too, and must have
-// no side effects. When it cannot be reached, requests fail.
+// MutatingWebhook has the API server send each request that matches one of the rules to handler,
+// from the return of this function until the return of stop. The handler runs in this process; it
+// also gets dry runs, and must have no side effects. When it cannot be reached, requests fail.
 //
-// name is that of the MutatingWebhookConfiguration, and must not be taken. The
-// handler is never asked about this package's own probes: dry runs of creating
-// a ConfigMap in the namespace default, and what [Cluster.Restart] creates.
+// The MutatingWebhookConfiguration is called name and must not exist yet. The handler never gets
+// this package's own probes: dry runs that create a ConfigMap in the namespace default, and the
+// objects created by [Cluster.Restart].
 func (c *Cluster) MutatingWebhook(
 	ctx context.Context,
 	name string,
@@ -60,9 +58,8 @@ func (c *Cluster) MutatingWebhook(
 	return sync.OnceValue(func() error { return w.stop(ctx) }), nil
 }
 
-// webhook is one MutatingWebhookConfiguration and the server that it names. It
-// has two entries, which come into force together: one for the handler, one
-// that is asked about probes only.
+// A webhook is one MutatingWebhookConfiguration and the server named in it. It has two entries,
+// which come into force together: one for the handler, and one for probes only.
 type webhook struct {
 	cluster *Cluster
 	name    string
@@ -76,8 +73,8 @@ const (
 	probePath   = "/probe"
 )
 
-// quiet keeps webhooks from controller-runtime's log, which complains at length
-// when a program has not set it.
+// quiet keeps webhooks from controller-runtime's log, which prints a long warning when a program
+// has not set a logger.
 var quiet = admission.StandaloneOptions{Logger: logr.New(log.NullLogSink{})}
 
 // serve starts the server.
@@ -186,8 +183,7 @@ func (w *webhook) outOfForce(ctx context.Context) error {
 	return err
 }
 
-// stop closes the server last, when nobody asks it any more: a request that
-// found it closed would fail.
+// stop closes the server last, when no more requests come: a request to a closed server would fail.
 func (w *webhook) stop(ctx context.Context) error {
 	// A test that is over, or a start that took too long, still tidies up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookLimit)

@@ -39,7 +39,7 @@ func configMapCreates() []admissionregistrationv1.RuleWithOperations {
 	}}
 }
 
-// marker says so when it is asked, and marks ConfigMaps.
+// marker calls asked for each request, and marks ConfigMaps.
 func marker(asked func()) admission.Handler {
 	return admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
 		asked()

@@ -62,7 +62,7 @@ func (b *bench) folder(path string) string {
 	return filepath.Join(b.dir, filepath.FromSlash(strings.TrimPrefix(path, root)))
 }
 
-// copySources copies a package, whatever build tags its files have, without tests.
+// copySources copies a package without tests, whatever the build tags of the files.
 func copySources(from, to string) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.go"))
 	if err != nil {
@@ -120,8 +120,7 @@ func (b *bench) releases(ctx context.Context, out io.Writer, published []string)
 	return trials, nil
 }
 
-// update writes the golden values, and the groups that command print knows when
-// it is built where it is.
+// update writes the golden values, and the groups that command print knows in its own module.
 func (b *bench) update(ctx context.Context, newest trial) error {
 	api, err := b.download(ctx, modules[0], newest.version)
 	if err != nil {
@@ -133,8 +132,8 @@ func (b *bench) update(ctx context.Context, newest trial) error {
 	return os.WriteFile(golden, newest.corpus.text(), 0o600)
 }
 
-// preRelease adds the newest pre-release that builds, saying what does not and
-// why: it may want a newer Go.
+// preRelease adds the newest pre-release that builds, and reports why newer ones do not: they may
+// need a newer Go.
 func (b *bench) preRelease(ctx context.Context, out io.Writer, trials []trial, published []string) ([]trial, error) {
 	for _, version := range preReleases(published) {
 		fmt.Fprintln(out, "building with", version)
@@ -172,7 +171,7 @@ func (b *bench) try(ctx context.Context, version string) (trial, error) {
 	return b.buildAndRun(ctx, version)
 }
 
-// tomorrow tries what may become of a version that has just been tried.
+// tomorrow tests possible future changes of a version that has just been tested.
 func (b *bench) tomorrow(ctx context.Context, out io.Writer, version string) (trial, error) {
 	fmt.Fprintln(out, "building with", version+tomorrow)
 	var replacements strings.Builder
@@ -193,9 +192,8 @@ func (b *bench) tomorrow(ctx context.Context, out io.Writer, version string) (tr
 	return b.buildAndRun(ctx, version+tomorrow)
 }
 
-// buildAndRun runs command print as it is with what go.mod asks for. Without
-// -trimpath nothing in the build cache would serve a second time: the module is
-// in another folder.
+// buildAndRun runs command print with the versions in go.mod. It uses -trimpath so that the build
+// cache is effective, although the module is in another folder each time.
 func (b *bench) buildAndRun(ctx context.Context, version string) (trial, error) {
 	minor, err := minorOf(version)
 	if err != nil {
@@ -212,8 +210,8 @@ func (b *bench) buildAndRun(ctx context.Context, version string) (trial, error) 
 	return parseTrial(version, strings.NewReader(text))
 }
 
-// require asks for a version of both modules and leaves the rest to it, the
-// version of Go included: the go command gets a newer one if it may.
+// require requires a version of both modules and lets the go command choose the rest, including the
+// Go version: it downloads a newer one if permitted.
 func (b *bench) require(ctx context.Context, version, replacements string) error {
 	if err := os.RemoveAll(filepath.Join(b.dir, "go.sum")); err != nil {
 		return err
@@ -256,7 +254,7 @@ func (b *bench) download(ctx context.Context, module, version string) (string, e
 	return told.Dir, failed
 }
 
-// command runs the go command in dir and returns what it prints.
+// command runs the go command in dir and returns the output.
 func command(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

@@ -12,8 +12,8 @@ import (
 	"github.com/trueup-go/trueup/test/compat/corpus"
 )
 
-// The golden values, under the versions in go.mod: what `go run .` does under all
-// of them.
+// TestGolden compares the golden values under the versions in go.mod, as `go run .` does under all
+// versions.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	want, err := readGolden()

@@ -39,7 +39,7 @@ func (d digests) until(minor int) (digests, error) {
 	return had, nil
 }
 
-// difference is a value whose digest is not what it should be; "" if it has none.
+// A difference is a value with an unexpected digest; a missing digest is "".
 type difference struct{ name, want, got string }
 
 func (d difference) String() string {

@@ -17,9 +17,8 @@ fixtures     what k8s.io/api of each release keeps of every kind, against the di
 gone         fixtures with a kind or a member that this version no longer has
 `
 
-// report compares every trial with the golden values and every fixture with what
-// its own version made of it, and prints a table of what it found. Any difference
-// is an error.
+// report compares every trial with the golden values, and every fixture with the digest under its
+// own version, and prints a table of the results. Any difference is an error.
 func report(out io.Writer, trials []trial, want digests) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "version\tobjects\tdifferences\tjson+sha256\tfixtures\tdifferences\tgone\t")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// printed is what command print says of two objects and as many fixtures as a
-// trial needs.
+// printed returns the output of command print for two objects and as many fixtures as a trial
+// needs.
 func printed(t *testing.T, version string, replacements ...string) trial {
 	t.Helper()
 	var text strings.Builder

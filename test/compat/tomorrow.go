@@ -10,18 +10,16 @@ import (
 	"strings"
 )
 
-// tomorrow marks the trial of the newest release after every struct of its has
-// been given a new optional field of each sort. Past versions alone prove less:
-// of the fields that came since v0.30 hardly any is written by json.Marshal if it
-// is not set.
+// tomorrow marks the trial of the newest release in which every struct has been given a new
+// optional field of each sort. Past versions alone prove less: json.Marshal omits nearly all fields
+// added since v0.30 if they are unset.
 const tomorrow = "+tomorrow"
 
 // comparing is the name of files that compare structs by ==, which they could not
 // once these hold lists. Nothing needs them.
 const comparing = "zz_generated.validations.go"
 
-// evolve copies a module without its tests, and gives new fields to each struct
-// of its types.go files.
+// evolve copies a module without its tests, and adds fields to each struct of the types.go files.
 func evolve(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -65,8 +63,7 @@ func withNewFields(source []byte) []byte {
 	})
 }
 
-// newTypes returns the file beside a types.go that declares what its new fields
-// need.
+// newTypes returns a file that belongs beside a types.go and declares the types of the new fields.
 func newTypes(source []byte) []byte {
 	name := packageLine.FindSubmatch(source)
 	if name == nil {

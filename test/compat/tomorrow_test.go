@@ -50,7 +50,7 @@ func TestEvolve(t *testing.T) {
 	}
 }
 
-// fieldsOf parses a file and counts the fields of its structs.
+// fieldsOf parses a file and counts the fields of the structs.
 func fieldsOf(t *testing.T, file string) map[string]int {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// trial is what one version has made of the corpora.
+// A trial holds the digests of the corpora under one version.
 type trial struct {
 	version  string
 	minor    int
@@ -15,7 +15,7 @@ type trial struct {
 	plain    digests // of what json.Marshal writes of the corpus
 }
 
-// parseTrial reads what command print writes.
+// parseTrial reads the output of command print.
 func parseTrial(version string, r io.Reader) (trial, error) {
 	minor, err := minorOf(version)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// minors are the minor versions that are tried, each in its last patch.
+// minors are the tested minor versions, each in its last patch.
 var minors = []int{30, 32, 34, 35, 36, 37}
 
 // common returns the versions that both lists have, in the order of the first.
@@ -49,7 +49,7 @@ func minorOf(version string) (int, error) {
 	return minor, nil
 }
 
-// tags returns the build tags that leave out of the corpus what came after minor.
+// tags returns the build tags that exclude values newer than minor from the corpus.
 func tags(minor int) string {
 	var before []string
 	for _, m := range minors {

@@ -34,7 +34,7 @@ type step struct {
 	// repaired means that an apply alone does not suffice: defaults from the previous state
 	// conflict with this one.
 	repaired bool
-	// leaves removes earlier defaults that the server still accepts and therefore keeps.
+	// leaves sets in content the earlier defaults that the server still accepts and therefore keeps.
 	leaves func(content map[string]any)
 }
 

@@ -21,18 +21,18 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// zeroTable lists the fields that a Go type cannot leave out and set to zero in different
-// ways: no pointers, with omitempty. With each is what a person may do with it in an object
-// of ours, in which it is not set, as far as the trials below find a way:
+// zeroTable lists the fields that a Go type cannot leave out and set to zero in different ways: no
+// pointers, with omitempty. Each line says what a person can do with the field in an object of ours
+// that does not set it, as far as the trials below find a way:
 //
-//	set      the server takes a value, which then stays, as desired says nothing about it
-//	stated   the server takes a value, which is drift: to leave it out says that it is zero
-//	refused  the server takes none of the values tried
-//	default  the server fills it in, or our objects set it
-//	untried  it is in a part that none of our objects has
+//	set      the server accepts a value, which stays, as desired does not specify the field
+//	stated   the server accepts a value, which is drift: leaving the field out means zero
+//	refused  the server accepts none of the values tried
+//	default  the server sets the field, or our objects do
+//	untried  the field is in a part that none of our objects has
 //
-// Of those an environment variable's value alone may be stated: see
-// TestEmptyVariables in test/ensure/content.
+// Only the value of an environment variable may be stated: see TestEmptyVariables in
+// test/ensure/content.
 const zeroTable = "testdata/zero.txt"
 
 // maxTries bounds in how many places a field is tried.

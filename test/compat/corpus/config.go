@@ -106,7 +106,7 @@ func owner() metav1.OwnerReference {
 	}
 }
 
-// servedConfigMap carries what only the server sets.
+// servedConfigMap has fields that only the server sets.
 func servedConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -121,7 +121,7 @@ func servedConfigMap() *corev1.ConfigMap {
 	}
 }
 
-// fields are read by a method: the struct's own field is on its way out.
+// fields calls a method: the struct's own field is deprecated.
 func fields(text string) *metav1.FieldsV1 {
 	var read metav1.FieldsV1
 	_ = read.UnmarshalJSON([]byte(text)) // never fails

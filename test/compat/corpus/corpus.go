@@ -1,11 +1,10 @@
-// Package corpus holds desired states as operators' authors write them, the
-// nasty ones among them, of every group of k8s.io/api.
+// Package corpus holds desired states as operators' authors write them, difficult ones included, of
+// every group of k8s.io/api.
 //
-// It is built against every version of k8s.io/api that is tried, so it may only
-// use what the oldest of them has. What a later one brought is in since32.go and
-// the like; for a version that is older, the build tag before32 takes an empty
-// list from before32.go instead. Alpha versions of an API come and go, and so
-// would break the build: the fixtures of package digests are there for them.
+// It is built against every tested version of k8s.io/api, and may therefore only use features of
+// the oldest. Later features are in since32.go and the like; for older versions, the build tag
+// before32 selects an empty list from before32.go instead. Alpha versions of an API come and go,
+// and would break the build: the fixtures of package digests cover them.
 package corpus
 
 import (

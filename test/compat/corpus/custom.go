@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Shop is a custom kind whose spec holds types of the Kubernetes API, as most do:
-// they change under it.
+// A Shop is a custom object whose spec contains types of the Kubernetes API, as most custom kinds
+// do: these types change with each version.
 type Shop struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

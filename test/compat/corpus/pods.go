@@ -41,7 +41,7 @@ func pods() []Entry {
 	}
 }
 
-// fullPodSpec uses what production pods use.
+// fullPodSpec uses the features that production pods use.
 func fullPodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: "shop", AutomountServiceAccountToken: new(false), PriorityClassName: "high", Priority: new(int32(-10)),

@@ -97,8 +97,8 @@ func surgingDeployment(surge, unavailable intstr.IntOrString) *appsv1.Deployment
 	return d
 }
 
-// emptyListsDeployment has what code leaves behind that fills lists and maps in
-// loops which never run.
+// emptyListsDeployment has empty lists and maps, as left by code that fills them in loops without
+// iterations.
 func emptyListsDeployment() *appsv1.Deployment {
 	d := minimalDeployment()
 	d.Annotations = map[string]string{}

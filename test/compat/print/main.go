@@ -1,8 +1,8 @@
-// Command print writes the digests of the corpus, and of fixtures if it is given
-// any: a line each of name, digest, and the SHA-256 of what json.Marshal writes.
+// Command print writes the digests of the corpus, and of fixtures if there are any: for each, a
+// line with name, digest, and the SHA-256 of the output of json.Marshal.
 //
-// An argument such as v0.30=DIR names a folder of fixtures: a JSON file for each
-// kind with all its fields filled in, as k8s.io/api itself keeps them.
+// An argument such as v0.30=DIR names a folder of fixtures: a JSON file for each kind with all
+// fields filled in, as in k8s.io/api.
 package main
 
 import (
@@ -67,8 +67,8 @@ func line(out io.Writer, name string, value any) error {
 	return err
 }
 
-// fixtures skips what a version does not know: kinds that have gone since, and
-// objects with members that have.
+// fixtures skips objects that a version does not know: removed kinds, and objects with removed
+// fields.
 func fixtures(out io.Writer, scheme *runtime.Scheme, minor, dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -94,7 +94,7 @@ func fixtures(out io.Writer, scheme *runtime.Scheme, minor, dir string) error {
 	return nil
 }
 
-// read returns the object that text is; nil if it cannot be expressed any more.
+// read returns the object in text, or nil if the object cannot be represented any more.
 func read(text []byte, scheme *runtime.Scheme) (runtime.Object, error) {
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {

@@ -16,13 +16,13 @@ const (
 	ease, longest = 4, time.Second
 )
 
-// Until calls try until it returns nil, an error that is [Final], or until the limit is
-// over. Its error then is the last that try returned in time. It looks less and less often.
+// Until calls try until try returns nil, an error that is [Final], or until the limit is over. The
+// error then is the last one that try returned in time. The intervals between the calls grow.
 func Until(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
 	return UntilWoken(ctx, limit, nil, try)
 }
 
-// UntilWoken is Until, but that it looks soon, and then often again, when woken receives.
+// UntilWoken is Until, but calls try soon after woken receives, and then at short intervals again.
 func UntilWoken(ctx context.Context, limit time.Duration, woken <-chan struct{}, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -32,7 +32,7 @@ func TestTheLastErrorIsTold(t *testing.T) {
 	require.ErrorContains(t, err, "waited 1ms")
 }
 
-// An error that comes of the wait's own end does not hide what was waited for.
+// The error of an ended context does not replace the last error of try.
 func TestTheErrorOfTheEndIsNotTold(t *testing.T) {
 	err := await.Until(t.Context(), 50*time.Millisecond, func(ctx context.Context) error {
 		if ctx.Err() != nil {

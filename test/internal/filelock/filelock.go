@@ -9,15 +9,14 @@ import (
 	"syscall"
 )
 
-// Lock is held until it is released, or until the process ends however it may.
+// A Lock is held until its release or the end of the process.
 type Lock struct {
-	// File is the locked file. A child process that inherits it holds the
-	// lock as well.
+	// File is the locked file. A child process that inherits this file holds the lock as well.
 	File *os.File
 }
 
-// Acquire creates the file at path if need be and waits until no one else
-// holds its lock. The file stays: to remove it would let two hold it.
+// Acquire creates the file at path if necessary and waits until no one else holds its lock. The
+// file stays: with a new file, two processes could hold the lock.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -32,7 +31,7 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 		}
 		return &Lock{File: file}, nil
 	case <-ctx.Done():
-		// The waiting goroutine ends with the wait, and gives back what it got.
+		// The waiting goroutine ends after the wait, and releases a lock that it got.
 		go func() {
 			_ = errors.Join(<-locked, file.Close())
 		}()

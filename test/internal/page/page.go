@@ -1,5 +1,5 @@
-// Package page keeps the pages of docs/ that tests write from what they see on a real
-// API server.
+// Package page maintains the pages of docs/ that tests generate from the behaviour of a real API
+// server.
 package page
 
 import (
@@ -22,11 +22,11 @@ var update = flag.Bool("update", false, "write the page instead of comparing wit
 // Updating reports whether pages are written instead of compared with.
 func Updating() bool { return *update }
 
-// Settle compares text with the page docs/NAME.md, and returns an error if they differ.
-// With the flag -update it writes text to the page instead.
+// Settle compares text with the page docs/NAME.md, and returns an error if they differ. With the
+// flag -update it writes text to the page instead.
 //
-// A page tells of the pinned version of Kubernetes. With any other, which
-// KUBEBUILDER_ASSETS may bring, Settle compares nothing and refuses to write.
+// A page describes the pinned version of Kubernetes. With any other version, which
+// KUBEBUILDER_ASSETS may select, Settle compares nothing and refuses to write.
 func Settle(ctx context.Context, name, text string) error {
 	if *update {
 		return write(ctx, name, text)

@@ -26,8 +26,7 @@ func TestSettle(t *testing.T) {
 	require.Empty(t, missing)
 }
 
-// TestAnotherVersion: what another version of the server shows is neither compared nor
-// written.
+// TestAnotherVersion: the results of another server version are neither compared nor written.
 func TestAnotherVersion(t *testing.T) {
 	assets := t.TempDir()
 	script := []byte("#!/bin/sh\necho Kubernetes v1.2.3\n")

@@ -8,11 +8,11 @@ import (
 	"runtime"
 )
 
-// anchor is a file of the repository, relative to its root.
+// anchor is a file of the repository, relative to the root.
 var anchor = filepath.Join("tools", "cluster", "go.mod")
 
-// Cache returns the folder in the user's cache that this repository's programs and local
-// servers are kept below, and creates it if need be.
+// Cache returns the folder in the user's cache for this repository's programs and local servers,
+// and creates it if necessary.
 func Cache() (string, error) {
 	base := os.Getenv("XDG_CACHE_HOME")
 	if base == "" {
@@ -32,9 +32,8 @@ func Cache() (string, error) {
 	return dir, nil
 }
 
-// Repository returns the root of the checkout: the folder that holds tools/, above
-// the working directory (a test's is its package's folder) or, failing that,
-// above this source file.
+// Repository returns the root of the checkout: the folder that contains tools/, above the working
+// directory (in a test, the package's folder) or, failing that, above this source file.
 func Repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

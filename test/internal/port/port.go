@@ -1,6 +1,6 @@
-// Package port keeps TCP ports of 127.0.0.1 for programs that tests start. Picking a free
-// port and letting go of it, the usual way, leaves it to whoever comes first; so would a
-// server that is dead for a while.
+// Package port reserves TCP ports of 127.0.0.1 for programs that tests start. The usual way, to
+// pick a free port and release it, lets another program take the port; so does a server that is
+// down for a while.
 package port
 
 import (
@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Port is given to nobody else until it is released: it is bound, but not listened at, by a
-// socket that shares it with whoever asks for this very port in the way that was agreed.
+// A Port is reserved until Release: a socket is bound to the port without listening, and shares the
+// port only with programs that ask for this port with the agreed socket option.
 type Port struct {
 	Number int
 	socket int
 }
 
-// Sharing is what the program that is to listen sets on its socket, beside its port.
+// Sharing is the socket option that the listening program sets.
 type Sharing int
 
 const (
-	// ReuseAddress is what net.Listen and PostgreSQL set.
+	// ReuseAddress is the option of net.Listen and PostgreSQL.
 	ReuseAddress Sharing = unix.SO_REUSEADDR
-	// ReusePort is what some programs set when they are told to. net.Listen does not, and
-	// cannot take such a port.
+	// ReusePort is an option that some programs can set. net.Listen does not, and cannot use such a
+	// port.
 	ReusePort Sharing = unix.SO_REUSEPORT
 )
 
-// Reserve finds a port that nobody has, and keeps it until Release.
+// Reserve finds a free port and reserves it until Release.
 func Reserve(sharing Sharing) (Port, error) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -58,10 +58,10 @@ func bindAny(socket int, sharing Sharing) (int, error) {
 	return address.(*unix.SockaddrInet4).Port, nil
 }
 
-// Address is the port with its host, as net.Listen takes it.
+// Address returns host and port for net.Listen.
 func (p Port) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
 
-// Release leaves the port to others. Who listens at it goes on.
+// Release ends the reservation. A program that listens at the port is not affected.
 func (p Port) Release() {
 	_ = unix.Close(p.socket) // nothing was sent
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/trueup-go/trueup/test/internal/port"
 )
 
-// TestReserve has nobody get a port but who asks for it in the way that was agreed, whether
-// something has listened at it before or not.
+// TestReserve shows that only a program with the agreed socket option gets the port, whether or not
+// something has listened there before.
 func TestReserve(t *testing.T) {
 	plain, told := &net.ListenConfig{}, &net.ListenConfig{Control: reusePort}
 	for name, test := range map[string]struct {

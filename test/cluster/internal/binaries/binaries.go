@@ -1,11 +1,10 @@
-// Package binaries provides the programs that a cluster is made of. It builds
-// them from source, once, into the user's cache.
+// Package binaries provides the programs of a cluster. It builds them from source, once, into the
+// user's cache.
 //
-// The modules that hold the programs pin what is built. The folder of the cache
-// that holds a module's programs is named after the content of the module's
-// files, so another version has another folder. A program appears in its folder
-// whole or not at all. One build runs at a time in a folder, whatever the number
-// of processes that need it and the paths by which they reach it.
+// The modules of the programs pin their versions. A module's folder in the cache is named after the
+// content of the module's files, so that another version has another folder. A program appears in
+// its folder in one step. Only one build runs at a time in a folder, whatever the number of
+// processes that need it and the paths by which they reach it.
 package binaries
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/trueup-go/trueup/test/internal/places"
 )
 
-// Program is the name of a program, and of its file.
+// A Program is the name of a program and of its file.
 type Program string
 
 // The programs of a cluster.
@@ -52,14 +51,12 @@ func Storage() []Program {
 // Paths holds the absolute path of each program that was asked for.
 type Paths map[Program]string
 
-// Build returns the paths of the wanted programs. It builds those that are
-// missing, which takes minutes the first time, and reports on progress. A build
-// uses all processors, at a low priority.
+// Build returns the paths of the wanted programs. It builds the missing ones, which takes minutes
+// the first time, and reports on progress. A build uses all processors, at a low priority.
 //
 // Etcd and APIServer are not built if they are installed already: in the folder that
-// KUBEBUILDER_ASSETS names, whatever their version, or else where setup-envtest puts
-// the pinned version. Neither is Kubectl, if it is in the folder that
-// KUBEBUILDER_ASSETS names.
+// KUBEBUILDER_ASSETS names, whatever their version, or else where setup-envtest puts the pinned
+// version. Kubectl is not built if the folder that KUBEBUILDER_ASSETS names has one.
 func Build(ctx context.Context, progress io.Writer, wanted ...Program) (Paths, error) {
 	b, err := newBuilder(progress)
 	if err != nil {

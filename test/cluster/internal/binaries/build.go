@@ -21,8 +21,8 @@ import (
 const (
 	// scratch is how the names of folders of unfinished builds begin.
 	scratch = ".unfinished-"
-	// lockFile is the file in a module's folder that whoever builds there locks. It is
-	// in the folder itself, so that all paths to the folder share it.
+	// lockFile is the file that a builder locks in a module's folder. As the file is in the folder
+	// itself, all paths to the folder share the lock.
 	lockFile = "build.lock"
 	// niceness is the priority of builds: low, so that whatever runs beside them does not wait.
 	niceness = 10
@@ -49,7 +49,7 @@ func newBuilder(progress io.Writer) (*builder, error) {
 	return &builder{root: root, cache: cache, progress: progress}, nil
 }
 
-// build returns the paths of the programs of m, and builds those that are missing.
+// build returns the paths of the programs of m, and builds the missing ones.
 func (b *builder) build(ctx context.Context, m module, programs []program) (Paths, error) {
 	names := make([]string, len(programs))
 	for i, p := range programs {
@@ -76,9 +76,9 @@ func (b *builder) build(ctx context.Context, m module, programs []program) (Path
 // ended, too.
 type createFunc func(dir string, names []string, lock *os.File) error
 
-// provide returns m's folder of the cache once it holds the named files. It has
-// create make those that are missing in a folder of its own, and moves them to
-// their place when they are complete. No other process creates any meanwhile.
+// provide returns m's folder of the cache once the folder has the named files. It has create make
+// the missing ones in a separate folder, and moves them to their place when they are complete. No
+// other process creates any meanwhile.
 func (b *builder) provide(ctx context.Context, m module, names []string, create createFunc) (string, error) {
 	folder, err := m.folder(b.root)
 	if err != nil {
@@ -114,9 +114,8 @@ func missing(dir string, names []string) []string {
 	return absent
 }
 
-// publish has create make the named files in a folder inside dir, and moves them to
-// dir. It removes what killed builds have left: their locks are released, so they
-// have ended.
+// publish has create make the named files in a folder inside dir, and moves them to dir. It removes
+// the remains of killed builds: their locks are released, so they have ended.
 func publish(dir string, names []string, create func(unfinished string) error) error {
 	stale, err := filepath.Glob(filepath.Join(dir, scratch+"*"))
 	if err != nil {
@@ -168,8 +167,8 @@ func (b *builder) compile(ctx context.Context, m module, programs []program, dir
 	return nil
 }
 
-// Stages returns the path of a file of kwok stages: how nodes and pods come to
-// life, run to completion and go. It is made of kwok's own files.
+// Stages returns the path of a file of kwok stages, made of kwok's own files: how nodes and pods
+// start, complete and end.
 func Stages(ctx context.Context) (string, error) {
 	b, err := newBuilder(io.Discard)
 	if err != nil {
@@ -209,8 +208,8 @@ func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error)
 	return stages.Bytes(), nil
 }
 
-// goCommand runs the go command in m's folder and returns its output, also if it fails. No workspace
-// replaces the versions that the module pins.
+// goCommand runs the go command in m's folder and returns its output, also after a failure. It
+// disables workspaces, which could replace the pinned versions.
 func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.root, m.dir)
@@ -222,7 +221,7 @@ func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args .
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Start()
 	if err == nil {
-		// A build that keeps its priority is only less considerate.
+		// A failure is harmless: the build only keeps its priority.
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, niceness)
 		err = cmd.Wait()
 	}

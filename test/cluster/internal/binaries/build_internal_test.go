@@ -100,8 +100,7 @@ func TestBuild(t *testing.T) {
 	require.Equal(t, 3, strings.Count(progress.String(), "\n"), "nothing more was built")
 }
 
-// TestOnlyWhatIsNeeded: programs that nobody asked for are not built, and join the
-// others later.
+// TestOnlyWhatIsNeeded: only requested programs are built, and others are added later.
 func TestOnlyWhatIsNeeded(t *testing.T) {
 	b := newSample(t, sampleModule)
 	paths, err := b.build(t.Context(), sample, sample.named([]Program{"other"}))
@@ -119,8 +118,8 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 	require.True(t, os.SameFile(before, after), "it was built again")
 }
 
-// TestTwoBuildsThroughLinks: two checkouts build at once, one with the cache, one with a
-// link to it, one with a cache that links to its folders only.
+// TestTwoBuildsThroughLinks: three builds at once, one with the cache, one with a link to the
+// cache, one with a cache that links only to its folders.
 func TestTwoBuildsThroughLinks(t *testing.T) {
 	first := newSample(t, sampleModule)
 	folder, err := sample.folder(first.root)
@@ -151,9 +150,8 @@ func TestTwoBuildsThroughLinks(t *testing.T) {
 	requireNothingUnfinished(t, first)
 }
 
-// TestKilledBuild: a builder is killed while its go command writes a program. The go
-// command lives on for a while; no other build begins before it has ended, and that
-// one leaves whole programs and nothing else.
+// TestKilledBuild: a builder is killed while its go command writes a program. The go command still
+// runs for a while; the next build begins only after its end, and leaves only complete programs.
 func TestKilledBuild(t *testing.T) {
 	b := newSample(t, sampleModule)
 	stub := hangingGo(t)

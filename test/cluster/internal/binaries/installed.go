@@ -30,7 +30,7 @@ func (b *builder) installed(ctx context.Context, wanted []Program) (Paths, error
 	if folder == "" || !slices.Contains(wanted, APIServer) {
 		return paths, nil
 	}
-	// All or none: an etcd alone does not tell what version it goes with.
+	// All or none: an etcd alone does not reveal its Kubernetes version.
 	for _, p := range []Program{Etcd, APIServer} {
 		path := filepath.Join(folder, string(p))
 		if _, err := os.Stat(path); err != nil {
@@ -45,8 +45,8 @@ func (b *builder) installed(ctx context.Context, wanted []Program) (Paths, error
 	return paths, nil
 }
 
-// assets returns the paths of the wanted programs in the folder that
-// KUBEBUILDER_ASSETS names. It must have etcd and kube-apiserver; kubectl is optional.
+// assets returns the paths of the wanted programs in the folder that KUBEBUILDER_ASSETS names. The
+// folder must have etcd and kube-apiserver; kubectl is optional.
 func (b *builder) assets(ctx context.Context, folder string, wanted []Program) (Paths, error) {
 	paths := Paths{}
 	for _, p := range []Program{Etcd, APIServer, Kubectl} {

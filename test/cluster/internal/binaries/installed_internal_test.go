@@ -21,7 +21,7 @@ func install(t *testing.T, dir, version string, programs ...Program) {
 	}
 }
 
-// lookAt returns what is installed of the wanted programs, and what that printed.
+// lookAt returns the installed programs among the wanted ones, and the output.
 func lookAt(t *testing.T, wanted ...Program) (Paths, string, error) {
 	t.Helper()
 	var progress bytes.Buffer

@@ -26,7 +26,7 @@ type module struct {
 	// version is the required module whose version becomes part of the name in
 	// the cache; empty if there is none.
 	version string
-	// sources are patterns of the files, relative to dir, that decide what is built.
+	// sources are patterns of the files, relative to dir, that determine the build.
 	sources []string
 	// flags are the linker flags of all programs. VERSION, MAJOR and MINOR stand
 	// for the version.
@@ -39,11 +39,11 @@ type program struct {
 	name Program
 	// pkg is the path of the command's package.
 	pkg string
-	// release is the required module whose version the program reports by its
-	// variable main.version; empty if it has no such variable.
+	// release is the required module whose version the program reports in its variable
+	// main.version, or "" if the program has no such variable.
 	release string
-	// work is how long two processors take to compile the program's packages when those of
-	// the programs before it are compiled, and to link it.
+	// work is the time that two processors take to compile and link the program, once the packages
+	// of the preceding programs are compiled.
 	work time.Duration
 }
 
@@ -116,8 +116,8 @@ func (m module) named(names []Program) []program {
 	return found
 }
 
-// folder returns the name of the module's folder in the cache: its version, and a
-// digest of everything that decides what is built.
+// folder returns the name of the module's folder in the cache: its version, and a digest of
+// everything that determines the build.
 func (m module) folder(root string) (string, error) {
 	digest := sha256.New()
 	cgo, err := cgoEnabled()
@@ -210,8 +210,8 @@ func (m module) linkerFlags(root string, programs []program) ([]string, error) {
 	return args, nil
 }
 
-// majorVersion matches the last element of a package path that is only the major
-// version of its module.
+// majorVersion matches the last element of a package path if this element is only the major version
+// of the module.
 var majorVersion = regexp.MustCompile(`^v\d+$`)
 
 // output returns the name of the file that go build makes of the program.

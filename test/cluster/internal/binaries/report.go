@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// reportInterval is the time between two looks at what a build has finished.
+// reportInterval is the interval between two looks at a build's progress.
 const reportInterval = time.Second / 2
 
-// A report says how far a build is.
+// A report describes the progress of a build.
 type report struct {
 	progress io.Writer
 	dir      string
@@ -24,8 +24,7 @@ type report struct {
 	ended    chan struct{}
 }
 
-// startReport announces a build of the programs into dir, and reports each program
-// when it is there.
+// startReport announces a build of the programs into dir, and reports each finished program.
 func startReport(progress io.Writer, dir string, programs []program) *report {
 	r := &report{
 		progress: progress, dir: dir, programs: programs, began: time.Now(),
@@ -42,8 +41,8 @@ func startReport(progress io.Writer, dir string, programs []program) *report {
 	return r
 }
 
-// estimate says how long a build of so much work takes on this machine, if it
-// takes long.
+// estimate returns a text with the expected duration of so much work on this machine, if the
+// duration is long.
 func estimate(work time.Duration) string {
 	const processors = 2 // work was measured with so many
 	took := work * processors / time.Duration(runtime.NumCPU())
@@ -68,7 +67,7 @@ func (r *report) run() {
 	}
 }
 
-// look reports what is finished since the last look.
+// look reports the programs finished since the last look.
 func (r *report) look() {
 	for _, p := range r.programs {
 		if r.finished[p.name] {

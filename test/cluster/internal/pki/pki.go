@@ -18,7 +18,7 @@ import (
 // validity is longer than any cluster lives.
 const validity = 365 * 24 * time.Hour
 
-// Pair is a certificate with its private key, both in PEM.
+// A Pair is a certificate with its private key, both in PEM.
 type Pair struct {
 	Certificate []byte
 	Key         []byte
@@ -26,7 +26,7 @@ type Pair struct {
 
 // Authority signs certificates.
 type Authority struct {
-	// Pair is the authority's own. Its certificate is what clients trust.
+	// Pair is the authority's own. Clients trust its certificate.
 	Pair
 
 	certificate *x509.Certificate
@@ -105,7 +105,7 @@ func sign(template *x509.Certificate, key *ecdsa.PrivateKey, parent *x509.Certif
 	}, nil
 }
 
-// TLS is the pair as Go's servers and clients take it.
+// TLS returns the pair for Go's servers and clients.
 func (p Pair) TLS() (tls.Certificate, error) {
 	return tls.X509KeyPair(p.Certificate, p.Key)
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Supervisor is a running supervisor, as its client sees it.
+// A Supervisor is the client of a running supervisor.
 type Supervisor struct {
 	// Dir is the absolute path of the supervisor's folder.
 	Dir string
@@ -51,8 +51,8 @@ func Launch(path, dir string) (*Supervisor, error) {
 	}
 	s.stop = sync.OnceValue(s.end)
 	cmd.Stderr = s.stderr
-	// A session of its own: a terminal's Ctrl-C or hang-up ends the client,
-	// and thereby the supervisor, in this order.
+	// A session of its own: a terminal's Ctrl-C or hang-up ends the client, and thereby the
+	// supervisor, in this order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var err error
 	if s.commands, err = cmd.StdinPipe(); err != nil {
@@ -76,7 +76,7 @@ func Launch(path, dir string) (*Supervisor, error) {
 	return s, nil
 }
 
-// listen passes on what the supervisor says until it is gone.
+// listen forwards the supervisor's events until the supervisor is gone.
 func (s *Supervisor) listen(events *json.Decoder) {
 	defer close(s.exits)
 	defer close(s.gone)
@@ -97,8 +97,8 @@ func (s *Supervisor) listen(events *json.Decoder) {
 	}
 }
 
-// Exits yields each process that has ended by itself or could not be started,
-// and is closed when the supervisor is gone. It must be read to its end.
+// Exits yields each process that has ended by itself or could not be started, and is closed when
+// the supervisor is gone. Callers must read until then.
 func (s *Supervisor) Exits() <-chan Exit {
 	return s.exits
 }
@@ -118,14 +118,14 @@ func (s *Supervisor) send(c command) error {
 	return nil
 }
 
-// Kill ends a process, stopped or not, and returns when it is gone. Its end is
-// not among Exits.
+// Kill ends a process, stopped or not, and returns when the process is gone. Exits does not report
+// this end.
 func (s *Supervisor) Kill(name string) error {
 	return s.signal(name, syscall.SIGKILL)
 }
 
-// Freeze stops a process, and returns when all of its threads have stopped.
-// Where the system cannot tell (see child_other.go) that is a moment later.
+// Freeze stops a process, and returns when all threads have stopped, or, where the system cannot
+// report that (see child_other.go), a moment later.
 func (s *Supervisor) Freeze(name string) error {
 	return s.signal(name, syscall.SIGSTOP)
 }
@@ -135,7 +135,7 @@ func (s *Supervisor) Resume(name string) error {
 	return s.signal(name, syscall.SIGCONT)
 }
 
-// signal returns when the signal has had its effect.
+// signal returns when the signal has taken effect.
 func (s *Supervisor) signal(name string, number syscall.Signal) error {
 	s.signalling.Lock()
 	defer s.signalling.Unlock()
@@ -153,8 +153,8 @@ func (s *Supervisor) signal(name string, number syscall.Signal) error {
 	}
 }
 
-// Detach lets the supervisor live on when this process ends. From then on it
-// ends on SIGTERM only, and s is of no more use.
+// Detach lets the supervisor outlive this process. From then on, the supervisor ends on SIGTERM
+// only, and s must not be used any more.
 func (s *Supervisor) Detach() error {
 	if err := s.send(command{Detach: true}); err != nil {
 		return err
@@ -168,15 +168,15 @@ func (s *Supervisor) Detach() error {
 	}
 }
 
-// Stop ends the supervisor, and returns when its processes and its folder are
-// gone. It may be called more than once. It is an error if the supervisor had
-// ended before; the folder is gone all the same.
+// Stop ends the supervisor, and returns when its processes and its folder are gone. It may be
+// called more than once. If the supervisor had ended before, Stop returns an error, but the folder
+// is gone, too.
 func (s *Supervisor) Stop() error {
 	return s.stop()
 }
 
 func (s *Supervisor) end() error {
-	// It fails if the supervisor is gone, which is what Wait tells.
+	// Close fails if the supervisor is gone, which Wait reports.
 	_ = s.commands.Close()
 	<-s.gone // it has been heard out, which Wait would cut short
 	if err := s.cmd.Wait(); err != nil {

@@ -14,17 +14,15 @@ import (
 	"time"
 )
 
-// Serve is the supervisor: it creates dir (a fresh temporary folder if dir is
-// empty), makes it the working directory, does what the commands on in say and
-// reports on out. It returns when in has ended, or on SIGTERM, SIGINT or
-// SIGHUP, after all processes are gone and dir is removed.
+// Serve runs the supervisor: it creates dir (a fresh temporary folder if dir is empty), makes it
+// the working directory, executes the commands from in and writes events to out. It returns when in
+// has ended, or on SIGTERM, SIGINT or SIGHUP, after all processes are gone and dir is removed.
 //
-// It must be called from the main goroutine, whose thread lives as long as the
-// process: that thread is the one whose end the kernel makes known to the
-// children.
+// Call it from the main goroutine, whose thread lives as long as the process: the kernel kills the
+// children when this thread ends.
 func Serve(dir string, in io.Reader, out io.Writer) (err error) {
 	runtime.LockOSThread()
-	// A dead client must not kill the supervisor by way of its output.
+	// Without this, a write to a dead client would kill the supervisor.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -51,8 +49,8 @@ func Serve(dir string, in io.Reader, out io.Writer) (err error) {
 	return nil
 }
 
-// enter makes dir the working directory and returns its absolute path. The
-// processes inherit it, so that they may name files and sockets by short names.
+// enter makes dir the working directory and returns its absolute path. The processes inherit the
+// directory, so that they can use short names for files and sockets.
 func enter(dir string) (string, error) {
 	var err error
 	if dir == "" {
@@ -108,14 +106,14 @@ type server struct {
 	exits   chan Exit
 	running map[string]*child
 	out     *json.Encoder
-	// log tells what the client is told, which may not listen any more.
+	// log also records the events sent to the client, which may not read any more.
 	log *os.File
 }
 
 // child is a process that runs.
 type child struct {
 	cmd *exec.Cmd
-	// killed is whether the client asked for its end.
+	// killed is set when the client asked to kill the process.
 	killed bool
 }
 
@@ -145,7 +143,7 @@ func (s *server) loop(commands <-chan command, signals <-chan os.Signal) {
 	}
 }
 
-// tell reports to the client.
+// tell sends an event to the client.
 func (s *server) tell(e event) {
 	_ = s.out.Encode(e) //nolint:errchkjson // a client that is gone is noticed by the end of the input
 }
@@ -160,8 +158,8 @@ func (s *server) ended(exit Exit) {
 	s.report(exit)
 }
 
-// report tells of a process that has ended by itself: the client first, so that
-// who finds it in the log knows that the client has been told.
+// report reports a process that has ended by itself, to the client before the log: whoever reads
+// the log then knows that the client was notified.
 func (s *server) report(exit Exit) {
 	s.tell(event{Exit: &exit})
 	_, _ = fmt.Fprintf(s.log, "%s %s: %s\n", time.Now().Format(time.RFC3339), exit.Name, exit.State)
@@ -188,9 +186,9 @@ func openLog(name string) (*os.File, error) {
 	return log, nil
 }
 
-// run starts p in a process group of its own. Its environment holds p's and nothing
-// of the caller's but the means to find programs and resolve time zones: etcd and
-// kwok read settings from the environment, and write below HOME.
+// run starts p in its own process group. Apart from p's variables, the environment only has the
+// caller's variables for finding programs and time zones: etcd and kwok read settings from the
+// environment, and write below HOME.
 func run(p Process) (*exec.Cmd, error) {
 	log, err := openLog(p.Name)
 	if err != nil {

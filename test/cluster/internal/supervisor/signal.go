@@ -8,7 +8,7 @@ type signalTo struct {
 	Number syscall.Signal
 }
 
-// signal passes a signal on, and answers when it has had its effect.
+// signal sends a signal to a process, and answers when the signal has taken effect.
 func (s *server) signal(to signalTo) {
 	process, running := s.running[to.Name]
 	if !running {
@@ -26,7 +26,7 @@ func (s *server) signal(to signalTo) {
 	s.tell(event{Signalled: new(true)})
 }
 
-// signal reaches what the process has started, too.
+// signal also reaches the child processes of the process.
 func (c *child) signal(number syscall.Signal) {
 	// A process that is gone already has nothing left to signal.
 	_ = syscall.Kill(-c.cmd.Process.Pid, number)

@@ -1,6 +1,5 @@
-// Command cmd is the supervisor of a test cluster: see package supervisor.
-// Package cluster builds and starts it. Its one argument, which may be
-// missing, is the folder to work in and to remove.
+// Command cmd is the supervisor of a test cluster: see package supervisor. Package cluster builds
+// and starts it. Its one, optional argument is the folder to work in and to remove.
 package main
 
 import (
