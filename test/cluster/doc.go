@@ -1,8 +1,7 @@
 // Package cluster runs a real Kubernetes control plane for tests, without
 // containers: etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
 // and kwok in place of the kubelets, as plain processes that listen on
-// 127.0.0.1 only. Starting one takes seconds, and any number can run side by
-// side.
+// 127.0.0.1 only. A start takes seconds, and any number can run side by side.
 //
 //	var shared *cluster.Cluster
 //
@@ -20,7 +19,7 @@
 //		require.Equal(t, map[string]int{"patch deployments": 1}, cluster.Counts(requests))
 //	}
 //
-// # What it is
+// # The cluster
 //
 // Authorization is Node and RBAC; the admission plugins are the default ones
 // and OwnerReferencesPermissionEnforcement. All of kube-controller-manager's
@@ -28,28 +27,28 @@
 // succeed, and deleted ones go without a grace period; they run nothing. The tag
 // of a pod's image can keep it from becoming ready: pending leaves it at
 // ContainerCreating, missing at ImagePullBackOff, crashing at CrashLoopBackOff. For
-// anything else see [Stages]. There is no load balancer, and no storage unless
-// [WithStorage] asks for it.
+// other states see [Stages]. There is no load balancer, and no storage unless
+// [WithStorage] adds some.
 //
 // # The programs
 //
-// They are built from source, from the Go module proxy, on first use, which
-// takes minutes: see the module tools/cluster. They are kept in
+// The programs are built from source, from the Go module proxy, on first use,
+// which takes minutes: see the module tools/cluster. They are kept in
 // ${XDG_CACHE_HOME:-~/.cache}/trueup and shared by all checkouts. If
-// KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there, of
-// whatever version; failing that, from where setup-envtest installs the version that
-// would be built. Only what a command needs is built.
+// KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there, in
+// any version; otherwise from the folder where setup-envtest installs the pinned
+// version. Only the needed programs are built.
 //
 // # Faults
 //
-// [Cluster.Kill], [Cluster.Freeze], [Cluster.Resume] and [Cluster.Restart] do to
-// each component what a test wants to see survived, on a cluster that [Start]
-// started in this process. The one of [Up] has no Cluster to call them on: what
-// is killed there stays dead, [Down] works all the same.
+// [Cluster.Kill], [Cluster.Freeze], [Cluster.Resume] and [Cluster.Restart] cause
+// faults of each component of a cluster that [Start] started in this process. The
+// cluster of [Up] has no Cluster to call them on: a process killed there stays
+// dead, and [Down] still works.
 //
-// # What it leaves behind
+// # Cleanup
 //
-// Nothing. Each cluster has a supervisor, a small process that kills all
-// others and removes the cluster's folder when [Cluster.Stop] is called, or
-// when the process that called [Start] ends, however it ends.
+// A cluster leaves nothing behind. Each cluster has a supervisor, a small process
+// that kills all others and removes the cluster's folder when [Cluster.Stop] is
+// called, or when the process that called [Start] ends for any reason.
 package cluster

@@ -59,27 +59,27 @@ func (c *Cluster) inflict(verb string, component Component, do func(name string)
 	return nil
 }
 
-// Restart starts a component with the flags, the port and the data that it had,
-// and kills it first if it runs. It returns when the component does its work:
+// Restart starts a component with its previous flags, port and data, and kills a
+// running one first. It returns when the component works:
 //
-//   - Etcd and APIServer answer that they are ready; after Etcd that is the API
-//     server, too, unless it is dead or frozen.
-//   - The others have dealt with an object that Restart creates for them and
+//   - Etcd and APIServer report that they are ready; after Etcd, the API server
+//     does so, too, unless it is dead or frozen.
+//   - Other components have handled an object that Restart creates for them and
 //     deletes: a namespace for ControllerManager, a pod in the namespace default
 //     for Scheduler and Kwok (without nodes Kwok has nothing to do), a claim there
 //     for Provisioner, a claim and its volume for Resizer.
 //   - StorageDriver listens, and Provisioner and Resizer, which are restarted, too,
 //     do their work.
 //
-// So APIServer wants Etcd to run, the others want APIServer, and Provisioner and
-// Resizer want StorageDriver.
+// Restart therefore needs a running Etcd for APIServer, a running APIServer for all
+// others, and a running StorageDriver for Provisioner and Resizer.
 //
-// Clients notice by themselves that a server is back, but they look ever less
-// often: after 20 s without an API server the informers of the other components
-// can stay deaf for another minute, and after 75 s without Etcd the API server
-// for 40 s, unless these are restarted, too.
+// Clients reconnect by themselves to a restarted server, but at growing intervals:
+// after 20 s without an API server, the informers of other components may need
+// another minute, and after 75 s without Etcd, the API server may need 40 s,
+// unless they are restarted, too.
 //
-// A component that ended by itself is an error, and so is each restart after it.
+// Restart fails if a component has ended by itself, now or earlier.
 func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
 	defer cancel()

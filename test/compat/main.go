@@ -1,23 +1,25 @@
 // Command compat proves that a digest survives upgrades: it computes the digests
 // of a corpus with every version of k8s.io/api and k8s.io/apimachinery that
-// stands in for the changes to come, and compares each with its golden value in
+// represents future changes, and compares each with its golden value in
 // testdata/digests.txt. It exits with 1 if one differs.
 //
 //	go -C test/compat run .           # compare
 //	go -C test/compat run . -update   # write new golden values, then compare
 //
-// Each version is built by itself, with the dependencies that it asks for, in a
-// temporary module that holds copies of package hash, of what it imports, and of
-// the corpus. It has the path of the root module, so that internal packages are
-// its own. A replace in the root's go.mod would not do: it would leave every
-// other dependency at today's version, which nobody had then.
+// Each version is built separately, with the dependencies that it requires, in a
+// temporary module with copies of package hash, of its imports, and of the corpus.
+// This module has the path of the root module, so that it may import internal
+// packages. A replace in the root's go.mod would not suffice: it would leave every
+// other dependency at the current version, which nobody combined with the old one.
 //
-// There are two corpora. Ours (package corpus) is what authors write, nasty
-// values among it; it has the golden values. The other is what k8s.io/api itself
-// keeps in testdata/HEAD: an object of every kind with every field filled in. A
-// fixture of one minor version must have the same digest under every later one.
+// There are two corpora. Ours (package corpus) contains objects as authors write
+// them, difficult values included; it has the golden values. The other consists of
+// the fixtures in k8s.io/api's testdata/HEAD: an object of every kind with every
+// field filled in. A fixture of one minor version must have the same digest under
+// every later one.
 //
-// Both are also computed with a version that is not published: see tomorrow.go.
+// The digests of both are also computed with an invented future version: see
+// tomorrow.go.
 package main
 
 import (

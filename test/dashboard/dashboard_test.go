@@ -16,7 +16,7 @@ import (
 	"github.com/trueup-go/trueup/test/dashboard/record"
 )
 
-// TestDashboard has operators do all that they do, and looks for it in the dashboard.
+// TestDashboard has operators use all their features, and looks for the figures in the dashboard.
 func TestDashboard(t *testing.T) {
 	d, err := grafana.Read("../../docs/dashboard.json")
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestLayout is about what Grafana does not refuse and people stumble over.
+// TestLayout checks rules that Grafana does not enforce but people notice.
 func TestLayout(t *testing.T) {
 	d, err := grafana.Read("../../docs/dashboard.json")
 	require.NoError(t, err)
@@ -81,8 +81,8 @@ func TestFirst(t *testing.T) {
 	require.InDelta(t, 1, highest(query), 0)
 }
 
-// TestGone is why what is shown of the whole range does not begin with what is there now: an operator that has been
-// replaced serves nothing any more, and what it did counts.
+// TestGone shows why queries over the whole range must not begin with current series: a replaced
+// operator serves no metrics any more, but its past figures count.
 func TestGone(t *testing.T) {
 	d, err := grafana.Read("../../docs/dashboard.json")
 	require.NoError(t, err)

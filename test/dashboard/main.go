@@ -60,7 +60,7 @@ func run(ctx context.Context, redraw bool) error {
 	return picture.Draw(ctx, d, recording, drawing)
 }
 
-// play runs the operators and records what the dashboard shows of them.
+// play runs the operators and records the metrics that the dashboard shows.
 func play(ctx context.Context, d *grafana.Dashboard) error {
 	fmt.Println("Operators are at work for some minutes.")
 	recording, err := acts.Play(ctx, acts.Slow())

@@ -1,5 +1,5 @@
-// Demo shows the example operators at work on a Kubernetes of its own, and ends
-// with exit code 1 if it sees anything else than what it tells.
+// Demo shows the example operators at work on a Kubernetes of its own. It ends with exit code 1 if
+// an observation differs from the story.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// patience is how long the story waits for what takes a fraction of a second. The
-// first time, programs are compiled meanwhile.
+// patience bounds waits for operations that usually take a fraction of a second. At the first run,
+// programs are compiled meanwhile.
 const patience = time.Minute
 
 func main() {
@@ -55,18 +55,18 @@ func run(ctx context.Context, keep bool) (err error) {
 	return nil
 }
 
-// demo is the cluster and what runs on it.
+// A demo is the cluster and the programs that run there.
 type demo struct {
 	cluster *cluster.Cluster
 	ends    []func() error // the last to begin is the first to end
 }
 
-// An act is an operator, how it is started, and its story.
+// An act is an operator, its arguments, and its story.
 type act struct {
 	operator string
 	args     []string
-	// need starts what this operator needs and those before it do not, and returns the
-	// variables that tell the operator of it; nil if there is nothing.
+	// need starts the additional resources of this operator, and returns the environment variables
+	// for the operator, or nil if there are none.
 	need func(context.Context) ([]string, error)
 	tell func(context.Context, story.Stage) (story.Summary, error)
 }
@@ -87,8 +87,8 @@ func (d *demo) acts() []act {
 	}
 }
 
-// tell tells every story and then sums up. While it tells one, the next is prepared, which
-// takes a minute the first time, when everything has to be compiled.
+// tell tells every story and then sums up. Meanwhile it prepares the next story, which takes a
+// minute the first time, when everything has to be compiled.
 func (d *demo) tell(ctx context.Context) error {
 	acts := d.acts()
 	var names []string
@@ -119,8 +119,8 @@ func (d *demo) tell(ctx context.Context) error {
 	return story.SumUp(os.Stdout, summaries...)
 }
 
-// prepareAll prepares the acts one after another and sends their stages. It closes the
-// channel when there are no more.
+// prepareAll prepares the acts one after another and sends their stages. It closes the channel
+// after the last one.
 func (d *demo) prepareAll(ctx context.Context, acts []act) (*errgroup.Group, <-chan story.Stage) {
 	stages := make(chan story.Stage, len(acts))
 	preparing := &errgroup.Group{}
@@ -158,7 +158,7 @@ type database struct {
 	server *postgres.Server
 }
 
-// startDatabase starts a PostgreSQL server and stores a database of it in rows.
+// startDatabase starts a PostgreSQL server and stores one of its databases in rows.
 func (d *demo) startDatabase(ctx context.Context, rows *database) (env []string, err error) {
 	if rows.server, err = postgres.Start(ctx); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (d *demo) startDatabase(ctx context.Context, rows *database) (env []string,
 	return rows.Environment(), nil
 }
 
-// prepare installs an act's operator and starts it.
+// prepare installs and starts an act's operator.
 func (d *demo) prepare(ctx context.Context, act act) (story.Stage, error) {
 	var env []string
 	if act.need != nil {
@@ -203,7 +203,7 @@ func (d *demo) end() error {
 	return err
 }
 
-// stay says how to reach the cluster and waits for Ctrl-C.
+// stay prints how to reach the cluster and waits for Ctrl-C.
 func stay(ctx context.Context, c *cluster.Cluster) error {
 	kubectl, err := cluster.Kubectl(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The variables that name a database: those that an operator reads, and those that
-// name a server to use in place of a fresh one.
+// The variables that name a database: those that an operator reads, and those that name a server to
+// use instead of a fresh one.
 const (
 	hostVariable     = "PSQL_HOST"
 	portVariable     = "PSQL_PORT"
@@ -21,15 +21,14 @@ const (
 	sslModeVariable  = "PSQL_SSLMODE"
 )
 
-// connection says how to reach a database.
+// A connection describes how to reach a database.
 type connection struct {
 	host, port, database, user, password string
 	// sslMode may be empty: the client's default.
 	sslMode string
 }
 
-// fromEnvironment is the database that the environment names; given is false if it
-// names none.
+// fromEnvironment returns the database that the environment names; given is false if it names none.
 func fromEnvironment() (c connection, given bool, err error) {
 	if os.Getenv(hostVariable) == "" {
 		return connection{}, false, nil

@@ -10,18 +10,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Database is a database of its own on a server, which may have others.
+// A Database is one database on a server, which may have others.
 type Database struct {
 	// Name is the database's.
 	Name string
-	// Pool connects to it, as the user of Environment.
+	// Pool connects to the database as the user of Environment.
 	Pool *pgxpool.Pool
 
 	server *Server
 	at     connection
 }
 
-// CreateDatabase creates an empty database of a fresh name. It stays until Drop is called.
+// CreateDatabase creates an empty database with a new name. The database exists until Drop.
 func (s *Server) CreateDatabase(ctx context.Context) (*Database, error) {
 	name := "test_" + strings.ToLower(rand.Text())
 	d := &Database{Name: name, server: s, at: s.admin.to(name)}
@@ -36,8 +36,8 @@ func (s *Server) CreateDatabase(ctx context.Context) (*Database, error) {
 	return d, nil
 }
 
-// Drop drops the database, whoever still uses it, and closes the pool. On a server that
-// is stopped, killed or frozen the database stays, to go with the server.
+// Drop drops the database, even if it is in use, and closes the pool. On a server that is stopped,
+// killed or frozen, the database stays until the server is removed.
 func (d *Database) Drop(ctx context.Context) error {
 	if d.server.runs() {
 		if err := d.server.administer(ctx, "DROP DATABASE "+d.Name+" WITH (FORCE)"); err != nil {
@@ -48,14 +48,13 @@ func (d *Database) Drop(ctx context.Context) error {
 	return nil
 }
 
-// Environment names the database in the variables PSQL_HOST, PSQL_PORT, PSQL_DBNAME,
-// PSQL_USER, PSQL_PASSWORD and, if the server wants it, PSQL_SSLMODE, as os/exec takes
-// them.
+// Environment returns the variables PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER, PSQL_PASSWORD
+// and, if the server needs it, PSQL_SSLMODE, in the form of os/exec.
 func (d *Database) Environment() []string {
 	return d.at.environment()
 }
 
-// administer sends one statement to the database that others are made from.
+// administer sends one statement to the database from which others are created.
 func (s *Server) administer(ctx context.Context, statement string) error {
 	return s.admin.with(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, statement)

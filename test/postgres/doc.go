@@ -1,6 +1,6 @@
 // Package postgres runs a throwaway PostgreSQL server for tests: real server
 // processes that listen on 127.0.0.1 only, ask for a password, and can be
-// stopped, killed, frozen and started again. Starting one takes a second, and
+// stopped, killed, frozen and started again. A start takes a second, and
 // any number can run side by side.
 //
 //	func TestRowsAreWritten(t *testing.T) {
@@ -15,32 +15,32 @@
 //		require.Equal(t, before, after, "a repeated reconcile writes nothing")
 //	}
 //
-// # A server of one's own
+// # An existing server
 //
 // If PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER, PSQL_PASSWORD and, if need be,
-// PSQL_SSLMODE are set, the server that they name is used in place of a fresh one.
-// Its user must be allowed to create databases. All that is made there is databases,
-// dropped when their tests end. What only the owner of a server can do is refused
-// there with an error that wraps [errors.ErrUnsupported]; a test that needs it is
-// skipped, with that error as its reason.
+// PSQL_SSLMODE are set, the named server is used instead of a fresh one. The user
+// must be allowed to create databases. Tests create only databases there, and drop
+// them at their end. Operations that only the owner of a server may do return an
+// error that wraps [errors.ErrUnsupported]; a test that needs one is skipped, with
+// that error as the reason.
 //
 // # The programs
 //
-// A server's programs are looked for on PATH, where pg_config says, and where
-// distributions and Homebrew put them; of several versions, the newest is taken. If
-// there are none, and this process is root's and has apt-get, it installs the
-// distribution's package, without the server that this package would start. PostgreSQL
-// refuses to run as root: then it runs as the user postgres or, if there is none, nobody.
+// The programs of a server are searched on PATH, where pg_config says, and in the
+// folders of distributions and Homebrew; of several versions, the newest is used. If
+// there are none, and this process runs as root and has apt-get, the distribution's
+// package is installed, without the server that this package would start. PostgreSQL
+// refuses to run as root: then it runs as the user postgres or, if missing, nobody.
 //
-// # What survives
+// # Durability
 //
-// A server writes to the operating system what it acknowledges, before it does so, but
-// does not wait for the disk. So [Server.Kill] loses nothing that was acknowledged; a
+// A server writes data to the operating system before acknowledging a transaction, but
+// does not wait for the disk. Therefore [Server.Kill] loses no acknowledged data; a
 // power failure would.
 //
-// # What it leaves behind
+// # Cleanup
 //
-// Nothing. Each server has a janitor, a small process that ends the server and
-// removes its folder when [Server.Close] is called, or when the process that called
-// [Start] ends, however it ends.
+// A server leaves nothing behind. Each server has a janitor, a small process that ends
+// the server and removes its folder when [Server.Close] is called, or when the process
+// that called [Start] ends for any reason.
 package postgres

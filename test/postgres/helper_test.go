@@ -26,12 +26,12 @@ const (
 	tick = 20 * time.Millisecond
 )
 
-// helperVariable names what a copy of the test binary shall do instead of testing.
+// helperVariable names the helper that a copy of the test binary runs instead of tests.
 const helperVariable = "TRUEUP_POSTGRES_TEST_HELPER"
 
-// helpers are what it can do; each returns the exit code.
+// helpers are the functions that such a copy can run; each returns the exit code.
 var helpers = map[string]func() int{
-	// start starts a server, says so and waits to be killed.
+	// start starts a server, prints a message and waits to be killed.
 	"start": func() int {
 		return serve(func(*postgres.Server) error { return nil })
 	},
@@ -65,7 +65,7 @@ func serve(prepare func(*postgres.Server) error) int {
 	return 1
 }
 
-// named says that the environment of the tests names a server.
+// named is set if the environment of the tests names a server.
 var named = os.Getenv("PSQL_HOST") != ""
 
 func TestMain(m *testing.M) {
@@ -75,9 +75,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// alone prepares a test of servers of its own: none is named by the environment, and
-// all of them keep their folders in the one that is returned. Where one was named, to
-// test without PostgreSQL's programs, the test is skipped.
+// alone prepares a test with servers of its own: it removes the variables that name a server, and
+// returns the folder that will contain the servers' folders. If the environment named a server, for
+// tests without PostgreSQL's programs, the test is skipped.
 func alone(t *testing.T) string {
 	t.Helper()
 	t.Setenv("PSQL_HOST", "")
@@ -99,8 +99,7 @@ func helper(t *testing.T, name string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// startHelper starts one that waits to be killed, and returns when it has said that
-// it is ready.
+// startHelper starts a helper that waits to be killed, and returns when the helper is ready.
 func startHelper(t *testing.T, name string) *exec.Cmd {
 	t.Helper()
 	cmd := helper(t, name)
@@ -115,9 +114,8 @@ func startHelper(t *testing.T, name string) *exec.Cmd {
 	return cmd
 }
 
-// processesIn lists the processes whose working directory is below dir. Every process
-// of a server works in its folder, and the kernel goes on to name a folder that is
-// removed.
+// processesIn lists the processes whose working directory is below dir. Every process of a server
+// works in the server's folder, and the kernel still names a removed folder.
 func processesIn(t *testing.T, dir string) []int {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
@@ -135,7 +133,7 @@ func processesIn(t *testing.T, dir string) []int {
 	return found
 }
 
-// requireNothingIn waits until no process works in dir and nothing is in it.
+// requireNothingIn waits until no process works in dir and dir is empty.
 func requireNothingIn(t *testing.T, dir string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 && isEmpty(t, dir) }, limit, tick)

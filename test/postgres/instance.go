@@ -21,16 +21,16 @@ import (
 	"github.com/trueup-go/trueup/test/postgres/internal/programs"
 )
 
-// What is in the folder of an instance.
+// The files in the folder of an instance.
 const (
 	dataDir      = "data"
 	logFile      = "log"
 	passwordFile = "password"
-	// pidFile is in dataDir. Its first line is the postmaster's process id, its
-	// seventh the key and the id of a segment of shared memory.
+	// pidFile is in dataDir. Its first line is the postmaster's process id; the seventh has the key
+	// and the id of a segment of shared memory.
 	pidFile     = "postmaster.pid"
 	segmentLine = 7
-	// lockFile is locked as long as any process of the server lives: they inherit it.
+	// lockFile is locked as long as any process of the server runs: they inherit the lock.
 	lockFile = "lock"
 )
 
@@ -45,7 +45,7 @@ const (
 	tailSize = 4 << 10
 )
 
-// instance is a server of ours: its folder, its port, and its processes while it runs.
+// An instance is a server of ours: its folder, its port, and its processes while it runs.
 type instance struct {
 	dir      string
 	programs programs.Set
@@ -53,8 +53,8 @@ type instance struct {
 	user     *syscall.Credential
 	port     port.Port
 	janitor  *janitor
-	// postmaster is the server's first process, as last started, which starts all
-	// others; exited is closed when it has ended.
+	// postmaster is the server's current first process, which starts all others; exited is closed
+	// when the postmaster has ended.
 	postmaster *exec.Cmd
 	exited     chan struct{}
 }
@@ -107,9 +107,9 @@ func (i *instance) initialize(ctx context.Context) (string, error) {
 	return password, nil
 }
 
-// prepare lets a program run in the folder, as the server's user, and in a session of
-// its own, which no Ctrl-C at a terminal reaches. Its environment holds nothing of the
-// caller's but the means to find programs: PostgreSQL takes settings from there.
+// prepare sets up a program to run in the folder, as the server's user, and in a separate session,
+// which no Ctrl-C at a terminal reaches. The environment only has the caller's variables for
+// finding programs and time zones, as PostgreSQL takes settings from there.
 func (i *instance) prepare(cmd *exec.Cmd) {
 	cmd.Dir = i.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "TMPDIR=" + i.dir, "LC_ALL=C"}
@@ -213,7 +213,7 @@ func (i *instance) ended() bool {
 	return false
 }
 
-// crash tells how the server ended by itself.
+// crash describes how the server ended by itself.
 func (i *instance) crash() error {
 	return fmt.Errorf("PostgreSQL ended: %s; the end of its log:\n%s", i.postmaster.ProcessState, i.tail())
 }

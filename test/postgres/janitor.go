@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// janitor is a small process that ends a server and removes its folder when it is told
-// to, or when the process that started it is gone.
+// A janitor is a small process that ends a server and removes its folder on request, or when the
+// process that started the janitor is gone.
 type janitor struct {
-	// tie is inherited by every process of the server: the janitor removes the folder
-	// when nobody holds it any more.
+	// tie is inherited by every process of the server: the janitor removes the folder when all of
+	// them have closed tie.
 	tie *os.File
-	// orders takes a line each: the id of the process that is to be ended, 0 if
-	// there is none, or leave. Its end tells that the owner is gone.
+	// orders takes one line per order: the id of the process to end, 0 for none, or leave. The end
+	// of the file means that the owner is gone.
 	orders *os.File
 
 	cmd    *exec.Cmd
@@ -25,8 +25,8 @@ type janitor struct {
 	clean  func() error
 }
 
-// cleaning is what the janitor does. QUIT is an immediate shutdown, which takes
-// milliseconds and leaves no shared memory behind, as a kill would.
+// cleaning is the janitor's script. QUIT is an immediate shutdown, which takes milliseconds and, in
+// contrast to a kill, leaves no shared memory behind.
 const cleaning = `
 server=0
 while read -r order; do
@@ -54,8 +54,8 @@ func hireJanitor(dir string) (*janitor, error) {
 	j := &janitor{tie: tie, orders: orders, stderr: &bytes.Buffer{}}
 	j.cmd = exec.Command("/bin/sh", "-c", cleaning, "janitor", dir) //nolint:noctx // it outlives every context
 	j.cmd.Stdin, j.cmd.Stderr, j.cmd.ExtraFiles = heard, j.stderr, []*os.File{tied}
-	// A session of its own: a terminal's Ctrl-C or hang-up ends the owner, and
-	// thereby the server, in this order.
+	// A session of its own: a terminal's Ctrl-C or hang-up ends the owner, and thereby the server,
+	// in this order.
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	j.clean = sync.OnceValue(j.end)
 	err = j.cmd.Start()
@@ -66,9 +66,8 @@ func hireJanitor(dir string) (*janitor, error) {
 	return j, nil
 }
 
-// announcing has a process tell the janitor who it is before it becomes the server, so
-// that at no moment it could outlive the owner. The server itself must not hold the
-// orders open.
+// announcing makes a process send its id to the janitor before the process becomes the server, so
+// that the server can never outlive the owner. The server itself must not hold orders open.
 const announcing = `echo $$ >&3 && exec "$@" 3>&-`
 
 // supervised is a command that runs the server under the janitor's eyes.
@@ -79,12 +78,12 @@ func (j *janitor) supervised(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ended tells the janitor that the server runs no more.
+// ended informs the janitor that the server has ended.
 func (j *janitor) ended() error {
 	return j.order("0")
 }
 
-// leave sends the janitor away: the server and its folder stay.
+// leave ends the janitor and keeps the server and its folder.
 func (j *janitor) leave() error {
 	if err := j.order("leave"); err != nil {
 		return err

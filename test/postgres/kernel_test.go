@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the kernel knows about the servers.
+// Helpers that ask the kernel about the servers.
 
 // listening are the addresses that somebody listens at, by socket as /proc/PID/fd names
 // them.
@@ -36,7 +36,7 @@ func listening(t *testing.T) map[string]string {
 	return found
 }
 
-// lines are the fields of each line of a table, less its head.
+// lines returns the fields of each line of a table, without its head.
 func lines(t *testing.T, table string) [][]string {
 	t.Helper()
 	content, err := os.ReadFile(table)
@@ -79,7 +79,7 @@ func inUse(t *testing.T, memory string) bool {
 	return slices.ContainsFunc(lines(t, "/proc/sysvipc/shm"), func(fields []string) bool { return fields[1] == memory })
 }
 
-// states are those of processes, by letter: T for one that is halted.
+// states counts processes by the letter of their state: T means stopped.
 func states(t *testing.T, processes []int) map[string]int {
 	t.Helper()
 	found := map[string]int{}

@@ -15,16 +15,15 @@ import (
 	"github.com/trueup-go/trueup/test/internal/places"
 )
 
-// local is what is known of the user's local server.
+// local describes the user's local server.
 type local struct {
 	Dir         string
 	Environment []string
 }
 
-// Up starts the user's local server, of which there is one, unless it is up, and returns
-// the variables that name its database: see [Server.Environment]. It lives on when this
-// process ends, until [Down]. The options count only if it was not up; a server that
-// the environment names does not.
+// Up starts the user's single local server if it is down, and returns the variables that name its
+// database: see [Server.Environment]. The server outlives this process, until [Down]. The options
+// have no effect on a running server. A server that the environment names is ignored.
 func Up(ctx context.Context, opts ...Option) ([]string, error) {
 	file, lock, err := lockLocal(ctx)
 	if err != nil {
@@ -51,8 +50,8 @@ func Up(ctx context.Context, opts ...Option) ([]string, error) {
 	return s.Environment(), nil
 }
 
-// detach leaves the server running when this process ends, and its description in a
-// file. From then on s is of no more use.
+// detach keeps the server running when this process ends, and writes its description to a file.
+// Afterwards, s must not be used any more.
 func (s *Server) detach(file string) error {
 	content, err := json.Marshal(local{Dir: s.own.dir, Environment: s.Environment()})
 	if err != nil {
@@ -65,8 +64,8 @@ func (s *Server) detach(file string) error {
 	return s.own.janitor.leave()
 }
 
-// Down ends the user's local server, and returns when its processes and its folder are
-// gone. That it is not up is no error.
+// Down ends the user's local server, and returns when its processes and its folder are gone. It
+// returns nil if the server is down already.
 func Down(ctx context.Context) error {
 	file, lock, err := lockLocal(ctx)
 	if err != nil {
@@ -85,8 +84,8 @@ func Down(ctx context.Context) error {
 	return forget(file, known)
 }
 
-// lockLocal returns the file that describes the local server, and keeps others from
-// changing whether there is one.
+// lockLocal returns the file that describes the local server, and keeps other processes from
+// starting or ending the server.
 func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
 	cache, err := places.Cache()
 	if err != nil {
@@ -99,7 +98,7 @@ func lockLocal(ctx context.Context) (string, *filelock.Lock, error) {
 	return filepath.Join(cache, "postgres.json"), lock, nil
 }
 
-// readLocal returns what is known of the local server, and whether it is up.
+// readLocal returns the description of the local server, and whether the server is up.
 func readLocal(file string) (known local, up bool, err error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -115,7 +114,7 @@ func readLocal(file string) (known local, up bool, err error) {
 	return known, up, err
 }
 
-// forget removes what a local server that is down has left.
+// forget removes the files of a local server that is down.
 func forget(file string, known local) error {
 	if known.Dir == "" {
 		return nil
@@ -129,7 +128,7 @@ func forget(file string, known local) error {
 	return nil
 }
 
-// shutDown ends the server of a folder, and waits until its last process is gone.
+// shutDown ends the server of a folder, and waits for the end of its last process.
 func shutDown(ctx context.Context, dir string) error {
 	content, err := os.ReadFile(filepath.Join(dir, dataDir, pidFile))
 	if err != nil {

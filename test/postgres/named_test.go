@@ -89,7 +89,7 @@ func TestLocalServer(t *testing.T) {
 	require.NoError(t, postgres.Down(t.Context()), "there is nothing to do")
 }
 
-// TestLocalServerThatDiedIsReplaced: it, or the whole machine, may have.
+// TestLocalServerThatDiedIsReplaced: the server, or the whole machine, may have crashed.
 func TestLocalServerThatDiedIsReplaced(t *testing.T) {
 	temp := alone(t)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))

@@ -1,6 +1,6 @@
 package postgres
 
-// Option changes what [Start] starts.
+// An Option changes the server that [Start] starts.
 type Option func(*options)
 
 type options struct {
@@ -22,9 +22,9 @@ func Programs(folder string) Option {
 	return func(o *options) { o.programs = folder }
 }
 
-// Setting sets a parameter of the server's configuration, such as max_connections. It
-// wins over what this package sets. A server that the environment names cannot be
-// configured: [Start] then returns an error that wraps [errors.ErrUnsupported].
+// Setting sets a parameter of the server's configuration, such as max_connections, and overrides
+// this package's own settings. A server that the environment names cannot be configured: [Start]
+// then returns an error that wraps [errors.ErrUnsupported].
 func Setting(name, value string) Option {
 	return func(o *options) { o.settings = append(o.settings, name+"="+value) }
 }

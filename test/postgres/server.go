@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// startLimit is how long a server may take to start. It takes a second; the
-	// limit is for machines that do much else.
+	// startLimit bounds the time to start a server. A second is usual; the limit is for busy
+	// machines.
 	startLimit = time.Minute
-	// stopLimit is how long it may take to stop.
+	// stopLimit bounds the time to stop a server.
 	stopLimit = time.Minute
 )
 
-// Server is a PostgreSQL server. Its methods may be called from several goroutines.
+// A Server is a PostgreSQL server. Its methods may be called from several goroutines.
 type Server struct {
-	// admin is the superuser's way to the database that others are made from, or
-	// what the environment names.
+	// admin is the superuser's connection to the database from which others are created, or the
+	// connection that the environment names.
 	admin connection
 
 	mu sync.Mutex
@@ -39,7 +39,7 @@ type Server struct {
 	close func() error
 }
 
-// state says what was last asked of a server of ours.
+// A state is the last requested state of a server of ours.
 type state int
 
 const (
@@ -48,14 +48,13 @@ const (
 	frozen
 )
 
-// Start starts a fresh server, or takes the one that the environment names: see the
-// package's documentation. On return it answers.
+// Start starts a fresh server, or uses the one that the environment names: see the package's
+// documentation. On return, the server answers.
 //
-// A server that ends before that is an error, which quotes the end of its log. Nothing
-// of it stays then.
+// If the server ends before that, the error quotes the end of the server's log, and all files are
+// removed.
 //
-// A fresh server lives until Close is called or this process ends; ctx is for the start
-// alone.
+// A fresh server runs until Close is called or this process ends; ctx only limits the start.
 func Start(ctx context.Context, opts ...Option) (*Server, error) {
 	o := newOptions(opts)
 	named, given, err := fromEnvironment()
@@ -157,8 +156,8 @@ func (s *Server) Environment() []string {
 	return s.admin.environment()
 }
 
-// Stop shuts the server down: it breaks off what its clients do, and ends in order. Its
-// data, and its port, are kept for Restart. A server that does not run is left alone.
+// Stop shuts the server down: it aborts the work of all clients and shuts down properly. Data and
+// port are kept for Restart. Stop has no effect on a server that is down.
 func (s *Server) Stop() error {
 	return s.change("stop", func() error { return s.stop(context.Background()) })
 }
@@ -182,9 +181,9 @@ func (s *Server) stop(ctx context.Context) error {
 	return nil
 }
 
-// Kill ends every process of the server by SIGKILL, as a crash would. What it
-// acknowledged is kept, and so is its port, for Restart; what it counted is lost (see
-// [Database.Written]). A server that does not run is left alone.
+// Kill ends every process of the server by SIGKILL, as a crash would. Acknowledged data and the
+// port are kept for Restart; counters are lost (see [Database.Written]). Kill has no effect on a
+// server that is down.
 func (s *Server) Kill() error {
 	return s.change("kill", func() error {
 		if s.state == stopped {
@@ -200,8 +199,8 @@ func (s *Server) Kill() error {
 	})
 }
 
-// Restart starts the server after Stop or Kill, on the same port and data. On return it
-// answers. One that runs is stopped first.
+// Restart starts the server after Stop or Kill, on the same port and data. On return, the server
+// answers. A running server is stopped first.
 func (s *Server) Restart(ctx context.Context) error {
 	return s.change("restart", func() error {
 		if err := s.stop(ctx); err != nil {
@@ -213,8 +212,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	})
 }
 
-// Freeze halts every process of the server: it accepts connections and answers nothing,
-// until Resume, Stop or Kill.
+// Freeze stops every process of the server: until Resume, Stop or Kill, the server accepts
+// connections but does not answer.
 func (s *Server) Freeze() error {
 	return s.change("freeze", func() error {
 		if s.state != running {
@@ -238,9 +237,9 @@ func (s *Server) resume() error {
 	return s.own.resume()
 }
 
-// Close ends the server, and returns when its processes and its folder are gone. It may
-// be called more than once. That the server had ended by itself is an error, which
-// quotes the end of its log. A server that the environment names goes on.
+// Close ends the server, and returns when its processes and its folder are gone. It may be called
+// more than once. If the server had ended by itself, the error quotes the end of its log. A server
+// that the environment names keeps running.
 func (s *Server) Close() error {
 	return s.close()
 }

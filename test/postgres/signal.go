@@ -30,8 +30,8 @@ func (i *instance) kill() error {
 	return i.freeSharedMemory()
 }
 
-// freeSharedMemory removes the segment by which a server guards its data, which outlives
-// a killed one until the next start.
+// freeSharedMemory removes the shared memory segment by which a server guards its data. The segment
+// outlives a killed server until the next start.
 func (i *instance) freeSharedMemory() error {
 	content, err := os.ReadFile(filepath.Join(i.dir, dataDir, pidFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -55,8 +55,8 @@ func (i *instance) freeSharedMemory() error {
 	return nil
 }
 
-// freeze halts every process of the server. First the one that could start more, which
-// may do so for a moment after it is told.
+// freeze stops every process of the server, beginning with the one that starts others, which may
+// still start some for a moment after the signal.
 func (i *instance) freeze() error {
 	if err := i.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (i *instance) freeze() error {
 	return nil
 }
 
-// untilHalted waits until processes that were told to halt have done so. The kernel sees
-// to it, in no time but for those that wait for a disk.
+// untilHalted waits until the signalled processes have stopped. The kernel stops them at once,
+// except processes that wait for a disk.
 func untilHalted(processes ...int) {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
@@ -111,8 +111,8 @@ func (i *instance) signal(s syscall.Signal) error {
 	return nil
 }
 
-// processes are those that work in the data folder, as every process of a server does.
-// The postmaster's group would not do: each process has a group of its own.
+// processes returns the processes that work in the data folder, as every process of a server does.
+// The postmaster's group does not suffice: each process has a group of its own.
 func (i *instance) processes() ([]int, error) {
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil || len(links) == 0 {
@@ -133,7 +133,7 @@ func (i *instance) processes() ([]int, error) {
 	return found, nil
 }
 
-// send sends a signal to processes; those that are gone are no error.
+// send sends a signal to processes; processes that are gone are no error.
 func send(s syscall.Signal, processes []int) error {
 	for _, pid := range processes {
 		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {

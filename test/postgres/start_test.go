@@ -186,7 +186,7 @@ func connect(t *testing.T, environment []string) *pgx.Conn {
 	return conn
 }
 
-// url is what an operator makes of its environment.
+// url returns the URL that an operator derives from its environment.
 func url(environment []string) string {
 	v := variables(environment)
 	return "host=" + v["PSQL_HOST"] + " port=" + v["PSQL_PORT"] + " dbname=" + v["PSQL_DBNAME"] +

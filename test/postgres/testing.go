@@ -9,8 +9,8 @@ import (
 // databaseLimit is how long making and dropping a database may take.
 const databaseLimit = time.Minute
 
-// New starts a server for a test, or takes the one that the environment names, as Start
-// does. It is closed when the test ends.
+// New starts a server for a test, or uses the one that the environment names, as Start does. The
+// server is closed when the test ends.
 func New(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := Start(t.Context(), opts...)
@@ -25,7 +25,7 @@ func New(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// Database creates an empty database for a test. It is dropped when the test ends.
+// Database creates an empty database for a test. The database is dropped when the test ends.
 func (s *Server) Database(t testing.TB) *Database {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), databaseLimit)

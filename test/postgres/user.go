@@ -31,8 +31,8 @@ func serverUser() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// makeFolder creates the server's folder, below the one for temporary files, for its
-// user alone.
+// makeFolder creates the server's folder in the folder for temporary files, accessible to its user
+// alone.
 func makeFolder(as *syscall.Credential) (string, error) {
 	parent, err := filepath.EvalSymlinks(os.TempDir()) // the kernel's name of it
 	if err != nil {
@@ -56,8 +56,8 @@ func makeFolder(as *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// passable is an error if other users cannot get to what is in a folder. The server
-// would only say that it cannot be started.
+// passable returns an error if other users cannot access the content of a folder. The server's own
+// error would only say that it cannot be started.
 func passable(folder string) error {
 	for {
 		info, err := os.Stat(folder)

@@ -9,18 +9,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Writes counts what has been written to a database.
+// Writes counts the writes to a database.
 type Writes struct {
 	// Statements is how many INSERT, UPDATE, DELETE, MERGE, TRUNCATE and COPY FROM
 	// were executed, alone, in a WITH, or by a function or a trigger.
 	Statements int64
-	// Rows is how many rows these wrote; those written in a WITH count only if the
-	// statement that follows it writes, too.
+	// Rows counts the rows written by these statements. Rows written in a WITH count only if the
+	// main statement writes, too.
 	Rows int64
 }
 
-// isWriting matches the text of statements that write. It looks at how they begin:
-// SELECT … FOR UPDATE, ON DELETE CASCADE and the body of a function have the words, too.
+// isWriting matches the text of statements that write. It matches their beginnings: SELECT … FOR
+// UPDATE, ON DELETE CASCADE and the body of a function contain the same words.
 const isWriting = `^(\s|--[^\n]*\n|/\*.*\*/)*` +
 	`((insert|update|delete|merge|truncate)\M|copy\s+[^(\s]+\s*(\([^)]*\)\s*)?from\M|with\M.*[()]\s*(insert|update|delete|merge)\M)`
 
@@ -35,18 +35,17 @@ const readStatistics = `
 	FROM statistics.pg_stat_statements
 	WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND query ~* $1`
 
-// Written returns what anybody has written to the database since it was made. It is
-// exact: what a client has seen completed is counted, rolled back or not, and what
-// failed is not. Server.Kill sets it to zero; Server.Stop does not.
+// Written returns all writes to the database since its creation. The result is exact: it counts the
+// statements that a client has seen completed, rolled back or not, and no failed statements.
+// Server.Kill resets it to zero; Server.Stop does not.
 //
-// The source is the module pg_stat_statements, whose counters every session moves before
-// it tells its client that a statement is complete. Those of pg_stat_user_tables will
-// not do: a session adds to them when it is idle, up to ten seconds later, and nobody
-// can have another session do so. Nor will positions in the log of changes, which move
-// by themselves.
+// The source is the module pg_stat_statements, whose counters every session updates before it
+// reports a statement as complete. The counters of pg_stat_user_tables do not suffice: a session
+// updates them when it is idle, up to ten seconds later, and no other session can force the update.
+// Nor do positions in the write-ahead log, which advance by themselves.
 //
-// If the server does not have the module loaded, or does not let the user see it, the
-// error wraps [errors.ErrUnsupported].
+// If the server has not loaded the module, or does not let the user read it, the error wraps
+// [errors.ErrUnsupported].
 func (d *Database) Written(ctx context.Context) (Writes, error) {
 	var w Writes
 	err := d.at.with(ctx, func(conn *pgx.Conn) error {
@@ -63,8 +62,8 @@ func (d *Database) Written(ctx context.Context) (Writes, error) {
 	return w, nil
 }
 
-// withoutModule marks the errors of a server that lacks the module: no such file, not
-// loaded at its start, or not for this user.
+// withoutModule marks the errors of a server that lacks the module: no such file, not loaded at the
+// start, or not accessible to this user.
 func withoutModule(err error) error {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {

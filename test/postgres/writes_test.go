@@ -90,8 +90,8 @@ func TestWritesOfTransactions(t *testing.T) {
 	}), "refused")
 }
 
-// TestWritesOfOthersAreCountedAtOnce: those of many sessions, none of which is idle for
-// long or ends.
+// TestWritesOfOthersAreCountedAtOnce counts the writes of many sessions that are neither idle for
+// long nor end.
 func TestWritesOfOthersAreCountedAtOnce(t *testing.T) {
 	alone(t)
 	d := postgres.New(t).Database(t)
@@ -144,7 +144,7 @@ func written(t *testing.T, d *postgres.Database) postgres.Writes {
 	return w
 }
 
-// difference is what was written meanwhile.
+// difference returns the writes during do.
 func difference(t *testing.T, d *postgres.Database, do func()) postgres.Writes {
 	t.Helper()
 	before := written(t, d)

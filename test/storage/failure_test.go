@@ -92,8 +92,8 @@ func TestAsksForLessAfterAFinalFailure(t *testing.T) {
 	storage.Settings{Failures: []storage.Failure{tooMuch}}.Use(t, shared.Dir())
 	growth := b.grow(claim, "5Gi")
 	growth.until("2Gi/5Gi ControllerResizeInfeasible ControllerResizeError+Resizing")
-	// The resizer puts its own copy of the claim back into its cache before it records the event: a
-	// request that comes in between is lost until the next change of the claim.
+	// The resizer puts its own copy of the claim into its cache before it records the event: a
+	// request in between is lost until the next change of the claim.
 	failed := `Warning VolumeResizeFailed resize volume "` + claim.Spec.VolumeName + `" by resizer "storage.trueup.example" failed: ` +
 		"rpc error: code = OutOfRange desc = no room"
 	b.awaitEvents(claim, failed, 1)
@@ -130,7 +130,8 @@ func TestVolumeInUseIsLeftAloneUntilItIsNot(t *testing.T) {
 	}, growth.until(grown)))
 }
 
-// TestAsksForMoreAfterAFailureThatIsNotFinal finds the resizer going on with what it has begun.
+// TestAsksForMoreAfterAFailureThatIsNotFinal: the resizer continues with the size that it has begun
+// with.
 func TestAsksForMoreAfterAFailureThatIsNotFinal(t *testing.T) {
 	b := newBench(t)
 	claim := b.mounted()
@@ -165,7 +166,7 @@ func TestAsksForMoreWhileTheNodeIsPending(t *testing.T) {
 	}, more.until("4Gi/4Gi")))
 }
 
-// awaitEvent waits for an event about the claim: its type, its reason and its message.
+// awaitEvent waits for an event about the claim, given by type, reason and message.
 func (b *bench) awaitEvent(claim *corev1.PersistentVolumeClaim, text string) {
 	b.t.Helper()
 	b.awaitEvents(claim, text, 1)

@@ -64,7 +64,8 @@ func TestNodesDoNothingWhenATestPlaysThem(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{asked, resizing, pending, nodeAtWork, grown}, growth.until(grown)))
 }
 
-// TestResizerDiesInTheMidst kills it while the driver is asked, which its next life asks again.
+// TestResizerDiesInTheMidst kills the resizer during a request to the driver, which the restarted
+// resizer repeats.
 func TestResizerDiesInTheMidst(t *testing.T) {
 	b := newBench(t)
 	claim := b.mounted()

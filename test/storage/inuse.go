@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// users are the pods that mounted a claim when it was first seen to wait for its nodes. Times are
-// in seconds, and cannot tell a pod of that second from one that was created anew in it.
+// users are the pods that mounted a claim when it was first seen waiting for its nodes. Times in
+// seconds cannot distinguish such a pod from a pod recreated in the same second.
 type users map[types.UID]bool
 
 func usersOf(pods []corev1.Pod) users {
@@ -18,7 +18,7 @@ func usersOf(pods []corev1.Pod) users {
 	return found
 }
 
-// include reports whether one of the pods has mounted the claim since before it became
+// include reports whether one of the pods has mounted the claim since before the claim became
 // FileSystemResizePending.
 func (u users) include(claim *corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	pending := pendingSince(claim)

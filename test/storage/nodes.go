@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// again is the time between two looks at a claim that waits for its node: for the settings, or for
-// a pod.
+// again is the polling interval for a claim that waits for its node: for the settings, or for a
+// pod.
 const again = 100 * time.Millisecond
 
 // claimsIndex finds pods by the claims that they mount.
@@ -74,7 +74,7 @@ type nodes struct {
 	users map[types.UID]users // of the claims that wait; for one reconcile at a time
 }
 
-// Reconcile does what is due to one claim.
+// Reconcile does the due work for one claim.
 func (n *nodes) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := n.cache.Get(ctx, request.NamespacedName, claim); err != nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// resizeConditions are those that the end of an expansion takes away, and no others.
+// resizeConditions are exactly the conditions that the end of an expansion removes.
 var resizeConditions = []corev1.PersistentVolumeClaimConditionType{
 	corev1.PersistentVolumeClaimResizing,
 	corev1.PersistentVolumeClaimFileSystemResizePending,
@@ -29,18 +29,18 @@ func Pending(claim *corev1.PersistentVolumeClaim) bool {
 	}
 }
 
-// StartResize does what the kubelet does before it calls the driver: allocatedResourceStatuses says
-// NodeResizeInProgress. It is an error if the claim is not [Pending].
+// StartResize does the kubelet's work before the call of the driver: it sets
+// allocatedResourceStatuses to NodeResizeInProgress. It fails unless the claim is [Pending].
 func StartResize(ctx context.Context, c client.Client, claim client.ObjectKey) error {
 	return advance(ctx, c, claim, func(live *corev1.PersistentVolumeClaim) {
 		live.Status.AllocatedResourceStatuses[corev1.ResourceStorage] = corev1.PersistentVolumeClaimNodeResizeInProgress
 	})
 }
 
-// FinishResize does all that the kubelet does when the expansion succeeds on the node: what
-// [StartResize] does, and then status.capacity is what was allocated, there is no status of
-// allocated resources any more, nor any condition that tells of resizing. What was allocated stays.
-// It is an error if the claim is not [Pending].
+// FinishResize does all of the kubelet's work for a successful expansion on the node: after the
+// work of [StartResize], it sets status.capacity to the allocated size, and removes the status of
+// allocated resources and the conditions about resizing. The allocated size stays. FinishResize
+// fails unless the claim is [Pending].
 func FinishResize(ctx context.Context, c client.Client, claim client.ObjectKey) error {
 	if err := StartResize(ctx, c, claim); err != nil {
 		return err
@@ -56,7 +56,7 @@ func FinishResize(ctx context.Context, c client.Client, claim client.ObjectKey) 
 }
 
 // advance patches the status of a pending claim as the kubelet does, by a strategic merge that
-// fails if somebody else was first; then it looks again.
+// fails if another client was first; then it tries again.
 func advance(ctx context.Context, c client.Client, key client.ObjectKey, change func(*corev1.PersistentVolumeClaim)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		claim := &corev1.PersistentVolumeClaim{}

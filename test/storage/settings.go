@@ -27,8 +27,8 @@ const settingsFile = "storage.json"
 type Settings struct {
 	// Nodes is when the nodes do their part of an expansion; empty is Online.
 	Nodes NodeMode `json:"nodes,omitempty"`
-	// Failures are what becomes of the controller's part of an expansion. The first that fits
-	// counts; where none does, the expansion succeeds.
+	// Failures are the results of the controller's part of an expansion. The first match applies;
+	// without a match, the expansion succeeds.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
@@ -42,22 +42,22 @@ const (
 	// Offline is when each pod that mounts the claim was created after the claim became
 	// FileSystemResizePending: the way of a driver that refuses to expand a volume in use.
 	Offline NodeMode = "offline"
-	// Off is never: a test does it by [StartResize] and [FinishResize].
+	// Off means never: a test acts by [StartResize] and [FinishResize].
 	Off NodeMode = "off"
 )
 
-// Failure is how the driver answers when it is asked to expand a volume.
+// A Failure is the driver's answer to a request to expand a volume.
 type Failure struct {
 	// Volume is the name of a PersistentVolume; empty stands for all.
 	Volume string `json:"volume,omitempty"`
 	// Above is the size up to which nothing fails; zero lets every expansion fail.
 	Above resource.Quantity `json:"above,omitzero"`
-	// Code is what it answers, and codes.OK that all is well. In the file it is a number or a name
-	// such as OUT_OF_RANGE. See the package for what the resizer takes for final.
+	// Code is the answer; codes.OK means success. In the file it is a number or a name such as
+	// OUT_OF_RANGE. The package's documentation lists the codes that the resizer considers final.
 	Code codes.Code `json:"code,omitempty"`
 	// Message goes with the code.
 	Message string `json:"message,omitempty"`
-	// Hang has it answer nothing as long as the failure is there. The resizer gives up before.
+	// Hang makes the driver not answer while the failure is set. The resizer times out before.
 	Hang bool `json:"hang,omitempty"`
 }
 
@@ -94,8 +94,8 @@ func (s Settings) Write(dir string) error {
 	return nil
 }
 
-// Use puts the settings in force until the test ends, when storage works again. Tests that run at
-// the same time share them: name volumes, or use it again instead.
+// Use puts the settings in force until the test ends, and then restores working storage. Concurrent
+// tests share the settings: name volumes, or change the settings again instead.
 func (s Settings) Use(t testing.TB, dir string) {
 	t.Helper()
 	if err := s.Write(dir); err != nil {

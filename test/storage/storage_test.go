@@ -59,7 +59,7 @@ func benchOn(t *testing.T, on *cluster.Cluster) *bench {
 	return &bench{WithWatch: c, t: t, ctx: ctx, namespace: on.Namespace(t)}
 }
 
-// claim creates a claim of 2Gi; without a class it is of the default class.
+// claim creates a claim of 2Gi, of the default class if class is nil.
 func (b *bench) claim(name string, class *string) *corev1.PersistentVolumeClaim {
 	b.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{
@@ -78,7 +78,7 @@ func size(quantity string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(quantity)}
 }
 
-// bound creates a claim of the default class and waits until it is bound.
+// bound creates a claim of the default class and waits until the claim is bound.
 func (b *bench) bound(name string) *corev1.PersistentVolumeClaim {
 	b.t.Helper()
 	claim := b.claim(name, nil)
@@ -94,7 +94,7 @@ func (b *bench) mounted() *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// startPod starts a pod that mounts the claim of its name, and waits until it runs.
+// startPod starts a pod that mounts the claim of the same name, and waits until the pod runs.
 func (b *bench) startPod(name string) {
 	b.t.Helper()
 	pod := &corev1.Pod{
@@ -113,7 +113,7 @@ func (b *bench) startPod(name string) {
 	b.await(pod, func() bool { return pod.Status.Phase == corev1.PodRunning })
 }
 
-// stopPod deletes the pod and waits until it is gone.
+// stopPod deletes the pod and waits until the pod is gone.
 func (b *bench) stopPod(name string) {
 	b.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
@@ -150,7 +150,7 @@ type recording struct {
 	last   *corev1.PersistentVolumeClaim
 }
 
-// grow asks for another size of the claim, and records what comes of it from the start.
+// grow requests another size of the claim, and records all following states.
 func (b *bench) grow(claim *corev1.PersistentVolumeClaim, quantity string) *recording {
 	b.t.Helper()
 	require.NoError(b.t, b.Get(b.ctx, client.ObjectKeyFromObject(claim), claim))
@@ -191,7 +191,8 @@ func (r *recording) until(state string) []string {
 	}
 }
 
-// stateOf is capacity/allocated, the status of what is allocated, and the conditions that are true.
+// stateOf returns capacity/allocated, the status of the allocated resources, and the true
+// conditions.
 func stateOf(claim *corev1.PersistentVolumeClaim) string {
 	var conditions []string
 	for _, condition := range claim.Status.Conditions {

@@ -4,9 +4,9 @@
 //	go -C test run ./cluster/cmd up           # starts it and prints the path of its kubeconfig
 //	go -C test run ./cluster/cmd up -storage  # the same, with storage
 //	go -C test run ./cluster/cmd down         # stops it
-//	go -C test run ./cluster/cmd kubectl      # prints the path of the kubectl that goes with it
+//	go -C test run ./cluster/cmd kubectl      # prints the path of the matching kubectl
 //
-// Nothing but those paths goes to standard output.
+// Only these paths go to standard output.
 package main
 
 import (

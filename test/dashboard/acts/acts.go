@@ -12,7 +12,7 @@ import (
 	"github.com/trueup-go/trueup/test/dashboard/record"
 )
 
-// A Plan says how much is done, and how slowly.
+// A Plan sets the amount and the pace of the work.
 type Plan struct {
 	// Interval is the time between two scrapes.
 	Interval time.Duration
@@ -22,13 +22,14 @@ type Plan struct {
 	Rest time.Duration
 	// Pace is the time between two things that people do.
 	Pace time.Duration
-	// Outage is how long there is no API server, not counting its start.
+	// Outage is how long the API server is down, not counting its start.
 	Outage time.Duration
-	// Recover says to wait at the end until all is at rest again, which takes a minute or two.
+	// Recover makes the run wait at the end until everything has settled, which takes a minute or
+	// two.
 	Recover bool
 }
 
-// Quick is the plan that has everything happen once, in as little time as it takes.
+// Quick returns the shortest plan in which everything happens once.
 func Quick() Plan {
 	return Plan{Interval: 200 * time.Millisecond, Objects: 4, Pace: 20 * time.Millisecond}
 }
@@ -78,7 +79,7 @@ func (s *stage) play(ctx context.Context) error {
 	return nil
 }
 
-// act does something, notes how long it took, and lets its figures settle.
+// act runs do, records its duration, and lets the figures settle.
 func (s *stage) act(ctx context.Context, name string, do func(context.Context) error) error {
 	from := s.now()
 	if err := do(ctx); err != nil {
@@ -102,7 +103,7 @@ func (s *stage) before(ctx context.Context) error {
 	return s.act(ctx, "some are deleted", s.remove)
 }
 
-// during is when it goes wrong. What begins here and lasts ends when all is over.
+// during is the phase of the faults. Faults that begin here and last end with the phase.
 func (s *stage) during(ctx context.Context) (err error) {
 	var lasting []func() error // what ends the faults
 	began := map[string]time.Duration{}

@@ -25,7 +25,7 @@ import (
 
 const (
 	namespace = "default"
-	// othersFinalizer is what holds Deployments up.
+	// othersFinalizer is a foreign finalizer that delays the deletion of Deployments.
 	othersFinalizer = "example.org/backup"
 )
 
@@ -51,7 +51,7 @@ func wordsDeployment(i int) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metadata("dp-words-" + number(i))}
 }
 
-// patch is what a person does to an object.
+// patch sends a patch as a person.
 func (s *stage) patch(ctx context.Context, obj client.Object, format string, args ...any) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, format, args...))
 	return s.admin.Patch(ctx, obj, patch, client.FieldOwner("people"))
@@ -209,7 +209,7 @@ func (s *stage) refuse(ctx context.Context) (end func() error, err error) {
 	return stop, s.untilFigures(ctx, `trueup_ensure_requests_total{operation="Failed",cause="Forbidden"} > 0`)
 }
 
-// outage kills the API server, and starts it again.
+// outage kills the API server and starts it again.
 func (s *stage) outage(ctx context.Context) error {
 	if err := s.cluster.Kill(cluster.APIServer); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *stage) outage(ctx context.Context) error {
 	return s.cluster.Restart(ctx, cluster.APIServer)
 }
 
-// untilReady waits until everything says that it is ready as it is now.
+// untilReady waits until every object reports that its latest generation is ready.
 func (s *stage) untilReady(ctx context.Context) error {
 	return s.until(ctx, func(ctx context.Context) error {
 		for i := range s.plan.Objects {

@@ -23,8 +23,8 @@ import (
 	"github.com/trueup-go/trueup/test/internal/port"
 )
 
-// operators are those that run, by their folders below examples. Their jobs are named after what
-// they call themselves.
+// operators maps the folders of the operators below examples to their jobs, which are named after
+// the operators.
 var operators = map[string]string{
 	"application":     "application-operator",
 	"reversewordsapp": "reverse-words-operator",
@@ -43,8 +43,8 @@ type stage struct {
 	ends []func() error // the last to begin is the first to end
 }
 
-// open starts a cluster, and in it the operators. They take part in no leader election, as one that
-// cannot renew its lease ends itself, and the figures with it.
+// open starts a cluster with the operators. They run without leader election, as an operator that
+// cannot renew its lease ends, and its figures are lost.
 func open(ctx context.Context, plan Plan) (*stage, error) {
 	s := &stage{plan: plan, recording: record.New(plan.Interval)}
 	if err := s.begin(ctx); err != nil {
@@ -142,8 +142,7 @@ func (s *stage) scrape(ctx context.Context) error {
 	}
 }
 
-// patience is how long anything may take. What was refused, or contested, is tried again at growing
-// intervals.
+// patience bounds every wait. Refused and contested writes are retried at growing intervals.
 const patience = 3 * time.Minute
 
 func (s *stage) until(ctx context.Context, try func(context.Context) error) error {
@@ -161,8 +160,7 @@ func (s *stage) untilFigures(ctx context.Context, query string) error {
 	})
 }
 
-// rest lets time pass in which nothing is done, so that the figures of one act are not those of the
-// next.
+// rest pauses, so that the figures of one act do not mix with those of the next.
 func (s *stage) rest(ctx context.Context) error { return pass(ctx, s.plan.Rest) }
 
 func pass(ctx context.Context, d time.Duration) error {

@@ -1,4 +1,5 @@
-// Package fit tells whether a dashboard asks for what operators serve, and shows all that is trueup's.
+// Package fit checks that a dashboard queries only metrics that operators serve, and shows all of
+// trueup's metrics.
 package fit
 
 import (
@@ -19,9 +20,9 @@ import (
 // ours begins the names of the library's metrics.
 const ours = "trueup_"
 
-// Check lists what is wrong with a dashboard for operators that serve these samples: a query that
-// Prometheus cannot parse; a metric or a label, in a query, in a legend or in the query of a variable,
-// that there is not; a selector that finds nothing; and a metric of trueup's that no panel shows.
+// Check lists the errors of a dashboard for operators that serve these samples: a query that
+// Prometheus cannot parse; an unknown metric or label, in a query, in a legend or in the query of a
+// variable; a selector without a match; and a metric of trueup that no panel shows.
 func Check(d *grafana.Dashboard, samples []record.Sample) []string {
 	return check(d, samples).problems
 }
@@ -94,7 +95,8 @@ func (c *checker) target(t grafana.Target) {
 	}
 }
 
-// query checks a query and returns the labels that its result may have; false if it cannot tell.
+// query checks a query and returns the labels that its result may have, and false if they are
+// unknown.
 func (c *checker) query(query string) (sets.Set[string], bool) {
 	filled, err := c.values.Fill(query)
 	if err != nil {
@@ -109,7 +111,7 @@ func (c *checker) query(query string) (sets.Set[string], bool) {
 	return c.labelsOf(expr), true
 }
 
-// family is a metric, and the names of its series: a histogram has several.
+// A family is a metric and the names of its series: a histogram has several.
 type family struct {
 	name   string
 	series sets.Set[string]

@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// labelsOf walks an expression, notes what is wrong with it, and returns the labels that its result
-// may have.
+// labelsOf walks an expression, records errors, and returns the labels that the result may have.
 func (c *checker) labelsOf(expr parser.Expr) sets.Set[string] {
 	switch e := expr.(type) {
 	case *parser.VectorSelector:
@@ -36,8 +35,8 @@ func (c *checker) labelsOf(expr parser.Expr) sets.Set[string] {
 	return sets.New[string]()
 }
 
-// selected looks for series that a selector finds. That it names a label which none of them has is said
-// of the label.
+// selected looks for series that match a selector. A label that none of them has is reported as an
+// unknown label.
 func (c *checker) selected(e *parser.VectorSelector) sets.Set[string] {
 	named := c.named(e)
 	has, found := sets.New[string](), false

@@ -1,4 +1,4 @@
-// Package grafana reads a dashboard in Grafana's classic JSON, as far as its queries go.
+// Package grafana reads a dashboard in Grafana's classic JSON, as far as queries are concerned.
 package grafana
 
 import (
@@ -98,11 +98,11 @@ func (d *Dashboard) Chart(title string) (Panel, error) {
 	return Panel{}, fmt.Errorf("the dashboard has no panel %q", title)
 }
 
-// Values are what variables stand for.
+// Values are the values of variables.
 type Values map[string]string
 
-// Values are those of the page's variables when nothing is chosen, which is all, and of those that
-// Grafana sets: rate is the window of rates, and shown the time that the page shows.
+// Values returns the values of the page's variables with no selection, which means all, and of the
+// variables that Grafana sets: rate is the window of rates, and shown is the displayed time range.
 func (d *Dashboard) Values(rate, shown time.Duration) Values {
 	values := Values{
 		"__rate_interval":    seconds(rate),
@@ -149,7 +149,7 @@ func (t Target) LegendLabels() []string {
 	return names
 }
 
-// Legend is what the target calls a series of these labels.
+// Legend returns the target's name of a series with these labels.
 func (t Target) Legend(label func(name string) string) string {
 	text := placeholder.ReplaceAllStringFunc(t.LegendFormat, func(found string) string {
 		return label(placeholder.FindStringSubmatch(found)[1])

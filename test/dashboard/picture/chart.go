@@ -21,7 +21,7 @@ import (
 	"github.com/trueup-go/trueup/test/dashboard/record"
 )
 
-// Colours that the colour-blind can tell apart, by M. Okabe and K. Ito.
+// Colours that colour-blind people can distinguish, by M. Okabe and K. Ito.
 var (
 	black      = color.RGBA{A: 255}
 	orange     = color.RGBA{R: 230, G: 159, A: 255}
@@ -34,7 +34,7 @@ var (
 
 var palette = []color.RGBA{blue, vermillion, green, purple, orange, skyBlue, black}
 
-// colours are for what several charts show, by how its name begins.
+// colours assigns colours to series that several charts show, by the beginning of the name.
 var colours = []struct {
 	begins string
 	color  color.RGBA
@@ -57,7 +57,7 @@ func colourOf(legend string, i int) color.RGBA {
 	return palette[i%len(palette)]
 }
 
-// chart draws what a panel shows.
+// chart draws a panel.
 func chart(
 	ctx context.Context, panel grafana.Panel, values grafana.Values, r *record.Recording,
 ) (*plot.Plot, plot.Legend, error) {
@@ -92,7 +92,7 @@ func chart(
 	return p, legend, nil
 }
 
-// stepOf draws a line as the panel has it.
+// stepOf returns the panel's style of line.
 func stepOf(panel grafana.Panel) plotter.StepKind {
 	if panel.FieldConfig.Defaults.Custom.LineInterpolation == "stepAfter" {
 		return plotter.PostStep
@@ -100,13 +100,13 @@ func stepOf(panel grafana.Panel) plotter.StepKind {
 	return plotter.NoStep
 }
 
-// line is a series under the name that the legend gives it.
+// A line is a series with its name in the legend.
 type line struct {
 	name string
 	runs []plotter.XYs
 }
 
-// draw draws the line, and fills what is below it a little, so that lines on each other can be seen.
+// draw draws the line and shades the area below, so that overlapping lines remain visible.
 func (l line) draw(p *plot.Plot, legend *plot.Legend, colour color.RGBA, step plotter.StepKind) {
 	shade := color.NRGBA{R: colour.R, G: colour.G, B: colour.B, A: 45}
 	for i, points := range l.runs {
@@ -121,8 +121,8 @@ func (l line) draw(p *plot.Plot, legend *plot.Legend, colour color.RGBA, step pl
 	}
 }
 
-// runs are the points without a gap between them. Where a line would run along the axis, at 0, it is
-// left out, as it would hide others.
+// runs returns the points as runs without a gap. Points of a line along the axis, at 0, are left
+// out, as they would hide others.
 func runs(points []promql.FPoint, interval time.Duration) []plotter.XYs {
 	var runs []plotter.XYs
 	before := time.Duration(math.MinInt64)
@@ -146,7 +146,7 @@ func isZero(points []promql.FPoint, i int) bool {
 	return i < 0 || i >= len(points) || points[i].F == 0
 }
 
-// newPlot is an empty one of the whole run, its phases told apart.
+// newPlot returns an empty plot of the whole run that distinguishes the phases.
 func newPlot(r *record.Recording) *plot.Plot {
 	p := plot.New()
 	p.X.Min, p.X.Max = 0, r.Length().Seconds()

@@ -1,4 +1,4 @@
-// Package picture draws what panels of a dashboard show of a recorded run.
+// Package picture draws panels of a dashboard with the data of a recorded run.
 package picture
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/trueup-go/trueup/test/dashboard/record"
 )
 
-// What the picture shows, top to bottom.
+// The panels of the picture, top to bottom.
 var panels = []struct {
 	title string
 	axis  func(*plot.Axis)
@@ -44,8 +44,8 @@ const (
 	dpi         = 144
 )
 
-// window is what rates are taken over. A page in Grafana sets it by what it shows and by how often is
-// scraped; this is the least that it would be for so frequent scrapes, and some more.
+// window is the window of rates. Grafana derives the window of a page from its time range and the
+// scrape interval; this is a little more than Grafana's minimum for such frequent scrapes.
 const window = 10 * time.Second
 
 // Draw draws the recording into a PNG file.

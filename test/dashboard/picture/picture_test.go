@@ -14,7 +14,7 @@ import (
 	"github.com/trueup-go/trueup/test/dashboard/record"
 )
 
-// TestDraw draws the recorded run as the page is now: none of its panels may have come to show nothing.
+// TestDraw draws the recorded run with the current page: none of its panels may be empty.
 func TestDraw(t *testing.T) {
 	d, err := grafana.Read("../../../docs/dashboard.json")
 	require.NoError(t, err)

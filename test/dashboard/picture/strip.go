@@ -10,7 +10,7 @@ import (
 	"github.com/trueup-go/trueup/test/dashboard/record"
 )
 
-// strip tells what was done, and names the phases.
+// strip shows the acts and names the phases.
 func strip(r *record.Recording) *plot.Plot {
 	p := newPlot(r)
 	p.HideAxes()
@@ -48,7 +48,7 @@ func (s names) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// acts draws a bar for each act, below the names, and says beside it what it was.
+// acts draws a bar for each act, below the names, and labels it.
 type acts struct{ spans []record.Span }
 
 // Plot is called by gonum.

@@ -73,7 +73,7 @@ func word(value float64, count int) string {
 	return text + "x" + strconv.Itoa(count-1)
 }
 
-// Read reads what Write wrote.
+// Read reads a file written by Write.
 func Read(path string) (*Recording, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

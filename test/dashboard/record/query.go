@@ -65,7 +65,7 @@ func newEngine() *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{MaxSamples: 50_000_000, Timeout: time.Minute, Parser: Parser()})
 }
 
-// Querier makes the recording what the engine queries.
+// Querier lets the engine query the recording.
 func (r *Recording) Querier(int64, int64) (storage.Querier, error) {
 	return querier{storage.NoopQuerier(), r}, nil
 }

@@ -63,7 +63,7 @@ func TestScrapeRefused(t *testing.T) {
 	require.ErrorContains(t, err, "404")
 }
 
-// TestFile writes a recording, reads it, and asks both the same.
+// TestFile writes a recording, reads it, and sends the same queries to both.
 func TestFile(t *testing.T) {
 	r := record.New(time.Second)
 	r.Add(0, scrape(t, "a_total 0\nb_total 1\n")) // another takes its place

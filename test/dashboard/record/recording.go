@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// A Recording is what the scrapes of a run brought, at even intervals, and what happened meanwhile.
-// It may be written to and asked at the same time.
+// A Recording holds the samples of a run, at even intervals, and the acts. It may be written and
+// queried at the same time.
 type Recording struct {
 	interval time.Duration
 
@@ -108,7 +108,7 @@ func span(name string, from, to time.Duration) Span {
 // Phases are the parts of the run, in the order of time.
 func (r *Recording) Phases() []Span { return r.inOrder(&r.phases) }
 
-// Acts are what was done, in the order in which it began.
+// Acts returns the acts in the order of their beginnings.
 func (r *Recording) Acts() []Span { return r.inOrder(&r.acts) }
 
 func (r *Recording) inOrder(spans *[]Span) []Span {

@@ -1,5 +1,4 @@
-// Package record keeps what scrapes of a run brought, and answers queries about it with Prometheus'
-// own engine.
+// Package record keeps the samples of a run, and answers queries with Prometheus' own engine.
 package record
 
 import (
@@ -23,13 +22,14 @@ type Target struct {
 
 // A Sample is a value of a series.
 type Sample struct {
-	// Family is the metric that it belongs to: a histogram is one, its buckets, sum and count are series.
+	// Family is the metric of the sample: a histogram is one metric; its buckets, sum and count are
+	// series.
 	Family string
 	Series labels.Labels
 	Value  float64
 }
 
-// Scrape asks a target for its metrics.
+// Scrape reads the metrics of a target.
 func Scrape(ctx context.Context, target Target) (samples []Sample, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL, http.NoBody)
 	if err != nil {

@@ -27,10 +27,10 @@ const (
 // strangePort is none that the operator would choose.
 const strangePort = 9999
 
-// application is the story of what is put back, and of what is left alone.
+// application is the story of reverted changes, and of changes that are left alone.
 type application struct{ *story }
 
-// Application tells how children are made, and made again, by the operator of that name.
+// Application tells how the operator of that name creates and recreates children.
 func Application(ctx context.Context, stage Stage) (Summary, error) {
 	s := application{&story{Stage: stage, hero: hero{
 		kind: "Application", name: app, work: "children", makes: "object", deployment: deployment,

@@ -17,7 +17,8 @@ import (
 	"github.com/trueup-go/trueup/test/storage"
 )
 
-// The BookStore of the operator's sample, its children, and what the StatefulSet makes.
+// The BookStore of the operator's sample, its children, and the objects that the StatefulSet
+// creates.
 const (
 	storeSample = "examples/bookstore/config/samples/blog_v1alpha1_bookstore.yaml"
 	store       = "example-bookstore"
@@ -30,7 +31,7 @@ const (
 // bookStore is the story of data that outlives pods, and of volumes that grow.
 type bookStore struct{ *story }
 
-// BookStore tells of a database and the app in front of it, in a cluster with storage.
+// BookStore tells of a database and an app that uses it, in a cluster with storage.
 func BookStore(ctx context.Context, stage Stage) (Summary, error) {
 	s := bookStore{&story{Stage: stage, hero: hero{
 		kind: "BookStore", name: store, work: "children", makes: "object", deployment: shop,
@@ -123,8 +124,8 @@ func (s bookStore) grownByItself(ctx context.Context) error {
 	return s.growOffline(ctx, "5Gi", s.patch(`{"spec":{"bookDB":{"restartForResize":true}}}`)...)
 }
 
-// growOffline has the volume grow to that size, and its file system once kubectl has been run
-// with restart, which is to lead to another pod.
+// growOffline grows the volume to that size, and the file system once kubectl has been run with
+// restart, which has to replace the pod.
 func (s bookStore) growOffline(ctx context.Context, size string, restart ...string) (err error) {
 	s.say("   # storage: nodes %s", storage.Offline)
 	if err := (storage.Settings{Nodes: storage.Offline}).Write(s.Cluster.Dir()); err != nil {
@@ -296,13 +297,14 @@ func (s bookStore) restart(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// tellTurns says what became of the conditions.
+// tellTurns reports the changes of the conditions.
 func (s bookStore) tellTurns(began moment) {
 	s.fact("Ready", s.turnsOf(began.seen(), v1alpha1.ReadyCondition))
 	s.fact("volume", s.turnsOf(began.seen(), v1alpha1.VolumeResizedCondition))
 }
 
-// volumeBecomes waits until VolumeResized is so, and says why if it is False.
+// volumeBecomes waits until VolumeResized has this status, and reports the reason if the status is
+// False.
 func (s bookStore) volumeBecomes(ctx context.Context, status metav1.ConditionStatus, reason string) error {
 	is, err := s.becomes(ctx, v1alpha1.VolumeResizedCondition, status, reason)
 	if err == nil && status == metav1.ConditionFalse {
@@ -323,7 +325,7 @@ func (s bookStore) claimHas(ctx context.Context, size string) error {
 	return nil
 }
 
-// uids tell the database's objects from others of their names.
+// uids identify the database's objects, even if other objects get the same names.
 type uids struct{ set, pod, claim types.UID }
 
 func (s bookStore) uids(ctx context.Context) (uids, error) {

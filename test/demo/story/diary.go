@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// diary notes what happens to objects at the moment it is seen. Asking now and then
-// would miss what lasts for milliseconds only.
+// A diary records changes of objects at the moment of their observation. Polling would miss states
+// that last for milliseconds only.
 type diary struct {
 	mu    sync.Mutex
 	pages []page
@@ -50,7 +50,7 @@ func (d *diary) note(p page) {
 	d.pages = append(d.pages, p)
 }
 
-// since is what was noted after the first n pages.
+// since returns the entries after the first n pages.
 func (d *diary) since(n int) []page {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,8 +72,8 @@ func find[T client.Object](pages []page, name string, accept func(watch.EventTyp
 	})
 }
 
-// last returns the index of the page that tells of the last change to an object of type T,
-// as the server counts, of those that are accepted; -1 if there is none.
+// last returns the index of the page about the last accepted change of an object of type T, in the
+// order of the server, or -1 if there is none.
 func last[T client.Object](pages []page, accept func(watch.EventType, T) bool) int {
 	latest := -1
 	for i, page := range pages {

@@ -18,8 +18,8 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// undone waits until the object called name is no longer changed, as somebody made it,
-// and says how long it was.
+// undone waits until nothing of a person's change to the object called name is left, and reports
+// how long the change lasted.
 func undone[T client.Object](
 	ctx context.Context, s *story, began moment, name, expected, otherwise string, changed func(T) bool,
 ) (string, error) {
@@ -40,9 +40,9 @@ func undone[T client.Object](
 	return took(change, undoing), err
 }
 
-// settled waits until the operator has told what it did, the pods are as they
-// should be, and the hero's Ready says so; it returns that condition's message. To look
-// at Ready is not enough: it is True as well before the operator has noticed anything.
+// settled waits until the operator has logged its writes, the pods are as desired, and the hero's
+// Ready is up to date; it returns the message of Ready. The status of Ready alone does not suffice:
+// it is also True before the operator has noticed the change.
 func (s *story) settled(ctx context.Context, began moment) (message string, err error) {
 	err = s.expect(ctx, "Ready to be True", func(ctx context.Context) (string, bool) {
 		if len(began.written()) == 0 {
@@ -71,7 +71,7 @@ func (s *story) settled(ctx context.Context, began moment) (message string, err 
 	return message, err
 }
 
-// live is the hero as it is, once the diary tells of that too.
+// live returns the live hero once the diary has recorded this version.
 func (s *story) live(ctx context.Context) (client.Object, error) {
 	live := s.blank()
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, live); err != nil {
@@ -106,7 +106,7 @@ func (s *story) becomes(ctx context.Context, kind string, status metav1.Conditio
 	return is, err
 }
 
-// turns are those that the hero's condition of that type took, as status and reason.
+// turns returns the changes of the hero's condition of that type, as status and reason.
 func (s *story) turns(pages []page, kind string) []string {
 	var turns []string
 	for _, page := range pages {

@@ -47,17 +47,17 @@ func (s *story) passes() int {
 	return s.Process.Reconciles(s.kind, s.Namespace, s.name)
 }
 
-// seen is what happened to the objects since.
+// seen returns the changes of objects since the moment.
 func (m moment) seen() []page { return m.story.diary.since(m.pages) }
 
-// written is what the operator says it wrote since.
+// written returns the writes that the operator has logged since the moment.
 func (m moment) written() []operator.Entry { return m.story.entries("wrote child")[m.writes:] }
 
 // reconciled is how many reconciles ended since.
 func (m moment) reconciled() int { return m.story.passes() - m.passes }
 
-// requests are all that the operator made since, whatever they were, but for its events: one
-// goes with each write, some time later.
+// requests returns all requests of the operator since the moment, except its events: each write has
+// one, which is sent some time later.
 func (m moment) requests() ([]cluster.Request, error) {
 	return m.story.Cluster.Requests(m.request, cluster.ByUser(m.story.Operator.User()), cluster.NoEvents)
 }

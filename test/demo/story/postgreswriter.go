@@ -21,7 +21,7 @@ const (
 	rowKey    = "default/" + student
 )
 
-// noRow is what there is of a row that there is not.
+// noRow stands for a missing row.
 const noRow = "none"
 
 // postgresWriter is the story of something outside the cluster.
@@ -32,9 +32,9 @@ type postgresWriter struct {
 	rows     int // that came where there was none
 }
 
-// PostgresWriter tells of one row in a database of the server: it is to have a table
-// students after the operator was started, and nothing else. The sample says which
-// namespace it is in: default, which the stage's has to be.
+// PostgresWriter tells of one row in a database of the server. The database has to have a table
+// students, created after the operator's start, and no other table. The sample names its namespace,
+// default, which has to be the stage's, too.
 func PostgresWriter(ctx context.Context, stage Stage, server *postgres.Server, database *postgres.Database) (Summary, error) {
 	s := &postgresWriter{story: &story{Stage: stage, hero: hero{
 		kind: "PostgresWriter", name: student, work: "row", makes: "row",
@@ -157,7 +157,7 @@ func (s *postgresWriter) change(ctx context.Context, patch string) error {
 	return s.run(ctx, "patch", "postgreswriter", student, "--type=merge", "--patch", patch)
 }
 
-// tellRow says what the row has become, and at what cost.
+// tellRow reports the new row, and the cost of the change.
 func (s *postgresWriter) tellRow(ctx context.Context, began moment, expected string) error {
 	after, err := s.rowBecomes(ctx, expected)
 	if err != nil {
@@ -170,20 +170,20 @@ func (s *postgresWriter) tellRow(ctx context.Context, began moment, expected str
 	return s.tellRequests(began)
 }
 
-// tellReady says what Ready has become, once it is of the latest generation.
+// tellReady reports Ready once it is of the latest generation.
 func (s *postgresWriter) tellReady(ctx context.Context, began moment, status metav1.ConditionStatus, reason string) error {
 	ready, err := s.becomes(ctx, v1.ReadyCondition, status, reason)
 	if err != nil {
 		return err
 	}
 	s.fact("Ready", fmt.Sprintf("%s, %s: %s", ready.Status, ready.Reason, ready.Message))
-	// The reconcile that wrote this has ended before its requests are counted.
+	// The requests are counted after the end of the reconcile that wrote this.
 	return s.expect(ctx, "the end of the reconcile", func(context.Context) (string, bool) {
 		return "none", began.reconciled() > 0 || status == metav1.ConditionFalse
 	})
 }
 
-// rowBecomes waits until the row is so, and says how long that took.
+// rowBecomes waits until the row has this content, and reports how long that took.
 func (s *postgresWriter) rowBecomes(ctx context.Context, expected string) (after string, err error) {
 	began := time.Now()
 	err = s.expect(ctx, "the row to be "+expected, func(ctx context.Context) (string, bool) {
@@ -199,7 +199,7 @@ func (s *postgresWriter) rowBecomes(ctx context.Context, expected string) (after
 	return "at once", err
 }
 
-// row is the hero's row, as the database has it.
+// row returns the hero's row in the database.
 func (s *postgresWriter) row(ctx context.Context) (string, error) {
 	var row string
 	err := s.database.Pool.QueryRow(ctx, `select concat_ws(', ', name, age, country) from students where id = $1`, rowKey).Scan(&row)

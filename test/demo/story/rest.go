@@ -10,7 +10,7 @@ import (
 // reconciles is how many are forced to show that nothing is to do.
 const reconciles = 10
 
-// rest is what it took to find out that nothing is to do.
+// rest is the cost of noticing that nothing has to be done.
 type rest struct{ reconciles, requests int }
 
 // untouched is a chapter of every story.
@@ -38,7 +38,7 @@ func (s *story) untouched(ctx context.Context) error {
 	return nil
 }
 
-// touch makes the operator look at the hero once more, and returns when it has.
+// touch makes the operator reconcile the hero this many times, and waits until it has.
 func (s *story) touch(ctx context.Context, times int) error {
 	began := s.now()
 	obj := s.blank()

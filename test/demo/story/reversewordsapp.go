@@ -22,11 +22,11 @@ const (
 	wordsService    = "service-" + words
 )
 
-// reverseWordsApp is the story of what people are told, and of an end in good order.
+// reverseWordsApp is the story of a reported status and of an orderly deletion.
 type reverseWordsApp struct{ *story }
 
-// ReverseWordsApp tells how an object says of itself how it stands, and what has to go
-// before it goes.
+// ReverseWordsApp tells how an object reports its state, and in which order its children are
+// deleted.
 func ReverseWordsApp(ctx context.Context, stage Stage) (Summary, error) {
 	s := reverseWordsApp{&story{Stage: stage, hero: hero{
 		kind: "ReverseWordsApp", name: words, work: "children", makes: "object", deployment: wordsDeployment,
@@ -119,8 +119,8 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 	return s.tellRequests(began)
 }
 
-// tellOrder says in which order everything went. That is the order of the resourceVersions:
-// each kind has a watch of its own, and one may be late.
+// tellOrder reports the order of all deletions, which is the order of the resourceVersions: each
+// kind has its own watch, and a watch may be late.
 func (s reverseWordsApp) tellOrder(pages []page, app, deployment, service, pod page) error {
 	if !isBefore(pod, deployment) || !isBefore(deployment, app) || !isBefore(service, app) {
 		return fmt.Errorf("expected the last pod to go before the Deployment, and the ReverseWordsApp after that and the Service; "+
@@ -137,7 +137,7 @@ func (s reverseWordsApp) change(ctx context.Context, patch string) error {
 	return s.run(ctx, "patch", "reversewordsapp", words, "--type=merge", "--patch", patch)
 }
 
-// tellTurn says how Ready became False and then True, by itself, and names the pods.
+// tellTurn reports how Ready became False and then True by itself, and names the pods.
 func (s reverseWordsApp) tellTurn(ctx context.Context, began moment, pods int) error {
 	if err := s.tellRest(ctx, began); err != nil {
 		return err

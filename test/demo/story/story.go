@@ -1,6 +1,6 @@
-// Package story tells what operators built with trueup do, while they do it. All
-// figures are observed: times as a watcher sees them, requests as the API server
-// counts them, paths as the operator logs them.
+// Package story shows operators built with trueup and explains their actions. All figures are
+// observed: times as a watcher sees them, requests as the API server counts them, paths as the
+// operator logs them.
 package story
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/trueup-go/trueup/test/e2e/operator"
 )
 
-// A Stage is where a story is told, once: in a namespace where nothing of its name is.
+// A Stage is the place of one story: a namespace without objects of the story's names.
 type Stage struct {
 	// Out is written to, line by line.
 	Out io.Writer
-	// Cluster is where it happens, and Operator what was installed there.
+	// Cluster is the cluster of the story, and Operator the installed operator.
 	Cluster  *cluster.Cluster
 	Operator *operator.Operator
 	// Process is the operator that runs; nil if none does, which makes a short story.
@@ -46,16 +46,16 @@ type Stage struct {
 // A hero is the object that a story is about.
 type hero struct {
 	kind, name string
-	// work is what the operator makes for it, and makes what each piece of that is.
+	// work is what the operator creates for the hero, and makes is the kind of each piece.
 	work, makes string
-	// deployment is the name of its Deployment.
+	// deployment is the name of the hero's Deployment.
 	deployment string
-	// blank is an object of its Go type, and conditions those of one.
+	// blank returns an empty object of the hero's Go type, and conditions returns its conditions.
 	blank      func() client.Object
 	conditions func(client.Object) []metav1.Condition
 }
 
-// story is what tells it: eyes, ears and a voice.
+// A story has the means to tell itself: watches, logs and output.
 type story struct {
 	Stage
 	hero
@@ -67,8 +67,8 @@ type story struct {
 	rest    rest
 }
 
-// tell tells the chapters and sums up. What does not come true is the error: what was
-// expected, and what was seen instead.
+// tell tells the chapters and sums up. An unexpected observation is an error with the expected and
+// the actual observation.
 func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters ...func(context.Context) error) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,13 +118,13 @@ func (s *story) title(text string) {
 	s.say("\n%d. %s", s.chapter, text)
 }
 
-// fact says one, and who knows it.
+// fact prints a fact and its source.
 func (s *story) fact(who, what string) {
 	s.say("   %-10s%s", who, what)
 }
 
-// tellRest says, once all has come to rest, what the operator wrote, in its own
-// words, and with how many requests, in the API server's.
+// tellRest reports, once everything has settled, the writes in the operator's log and the requests
+// that the API server counted.
 func (s *story) tellRest(ctx context.Context, began moment) error {
 	message, err := s.settled(ctx, began)
 	if err != nil {
@@ -155,8 +155,7 @@ func (s *story) tellRequests(began moment) error {
 	return nil
 }
 
-// run shows a command and runs it, in the repository's root and the story's
-// namespace.
+// run prints a command and runs it, in the repository's root and the story's namespace.
 func (s *story) run(ctx context.Context, args ...string) error {
 	s.say("   $ kubectl %s", strings.Join(quoted(args), " "))
 	command := exec.CommandContext(ctx, s.kubectl, append([]string{"--namespace", s.Namespace}, args...)...)
@@ -168,7 +167,7 @@ func (s *story) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// expect waits until look sees what is expected, and says what it saw if not.
+// expect waits until look sees the expected state, and otherwise returns the last observation.
 func (s *story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
 	return s.Cluster.Await(ctx, s.Patience, "", func(ctx context.Context) error {
 		if seen, ok := look(ctx); !ok {
@@ -178,7 +177,7 @@ func (s *story) expect(ctx context.Context, expected string, look func(context.C
 	})
 }
 
-// quoted makes the arguments what one would type.
+// quoted returns the arguments as a person would type them.
 func quoted(args []string) []string {
 	typed := slices.Clone(args)
 	for i, arg := range typed {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &shared, cluster.WithStorage()))
 }
 
-// define is for all, as the demo does it.
+// define installs the kinds for all tests, as the demo does.
 var define = sync.OnceValue(func() error {
 	return operator.Define(context.Background(), shared, "application", "reversewordsapp", "bookstore", "postgreswriter")
 })
@@ -186,7 +186,8 @@ that goes with each write is not.
 	require.Empty(t, cmp.Diff(want, out.String()))
 }
 
-// requireSummary compares what is the same in every run, and wants something of what is not.
+// requireSummary compares the figures that are the same in every run, and requires the others to be
+// positive.
 func requireSummary(t *testing.T, want, seen story.Summary) {
 	t.Helper()
 	require.Positive(t, seen.Took)
@@ -196,7 +197,7 @@ func requireSummary(t *testing.T, want, seen story.Summary) {
 	require.Empty(t, cmp.Diff(want, seen))
 }
 
-// listener does something when it hears a word.
+// A listener runs a function when it reads a word.
 type listener struct {
 	bytes.Buffer
 	word string

@@ -10,21 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Summary is what came of a story.
+// A Summary holds the figures of a story.
 type Summary struct {
-	// Operator is the name of whose story it is.
+	// Operator is the name of the story's operator.
 	Operator string
-	// Made is how many pieces of What came to be, those that replaced another included: the
-	// hero's children as a watcher saw them, or rows.
+	// Made counts the created pieces of What, including replacements: the hero's children as a
+	// watcher saw them, or rows.
 	Made int
 	What string
-	// Requests are all that the operator made while the story was told, as the API server
-	// counted them: status, reads and dry runs included, events not.
+	// Requests counts all requests of the operator during the story as the API server counted them:
+	// status, reads and dry runs included, events not.
 	Requests int
 	// Took is how long the story was.
 	Took time.Duration
-	// RestReconciles is how often the operator was made to look when nothing was to do, and
-	// RestRequests how many requests it made for that.
+	// RestReconciles counts the reconciles without anything to do, and RestRequests their requests.
 	RestReconciles, RestRequests int
 }
 

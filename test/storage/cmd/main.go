@@ -1,6 +1,6 @@
-// Command cmd is the storage of a cluster: a CSI driver that stores nothing, and what the kubelets
-// do when a volume grows. Package cluster builds and starts it, in the cluster's folder, with the
-// path of a kubeconfig for its one argument.
+// Command cmd is the storage of a cluster: a CSI driver that stores nothing, and the kubelets' part
+// in the growth of a volume. Package cluster builds and starts the command in the cluster's folder,
+// with the path of a kubeconfig as the only argument.
 package main
 
 import (

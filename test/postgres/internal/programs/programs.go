@@ -19,16 +19,16 @@ import (
 type Set struct {
 	Initdb   string
 	Postgres string
-	// Statistics says whether the module pg_stat_statements is there.
+	// Statistics is set if the module pg_stat_statements is available.
 	Statistics bool
 }
 
-// ErrMissing says what to install.
+// ErrMissing names the package to install.
 var ErrMissing = errors.New("cannot find the programs of a PostgreSQL server, initdb and postgres: " +
 	"install them (Debian, Ubuntu: apt-get install postgresql; Fedora: dnf install postgresql-server postgresql-contrib; " +
 	"Homebrew: brew install postgresql), or name a server that runs by PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER and PSQL_PASSWORD")
 
-// places are where distributions and Homebrew put what is not on PATH.
+// places are the folders of distributions and Homebrew that are not on PATH.
 var places = []string{
 	"/usr/lib/postgresql/*/bin", // Debian, Ubuntu
 	"/usr/pgsql-*/bin",          // Red Hat and its kin, from PostgreSQL's own packages
@@ -38,8 +38,8 @@ var places = []string{
 	"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
 }
 
-// Find returns the first programs that there are: on PATH, where pg_config says, and in
-// the usual places, the newest version of each first.
+// Find returns the first available programs: on PATH, where pg_config says, and in the usual
+// places, the newest version of each first.
 func Find(ctx context.Context) (Set, error) {
 	return find(ctx, places)
 }
@@ -69,7 +69,7 @@ func in(folder string) (Set, bool) {
 			return Set{}, false
 		}
 	}
-	// Beside bin is lib or lib64; packages may have a folder of their own in it.
+	// The folder lib or lib64 is beside bin; packages may have a folder of their own in it.
 	for _, libraries := range []string{"lib*", "lib*/postgresql*", "lib*/pgsql*"} {
 		modules, err := filepath.Glob(filepath.Join(filepath.Dir(folder), libraries, "pg_stat_statements.*"))
 		set.Statistics = set.Statistics || err == nil && len(modules) > 0
@@ -77,8 +77,8 @@ func in(folder string) (Set, bool) {
 	return set, true
 }
 
-// onPath is the folder of the program postgres that PATH finds. That may be a link to
-// where it is installed.
+// onPath returns the folder of the program postgres on PATH, which may be a link to the
+// installation.
 func onPath() []string {
 	path, err := exec.LookPath("postgres")
 	if err != nil {
@@ -91,8 +91,8 @@ func onPath() []string {
 	return []string{filepath.Dir(path)}
 }
 
-// configured is the folder that pg_config names, if it is there. It belongs to the
-// libraries, and so may name a folder without a server.
+// configured returns the folder that pg_config names, if it exists. pg_config belongs to the
+// libraries, and the folder may therefore lack a server.
 func configured(ctx context.Context) []string {
 	output, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output()
 	if err != nil {
@@ -119,7 +119,7 @@ func newestFirst(patterns []string) []string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// version is the first number in what a version is part of, or 0.
+// version returns the first number in a name, or 0.
 func version(name string) int {
 	number, err := strconv.Atoi(digits.FindString(name))
 	if err != nil {
@@ -134,12 +134,12 @@ func Installable() bool {
 	return err == nil && os.Getuid() == 0
 }
 
-// Install installs the distribution's package, and says so.
+// Install installs the distribution's package, and reports this.
 //
-// The package would also create a server and start it, for which its scripts call
-// pg_createcluster. They find a program of this name that does nothing: apt has them
-// look in a folder of ours first. So nothing listens afterwards, and no setting of the
-// machine is changed, as it would be by a policy or in createcluster.conf.
+// The package's scripts would also create and start a server with pg_createcluster. They find a
+// program of this name that does nothing: apt searches a folder of ours first. Therefore no server
+// runs afterwards, and the machine's settings are unchanged, in contrast to a policy or a change of
+// createcluster.conf.
 func Install(ctx context.Context, progress io.Writer) error {
 	stubs, err := os.MkdirTemp("", "trueup-install-")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package driver is a CSI driver that stores nothing. It remembers nothing, either: a volume's
-// handle is its name, and its size is what it is asked to be, so that it may be killed at any time.
+// Package driver is a CSI driver that stores nothing. It has no state: a volume's handle is its
+// name, and its size is the requested size. The driver may therefore be killed at any time.
 package driver
 
 import (
@@ -25,7 +25,7 @@ const again = 50 * time.Millisecond
 
 // Serve serves the driver in the working directory, the cluster's folder, until ctx ends.
 func Serve(ctx context.Context, log logr.Logger) error {
-	// A socket outlives the process that listened at it.
+	// The file of a socket outlives the listening process.
 	if err := os.Remove(storage.SocketFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
@@ -102,7 +102,8 @@ func (controller) ValidateVolumeCapabilities(
 	}, nil
 }
 
-// ControllerExpandVolume fails as the settings have it. When it succeeds, a part is left to the node.
+// ControllerExpandVolume fails as the settings demand. After a success, the node has to do its
+// part.
 func (c controller) ControllerExpandVolume(
 	ctx context.Context, request *csi.ControllerExpandVolumeRequest,
 ) (*csi.ControllerExpandVolumeResponse, error) {
@@ -115,7 +116,7 @@ func (c controller) ControllerExpandVolume(
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: size, NodeExpansionRequired: true}, nil
 }
 
-// expand waits as long as the volume is to hang, and returns how it fails, if it does.
+// expand waits as long as the settings make the volume hang, and returns the failure, if any.
 func expand(ctx context.Context, volume string, size int64) error {
 	ticker := time.NewTicker(again)
 	defer ticker.Stop()
