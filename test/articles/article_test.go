@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An article is what somebody reads who then tries the operator.
+// An article is a published text whose reader tries the operator.
 type article struct {
 	// Title is the operator's kind.
 	Title string `json:"title"`
@@ -20,7 +20,7 @@ type article struct {
 	Sources []source `json:"sources"`
 	// Folder is where the reader has the operator's project, below the home folder.
 	Folder string `json:"folder"`
-	// Environment is what the reader fills in where the article has a placeholder.
+	// Environment has the values for the placeholders of the article.
 	Environment map[string]string `json:"environment"`
 	Steps       []step            `json:"steps"`
 }
@@ -34,18 +34,18 @@ type source struct {
 type step struct {
 	// Do is a line that changes something. It is entered once.
 	Do string `json:"do"`
-	// See is a line that only looks. It is entered until it shows what it should.
+	// See is a line that only reads. It is entered until the output is as expected.
 	See string `json:"see"`
-	// Happens is what happens without the reader, see play.
+	// Happens names an event without the reader's action, see play.
 	Happens string `json:"happens"`
 	// Leave are lines that are not entered, for one of the reasons.
 	Leave []string `json:"leave"`
 
-	// Shows are regular expressions, all of which match what the line prints.
+	// Shows are regular expressions, all of which match the line's output.
 	Shows []string `json:"shows"`
-	// Ours says that the article tells it in words, and the line is ours.
+	// Ours marks a line of ours for a step that the article describes in words.
 	Ours bool `json:"ours"`
-	// Fails says that the line does not work with this operator, and why.
+	// Fails gives the reason why the line does not work with this operator.
 	Fails string `json:"fails"`
 	// Why a line is left out, one of the reasons.
 	Why string `json:"why"`
@@ -91,7 +91,7 @@ func (s *step) check() error {
 	return nil
 }
 
-// judge compares what a line printed, and how it ended, with what the step says.
+// judge compares the output and the exit status of a line with the step.
 func (s *step) judge(printed string, ended error) error {
 	if ended != nil && s.Fails == "" {
 		return fmt.Errorf("it fails with %w:\n%s", ended, printed)

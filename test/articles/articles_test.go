@@ -1,7 +1,6 @@
-// Package articles_test is a reader who has an article beside the keyboard: the manifests
-// and the lines of the articles that made the four example operators known, word for word,
-// against the operators that re-build them. The page docs/articles.md says what is typed,
-// what is seen, and which lines are left out and why.
+// Package articles_test follows the articles that made the four example operators known: it enters
+// their manifests and lines, word for word, with the new operators. The page docs/articles.md lists
+// the lines, the output, and the lines that are left out, with reasons.
 package articles_test
 
 import (
@@ -13,17 +12,17 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// A play is how an article is replayed. Its text is testdata/<name>/article.yaml.
+// A play describes how an article is replayed. Its text is testdata/<name>/article.yaml.
 type play struct {
 	// name is the folder below testdata, and below examples.
 	name string
-	// options are what the cluster has besides.
+	// options are additional options of the cluster.
 	options []cluster.Option
-	// happens is what no line brings about, by what the article's steps call it.
+	// happens are the events that no line causes, by their names in the article's steps.
 	happens map[string]event
 }
 
-// An event happens while the reader waits. What is in it fails the test by itself.
+// An event happens while the reader waits. It fails the test by itself.
 type event func(t *testing.T, r *reader)
 
 func plays() []play {
@@ -53,7 +52,7 @@ func TestArticles(t *testing.T) {
 	}
 }
 
-// follow does what a step says and requires what it is said to show.
+// follow executes a step and requires the expected output.
 func (r *reader) follow(t *testing.T, s *step) {
 	t.Helper()
 	switch {

@@ -36,8 +36,7 @@ func bookStore() play {
 	}
 }
 
-// databaseOf returns the UIDs of a book store's claim, which is mounted, and of its
-// database's pod.
+// databaseOf returns the UIDs of a book store's mounted claim and of its database's pod.
 func (r *reader) databaseOf(t *testing.T, store string) (claim, pod types.UID) {
 	t.Helper()
 	core := r.clients.CoreV1()

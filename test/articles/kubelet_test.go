@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startOperator is the kubelet that the cluster has not: it runs the operator as its
-// Deployment says, with its arguments and variables and the rights of its ServiceAccount.
+// startOperator replaces the kubelet, which the cluster lacks: it runs the operator as its
+// Deployment specifies, with the same arguments and variables and the rights of the ServiceAccount.
 func startOperator(t *testing.T, r *reader) {
 	t.Helper()
 	deployment := r.manager(t)
@@ -24,14 +24,14 @@ func startOperator(t *testing.T, r *reader) {
 		require.NoError(t, err)
 		r.operator.Env = append(r.operator.Env, manager.Env[i].Name+"="+value)
 	}
-	// Outside of a pod it cannot know where it is.
+	// Outside of a pod, the operator cannot determine its namespace.
 	process, err := r.operator.Start(t.Context(), append(manager.Args, "--leader-election-namespace", deployment.Namespace)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = process.Kill() }) // as it ended is for endOperator to say
 	r.process = process
 }
 
-// endOperator ends the operator as the kubelet does when its pod is deleted.
+// endOperator ends the operator as the kubelet does when the pod is deleted.
 func endOperator(t *testing.T, r *reader) {
 	t.Helper()
 	if err := r.process.Kill(); err != nil {
@@ -48,7 +48,7 @@ func (r *reader) manager(t *testing.T) *appsv1.Deployment {
 	return &list.Items[0]
 }
 
-// value is what a variable holds in a pod of this namespace.
+// value returns the value of a variable in a pod of this namespace.
 func (r *reader) value(ctx context.Context, namespace string, variable *corev1.EnvVar) (string, error) {
 	switch from := variable.ValueFrom; {
 	case from == nil:

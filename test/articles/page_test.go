@@ -58,7 +58,7 @@ func (a *article) chapter() string {
 	return b.String() + a.leftOut()
 }
 
-// outcome is what the page says about the line above it.
+// outcome returns the page's text about the line above.
 func (s *step) outcome() string {
 	text := "Shows"
 	if s.Fails != "" {

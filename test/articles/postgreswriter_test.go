@@ -11,7 +11,7 @@ import (
 	"github.com/trueup-go/trueup/test/postgres"
 )
 
-// row is one of table students, as the article's program writes it.
+// A row is a row of table students, as the article's program writes it.
 type row struct {
 	ID, Name string
 	Age      int

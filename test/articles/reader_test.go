@@ -22,18 +22,18 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// limit is how long anything may take that takes a second or two. In a new cluster it may be
-// half a minute and more until the garbage collector takes something along.
+// limit bounds waits for operations that usually take a second or two. In a new cluster, the
+// garbage collector may need half a minute and more.
 const limit = 3 * time.Minute
 
 // A reader sits at a shell, in the folder of the operator's project, with a kubectl and a
 // cluster that he may do everything in.
 type reader struct {
-	// home is his home folder, dir the project's below it.
+	// home is the reader's home folder, and dir the project's folder below home.
 	home, dir string
-	// environment is what his shell starts with.
+	// environment is the initial environment of the reader's shell.
 	environment []string
-	// events are those of the play, and those of every play.
+	// events are the events of the play, and of every play.
 	events map[string]event
 
 	cluster  *cluster.Cluster
@@ -42,8 +42,8 @@ type reader struct {
 	process  *operator.Process
 }
 
-// newReader starts a cluster, and gives the reader the operator's project with the
-// article's manifests in place of its own.
+// newReader starts a cluster, and gives the reader the operator's project, with the article's
+// manifests instead of the project's own.
 func newReader(t *testing.T, p play, a *article) *reader {
 	t.Helper()
 	c, err := cluster.Start(t.Context(), p.options...)
@@ -84,7 +84,7 @@ func (r *reader) unpack(t *testing.T, name string) {
 	require.NoError(t, os.CopyFS(r.dir, os.DirFS(files)))
 }
 
-// objects are those of the YAML files below a folder, one in each, by kind and name.
+// objects returns the objects in the YAML files below a folder, one in each, by kind and name.
 func objects(t *testing.T, dir string) map[string]map[string]any {
 	t.Helper()
 	found := map[string]map[string]any{}
@@ -126,7 +126,7 @@ func (r *reader) equip(t *testing.T, filledIn map[string]string) {
 	require.NoError(t, os.WriteFile(r.remembered(), nil, 0o600))
 }
 
-// enter runs a line and returns what it prints. What it sets is set for the lines to come.
+// enter runs a line and returns the output. Later lines see the variables that the line sets.
 func (r *reader) enter(ctx context.Context, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -137,10 +137,10 @@ func (r *reader) enter(ctx context.Context, line string) (string, error) {
 	return string(printed), err
 }
 
-// remembered is the file of what the lines have set.
+// remembered returns the file with the variables that the lines have set.
 func (r *reader) remembered() string { return filepath.Join(r.home, ".remembered") }
 
-// eventually tries until it works.
+// eventually calls try until try succeeds.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	require.NoError(t, await.Until(t.Context(), limit, func(context.Context) error { return try() }), what)

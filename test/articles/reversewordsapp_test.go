@@ -19,7 +19,7 @@ func reverseWordsApp() play {
 	}}
 }
 
-// balanceLoad is what a cloud does.
+// balanceLoad assigns addresses as a cloud's load balancer does.
 func balanceLoad(t *testing.T, r *reader) {
 	t.Helper()
 	const status = `{"status":{"loadBalancer":{"ingress":[{"ip":"203.0.113.7"}]}}}`

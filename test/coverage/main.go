@@ -1,5 +1,6 @@
-// Coverage prints how much of the library the tests execute, and compares what they do not execute with a page that
-// gives the reasons. It ends with exit code 1 if the page does not say all, or says too much. `make cover` runs it.
+// Coverage prints how much of the library the tests execute, and compares the rest with a page that
+// gives the reasons. It ends with exit code 1 if the page lacks an entry or has an obsolete one.
+// `make cover` runs this program.
 package main
 
 import (

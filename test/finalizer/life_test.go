@@ -19,7 +19,8 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// subjects are what operators pass to Handle, all the same object in a namespace.
+// subjects returns the objects that operators pass to Handle: the same object in a namespace, in
+// several types.
 func subjects(namespace string) map[string]client.Object {
 	named := func(obj client.Object, gvk schema.GroupVersionKind) client.Object {
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
@@ -49,7 +50,7 @@ func access(t *testing.T) map[string]client.Client {
 	}
 }
 
-// A life is one object's, as one reconciler sees it.
+// A life is the life of one object as one reconciler sees it.
 type life struct {
 	*testing.T
 
@@ -72,7 +73,7 @@ func (l *life) pass() (finalizer.Result, error) {
 	return finalizer.Handle(l.Context(), l.client, l.obj, l.steps...)
 }
 
-// until reconciles again and again, as a lagging cache may take it.
+// until reconciles repeatedly, as a lagging cache may require.
 func (l *life) until(what string, done func(finalizer.Result, error) bool) {
 	l.Helper()
 	err := wait.PollUntilContextTimeout(l.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -85,8 +86,7 @@ func (l *life) until(what string, done func(finalizer.Result, error) bool) {
 	require.NoError(l, err, what)
 }
 
-// TestLife is that of an object from its creation until it is gone, for each sort of
-// object and client.
+// TestLife follows an object from the creation until its end, for each sort of object and client.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	for mode, c := range access(t) {
@@ -153,9 +153,9 @@ func requireSame(t *testing.T, obj client.Object, why string) {
 	require.Empty(t, cmp.Diff(want, obj), why)
 }
 
-// TestReadYourWrites: behind a cache that reads its writes nothing is done twice, but
-// for the last finalizer. What answers its removal has the resourceVersion from before,
-// so that nobody waits for the deletion; then the Cleanup may run once more.
+// TestReadYourWrites: behind a cache that reads its writes, nothing is done twice except for the
+// last finalizer. The answer to its removal has the earlier resourceVersion, so that no read waits
+// for the deletion; then the Cleanup may run once more.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
 	c := cached(t, &client.CacheOptions{EnableReadYourWritesConsistency: new(true)})
@@ -191,8 +191,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestAnswersReplaceWhatWasRead: what is gone from the object is gone from the caller's,
-// custom kinds included: decoding JSON alone would leave it there.
+// TestAnswersReplaceWhatWasRead: fields removed on the server are removed from the caller's object,
+// custom kinds included. Decoding the JSON alone would keep them.
 func TestAnswersReplaceWhatWasRead(t *testing.T) {
 	t.Parallel()
 	obj := create(t, widget(namespaceOf(t)), row)

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &shared))
 }
 
-// prepare makes what all tests share: a client and a custom kind.
+// prepare creates the resources that all tests share: a client and a custom kind.
 var prepare = sync.OnceValue(func() error {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
@@ -58,7 +58,7 @@ func namespaceOf(t *testing.T) string {
 	return shared.Namespace(t)
 }
 
-// cached is what a manager gives: a client that reads from informers.
+// cached returns a manager's client, which reads from informers.
 func cached(t *testing.T, reading *client.CacheOptions) client.Client {
 	t.Helper()
 	require.NoError(t, prepare())
@@ -66,8 +66,8 @@ func cached(t *testing.T, reading *client.CacheOptions) client.Client {
 	return cluster.Cached(t, shared.Config(), opts).GetClient()
 }
 
-// create makes an object with these finalizers, which it loses when the test ends so
-// that its namespace can go.
+// create creates an object with these finalizers. They are removed when the test ends, so that the
+// namespace can be deleted.
 func create[T client.Object](t *testing.T, obj T, finalizers ...string) T {
 	t.Helper()
 	obj.SetFinalizers(finalizers)
@@ -82,7 +82,7 @@ func release(ctx context.Context, obj client.Object) error {
 	return human.Patch(ctx, out, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 }
 
-// live is obj as the API server has it.
+// live returns the live version of obj.
 func live[T client.Object](t *testing.T, obj T) T {
 	t.Helper()
 	return read(t, human, obj)

@@ -18,7 +18,7 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// TestNames: what Handle refuses by itself is what the API server refuses for every kind.
+// TestNames: Handle itself refuses the names that the API server refuses for every kind.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	namespace := namespaceOf(t)
@@ -61,7 +61,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// long is that text over and over, n bytes of it.
+// long repeats text up to n bytes.
 func long(text string, n int) string { return strings.Repeat(text, n)[:n] }
 
 type counting struct {
@@ -75,7 +75,7 @@ func (c *counting) Patch(ctx context.Context, obj client.Object, patch client.Pa
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// warnings are what the API server warned of.
+// warnings collects the API server's warnings.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -114,8 +114,8 @@ func TestNameWithoutSlash(t *testing.T) {
 	require.Equal(t, []string{foreign}, live(t, builtIn).Finalizers)
 }
 
-// TestWebhooks: what a webhook refuses like a failed test, or undoes, is no conflict,
-// nor is it done.
+// TestWebhooks: a write that a webhook refuses like a failed test, or undoes, is neither a conflict
+// nor done.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	refused, undone, missing := namespaceOf(t), namespaceOf(t), namespaceOf(t)
@@ -135,7 +135,7 @@ func TestWebhooks(t *testing.T) {
 			case undone:
 				return admission.PatchResponseFromRaw(request.Object.Raw, request.OldObject.Raw)
 			case missing:
-				// As a validator answers that hands on the error of its own read.
+				// A validator may return the error of its own read like this.
 				return refusal(apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "hunter2"))
 			}
 			return admission.Allowed("")

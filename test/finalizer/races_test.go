@@ -133,7 +133,7 @@ func (c *crowd) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// settle tries again with a fresh copy until it is no conflict.
+// settle retries with a fresh copy until there is no conflict.
 func (c *crowd) settle(ctx context.Context, step finalizer.Step) (finalizer.Result, error) {
 	for {
 		obj := c.obj.DeepCopy()
@@ -184,7 +184,7 @@ func TestNothingIsAddedToWhatIsGoing(t *testing.T) {
 	}
 }
 
-// TestGoneOrReplaced is about what happens between a read and the write.
+// TestGoneOrReplaced deletes or replaces the object between a read and the write.
 func TestGoneOrReplaced(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ConfigMap", "Widget"} {
@@ -248,7 +248,7 @@ func going(t *testing.T, obj client.Object, finalizers ...string) client.Object 
 	return live(t, obj)
 }
 
-// severed is the client of a process that is killed before its next patch is sent.
+// A severed client belongs to a process that is killed before its next patch is sent.
 type severed struct {
 	client.Client
 

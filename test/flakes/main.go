@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// A selection says which tests are run.
+// A selection names the tests to run.
 type selection struct {
 	pkg      string // from the repository's root; empty stands for those of make test
 	parallel int    // how many packages at once

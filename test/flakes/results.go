@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A test is one test, or subtest, of a package. Without a name it is the package itself,
-// whose tests could not be built, or whose TestMain failed.
+// A test is one test, or subtest, of a package. Without a name it is the package itself, whose
+// tests could not be built, or whose TestMain failed.
 type test struct{ pkg, name string }
 
 func (t test) String() string {
@@ -21,7 +21,7 @@ func (t test) String() string {
 	return t.pkg + " " + t.name
 }
 
-// results are those of one run.
+// results are the results of one run.
 type results struct {
 	passed int
 	// failed are the logs of the tests that failed.
@@ -33,7 +33,7 @@ type event struct {
 	Action, Package, Test, Output, ImportPath string
 }
 
-// read reads the output of go test -json. Lines of other programs among it are passed over.
+// read reads the output of go test -json, and skips lines of other programs.
 func read(out io.Reader) (results, error) {
 	found := results{failed: map[test]string{}}
 	logs := map[test]*strings.Builder{}
@@ -81,8 +81,8 @@ func read(out io.Reader) (results, error) {
 	return found, nil
 }
 
-// dropParents forgets the failures that are only those of other tests: of a test whose
-// subtest failed, and of a package with a test that failed.
+// dropParents removes failures that only repeat others: of a test whose subtest failed, and of a
+// package with a failed test.
 func (r *results) dropParents() {
 	for child := range r.failed {
 		for parent := range r.failed {
@@ -95,7 +95,7 @@ func (r *results) dropParents() {
 	}
 }
 
-// A tally is what failed in all runs.
+// A tally collects the failures of all runs.
 type tally struct {
 	failures map[test][]failure
 }
@@ -116,7 +116,7 @@ func (t *tally) add(run int, of results) {
 
 func (t *tally) empty() bool { return len(t.failures) == 0 }
 
-// print lists each test that failed, in which runs, and its first log.
+// print lists each failed test with its runs and its first log.
 func (t *tally) print(out io.Writer) {
 	if t.empty() {
 		_, _ = fmt.Fprintln(out, "No test failed.")

@@ -21,8 +21,8 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// Two controllers of ConfigMaps that own Widgets: as the package page says, and
-// with Primary where it does not belong.
+// TestEventFilterHidesChildren has two controllers of ConfigMaps that own Widgets: one as on the
+// package page, and one with Primary in the wrong place.
 func TestEventFilterHidesChildren(t *testing.T) {
 	require.NoError(t, prepare())
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -37,8 +37,8 @@ func TestEventFilterHidesChildren(t *testing.T) {
 		d.await(ctx, t, "marker", 1)
 	}
 
-	// A marker's event comes after all events of Widgets before it, and so does its
-	// entry: what is not in the diary by then will never be.
+	// A marker's event arrives after all earlier events of Widgets, and so does its entry: later
+	// entries are not possible.
 	web := widgets.child(shop, "web")
 	widgets.child(marker, "first")
 	before := map[*diary]int{wired: wired.await(ctx, t, "marker", 2), filtered: filtered.await(ctx, t, "marker", 2)}
@@ -103,7 +103,7 @@ func (f *family) child(owner client.Object, name string) client.Object {
 	return child
 }
 
-// A diary is a reconciler that writes down whom it reconciles.
+// A diary is a reconciler that records its requests.
 type diary struct {
 	mu    sync.Mutex
 	names []string

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A kind says what is done to its objects; what it leaves empty it does not have.
+// A kind lists the changes of its objects; a missing change has an empty field.
 type kind struct {
 	name      string
 	object    func(name string) client.Object
@@ -31,7 +31,7 @@ var named = func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name:
 
 const aTime, anotherTime = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 
-// checked is a condition of ours with its heartbeat at a time.
+// checked returns a condition of ours with its heartbeat at a time.
 func checked(heartbeat, at string) string {
 	return fmt.Sprintf(`{"status":{"conditions":[{"type":"Checked","status":"True","lastTransitionTime":%q,%q:%q}]}}`,
 		aTime, heartbeat, at)

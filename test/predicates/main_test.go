@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 
 var group = schema.GroupVersion{Group: "predicates.trueup-go.github.io", Version: "v1"}
 
-// prepare makes what all tests share: a client, two custom kinds, of which only
-// Widget has a status subresource, and a class of claims that may grow.
+// prepare creates the resources that all tests share: a client, two custom kinds, of which only
+// Widget has a status subresource, and a storage class whose claims may grow.
 var prepare = sync.OnceValue(func() error {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// What happens to an object.
+// The changes of an object.
 const (
 	created       = "created"
 	specChanged   = "spec"
@@ -47,7 +47,7 @@ const (
 	replaced      = "deleted and made again while the watch was cut"
 )
 
-// wanted is the contract: what wakes, whatever the kind.
+// wanted is the contract: the changes that wake a controller, for every kind.
 var wanted = []struct {
 	change         string
 	primary, owned bool
@@ -72,16 +72,16 @@ var wanted = []struct {
 	{replaced, true, true},
 }
 
-// primaryWakes has the one exception: a Lease's heartbeat is in its spec.
+// primaryWakes adds the one exception: a Lease's heartbeat is in its spec.
 func primaryWakes(kind, change string, otherwise bool) bool {
 	return otherwise || kind == "Lease" && change == heartbeat
 }
 
-// limit turns an event that never comes into a failure that tells which.
+// limit turns a missing event into a failure that names the event.
 const limit = time.Minute
 
-// A bench is one kind with its watches: as the Go type (unstructured for custom
-// kinds), unstructured, and metadata only.
+// A bench is one kind with its watches: as the Go type (unstructured for custom kinds),
+// unstructured, and metadata only.
 type bench struct {
 	kind
 	t         *testing.T
@@ -163,7 +163,7 @@ func (b *bench) watch() {
 	}
 }
 
-// run does to one object after another what can be done.
+// run makes the possible changes to one object after another.
 func (b *bench) run() {
 	subject := b.create("subject")
 	b.record(created, "subject", sighting.isCreate)
@@ -239,8 +239,8 @@ func (b *bench) awaitGone(obj client.Object) {
 	}))
 }
 
-// patch records the one event of a patch. Others may write to the object between
-// two of them: by its resourceVersion the event is found.
+// patch records the one event of a patch. As others may write the object in between, the event is
+// identified by its resourceVersion.
 func (b *bench) patch(obj client.Object, change, patch string, subresource ...string) {
 	b.t.Helper()
 	if patch == "" {
@@ -250,7 +250,7 @@ func (b *bench) patch(obj client.Object, change, patch string, subresource ...st
 	b.record(change, obj.GetName(), func(s sighting) bool { return s.is(obj.GetUID(), obj.GetResourceVersion()) })
 }
 
-// change patches the object and updates it to what the server answers.
+// change patches the object and updates obj with the server's answer.
 func (b *bench) change(obj client.Object, patchType types.PatchType, patch string, subresource ...string) {
 	b.t.Helper()
 	raw := client.RawPatch(patchType, []byte(patch))

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// A wire is what informers reach the API server by. It can be cut.
+// A wire connects informers to the API server, and can be cut.
 type wire struct {
 	mu      sync.Mutex
 	cut     bool
@@ -32,9 +32,8 @@ type wired struct {
 	next http.RoundTripper
 }
 
-// RoundTrip fails as in a network that is torn apart. A refused connection would be
-// something else: informers then go on with their watch where it ended and miss
-// nothing.
+// RoundTrip fails as in a broken network. After a refused connection, in contrast, informers resume
+// their watch and miss nothing.
 func (w wired) RoundTrip(req *http.Request) (*http.Response, error) {
 	what := req.URL.Path + " as " + req.Header.Get("Accept")
 	if w.refuses(what) {
@@ -73,8 +72,8 @@ func (b *watchBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// during does something behind the informers' backs: their watches end before, and
-// each has tried in vain to go on, so that it has to list afterwards.
+// during runs do while the informers are disconnected: their watches end before, and each has tried
+// in vain to resume, so that it has to list afterwards.
 func (w *wire) during(ctx context.Context, t *testing.T, do func()) {
 	t.Helper()
 	torn := w.tear()

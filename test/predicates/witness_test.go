@@ -19,7 +19,7 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// judges are the predicates whose verdicts the page tells.
+// judges are the predicates on the page.
 var judges = map[string]predicate.Predicate{
 	primary:         predicates.Primary(),
 	owned:           predicates.Owned(),
@@ -64,7 +64,7 @@ func (s sighting) is(uid types.UID, version string) bool {
 	return s.isUpdate() && !s.isResync() && s.newer.GetUID() == uid && s.newer.GetResourceVersion() == version
 }
 
-// A witness sees every event of one watch and what the predicates make of it.
+// A witness sees every event of one watch and the verdicts of the predicates.
 type witness struct {
 	mu        sync.Mutex
 	sightings []sighting
@@ -82,7 +82,7 @@ func watch(ctx context.Context, t *testing.T, c cache.Cache, obj client.Object) 
 	return w, kind
 }
 
-// eyes are where a controller has its predicates.
+// eyes returns the witness as a predicate of a controller.
 func (w *witness) eyes() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {

@@ -37,7 +37,7 @@ func (s *scene) configMap(name string) *corev1.ConfigMap {
 	}
 }
 
-// safe is of a custom kind that is sensitive. Its lock may be Old or New.
+// safe returns an object of a sensitive custom kind. Its lock may be Old or New.
 func (s *scene) safe(name, lock string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"lock": lock, "code": mark, "pin": int64(pin)}}}
 	obj.SetGroupVersionKind(safeGVK)
@@ -48,7 +48,7 @@ func (s *scene) safe(name, lock string) *unstructured.Unstructured {
 	return obj
 }
 
-// account is of a kind that is not sensitive, and holds what anybody may read.
+// account returns an object of a kind that is not sensitive, whose content anybody may read.
 func (s *scene) account(name string) *corev1.ServiceAccount {
 	account := &corev1.ServiceAccount{ObjectMeta: s.named(name)}
 	account.Annotations = map[string]string{"vault.example.com/note": open}

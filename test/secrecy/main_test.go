@@ -1,11 +1,11 @@
-// Package secrecy_test marks secrets wherever they can stand, in Secrets, environments,
-// annotations, commands, templates and what these are given, provokes every error that the
-// library has for it on a real API server, and then looks for the marks in all that the
-// library and whoever uses it as documented says: errors, logs, events, conditions, metrics
-// and Changes. All kinds that hold the mark are Secrets, or named with WithSensitive; of another
-// kind the API server's own words are told, and hold what is no secret.
+// Package secrecy_test marks secrets wherever they can occur: in Secrets, environments,
+// annotations, commands, templates and their data. It provokes every error of the library on a real
+// API server, and then looks for the marks in all output of the library and of a documented use:
+// errors, logs, events, conditions, metrics and Changes. All kinds with a mark are Secrets, or
+// named with WithSensitive. For other kinds, the API server's own messages are passed on, and
+// contain no secret.
 //
-// Connection strings are the operators': test/e2e/postgreswriter looks for its password.
+// Connection strings belong to the operators: test/e2e/postgreswriter looks for its password.
 package secrecy_test
 
 import (
@@ -39,7 +39,7 @@ const (
 	mark = "hunter2-and-9-more"
 	// pin is a secret that is a number. Changes show the numbers of other kinds.
 	pin = 730194650
-	// open is what anybody may read, in objects of kinds that are not sensitive.
+	// open is public content, in objects of kinds that are not sensitive.
 	open = "open-sesame"
 )
 
@@ -49,8 +49,8 @@ func isMarked(text string) bool {
 		slices.ContainsFunc(shapes([]byte(mark[:len("hunter2")])), func(shape string) bool { return strings.Contains(text, shape) })
 }
 
-// shapes are what bytes look like: as text, as Go prints them, and in the base64 of a Secret,
-// wherever in a value they stand.
+// shapes returns the representations of bytes: as text, as printed by Go, and in the base64 of a
+// Secret, at any offset in a value.
 func shapes(of []byte) []string {
 	found := []string{string(of), strings.Trim(fmt.Sprintf("%d", of), "[]")}
 	for before := range 3 {

@@ -14,8 +14,8 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// others are the errors of the packages beside ensure, which have no classes. What these write is
-// part of the operator's own object: who reads its conditions may read the object.
+// others are the errors of the packages other than ensure, which have no classes. These packages
+// only write to the operator's own object, whose readers may read all of it.
 var others = map[string]func(s *scene) error{
 	"a status that the server does not take": func(s *scene) error {
 		return status.Patch(s.ctx, s.human, s.vault.DeepCopyObject().(*Vault), func(v *Vault) { v.Status.Phase = open })
@@ -57,8 +57,8 @@ func nothing(context.Context) error { return nil }
 // errNothingWrong is of a manifest that should have been refused.
 var errNothingWrong = errors.New("nothing is wrong")
 
-// manifests are broken, each in another way. The mark stands in the text, and in what the
-// actions yield.
+// manifests are broken, each in another way. The mark is in the text, and in the output of the
+// actions.
 var manifests = map[string]string{
 	"no action":               "data: {{.Password",
 	"unknown function":        "data: {{unknown \"MARK\"}}",

@@ -28,8 +28,7 @@ import (
 
 const operator = "vault-operator"
 
-// A scene is an operator that does as the documentation says, and notes what it gets to
-// say.
+// A scene is an operator that follows the documentation, and records its output.
 type scene struct {
 	t         *testing.T
 	ctx       context.Context
@@ -100,7 +99,7 @@ func (s *scene) objectBy(e *ensure.Ensurer, desired client.Object, opts ...ensur
 	return err
 }
 
-// note logs what was done, as an operator does.
+// note logs a result as an operator does.
 func (s *scene) note(result ensure.Result[client.Object]) {
 	if result.Operation == "" || result.Operation == ensure.Unchanged {
 		return
@@ -113,7 +112,7 @@ func (s *scene) note(result ensure.Result[client.Object]) {
 	}
 }
 
-// report tells of err as an operator does, in the log and in a condition.
+// report reports err as an operator does, in the log and in a condition.
 func (s *scene) report(err error) {
 	s.t.Helper()
 	log.FromContext(s.ctx).Error(err, "Reconciler error")
@@ -140,7 +139,7 @@ func (s *scene) conditions() string {
 
 func (s *scene) say(text string) { s.said.WriteString(text + "\n") }
 
-// events are those of the namespace, once there is one of each write that a Result told of.
+// events returns the events of the namespace, once each write in a Result has one.
 func (s *scene) events() string {
 	s.t.Helper()
 	told := &eventsv1.EventList{}
@@ -151,7 +150,7 @@ func (s *scene) events() string {
 	return fmt.Sprintf("%+v", told.Items)
 }
 
-// measured is what a scrape would show.
+// measured returns the metrics that a scrape would show.
 func measured(t *testing.T) string {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

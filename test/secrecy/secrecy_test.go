@@ -16,7 +16,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// By these the webhook knows what it refuses.
+// The webhook recognises objects to refuse by these names.
 const (
 	denied          = "vault.example.com/denied"
 	deniedFinalizer = "example.com/denied"
@@ -50,7 +50,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 		s.report(err)
 	}
 
-	// What is no secret is told in the API server's words.
+	// Errors without a secret quote the API server.
 	err := s.object(deny(s.account("denied")))
 	require.ErrorContains(t, err, open)
 	s.report(err)
@@ -73,12 +73,12 @@ func TestNothingSecretIsTold(t *testing.T) {
 	require.NotContains(t, measured(t), open)
 	require.Contains(t, logged.String(), "Reconciler error")
 	require.Contains(t, measured(t), "trueup_ensure_requests_total")
-	// Had the server's own words about sensitive kinds been passed on, it would have shown.
+	// If the server's messages about sensitive kinds had been passed on, the marks would have been
+	// found.
 	require.Greater(t, s.quoted, 5, "the API server quotes less than it did: the test shows less than it did")
 }
 
-// writeAndChange makes, changes and has put right what is marked, in each way that is a
-// write.
+// writeAndChange creates, changes and repairs marked objects, in each way that writes.
 func (s *scene) writeAndChange() {
 	for _, child := range []client.Object{s.secret("written"), s.configMap("written"), s.deployment("written"), s.safe("written", "Old")} {
 		require.NoError(s.t, s.object(child))
@@ -114,7 +114,7 @@ func (s *scene) provokeAll() []error {
 	return provoked
 }
 
-// serveDenials has a webhook refuse what asks for it, and quote all of it.
+// serveDenials installs a webhook that refuses objects on request, and quotes their whole content.
 func (s *scene) serveDenials() {
 	signs := []string{`"` + denied + `":`, `["` + deniedFinalizer + `"]`, `"type":"` + deniedCondition + `"`}
 	handler := admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {

@@ -11,7 +11,7 @@ import (
 
 var vaultGVK = schema.GroupVersionKind{Group: "secrecy.trueup-go.github.io", Version: "v1", Kind: "Vault"}
 
-// Vault is the custom kind that owns what is secret.
+// A Vault is the custom object that owns the secrets.
 type Vault struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -19,7 +19,7 @@ type Vault struct {
 	Status VaultStatus `json:"status,omitempty"`
 }
 
-// VaultStatus tells how it stands.
+// VaultStatus has the conditions.
 type VaultStatus struct {
 	// Phase is Open or Closed.
 	Phase      string             `json:"phase,omitempty"`

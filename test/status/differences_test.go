@@ -12,7 +12,7 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// A difference is a reason for which readiness.Of says something else than kstatus.
+// A difference is a reason why readiness.Of and kstatus disagree.
 type difference struct {
 	kinds        string // their names, with commas between them; empty for all
 	when         string // in words
@@ -228,7 +228,7 @@ func hasBadStatus(u *unstructured.Unstructured) bool {
 // bad stands where a number or a list belongs.
 const bad = "neither a number nor a list"
 
-// answers are what both say about u.
+// answers returns the answers of both for u.
 func answers(u *unstructured.Unstructured) (ours, theirs string, err error) {
 	result, failure := kstatus.Compute(u)
 	if failure != nil {

@@ -1,5 +1,5 @@
-// Package status_test tests package status on a real API server, and compares the results
-// of package readiness with those of kstatus.
+// Package status_test tests package status on a real API server, and compares the results of
+// package readiness with those of kstatus.
 package status_test
 
 import (
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &shared))
 }
 
-// prepare makes what all tests share: a scheme and the custom kinds.
+// prepare creates the resources that all tests share: a scheme and the custom kinds.
 var prepare = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(panelGVK.GroupVersion(), &Panel{}, &PanelList{}, &Lamp{}, &Odometer{})
@@ -65,7 +65,7 @@ func newClient(t *testing.T, name string) client.Client {
 	return c
 }
 
-// requests counts what the program that calls itself name asked of the server.
+// requests counts the requests of the program called name.
 func requests(t *testing.T, since cluster.Mark, name string) map[string]int {
 	t.Helper()
 	found, err := shared.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool { return r.Resource != "" })

@@ -89,7 +89,7 @@ func (id *odometerID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// odometerRange is written as an object that has a member for what is not set.
+// An odometerRange is encoded as an object with a field for unset values.
 type odometerRange struct{ low, high int }
 
 func (r odometerRange) MarshalJSON() ([]byte, error) {

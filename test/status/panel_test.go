@@ -71,7 +71,7 @@ func typed(name string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Type: name}
 }
 
-// conditionSchema is what controller-gen makes of metav1.Condition, and an owner.
+// conditionSchema is the schema that controller-gen generates for metav1.Condition, and an owner.
 func conditionSchema() apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{
 		Type:     "object",

@@ -28,8 +28,8 @@ import (
 	"github.com/trueup-go/trueup/test/cluster"
 )
 
-// newPanel creates a Panel in a namespace of the test's own. Its status, if not empty,
-// is written by somebody else.
+// newPanel creates a Panel in the test's own namespace. Another program writes the initial status,
+// if not empty.
 func newPanel(t *testing.T, c client.Client, stored map[string]any) *Panel {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -157,8 +157,8 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 
 func longAgo() metav1.Time { return metav1.NewTime(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)) }
 
-// TestTwoWriters has each of two programs write a condition of its own as fast as it
-// can. Neither loses a write, nor ever sees the other go back.
+// TestTwoWriters has two programs write their own conditions as fast as possible. Neither loses a
+// write, nor sees the other's condition revert.
 func TestTwoWriters(t *testing.T) {
 	const writes = 500
 	c := newClient(t, "writers")
@@ -307,8 +307,8 @@ func newBudget(t *testing.T, c client.Client) *policyv1.PodDisruptionBudget {
 	return budget
 }
 
-// TestWhateverTheReason has the schema of metav1.Condition, and the validation of a
-// built-in kind, judge what is set.
+// TestWhateverTheReason validates the written conditions with the schema of metav1.Condition and
+// with a built-in kind.
 func TestWhateverTheReason(t *testing.T) {
 	c := newClient(t, "reasons")
 	panel := newPanel(t, c, nil)
@@ -381,7 +381,7 @@ func TestRefusedByAWebhook(t *testing.T) {
 	require.Equal(t, `admission webhook "handler.trueup-go.github.io" denied the request: ask us`, answer.ErrStatus.Message)
 }
 
-// TestThroughACache is about a manager's client whose reads wait for its own writes.
+// TestThroughACache tests a manager's client whose reads wait for its own writes.
 func TestThroughACache(t *testing.T) {
 	rival := newClient(t, "rival")
 	scheme, err := prepare()

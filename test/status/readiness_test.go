@@ -47,7 +47,7 @@ const (
 	missing = "example.org/app:missing"
 )
 
-// until waits until check holds for obj as the server has it.
+// until waits until check holds for the live obj.
 func until[T client.Object](t *testing.T, r *report, obj T, check func(T) bool) T {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -57,7 +57,7 @@ func until[T client.Object](t *testing.T, r *report, obj T, check func(T) bool) 
 	return obj
 }
 
-// change changes obj as the server has it, whoever else does.
+// change changes the live obj, and retries after conflicts.
 func change[T client.Object](t *testing.T, r *report, obj T, edit func(T)) T {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -82,7 +82,7 @@ func create[T client.Object](t *testing.T, r *report, obj T) T {
 	return obj
 }
 
-// remove looks at obj while it is being deleted.
+// remove reads obj while it is being deleted.
 func remove[T client.Object](t *testing.T, r *report, obj T) {
 	t.Helper()
 	change(t, r, obj, func(obj T) { obj.SetFinalizers(append(obj.GetFinalizers(), finite)) })
@@ -339,7 +339,7 @@ func jobs(t *testing.T, r *report) {
 	var found corev1.PodList
 	require.NoError(t, r.client.List(t.Context(), &found, client.InNamespace(namespace), client.MatchingLabels{batchv1.JobNameLabel: "held"}))
 	require.Len(t, found.Items, 1)
-	// What the node has begun to write would undo what is written here.
+	// Writes that the node has begun would revert this write.
 	pod := until(t, r, &found.Items[0], func(p *corev1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 })
 	write(t, r, pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
 	r.look(t, "failed", until(t, r, held, is(batchv1.JobFailed)))

@@ -23,14 +23,14 @@ type row struct {
 
 func (r row) differs() bool { return differ(r.ours, r.theirs) }
 
-// report is what a test has seen, in order.
+// A report records the observations of a test, in order.
 type report struct {
 	client client.Client
 	rows   []row
 }
 
-// look notes what both say about obj as it is here. Typed and unstructured, we say the
-// same.
+// look records the answers of both for obj. Typed and unstructured objects have the same answer of
+// ours.
 func (r *report) look(t *testing.T, step string, obj client.Object) {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(obj, r.client.Scheme())
@@ -76,7 +76,7 @@ These are all: a test tries every status that the judgement of a kind depends on
 	return out.String()
 }
 
-// check compares with what is documented.
+// check compares the observations with the documentation.
 func (r *report) check(t *testing.T) {
 	t.Helper()
 	require.NoError(t, page.Settle(t.Context(), "readiness", r.markdown()))

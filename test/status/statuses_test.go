@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A choice is a field with the values that it may have; nil is none.
+// A choice is a field with its possible values; nil means unset.
 type choice struct {
 	path   string
 	values []any
@@ -36,10 +36,11 @@ func of(generation int64, c map[string]any) map[string]any {
 	return c
 }
 
-// observed has all that a status may say about the generation, which is 2.
+// observed returns all possible statements of a status about the generation, which is 2.
 func observed() choice { return anyOf("status.observedGeneration", nil, int64(1), int64(2), int64(3)) }
 
-// conditions has each list of up to two of these, in both orders, none, and what is no list.
+// conditions returns each list of up to two of these conditions, in both orders, no list, and a
+// value that is not a list.
 func conditions(each ...map[string]any) choice {
 	c := anyOf("status.conditions", nil, bad)
 	for i, one := range each {
@@ -60,7 +61,7 @@ var generic = []map[string]any{given("Stalled", "True", "R"), given("Reconciling
 type space struct {
 	kind    schema.GroupVersionKind
 	choices []choice
-	// isStored reports whether the server would store this, as its validation has it.
+	// isStored reports whether the server's validation accepts u.
 	isStored func(u *unstructured.Unstructured) bool
 }
 
@@ -162,7 +163,7 @@ func within(all string, parts ...string) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// objects yields an object of each combination of values. It is the same one each time.
+// objects yields an object of each combination of values, reusing the same object.
 func (s space) objects(t *testing.T) iter.Seq[*unstructured.Unstructured] {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
@@ -190,8 +191,8 @@ func choose(t *testing.T, u *unstructured.Unstructured, choices []choice, yield 
 	return true
 }
 
-// TestEveryDifference: whatever a status says, readiness.Of and kstatus answer the same, but for
-// the differences that the page has, each of which there is.
+// TestEveryDifference: for every status, readiness.Of and kstatus agree except for the differences
+// on the page, all of which occur.
 func TestEveryDifference(t *testing.T) {
 	t.Parallel()
 	found := make([]int, len(differences))

@@ -116,7 +116,7 @@ func storedStatus(t *testing.T, c client.Client, odometer *Odometer) map[string]
 	return stored
 }
 
-// shownOf is the status as the Go type shows it.
+// shownOf returns the status as the Go type decodes it.
 func shownOf(t *testing.T, odometer *Odometer) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(odometer.Status)

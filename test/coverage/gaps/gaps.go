@@ -1,4 +1,4 @@
-// Package gaps compares what no test executes with a page that says why.
+// Package gaps compares the code that no test executes with a page of reasons.
 package gaps
 
 import (
@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// Gap is a block of code. What names it is not its line, so that it keeps its name when other code changes.
+// A Gap is a block of code. Its name does not contain the line number, so that the name stays the
+// same when other code changes.
 type Gap struct {
 	Package   string // its folder in the repository
 	File      string // without the folder
@@ -28,7 +29,7 @@ func (g Gap) name() string {
 	return strings.Join([]string{g.Package, g.File, g.Function, g.When, g.Statement, strconv.Itoa(g.Nth)}, "\x00")
 }
 
-// String says where it is and what.
+// String returns the place and the name of the block.
 func (g Gap) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", path.Join(g.Package, g.File), g.Line, g.Function, g.what())
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/trueup-go/trueup/test/coverage/gaps"
 )
 
-// measured is testdata/shop.go, and what go test -coverprofile says of it with a test that calls most of it: as
-// counter/shop.go of the module example.com/shop.
+// measured returns testdata/shop.go, and the profile that go test -coverprofile writes for it with
+// a test that calls most of the file: as counter/shop.go of the module example.com/shop.
 func measured(t *testing.T) (source, profile string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/shop.go")
@@ -34,13 +34,13 @@ func find(t *testing.T, source, profile string) []gaps.Gap {
 	return blocks
 }
 
-// emptyPage is what a first update writes.
+// emptyPage returns the page that a first update writes.
 func emptyPage(t *testing.T, source, profile string) string {
 	t.Helper()
 	return gaps.ParsePage("").Write(find(t, source, profile))
 }
 
-// rows are those of a page.
+// rows returns the rows of a page.
 func rows(page string) []string {
 	var found []string
 	for line := range strings.Lines(page) {
@@ -82,7 +82,7 @@ func shifted(source, profile string) (string, string) {
 	return strings.Replace(source, "\n", "\n\n", 1), strings.Join(moved, "")
 }
 
-// below is a position, and what follows it, one line down.
+// below returns a position moved down by one line, with the text that follows.
 func below(position string) string {
 	line, rest, _ := strings.Cut(position, ".")
 	n, _ := strconv.Atoi(line) // go test wrote it
@@ -159,7 +159,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is covered now and then keeps its row when it is.
+// TestUpdateKeepsRaces: code that only some runs cover keeps its row when it is covered.
 func TestUpdateKeepsRaces(t *testing.T) {
 	source, profile := measured(t)
 	page := strings.Replace(emptyPage(t, source, profile), errorRow+" |", errorRow+"a race: with others |", 1)

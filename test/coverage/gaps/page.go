@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// kinds of reasons: how each begins in its row, and what it says. The page lists them in this order.
+// kinds are the kinds of reasons: the beginning of a row's reason, and its meaning. The page lists
+// them in this order.
 var kinds = []struct{ name, meaning string }{
 	{"impossible", "cannot happen as long as the code around it is as it is. It is there because Go wants the error looked at, or " +
 		"because a library returns an error and never panics"},
@@ -15,7 +16,7 @@ var kinds = []struct{ name, meaning string }{
 	{raced, "takes somebody else at the one right moment, or a server that fails just then. This one may be covered now and then"},
 }
 
-// raced is the kind of what one run covers and another does not.
+// raced is the kind of code that one run covers and another does not.
 const raced = "a race"
 
 const intro = `# What no test executes
@@ -39,7 +40,7 @@ type Page struct {
 	reasons map[string]string // by name as it stands in a row
 }
 
-// ParsePage reads a page as Write makes it. Lines that are no rows are skipped.
+// ParsePage reads a page as Write makes it. Other lines than rows are skipped.
 func ParsePage(text string) *Page {
 	page := &Page{reasons: map[string]string{}}
 	var name string
@@ -60,7 +61,7 @@ func ParsePage(text string) *Page {
 	return page
 }
 
-// cells are the first ones of its row.
+// cells returns the first cells of the gap's row.
 func (g Gap) cells() string {
 	what := g.what()
 	if g.Statement != "" {
@@ -87,7 +88,7 @@ func quoted(code string) string {
 	return "`" + code + "`"
 }
 
-// isOpen tells whether a block has to be in the page.
+// isOpen reports whether the page has to list the block.
 func (g Gap) isOpen() bool { return !g.covered && !g.followsUp }
 
 func kindOf(reason string) int {
@@ -96,7 +97,7 @@ func kindOf(reason string) int {
 
 func isRaced(reason string) bool { return strings.HasPrefix(reason, raced+": ") }
 
-// Check says what is wrong with a page, given every block that there is: a line for each problem.
+// Check returns one line for each error of a page, given all blocks.
 func (p *Page) Check(all []Gap) []string {
 	var problems []string
 	byRow := map[string]Gap{}

@@ -21,11 +21,11 @@ type block struct {
 	covered    bool
 }
 
-// Profile is what of which file was executed. Files are named by their import path.
+// A Profile has the blocks of each file, executed or not. Files are named by their import path.
 type Profile map[string][]block
 
-// Read reads the text format of Go's coverage: a line for the mode, and one per block. A block that stands there more
-// than once was executed if one of them says so.
+// Read reads the text format of Go's coverage: a line for the mode, and one per block. A block with
+// several lines was executed if one of them says so.
 func Read(r io.Reader) (Profile, error) {
 	profile := Profile{}
 	lines := bufio.NewScanner(r)
@@ -103,7 +103,7 @@ func (p Profile) Print(w io.Writer) error {
 	}
 	slices.Sort(names)
 
-	// Errors of writing are what Flush returns.
+	// Flush returns the errors of writing.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "statements\tcovered\t%%\t  package\n")
 	row := func(name string, t *tally) {

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// spot is a statement and where it stands.
+// A spot is a statement and its position.
 type spot struct {
 	stmt   ast.Stmt
 	before ast.Stmt   // the one before it in the same list
 	above  []ast.Node // what it is in, from the outside in
 }
 
-// source is a file with its blocks.
+// A source is a file with its blocks.
 type source struct {
 	positions *token.FileSet
 	file      *token.File
@@ -87,7 +87,7 @@ func (s *source) first(b block) (spot, bool) {
 	return found, found.stmt != nil
 }
 
-// isFollowUp tells whether the code that leads to a statement is not covered either.
+// isFollowUp reports whether the code that leads to a statement is not covered either.
 func (s *source) isFollowUp(at spot) bool {
 	if at.before != nil {
 		return !s.isCovered(at.before.Pos())
@@ -139,7 +139,7 @@ func (s *source) nameOf(f *ast.FuncDecl) string {
 	return s.text(receiver) + "." + f.Name.Name
 }
 
-// when is the innermost condition around a statement, with what it is about.
+// when returns the innermost condition around a statement, with its context.
 func (s *source) when(above []ast.Node) string {
 	for i, n := range slices.Backward(above) {
 		switch n := n.(type) {
@@ -162,8 +162,8 @@ func (s *source) when(above []ast.Node) string {
 	return ""
 }
 
-// condition is that of an if. One that looks only at what the statement before it has assigned, an err for example,
-// comes with that.
+// condition returns the condition of an if. A condition that only uses variables of the preceding
+// assignment, such as an err, is returned with this assignment.
 func (s *source) condition(n *ast.IfStmt) string {
 	text := s.text(n.Cond)
 	if n.Init != nil {
