@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// atWork waits until a restarted component does its work.
+// atWork waits until a restarted component works.
 func (c *Cluster) atWork(ctx context.Context, component Component) error {
 	switch component {
 	case Etcd:

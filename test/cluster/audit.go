@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// auditPolicy has the API server log every request on arrival, before it handles the request: a
-// request is therefore in the log before its sender can have an answer. Requests of the control
-// plane itself are left out.
+// auditPolicy has the API server log every request on arrival, before handling: a request is
+// therefore in the log before its sender can have an answer. Requests of the control plane itself
+// are left out.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [ResponseStarted, ResponseComplete, Panic]
@@ -39,8 +39,8 @@ type Request struct {
 	// Namespace and Name identify the object as far as the request's path does: a create has no
 	// name.
 	Namespace, Name string
-	// DryRun is set for a dry run. It is read from the query. A delete of client-go has this option
-	// in its body, which the log does not show.
+	// DryRun is set for a dry run, according to the query. A delete of client-go has this option in
+	// the body, which the log does not show.
 	DryRun bool
 	// UserAgent is the client's user agent, and User the authenticated user.
 	UserAgent, User string

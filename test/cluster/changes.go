@@ -14,12 +14,12 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// Await calls try until try returns nil. It calls try again when an object is written or deleted
-// whose namespace or name contains about, as every object in a namespace made by
-// [Cluster.Namespace] does; an empty about selects every object. It also calls try at growing
-// intervals, as not every condition depends on objects. In all else, it behaves as await.Until: the
-// error is the last one that try returned before ctx ended or the limit was over. A component that
-// ends by itself ends the wait.
+// Await calls try until try returns nil. The calls are repeated when an object is written or
+// deleted whose namespace or name contains about, as every object in a namespace made by
+// [Cluster.Namespace] does; an empty about selects every object. They are also repeated at growing
+// intervals, as not every condition depends on objects. In all else, Await behaves as await.Until:
+// the error is the last one that try returned before ctx ended or the limit was over. A component
+// that ends by itself ends the wait.
 func (c *Cluster) Await(ctx context.Context, limit time.Duration, about string, try func(context.Context) error) error {
 	writes, stop := c.changes.subscribe(c, about) //nolint:contextcheck // the watch goes on for the next waiter
 	defer stop()
@@ -33,8 +33,8 @@ func (c *Cluster) Await(ctx context.Context, limit time.Duration, about string, 
 	})
 }
 
-// changes notifies waiters of writes. From the first waiter on, it watches etcd. It sends no
-// requests to the API server, whose requests tests count.
+// changes notifies waiters of writes by a watch of etcd, which begins with the first waiter. There
+// are no requests to the API server, whose requests tests count.
 type changes struct {
 	mu      sync.Mutex
 	waiters map[*waiter]bool

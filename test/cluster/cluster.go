@@ -147,7 +147,7 @@ func (c *Cluster) run(components ...Component) error {
 }
 
 // Config returns a configuration for an administrator, a member of system:masters, who may do
-// everything. It sets no client-side rate limit and no user agent. Each call returns a fresh copy.
+// everything. There is no client-side rate limit and no user agent. Each call returns a fresh copy.
 func (c *Cluster) Config() *rest.Config {
 	return rest.CopyConfig(c.config)
 }

@@ -134,11 +134,10 @@ func clientFlags(kubeconfig string) []string {
 	}
 }
 
-// oneProcessor avoids a crash of kwok. kwok prepares the stages of nodes and of pods when it sees
-// the first of each, in two goroutines that write to the same maps. At the first start, nodes come
-// before pods; after a restart, both come at once, and the Go runtime ends a program with
-// concurrent map writes. With one processor this does not happen: no goroutine is preempted within
-// a write.
+// oneProcessor avoids a crash of kwok. kwok prepares the stages of nodes and of pods at the first
+// of each, in two goroutines that write to the same maps. At the first start, nodes come before
+// pods; after a restart, both come at once, and the Go runtime ends a program with concurrent map
+// writes. With one processor this does not happen: no goroutine is preempted within a write.
 const oneProcessor = "GOMAXPROCS=1"
 
 func kwokFlags() []string {

@@ -26,7 +26,7 @@ func (c *Cluster) Kill(component Component) error {
 	return c.inflict("kill", component, c.killAll, true)
 }
 
-// killAll ends a component, after the components that depend on it.
+// killAll ends a component, after its dependent components.
 func (c *Cluster) killAll(name string) error {
 	for _, dependent := range dependents(Component(name)) {
 		if err := c.supervisor.Kill(string(dependent)); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
@@ -36,15 +36,15 @@ func (c *Cluster) killAll(name string) error {
 	return c.supervisor.Kill(name)
 }
 
-// Freeze stops a component (SIGSTOP) and returns when all its threads have stopped. Connections
-// stay open, and requests wait. It fails if the component does not run; freezing a frozen component
-// has no effect.
+// Freeze stops a component (SIGSTOP) and returns when all threads have stopped. Connections stay
+// open, and requests wait. Freezing a component that does not run is an error; freezing a frozen
+// component has no effect.
 func (c *Cluster) Freeze(component Component) error {
 	return c.inflict("freeze", component, c.supervisor.Freeze, true)
 }
 
-// Resume continues a frozen component (SIGCONT). It fails if the component does not run; resuming a
-// running component has no effect.
+// Resume continues a frozen component (SIGCONT). Resuming a component that does not run is an
+// error; resuming a running component has no effect.
 func (c *Cluster) Resume(component Component) error {
 	return c.inflict("resume", component, c.supervisor.Resume, false)
 }

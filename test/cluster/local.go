@@ -33,15 +33,16 @@ var ErrOtherVersion = binaries.ErrOtherVersion
 // kube-apiserver of another version than the one that is built from source.
 func CheckVersion(ctx context.Context) error { return binaries.CheckVersion(ctx) }
 
-// Kubectl returns the path of kubectl, which it builds in the cluster's version if missing. A
-// kubectl in KUBEBUILDER_ASSETS is used as it is.
+// Kubectl returns the path of kubectl, and builds a missing kubectl in the cluster's version. A
+// kubectl in KUBEBUILDER_ASSETS is used unchanged.
 func Kubectl(ctx context.Context) (string, error) {
 	paths, err := binaries.Build(ctx, os.Stderr, binaries.Kubectl)
 	return paths[binaries.Kubectl], err
 }
 
-// Up starts the user's single local cluster if it is down, and returns the path of its kubeconfig.
-// The cluster outlives this process, until [Down]. The options have no effect on a running cluster.
+// Up starts the user's single local cluster if there is none, and returns the path of the
+// kubeconfig. The cluster outlives this process, until [Down]. The options have no effect on a
+// running cluster.
 func Up(ctx context.Context, opts ...Option) (string, error) {
 	dir, lock, err := lockLocal(ctx)
 	if err != nil {
@@ -81,8 +82,8 @@ func sameStorage(dir string, wanted options) error {
 	return err
 }
 
-// Down ends the user's local cluster, and returns when its processes and its folder are gone. The
-// programs stay. It returns nil if the cluster is down already.
+// Down ends the user's local cluster, and returns when all processes and the folder are gone. The
+// programs stay. Down returns nil if the cluster is down already.
 func Down(ctx context.Context) error {
 	dir, lock, err := lockLocal(ctx)
 	if err != nil {

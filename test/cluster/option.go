@@ -53,10 +53,10 @@ func Flags(component Component, flags ...string) Option {
 	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
 }
 
-// WithStorage adds storage: volumes that are created for claims and can grow, but store nothing. It
-// runs StorageDriver, Provisioner and Resizer, whose programs are built on first use, and creates
-// two storage classes: expandable, the default, and fixed, whose claims cannot grow. Provisioner
-// and Resizer may still be starting when Start returns. See package storage for the behaviour of
+// WithStorage adds storage: volumes that are created for claims and can grow, but store nothing.
+// StorageDriver, Provisioner and Resizer run, whose programs are built on first use. There are two
+// storage classes: expandable, the default, and fixed, whose claims cannot grow. Provisioner and
+// Resizer may still be starting when Start returns. See package storage for the behaviour of
 // volumes, and for failures.
 func WithStorage() Option {
 	return func(o *options) { o.storage = true }

@@ -47,8 +47,8 @@ const (
             reason: Error`
 )
 
-// heldPodStage keeps matching a held pod, as kwok would make the pod ready otherwise. Its status
-// must therefore be the same each time, with a constant time.
+// heldPodStage keeps matching a held pod, as kwok would make the pod ready otherwise. The written
+// status must therefore be the same each time, with a constant time.
 const heldPodStage = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:

@@ -15,7 +15,7 @@ import (
 // tokenLife is longer than any test runs.
 const tokenLife = 24 * time.Hour
 
-// ServiceAccount returns a configuration for a ServiceAccount, which it creates if missing. The
+// ServiceAccount returns a configuration for a ServiceAccount, which is created if missing. The
 // configuration has a token that is valid for 24 hours, only the rights that RBAC grants, and no
 // client-side rate limit. In [Cluster.Requests] the user is system:serviceaccount:NAMESPACE:NAME.
 func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*rest.Config, error) {

@@ -55,8 +55,8 @@ func (c *Cluster) driverSocket() string {
 	return filepath.Join(c.Dir(), storage.SocketFile)
 }
 
-// AddStorage adds the storage of [WithStorage] to a running cluster. It builds the missing
-// programs, with a message on standard error. Call it at most once, and only for a cluster without
+// AddStorage adds the storage of [WithStorage] to a running cluster. Missing programs are built,
+// with a message on standard error. Call AddStorage at most once, and only for a cluster without
 // storage.
 func (c *Cluster) AddStorage(ctx context.Context) error {
 	programs, err := binaries.Build(ctx, os.Stderr, binaries.Storage()...)

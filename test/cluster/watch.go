@@ -12,8 +12,7 @@ import (
 	"github.com/trueup-go/trueup/test/cluster/internal/supervisor"
 )
 
-// interval is the polling interval. It is short compared with a start, and long compared with a
-// request.
+// interval is the polling interval: short compared with a start, and long compared with a request.
 const interval = 50 * time.Millisecond
 
 // tailSize is how much of a log an error quotes.
@@ -65,8 +64,8 @@ func (c *Cluster) keepLogs() error {
 	return errors.New("the components' logs are in " + kept)
 }
 
-// until waits until condition returns nil. It gives up when a component has ended or ctx is done,
-// and then returns the last error of condition.
+// until waits until condition returns nil. When a component has ended or ctx is done, until returns
+// the last error of condition.
 func (c *Cluster) until(ctx context.Context, what string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// probeLabel marks the objects that show that a webhook is in force, or that a component works. Its
+// probeLabel marks the objects that show that a webhook is in force, or that a component works. The
 // value is the name of the configuration or of the component.
 const probeLabel = "trueup-go.github.io/webhook-probe"
 
@@ -33,8 +33,8 @@ const (
 )
 
 // MutatingWebhook has the API server send each request that matches one of the rules to handler,
-// from the return of this function until the return of stop. The handler runs in this process; it
-// also gets dry runs, and must have no side effects. When it cannot be reached, requests fail.
+// from the return of this function until the return of stop. The handler runs in this process, also
+// for dry runs, and must have no side effects. When the handler cannot be reached, requests fail.
 //
 // The MutatingWebhookConfiguration is called name and must not exist yet. The handler never gets
 // this package's own probes: dry runs that create a ConfigMap in the namespace default, and the
@@ -58,8 +58,8 @@ func (c *Cluster) MutatingWebhook(
 	return sync.OnceValue(func() error { return w.stop(ctx) }), nil
 }
 
-// A webhook is one MutatingWebhookConfiguration and the server named in it. It has two entries,
-// which come into force together: one for the handler, and one for probes only.
+// A webhook is one MutatingWebhookConfiguration and the server named there. The two entries come
+// into force together: one for the handler, and one for probes only.
 type webhook struct {
 	cluster *Cluster
 	name    string

@@ -1,5 +1,5 @@
-// Dashboard has operators at work, before, during and after faults, records the metrics that they serve,
-// and draws what docs/dashboard.json makes of them.
+// Dashboard runs operators before, during and after faults, records their metrics, and draws the panels
+// of docs/dashboard.json.
 //
 //	go -C test/dashboard run .           # run, record and draw
 //	go -C test/dashboard run . -redraw   # draw what was recorded last

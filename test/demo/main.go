@@ -1,5 +1,5 @@
-// Demo shows the example operators at work on a Kubernetes of its own. It ends with exit code 1 if
-// an observation differs from the story.
+// Demo shows the example operators at work on a separate Kubernetes. The exit code is 1 if an
+// observation differs from the story.
 package main
 
 import (
@@ -87,7 +87,7 @@ func (d *demo) acts() []act {
 	}
 }
 
-// tell tells every story and then sums up. Meanwhile it prepares the next story, which takes a
+// tell tells every story and then sums up. Meanwhile the next story is prepared, which takes a
 // minute the first time, when everything has to be compiled.
 func (d *demo) tell(ctx context.Context) error {
 	acts := d.acts()
@@ -119,7 +119,7 @@ func (d *demo) tell(ctx context.Context) error {
 	return story.SumUp(os.Stdout, summaries...)
 }
 
-// prepareAll prepares the acts one after another and sends their stages. It closes the channel
+// prepareAll prepares the acts one after another and sends their stages. The channel is closed
 // after the last one.
 func (d *demo) prepareAll(ctx context.Context, acts []act) (*errgroup.Group, <-chan story.Stage) {
 	stages := make(chan story.Stage, len(acts))

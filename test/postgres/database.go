@@ -49,7 +49,7 @@ func (d *Database) Drop(ctx context.Context) error {
 }
 
 // Environment returns the variables PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER, PSQL_PASSWORD
-// and, if the server needs it, PSQL_SSLMODE, in the form of os/exec.
+// and, if the server needs one, PSQL_SSLMODE, in the form of os/exec.
 func (d *Database) Environment() []string {
 	return d.at.environment()
 }

@@ -26,7 +26,7 @@ const (
 	dataDir      = "data"
 	logFile      = "log"
 	passwordFile = "password"
-	// pidFile is in dataDir. Its first line is the postmaster's process id; the seventh has the key
+	// pidFile is in dataDir. The first line is the postmaster's process id; the seventh has the key
 	// and the id of a segment of shared memory.
 	pidFile     = "postmaster.pid"
 	segmentLine = 7
@@ -45,7 +45,7 @@ const (
 	tailSize = 4 << 10
 )
 
-// An instance is a server of ours: its folder, its port, and its processes while it runs.
+// An instance is a server of ours: a folder, a port, and, while the server runs, processes.
 type instance struct {
 	dir      string
 	programs programs.Set

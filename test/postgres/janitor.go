@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// A janitor is a small process that ends a server and removes its folder on request, or when the
-// process that started the janitor is gone.
+// A janitor is a small process that ends a server and removes the server's folder on request, or
+// when the process that started the janitor is gone.
 type janitor struct {
 	// tie is inherited by every process of the server: the janitor removes the folder when all of
 	// them have closed tie.
@@ -67,7 +67,7 @@ func hireJanitor(dir string) (*janitor, error) {
 }
 
 // announcing makes a process send its id to the janitor before the process becomes the server, so
-// that the server can never outlive the owner. The server itself must not hold orders open.
+// that the server can never outlive the owner. The server must not hold orders open.
 const announcing = `echo $$ >&3 && exec "$@" 3>&-`
 
 // supervised is a command that runs the server under the janitor's eyes.
@@ -83,7 +83,7 @@ func (j *janitor) ended() error {
 	return j.order("0")
 }
 
-// leave ends the janitor and keeps the server and its folder.
+// leave ends the janitor and keeps the server and the folder.
 func (j *janitor) leave() error {
 	if err := j.order("leave"); err != nil {
 		return err

@@ -50,8 +50,8 @@ func Up(ctx context.Context, opts ...Option) ([]string, error) {
 	return s.Environment(), nil
 }
 
-// detach keeps the server running when this process ends, and writes its description to a file.
-// Afterwards, s must not be used any more.
+// detach keeps the server running when this process ends, and writes a description of the server to
+// a file. Afterwards, s must not be used any more.
 func (s *Server) detach(file string) error {
 	content, err := json.Marshal(local{Dir: s.own.dir, Environment: s.Environment()})
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) detach(file string) error {
 	return s.own.janitor.leave()
 }
 
-// Down ends the user's local server, and returns when its processes and its folder are gone. It
+// Down ends the user's local server, and returns when all processes and the folder are gone. Down
 // returns nil if the server is down already.
 func Down(ctx context.Context) error {
 	file, lock, err := lockLocal(ctx)
@@ -128,7 +128,7 @@ func forget(file string, known local) error {
 	return nil
 }
 
-// shutDown ends the server of a folder, and waits for the end of its last process.
+// shutDown ends the server of a folder, and waits for the end of the last process.
 func shutDown(ctx context.Context, dir string) error {
 	content, err := os.ReadFile(filepath.Join(dir, dataDir, pidFile))
 	if err != nil {

@@ -237,9 +237,9 @@ func (s *Server) resume() error {
 	return s.own.resume()
 }
 
-// Close ends the server, and returns when its processes and its folder are gone. It may be called
-// more than once. If the server had ended by itself, the error quotes the end of its log. A server
-// that the environment names keeps running.
+// Close ends the server, and returns when all processes and the folder are gone. It may be called
+// more than once. If the server had ended by itself, the error quotes the end of the server's log.
+// A server that the environment names keeps running.
 func (s *Server) Close() error {
 	return s.close()
 }

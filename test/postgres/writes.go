@@ -19,8 +19,8 @@ type Writes struct {
 	Rows int64
 }
 
-// isWriting matches the text of statements that write. It matches their beginnings: SELECT … FOR
-// UPDATE, ON DELETE CASCADE and the body of a function contain the same words.
+// isWriting matches the beginnings of statements that write: SELECT … FOR UPDATE, ON DELETE CASCADE
+// and the body of a function contain the same words.
 const isWriting = `^(\s|--[^\n]*\n|/\*.*\*/)*` +
 	`((insert|update|delete|merge|truncate)\M|copy\s+[^(\s]+\s*(\([^)]*\)\s*)?from\M|with\M.*[()]\s*(insert|update|delete|merge)\M)`
 

@@ -22,29 +22,29 @@ const again = 100 * time.Millisecond
 // claimsIndex finds pods by the claims that they mount.
 const claimsIndex = "claims"
 
-// Nodes does the nodes' part of every expansion, as the settings of the cluster in this folder have
-// it, until ctx ends. The storage driver of a cluster runs it; a test that wants to do the part by
+// Nodes does the nodes' part of every expansion, according to the settings of the cluster in this
+// folder, until ctx ends. The storage driver of a cluster runs Nodes; a test that does this part by
 // itself sets the nodes to [Off].
 //
-// It does what the kubelet of Kubernetes 1.36 does (pkg/volume/util/operationexecutor,
-// node_expander.go, and pkg/volume/util/resize_util.go): it acts on claims whose status is
-// NodeResizePending or NodeResizeInProgress and that a running pod mounts; it writes the status by
-// two strategic merge patches that carry the resource version; the capacity becomes what was
-// allocated, which stays; the conditions Resizing, FileSystemResizePending, ControllerResizeError
-// and NodeResizeError go together. Offline it writes NodeResizeInProgress alone, as the kubelet does
-// for a driver that answers FailedPrecondition for a volume in use, and the rest once the volume is
-// mounted anew.
+// Nodes follows the kubelet of Kubernetes 1.36 (pkg/volume/util/operationexecutor,
+// node_expander.go, and pkg/volume/util/resize_util.go): it acts on claims that a running pod
+// mounts and whose status is NodeResizePending or NodeResizeInProgress; it writes the status by two
+// strategic merge patches with the resource version; the capacity becomes the allocated size, which
+// stays; the conditions Resizing, FileSystemResizePending, ControllerResizeError and
+// NodeResizeError are removed together. Offline, it writes only NodeResizeInProgress, as the kubelet
+// does for a driver that answers FailedPrecondition for a volume in use, and the rest after another
+// mount of the volume.
 //
-// It differs in this:
-//   - It acts within a fraction of a second, where a kubelet takes up to a minute or two, for it
-//     looks at a running pod's volumes when it synchronizes the pod.
-//   - It acts while the pod runs, where a kubelet that mounts a volume expands it before it starts
-//     the pod: a restarted pod can be seen running before its claim has grown.
-//   - Nothing fails on a node: never NodeResizeInfeasible nor the condition NodeResizeError.
-//   - There are no events (FileSystemResizeSuccessful), and a user system:masters instead of a
-//     node's writes.
-//   - A claim that a pod mounts read-only is expanded as well, and a generic ephemeral volume's is
-//     not.
+// The differences from a kubelet are:
+//   - Nodes acts within a fraction of a second. A kubelet takes up to a minute or two, because it
+//     checks a running pod's volumes when it synchronizes the pod.
+//   - Nodes acts while the pod runs. A kubelet that mounts a volume expands it before it starts the
+//     pod. Here, a restarted pod can run before its claim has grown.
+//   - Nothing fails on a node: NodeResizeInfeasible and the condition NodeResizeError never occur.
+//   - There are no events (FileSystemResizeSuccessful), and the writes come from a user
+//     system:masters instead of a node.
+//   - A claim that a pod mounts read-only is expanded as well. A generic ephemeral volume's claim is
+//     not expanded.
 func Nodes(ctx context.Context, config *rest.Config, dir string) error {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Metrics: server.Options{BindAddress: "0"},

@@ -16,14 +16,14 @@ import (
 // settingsFile is in the cluster's folder.
 const settingsFile = "storage.json"
 
-// Settings say how a cluster's volumes behave. The zero value is storage that works.
+// Settings determine the behaviour of a cluster's volumes. With the zero value, storage works.
 //
-// They are a file of JSON in the cluster's folder, storage.json, that may be written by hand:
+// They are stored in the JSON file storage.json in the cluster's folder, which may be edited by hand:
 //
 //	{"nodes": "offline", "failures": [{"code": "OUT_OF_RANGE", "message": "no room"}]}
 //
-// They are read whenever they count, so that they are in force once they are written, and outlive
-// every restart of a component.
+// They are read at every use. Changes are therefore in force at once, and survive every restart of
+// a component.
 type Settings struct {
 	// Nodes is when the nodes do their part of an expansion; empty is Online.
 	Nodes NodeMode `json:"nodes,omitempty"`

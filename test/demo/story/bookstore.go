@@ -31,7 +31,7 @@ const (
 // bookStore is the story of data that outlives pods, and of volumes that grow.
 type bookStore struct{ *story }
 
-// BookStore tells of a database and an app that uses it, in a cluster with storage.
+// BookStore tells of a database and of an app that uses the database, in a cluster with storage.
 func BookStore(ctx context.Context, stage Stage) (Summary, error) {
 	s := bookStore{&story{Stage: stage, hero: hero{
 		kind: "BookStore", name: store, work: "children", makes: "object", deployment: shop,

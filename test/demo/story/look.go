@@ -40,9 +40,9 @@ func undone[T client.Object](
 	return took(change, undoing), err
 }
 
-// settled waits until the operator has logged its writes, the pods are as desired, and the hero's
+// settled waits until the operator has logged the writes, the pods are as desired, and the hero's
 // Ready is up to date; it returns the message of Ready. The status of Ready alone does not suffice:
-// it is also True before the operator has noticed the change.
+// Ready is also True before the operator has noticed the change.
 func (s *story) settled(ctx context.Context, began moment) (message string, err error) {
 	err = s.expect(ctx, "Ready to be True", func(ctx context.Context) (string, bool) {
 		if len(began.written()) == 0 {

@@ -56,7 +56,7 @@ func (m moment) written() []operator.Entry { return m.story.entries("wrote child
 // reconciled is how many reconciles ended since.
 func (m moment) reconciled() int { return m.story.passes() - m.passes }
 
-// requests returns all requests of the operator since the moment, except its events: each write has
+// requests returns all requests of the operator since the moment, except events: each write has
 // one, which is sent some time later.
 func (m moment) requests() ([]cluster.Request, error) {
 	return m.story.Cluster.Requests(m.request, cluster.ByUser(m.story.Operator.User()), cluster.NoEvents)

@@ -38,7 +38,7 @@ func (s *story) untouched(ctx context.Context) error {
 	return nil
 }
 
-// touch makes the operator reconcile the hero this many times, and waits until it has.
+// touch makes the operator reconcile the hero this many times, and waits for the reconciles.
 func (s *story) touch(ctx context.Context, times int) error {
 	began := s.now()
 	obj := s.blank()

@@ -120,7 +120,7 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 }
 
 // tellOrder reports the order of all deletions, which is the order of the resourceVersions: each
-// kind has its own watch, and a watch may be late.
+// kind has a separate watch, and a watch may be late.
 func (s reverseWordsApp) tellOrder(pages []page, app, deployment, service, pod page) error {
 	if !isBefore(pod, deployment) || !isBefore(deployment, app) || !isBefore(service, app) {
 		return fmt.Errorf("expected the last pod to go before the Deployment, and the ReverseWordsApp after that and the Service; "+

@@ -46,7 +46,7 @@ type Stage struct {
 // A hero is the object that a story is about.
 type hero struct {
 	kind, name string
-	// work is what the operator creates for the hero, and makes is the kind of each piece.
+	// work is what the operator creates for the hero, and makes is the word for one piece.
 	work, makes string
 	// deployment is the name of the hero's Deployment.
 	deployment string

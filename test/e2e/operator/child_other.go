@@ -5,7 +5,7 @@ package operator
 import "syscall"
 
 // childAttributes returns attributes that keep a Ctrl-C at the terminal from the operator. On this
-// system, nothing ends the operator if its parent process is killed.
+// system, nothing ends the operator if the parent process is killed.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -1,5 +1,5 @@
 // Package operator installs one of the example operators in a local cluster and runs it as a
-// separate process, with only the rights that config/default gives to its ServiceAccount.
+// separate process, with only the rights that config/default gives to the ServiceAccount.
 package operator
 
 import (
@@ -33,8 +33,8 @@ type Operator struct {
 	kubeconfig string
 }
 
-// Install builds the operator called name, defines its kinds, applies its config/default to the
-// cluster, and gives the operator a token of its ServiceAccount.
+// Install builds the operator called name, defines the custom kinds, applies config/default to the
+// cluster, and gives the operator a token of the ServiceAccount.
 func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	o, err := Build(ctx, c, name)
 	if err != nil {
@@ -52,8 +52,8 @@ func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, e
 
 // Build builds the operator called name, for a cluster where the caller installs it. The kubeconfig
 // is in the cluster's folder, so that both are removed together. The program is in the folder
-// test/bin of the checkout, and is linked again only if its source has changed. As has to set the
-// operator's rights before it can run.
+// test/bin of the checkout, and is linked again only after a change of the source. Before Start,
+// call As to set the operator's rights.
 func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
 	module, err := moduleDir(ctx)
 	if err != nil {

@@ -37,7 +37,7 @@ type Process struct {
 }
 
 // Start runs the operator with free ports, a log of every reconcile, and args. It returns once the
-// operator is ready and reconciles. The process ends at the latest when this process ends.
+// operator is ready and reconciles. The operator ends at the latest when this process ends.
 func (o *Operator) Start(ctx context.Context, args ...string) (*Process, error) {
 	p, err := o.Run(args...)
 	if err != nil {
@@ -124,8 +124,8 @@ func (p *Process) Probe(ctx context.Context, path string) (int, error) {
 	return 0, errors.New("it has not said where its health server listens")
 }
 
-// Stop asks the process to end, resuming a frozen process, and waits for the end. It fails if the
-// process ended in another way than with exit code 0 or by Kill.
+// Stop asks the process to end, resuming a frozen process, and waits for the end. An end other than
+// with exit code 0 or by Kill is an error.
 func (p *Process) Stop() error {
 	_ = p.signal(syscall.SIGTERM) // it may have ended
 	_ = p.signal(syscall.SIGCONT)
@@ -139,8 +139,8 @@ func (p *Process) Stop() error {
 	return p.outcome()
 }
 
-// Kill ends the process at once (SIGKILL), frozen or not, and waits for the end. It fails if the
-// process ended before with an exit code other than 0.
+// Kill ends the process at once (SIGKILL), frozen or not, and waits for the end. An earlier end
+// with an exit code other than 0 is an error.
 func (p *Process) Kill() error {
 	p.killed.Store(true)
 	_ = p.signal(syscall.SIGKILL) // it may have ended
@@ -149,7 +149,7 @@ func (p *Process) Kill() error {
 }
 
 // Freeze stops the process (SIGSTOP) and returns when all threads have stopped. Connections stay
-// open. It fails if the process has ended; freezing a frozen process has no effect.
+// open. Freezing an ended process is an error; freezing a frozen process has no effect.
 func (p *Process) Freeze() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("cannot freeze the operator: %w", err)
@@ -158,7 +158,7 @@ func (p *Process) Freeze() error {
 	return nil
 }
 
-// Resume continues a frozen process (SIGCONT). It fails if the process has ended; resuming a
+// Resume continues a frozen process (SIGCONT). Resuming an ended process is an error; resuming a
 // running process has no effect.
 func (p *Process) Resume() error {
 	if err := p.signal(syscall.SIGCONT); err != nil {
@@ -178,8 +178,8 @@ func (p *Process) outcome() error {
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Exit describes the end of an ended process: exit status 0, exit status 1, signal: killed. Call it
-// only after the end.
+// Exit describes the end of an ended process: exit status 0, exit status 1, signal: killed. Exit
+// must not be called before.
 func (p *Process) Exit() string {
 	if p.err == nil {
 		return "exit status 0"

@@ -16,8 +16,8 @@ type Folder struct {
 	Defaults fs.FS
 }
 
-// Write writes a file into a folder, which it creates if necessary. It replaces the file in one
-// step, as an operator on a slow machine would otherwise read a half-written one.
+// Write writes a file into a folder and creates the folder if necessary. The file is replaced in
+// one step, as an operator on a slow machine would otherwise read a half-written one.
 func (f Folder) Write(t *testing.T, name, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(f.Path, 0o755))

@@ -54,8 +54,8 @@ func (s *Suite) usedRights(t *testing.T, since cluster.Mark) sets.Set[Right] {
 }
 
 // OnlyUsed requires that the operator's roles grant only rights that the operator used since the
-// mark, and the rights in unseen, which the caller has to verify in another way. It returns the
-// operator's cluster-wide role.
+// mark, and the rights in unseen, which the caller has to verify in another way. OnlyUsed returns
+// the operator's cluster-wide role.
 func (s *Suite) OnlyUsed(t *testing.T, since cluster.Mark, unseen ...Right) *rbacv1.ClusterRole {
 	t.Helper()
 	o := s.Installed(t)

@@ -27,7 +27,7 @@ func (s *Suite) Reconcile(t *testing.T, process *operator.Process, obj client.Ob
 }
 
 // Settle waits until nothing changes any more and the operator has nothing left to do for obj, the
-// only object of its kind in its namespace: one more reconcile sends no request. As Kubernetes'
+// only object of its kind in the namespace: one more reconcile sends no request. As Kubernetes'
 // controllers may still be at work, Settle tries more than once.
 func (s *Suite) Settle(t *testing.T, process *operator.Process, obj client.Object, isAtRest func(context.Context) error) {
 	t.Helper()

@@ -1,6 +1,6 @@
 // Package suite is shared by the end-to-end tests of the example operators. It provides the
-// operator, installed in the package's cluster and run with its own rights, and a person who may do
-// everything.
+// operator, installed in the package's cluster and run with the rights of the operator's
+// ServiceAccount, and a person who may do everything.
 package suite
 
 import (
@@ -27,8 +27,8 @@ import (
 )
 
 // Limit bounds waits for anything that usually takes a fraction of a second. In a new cluster, the
-// garbage collector may need half a minute and more to delete dependents: it looks for new kinds
-// every 30 s, and does not delete objects whose owner is of an unknown kind.
+// garbage collector may need half a minute and more to delete dependents: new kinds are discovered
+// every 30 s, and objects whose owner is of an unknown kind are not deleted.
 const Limit = 90 * time.Second
 
 // A Suite is the tests of one operator, on one cluster.

@@ -1,9 +1,9 @@
 // Command cmd starts and stops the user's local PostgreSQL server.
 //
-//	eval "$(go -C test run ./postgres/cmd up)"  # starts it, and names it in the environment
-//	go -C test run ./postgres/cmd down          # stops it, and all that was in it is gone
+//	eval "$(go -C test run ./postgres/cmd up)"  # starts the server and sets the variables
+//	go -C test run ./postgres/cmd down          # stops the server and removes its data
 //
-// Nothing but lines for the shell goes to standard output.
+// Only lines for the shell go to standard output.
 package main
 
 import (

@@ -1,10 +1,10 @@
-// Package binaries provides the programs of a cluster. It builds them from source, once, into the
+// Package binaries provides the programs of a cluster. They are built from source, once, into the
 // user's cache.
 //
 // The modules of the programs pin their versions. A module's folder in the cache is named after the
 // content of the module's files, so that another version has another folder. A program appears in
-// its folder in one step. Only one build runs at a time in a folder, whatever the number of
-// processes that need it and the paths by which they reach it.
+// the folder in one step. Only one build runs at a time in a folder, whatever the number of
+// processes that need the build and the paths by which they reach the folder.
 package binaries
 
 import (
@@ -51,8 +51,8 @@ func Storage() []Program {
 // Paths holds the absolute path of each program that was asked for.
 type Paths map[Program]string
 
-// Build returns the paths of the wanted programs. It builds the missing ones, which takes minutes
-// the first time, and reports on progress. A build uses all processors, at a low priority.
+// Build returns the paths of the wanted programs. Missing ones are built, with progress reports,
+// which takes minutes the first time. A build uses all processors, at a low priority.
 //
 // Etcd and APIServer are not built if they are installed already: in the folder that
 // KUBEBUILDER_ASSETS names, whatever their version, or else where setup-envtest puts the pinned

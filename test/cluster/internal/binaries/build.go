@@ -114,8 +114,8 @@ func missing(dir string, names []string) []string {
 	return absent
 }
 
-// publish has create make the named files in a folder inside dir, and moves them to dir. It removes
-// the remains of killed builds: their locks are released, so they have ended.
+// publish has create make the named files in a folder inside dir, and moves them to dir. The
+// remains of killed builds are removed: their locks are released, so they have ended.
 func publish(dir string, names []string, create func(unfinished string) error) error {
 	stale, err := filepath.Glob(filepath.Join(dir, scratch+"*"))
 	if err != nil {
@@ -208,8 +208,8 @@ func (b *builder) readStages(ctx context.Context, lock *os.File) ([]byte, error)
 	return stages.Bytes(), nil
 }
 
-// goCommand runs the go command in m's folder and returns its output, also after a failure. It
-// disables workspaces, which could replace the pinned versions.
+// goCommand runs the go command in m's folder and returns the output, also after a failure.
+// Workspaces, which could replace the pinned versions, are disabled.
 func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.root, m.dir)
@@ -221,7 +221,7 @@ func (b *builder) goCommand(ctx context.Context, lock *os.File, m module, args .
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Start()
 	if err == nil {
-		// A failure is harmless: the build only keeps its priority.
+		// A failure is harmless: the build only keeps the normal priority.
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, niceness)
 		err = cmd.Wait()
 	}

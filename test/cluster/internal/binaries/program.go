@@ -116,7 +116,7 @@ func (m module) named(names []Program) []program {
 	return found
 }
 
-// folder returns the name of the module's folder in the cache: its version, and a digest of
+// folder returns the name of the module's folder in the cache: the version, and a digest of
 // everything that determines the build.
 func (m module) folder(root string) (string, error) {
 	digest := sha256.New()

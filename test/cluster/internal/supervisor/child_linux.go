@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// childAttributes returns attributes that put a process into its own group, which no Ctrl-C at a
-// terminal reaches, and have the kernel kill the process when the thread that started it ends.
+// childAttributes returns attributes that put a process into a new group, which no Ctrl-C at a
+// terminal reaches, and have the kernel kill the process when the starting thread ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

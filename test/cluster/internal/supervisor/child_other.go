@@ -4,7 +4,7 @@ package supervisor
 
 import "syscall"
 
-// childAttributes returns attributes that put a process into its own group, which no Ctrl-C at a
+// childAttributes returns attributes that put a process into a new group, which no Ctrl-C at a
 // terminal reaches.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}

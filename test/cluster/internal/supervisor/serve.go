@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Serve runs the supervisor: it creates dir (a fresh temporary folder if dir is empty), makes it
-// the working directory, executes the commands from in and writes events to out. It returns when in
-// has ended, or on SIGTERM, SIGINT or SIGHUP, after all processes are gone and dir is removed.
+// Serve runs the supervisor: it creates dir (a fresh temporary folder if dir is empty), changes to
+// dir, executes the commands from in and writes events to out. Serve returns when in has ended, or
+// on SIGTERM, SIGINT or SIGHUP, after all processes are gone and dir is removed.
 //
-// Call it from the main goroutine, whose thread lives as long as the process: the kernel kills the
-// children when this thread ends.
+// Call Serve from the main goroutine, whose thread lives as long as the process: the kernel kills
+// the children when this thread ends.
 func Serve(dir string, in io.Reader, out io.Writer) (err error) {
 	runtime.LockOSThread()
 	// Without this, a write to a dead client would kill the supervisor.
@@ -49,8 +49,8 @@ func Serve(dir string, in io.Reader, out io.Writer) (err error) {
 	return nil
 }
 
-// enter makes dir the working directory and returns its absolute path. The processes inherit the
-// directory, so that they can use short names for files and sockets.
+// enter changes to dir and returns the absolute path. The processes inherit the directory, so that
+// they can use short names for files and sockets.
 func enter(dir string) (string, error) {
 	var err error
 	if dir == "" {

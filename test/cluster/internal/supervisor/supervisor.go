@@ -25,7 +25,7 @@ const LogDir = "logs"
 
 // A Process describes a process to run.
 type Process struct {
-	// Name identifies the process and its log.
+	// Name identifies the process and the log.
 	Name string
 	// Path is the absolute path of the program.
 	Path string
