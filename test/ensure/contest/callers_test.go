@@ -45,7 +45,7 @@ func coloredUnstructured(namespace, color string) *unstructured.Unstructured {
 	}}
 }
 
-// TestContestOfTwoLoops: two goroutines with one Ensurer, each of which writes as fast as it can.
+// TestContestOfTwoLoops has two goroutines with one Ensurer write as fast as possible.
 func TestContestOfTwoLoops(t *testing.T) {
 	cases := map[string]func(namespace, color string) client.Object{
 		"typed":        func(namespace, color string) client.Object { return colored(namespace, color) },
@@ -93,7 +93,7 @@ func TestContestOfTwoLoops(t *testing.T) {
 	}
 }
 
-// A pass is what one controller does about its child.
+// A pass ensures the child of one controller.
 type pass func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error
 
 // A firm is a manager with controllers that share an owner and an Ensurer. Each is woken by the
@@ -166,7 +166,7 @@ func (f *firm) note(controller int, err error) {
 	}
 }
 
-// contest is what a controller said last of one.
+// contest returns a controller's last contest error.
 func (f *firm) contest(controller int) *ensure.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +214,7 @@ func removes(ctx context.Context, e *ensure.Ensurer, owner client.Object) error 
 	return err
 }
 
-// TestContestOfTwoControllers: each is woken by what the other writes.
+// TestContestOfTwoControllers: each controller is woken by the writes of the other.
 func TestContestOfTwoControllers(t *testing.T) {
 	cases := map[string]struct {
 		second pass
@@ -288,7 +288,7 @@ func TestContestWithOneself(t *testing.T) {
 	f.awaitPasses(50)
 	require.Empty(t, program.Requests(t, shared, since, f.name), "while it is held")
 
-	// What a user wants is done all the same.
+	// A change of a user is still carried out.
 	require.NoError(t, merge(t.Context(), c, owner, `{"spec":{"paused":true}}`))
 	require.Eventually(t, func() bool {
 		live := settings(namespace)
@@ -296,7 +296,8 @@ func TestContestWithOneself(t *testing.T) {
 	}, limit, tick)
 }
 
-// TestNoContestWithAChangeOfDesired: every ten seconds it is another, or one of two.
+// TestNoContestWithAChangeOfDesired: desired changes every ten seconds, to a new state or between
+// two states.
 func TestNoContestWithAChangeOfDesired(t *testing.T) {
 	for name, states := range map[string]int{"ever another": 30, "one of two": 2} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func remove(ctx context.Context, c client.Client, live client.Object) (bool, err
 	return true, c.Delete(ctx, live)
 }
 
-// A table is what people read of a contest.
+// A table prints a contest for people.
 type table struct{ t *testing.T }
 
 func newTable(t *testing.T, title string) table {
@@ -137,7 +137,7 @@ func TestContestWithAController(t *testing.T) {
 	}
 }
 
-// fightWithoutEnd is what it would be if nobody counted.
+// fightWithoutEnd shows the contest without a back-off.
 func fightWithoutEnd(
 	t *testing.T, figures table, namespace string, desired func(string) client.Object, list client.ObjectList,
 	undo func(context.Context, client.Client, client.Object) (bool, error),
@@ -156,7 +156,7 @@ func fightWithoutEnd(
 	figures.row("writes of one that remembers nothing", writes, took)
 }
 
-// backOff follows five tries, each undone at once, and returns how long it is held then.
+// backOff runs five tries, each reverted at once, and returns how long the operator then backs off.
 func backOff(o *operator, first *ensure.Error) (hold, took time.Duration) {
 	o.t.Helper()
 	for hold = first.After; hold < 5*time.Minute; hold = min(2*hold, 5*time.Minute) {
@@ -187,7 +187,7 @@ func endsWhenTheRivalStops(o *operator, hold time.Duration) {
 	require.Zero(o.t, o.requests(since))
 }
 
-// TestContestOfTwoInstances: both say who the other is, and none of them storms.
+// TestContestOfTwoInstances: both name the other instance, and neither sends many requests.
 func TestContestOfTwoInstances(t *testing.T) {
 	namespace := shared.Namespace(t)
 	red := settings(namespace)

@@ -1,5 +1,5 @@
-// Package contest_test has package ensure meet rivals on a real API server: others who undo
-// what it writes, and those who only look as if they did.
+// Package contest_test has package ensure meet rivals on a real API server: programs that revert
+// its writes, and programs that only seem to do so.
 package contest_test
 
 import (

@@ -25,7 +25,7 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// requirePeace: the operator was never told of a contest and ends up content.
+// requirePeace requires that the operator never got a contest error and has nothing left to do.
 func requirePeace(t *testing.T, o *operator) {
 	t.Helper()
 	_, contested, last := o.outcome()
@@ -78,7 +78,7 @@ func TestNoContestWithAnAutoscaler(t *testing.T) {
 	t.Logf("%d questions about 30 changes of replicas", o.writes(since))
 }
 
-// TestNoContestWithAWebhook: it takes its time, and has its own idea of what we send.
+// TestNoContestWithAWebhook has a slow webhook that changes our requests.
 func TestNoContestWithAWebhook(t *testing.T) {
 	namespace := shared.Namespace(t)
 	stop, err := shared.MutatingWebhook(t.Context(), "paint", []admissionregistrationv1.RuleWithOperations{{
@@ -128,7 +128,7 @@ func paintSlowly(ctx context.Context, request admission.Request, namespace strin
 	return admission.PatchResponseFromRaw(request.Object.Raw, after)
 }
 
-// A laggard reads what there was some reads ago.
+// A laggard is a client whose reads return the state of some reads ago.
 type laggard struct {
 	mu   sync.Mutex
 	seen []*corev1.ConfigMap
@@ -151,8 +151,8 @@ func (l *laggard) get(ctx context.Context, c client.WithWatch, key client.Object
 	return nil
 }
 
-// TestNoContestWithALaggingCache: somebody undoes one thing, once, and the cache shows that
-// long after it was put right; and desired changes all the time.
+// TestNoContestWithALaggingCache: a person reverts one field, once, and the cache shows the
+// reverted value long after the repair, while desired changes all the time.
 func TestNoContestWithALaggingCache(t *testing.T) {
 	namespace := shared.Namespace(t)
 	scheme, err := program.Scheme()

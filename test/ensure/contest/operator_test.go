@@ -24,9 +24,9 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// An operator is a real one, with a manager and a controller of its own, that watches its
-// child and ensures it at each event. Its clock goes on only when a test says so, though what
-// it asks to be called again after is real time.
+// An operator is a real one, with its own manager and controller. It watches its child and ensures
+// the child at each event. The operator's clock advances only on request of a test, but the delay
+// of a requeue is real time.
 type operator struct {
 	t     *testing.T
 	name  string
@@ -102,7 +102,7 @@ func (o *operator) forget(e func() *ensure.Ensurer) {
 	o.ensurer = e
 }
 
-// want changes what the operator wants.
+// want changes the operator's desired state.
 func (o *operator) want(change func(desired client.Object)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,14 +126,14 @@ func (o *operator) wake() {
 // wait is the clock's.
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
-// outcome is what the last pass said, and how many there were.
+// outcome returns the number of passes, the number of contested ones, and the last error.
 func (o *operator) outcome() (passes, contested int, last error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.passes, o.contested, o.last
 }
 
-// contest is what the last pass said, nil if it did not say so.
+// contest returns the contest error of the last pass, or nil.
 func (o *operator) contest() *ensure.Error {
 	_, _, last := o.outcome()
 	var contested *ensure.Error
@@ -143,7 +143,7 @@ func (o *operator) contest() *ensure.Error {
 	return contested
 }
 
-// awaitContest wakes the operator until it says so and that nothing happens for after.
+// awaitContest wakes the operator until a pass reports a contest and a back-off of after.
 func (o *operator) awaitContest(after time.Duration) {
 	o.t.Helper()
 	o.await(func() bool {
@@ -152,8 +152,8 @@ func (o *operator) awaitContest(after time.Duration) {
 	})
 }
 
-// awaitUndone wakes the operator until it sees, a second after its last write, that this was
-// undone: otherwise it would wait for longer, to see that it stands.
+// awaitUndone wakes the operator until it sees, a second after its last write, that this write was
+// reverted: otherwise it would wait longer, to see that the write lasts.
 func (o *operator) awaitUndone(hold time.Duration) {
 	o.t.Helper()
 	o.awaitContest(hold)
@@ -173,7 +173,7 @@ func (o *operator) await(condition func() bool) {
 	}, limit, tick, "%v", o)
 }
 
-// awaitPasses wakes the operator as often as it can until it has looked n times more.
+// awaitPasses wakes the operator as often as possible for n more passes.
 func (o *operator) awaitPasses(n int) {
 	o.t.Helper()
 	before, _, _ := o.outcome()
@@ -183,7 +183,7 @@ func (o *operator) awaitPasses(n int) {
 	}
 }
 
-// String tells of the last pass.
+// String describes the last pass.
 func (o *operator) String() string {
 	_, _, last := o.outcome()
 	if last == nil {
@@ -192,13 +192,13 @@ func (o *operator) String() string {
 	return last.Error()
 }
 
-// requests counts what the operator asked of the server.
+// requests counts the operator's requests to the server.
 func (o *operator) requests(since cluster.Mark) int {
 	o.t.Helper()
 	return len(program.Requests(o.t, shared, since, o.name))
 }
 
-// writes counts those that may have changed something.
+// writes counts the requests that may have changed something.
 func (o *operator) writes(since cluster.Mark) int {
 	o.t.Helper()
 	found, err := shared.Requests(since, cluster.ByUserAgent(o.name), cluster.Writes)

@@ -12,8 +12,7 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// A rival is another program that watches a child and undoes what it does not like, as fast
-// as it can.
+// A rival is another program that watches a child and reverts unwanted changes as fast as possible.
 type rival struct {
 	undone atomic.Int64
 	stop   func()

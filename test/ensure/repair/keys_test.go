@@ -136,7 +136,7 @@ func TestRepairOfItemsWithDefaultedKeys(t *testing.T) {
 	}
 }
 
-// confined may write one object only, as a role with resourceNames allows it.
+// A confined client may write one object only, as a role with resourceNames permits.
 type confined struct {
 	client.Client
 	name string
@@ -149,7 +149,7 @@ func (c *confined) Patch(ctx context.Context, obj client.Object, patch client.Pa
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// TestUnknownKeys: while nothing tells which items desired means, nothing is removed or deleted.
+// TestUnknownKeys: while it is unknown which items desired names, nothing is removed or deleted.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	defineRouters(t)

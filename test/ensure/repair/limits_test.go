@@ -18,8 +18,8 @@ import (
 	"github.com/trueup-go/trueup/test/ensure/program"
 )
 
-// TestDependentsStay: an item that mounts a volume which desired drops is no reason to remove the
-// item. It is fine beside all that desired says.
+// TestDependentsStay: an item that mounts a volume dropped by desired is not removed, as it is
+// valid together with desired.
 func TestDependentsStay(t *testing.T) {
 	t.Parallel()
 	volume := with("    spec:", "      volumes: [{name: data, emptyDir: {}}]")
@@ -76,7 +76,7 @@ func TestDependentsOnFieldsStay(t *testing.T) {
 	require.Equal(t, specified(before), specified(s.live(first)))
 }
 
-// limited is the deployment with a limit, and requested are somebody's requests beside it.
+// limited returns the deployment with a limit, and requested returns another program's requests.
 func limited(cpu string) string {
 	return strings.Replace(deployment, "image: example.com/web:1", `image: example.com/web:1, resources: {limits: {cpu: `+strconv.Quote(cpu)+`}}`, 1)
 }
@@ -119,8 +119,8 @@ func TestDuplicateKeys(t *testing.T) {
 	})
 }
 
-// TestImmutableByOthers: what a person made immutable is, although the removal of that alone is
-// refused for another field.
+// TestImmutableByOthers: a field that a person made immutable stays immutable, although the removal
+// of this field alone is refused because of another field.
 func TestImmutableByOthers(t *testing.T) {
 	t.Parallel()
 	const settings = `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`
@@ -134,8 +134,8 @@ func TestImmutableByOthers(t *testing.T) {
 	})
 }
 
-// TestUnfinishedJudgement: if the server was too busy to say whether a change is possible at all, it
-// is asked again after a second for each request.
+// TestUnfinishedJudgement: if the server was too busy to say whether a change is possible at all,
+// the operator asks again after a second for each request.
 func TestUnfinishedJudgement(t *testing.T) {
 	t.Parallel()
 	var b *busy
@@ -173,8 +173,9 @@ func (b *busy) Create(ctx context.Context, obj client.Object, opts ...client.Cre
 	return b.Client.Create(ctx, obj, opts...)
 }
 
-// TestRepairBelowAnEmptyMap: the managed fields show a map that was applied empty like one that
-// is written whole. What the server put into it can be in the way, and is no reason to delete.
+// TestRepairBelowAnEmptyMap: in the managed fields, a map applied empty looks like a map that is
+// written as a whole. Server-side values in the map can block a change, but are no reason to
+// delete.
 func TestRepairBelowAnEmptyMap(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, false, nil)
@@ -187,8 +188,8 @@ func TestRepairBelowAnEmptyMap(t *testing.T) {
 	requireAt(t, s.live(deployment), "spec.strategy.type=Recreate")
 }
 
-// TestBrokenRepairGivesBack: if the apply after taking over does not arrive, a change of mind
-// leaves others what they had.
+// TestBrokenRepairGivesBack: if the apply after taking over does not arrive and desired changes,
+// the other owners keep their fields.
 func TestBrokenRepairGivesBack(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
@@ -205,8 +206,8 @@ func TestBrokenRepairGivesBack(t *testing.T) {
 	})
 }
 
-// TestCrashedRepairGivesBack: if the process ends after taking over, and the next one wants what was
-// applied before, others keep what they had, whatever is wanted after that.
+// TestCrashedRepairGivesBack: the process ends after taking over, and the next one wants the
+// earlier state. The other owners keep their fields, whatever is wanted afterwards.
 func TestCrashedRepairGivesBack(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "of a port", func(t *testing.T, typed bool) {

@@ -1,5 +1,6 @@
-// Package repair_test has package ensure apply to objects in which others left what the API
-// server refuses beside desired, on a real one: only what is in the way goes.
+// Package repair_test applies with package ensure, on a real API server, to objects with fields of
+// other owners that the server refuses together with desired: only the conflicting fields are
+// removed.
 package repair_test
 
 import (

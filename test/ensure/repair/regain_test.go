@@ -68,8 +68,8 @@ func thefts() map[string]theft {
 	}
 }
 
-// TestLossIsNoticed: what somebody took from us without changing a value goes all the same once
-// desired drops it, and costs nothing in between.
+// TestLossIsNoticed: another program took a field from us without changing the value. The field is
+// still removed when desired drops it, at no cost in between.
 func TestLossIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, th := range thefts() {
@@ -102,8 +102,8 @@ func requireOnlyReads(t *testing.T, since cluster.Mark, s *stage) {
 	}
 }
 
-// TestOwnedTwice: what an Update entry under our own name owns, too, goes when desired drops it.
-// The operator itself may write so, beside what it applies.
+// TestOwnedTwice: a field that an Update entry under our own name owns, too, is removed when
+// desired drops it. The operator itself may write such entries.
 func TestOwnedTwice(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(client.Client) client.Client{

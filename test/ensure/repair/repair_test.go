@@ -23,7 +23,7 @@ const (
 
 const service = `{apiVersion: v1, kind: Service, spec: {selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`
 
-// What others do to its ports.
+// Changes of other programs to the ports of a Service.
 var (
 	metricsPort = write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`}
 	movedPort   = write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`}
@@ -47,7 +47,7 @@ func with(line, more string) string {
 	return strings.Replace(deployment, line+"\n", line+"\n"+more+"\n", 1)
 }
 
-// crowd is what others add to a Deployment.
+// crowd is an addition of other programs to a Deployment.
 const crowd = `
 metadata: {labels: {team: theirs}}
 spec:
@@ -267,8 +267,8 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
 `
 
-// TestRepair: an apply that is refused for what others left is made possible, and nothing else
-// of theirs is lost.
+// TestRepair: an apply that is refused because of other owners' fields is made possible, and
+// nothing else of theirs is lost.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for name, sc := range scenes() {
@@ -301,8 +301,8 @@ func TestRepairOfKindsWithoutAGoType(t *testing.T) {
 	}
 }
 
-// TestRepairOfWhatNobodyOwns: managed fields that somebody emptied tell nobody's fields, with or
-// without entries that are of later writes.
+// TestRepairOfWhatNobodyOwns: managed fields that a person emptied name no owners, with or without
+// entries of later writes.
 func TestRepairOfWhatNobodyOwns(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, sources, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Source"})
@@ -355,8 +355,8 @@ func TestRepairBesideAWriter(t *testing.T) {
 	}
 }
 
-// TestRepairBreaksOff: whichever request fails, before or after the server has done it, a later
-// pass of another process finishes the repair, and what desired drops then goes.
+// TestRepairBreaksOff: any request may fail, before or after the server has carried it out. A later
+// pass of another process finishes the repair, and fields that desired drops then are removed.
 func TestRepairBreaksOff(t *testing.T) {
 	t.Parallel()
 	for request := range 4 {
@@ -382,8 +382,8 @@ func TestRepairBreaksOff(t *testing.T) {
 	}
 }
 
-// A meddled client has something happen before one of its patches; the first, which creates,
-// has the number 0.
+// A meddled client runs a function before one of its patches; the first patch, the creation, has
+// the number 0.
 type meddled struct {
 	client.Client
 
@@ -399,8 +399,8 @@ func (m *meddled) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	return m.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// TestRepairStopsAtAnApply: what another program applies comes back, so it is named instead,
-// and never a reason to delete.
+// TestRepairStopsAtAnApply: a field that another program applies would come back. The program is
+// therefore named instead, and the field is never a reason to delete.
 func TestRepairStopsAtAnApply(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil)
@@ -415,7 +415,8 @@ spec: {minReadySeconds: 100}`})
 	require.Equal(t, specified(before), specified(s.live(deployment)))
 }
 
-// TestImmutableStaysSo: what no removal helps is named, and others keep what they have.
+// TestImmutableStaysSo: an immutable field that no removal helps is named, and other owners keep
+// their fields.
 func TestImmutableStaysSo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil)
@@ -427,7 +428,7 @@ func TestImmutableStaysSo(t *testing.T) {
 	require.Equal(t, specified(before), specified(s.live(deployment)))
 }
 
-// TestRefusalIsRemembered: what the server refuses for good is asked once.
+// TestRefusalIsRemembered: a permanent refusal costs one request.
 func TestRefusalIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil)

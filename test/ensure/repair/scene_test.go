@@ -24,7 +24,7 @@ import (
 
 const fieldOwner = "repair-operator"
 
-// A write is what another program does to the object.
+// A write is a change of another program to the object.
 type write struct {
 	by     string
 	apply  bool   // by server-side apply, else by a merge patch
@@ -32,7 +32,7 @@ type write struct {
 	yaml   string // NAME and NAMESPACE stand for the object's
 }
 
-// A scene is what others left in an object, and what is desired of it.
+// A scene is an object with fields of other owners, and the desired state.
 type scene struct {
 	first  string // what is desired at first, in YAML
 	others []write
@@ -44,7 +44,7 @@ type scene struct {
 	from []string
 }
 
-// A stage is where a scene is played: an object of its own, and an operator that ensures it.
+// A stage runs a scene: it has its own object and an operator that ensures the object.
 type stage struct {
 	t       *testing.T
 	typed   bool
@@ -90,7 +90,7 @@ func (s *stage) parse(text string) client.Object {
 	return out
 }
 
-// fill puts in what is another in each stage.
+// fill inserts the values that differ between stages.
 func (s *stage) fill(text string) string {
 	return strings.NewReplacer(
 		"NAMESPACE", s.key.Namespace, "NAME", s.key.Name, "BUNDLE", base64.StdEncoding.EncodeToString(shared.Config().CAData),
@@ -109,7 +109,7 @@ func (s *stage) mustEnsure(text string) ensure.Result[client.Object] {
 	return res
 }
 
-// explain is what the server itself says.
+// explain returns the server's own message.
 func explain(err error) string {
 	var text []string
 	for ; err != nil; err = unwrap(err) {
@@ -161,7 +161,7 @@ func (s *stage) write(like string, w write) {
 	require.NoError(s.t, c.Patch(s.t.Context(), target, client.RawPatch(form, data), client.FieldOwner(w.by)), "%s", w.yaml)
 }
 
-// live is the object as the server has it.
+// live returns the live object.
 func (s *stage) live(like string) *unstructured.Unstructured {
 	s.t.Helper()
 	plain := *s
@@ -210,7 +210,7 @@ func requireAt(t *testing.T, obj *unstructured.Unstructured, places ...string) {
 	}
 }
 
-// play plays a scene to its end and requires that only what was in the way is gone.
+// play runs a scene to its end and requires that only conflicting fields are removed.
 func (s *stage) play(sc scene) {
 	s.t.Helper()
 	s.mustEnsure(sc.first)
@@ -247,7 +247,8 @@ func (s *stage) play(sc scene) {
 	require.Equal(s.t, specified(after), specified(s.live(desired)))
 }
 
-// specified is what people and programs, controllers aside, write of an object, and who owns it.
+// specified returns the fields that people and programs other than controllers write, with their
+// owners.
 func specified(obj *unstructured.Unstructured) map[string]any {
 	owners := map[string]string{}
 	for _, entry := range obj.GetManagedFields() {
@@ -258,7 +259,7 @@ func specified(obj *unstructured.Unstructured) map[string]any {
 	return map[string]any{"uid": obj.GetUID(), "labels": obj.GetLabels(), "spec": obj.Object["spec"], "owners": owners}
 }
 
-// force ensures with all that allows a deletion, which is for nothing but what is immutable.
+// force ensures with every option that permits a deletion, which is only for immutable fields.
 func (s *stage) force(text string) (ensure.Result[client.Object], error) {
 	s.t.Helper()
 	desired := s.parse(text)
@@ -266,7 +267,7 @@ func (s *stage) force(text string) (ensure.Result[client.Object], error) {
 		ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()))
 }
 
-// managersIn are those that lost something.
+// managersIn returns the managers that lost fields.
 func managersIn(changes []ensure.Change) []string {
 	var managers []string
 	for _, change := range changes {
