@@ -1,7 +1,7 @@
-// Soak tests trueup in three parts, each on its own Kubernetes: at scale; one example operator
+// Soak tests trueup in three parts, each on a separate Kubernetes: at scale; one example operator
 // while the servers and processes around it are stopped, killed or frozen; and all example
-// operators together while people change their children. It prints tables of the results, and ends
-// with exit code 1 if a target is missed.
+// operators together while people change their children. Soak prints tables of the results, and
+// ends with exit code 1 if a target is missed.
 package main
 
 import (

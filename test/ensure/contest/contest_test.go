@@ -156,7 +156,8 @@ func fightWithoutEnd(
 	figures.row("writes of one that remembers nothing", writes, took)
 }
 
-// backOff runs five tries, each reverted at once, and returns how long the operator then backs off.
+// backOff follows the operator, after five tries that were each reverted at once, until the back-off
+// has reached five minutes. It returns the last back-off and the sum of the earlier ones.
 func backOff(o *operator, first *ensure.Error) (hold, took time.Duration) {
 	o.t.Helper()
 	for hold = first.After; hold < 5*time.Minute; hold = min(2*hold, 5*time.Minute) {

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience bounds every wait, including the time to settle. It is no target: it turns an endless
-// wait into an error. An informer that lost its API server may take a minute to try again. A
+// patience bounds every wait, including the time to settle. It is no target, but turns an endless
+// wait into an error. An informer that lost the API server may take a minute to try again. A
 // PostgresWriter that people changed repeatedly while the database was down waits up to five
-// minutes for its next attempt.
+// minutes for the next attempt.
 const patience = 6 * time.Minute
 
 // A Plan is how much is tried.
@@ -35,8 +35,8 @@ type Plan struct {
 	Outage time.Duration
 	// Kills is how often the operator is killed, Restarts how often the API server.
 	Kills, Restarts int
-	// Takeovers is how often the holder of the global lock is killed. Freezes is how often it is
-	// frozen in each of the two trials that freeze it.
+	// Takeovers is how often the holder of the global lock is killed. Freezes is how often the
+	// holder is frozen in each of the two trials that do so.
 	Takeovers, Freezes int
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The journal is kept by triggers, so that it is complete. It records who writes which row, and
-// whose process holds the global lock in which term, at the execution of the statement and again at
-// the commit.
+// The journal is kept by triggers, so that it is complete. The triggers record who writes which
+// row, and whose process holds the global lock in which term, at the execution of the statement and
+// again at the commit.
 const journal = `
 	create table journal (
 		n bigserial primary key, moment text, writer text, tab text, op text, key text,

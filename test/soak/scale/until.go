@@ -7,7 +7,7 @@ import (
 	"github.com/trueup-go/trueup/test/internal/await"
 )
 
-// patience bounds every wait. It is no target: it turns an endless wait into an error.
+// patience bounds every wait. This is no target, but turns an endless wait into an error.
 const patience = 10 * time.Minute
 
 func until(ctx context.Context, try func(context.Context) error) error {

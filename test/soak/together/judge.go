@@ -23,7 +23,7 @@ import (
 const interval = time.Second
 
 // settle waits until two consecutive looks find everything right and no request of an operator in
-// between. It returns how long that took for each kind. When the limit is over, it returns the
+// between, and returns how long that took for each kind. When the limit is over, settle returns the
 // remaining errors.
 func (s *stage) settle(ctx context.Context, limit time.Duration) ([]time.Duration, error) {
 	begun := time.Now()

@@ -22,7 +22,7 @@ const (
 	// bound is the time limit, once the hands stop, until everything has to be right. Retries
 	// usually wait for seconds, and rows are read every few seconds.
 	bound = time.Minute
-	// patience bounds all other waits. It is no target: it turns an endless wait into an error.
+	// patience bounds all other waits. This is no target, but turns an endless wait into an error.
 	patience = 5 * time.Minute
 )
 
