@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// applyBody applies a body as it was sent, to the object that like names.
+// applyBody applies a body, as it was sent, to the object with the kind and name of like.
 func (s *store) applyBody(config *unstructured.Unstructured, like client.Object, options metav1.PatchOptions) error {
 	gvk, err := apiutil.GVKForObject(like, s.scheme)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *store) applyBody(config *unstructured.Unstructured, like client.Object,
 	config.SetName(like.GetName())
 	live, gvr, err := s.live(like)
 	switch {
-	case apierrors.IsNotFound(err) && !isNamed: // else the name is that of what is there
+	case apierrors.IsNotFound(err) && !isNamed: // else the name belongs to an existing object
 		return apierrors.NewBadRequest("the name of the object (" + config.GetName() +
 			" based on URL) was undeterminable: name must be provided")
 	case apierrors.IsNotFound(err) && config.GetUID() != "":
@@ -50,7 +50,7 @@ func (s *store) applyBody(config *unstructured.Unstructured, like client.Object,
 	return s.Apply(gvr, config, config.GetNamespace(), options)
 }
 
-// Apply merges config into an object, or makes it; a subresource makes none.
+// Apply merges config into an object, or creates the object. An apply of a subresource creates none.
 func (s *store) Apply(gvr schema.GroupVersionResource, config runtime.Object, ns string, opts ...metav1.PatchOptions) error {
 	gvk, accessor, err := s.identify(config)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 )
 
-// compare tells what a write did, going by the object before and after it, either of
-// which may be nil.
+// compare returns the changes of a write and its outcome, given the object before and after the write.
+// Either may be nil.
 func compare(before, after client.Object) ([]ensure.Change, string) {
 	switch {
 	case before == nil && after == nil:
@@ -121,7 +121,7 @@ func keyOf(items []any) string {
 	return ""
 }
 
-// shown is the value, if it can be no secret.
+// shown returns the text of a value that cannot be a secret, and else an empty text.
 func shown(value any) string {
 	switch value.(type) {
 	case bool, int64, float64:

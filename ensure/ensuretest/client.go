@@ -16,9 +16,8 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// A Client is what a manager's client is to an operator, and remembers the requests that
-// it made. Reads through it are a cache's, so that they are no requests; reads through
-// APIReader are.
+// A Client is a client for an operator, like that of a manager, that remembers its requests. Reads
+// through the Client come from a cache, so they do not count as requests. Reads through APIReader do.
 type Client struct {
 	client.Client
 
@@ -28,12 +27,12 @@ type Client struct {
 	requests []Request
 }
 
-// Count returns a client that does all through c and reader, which are what a manager's
-// GetClient and GetAPIReader return, and remembers the requests. To tell what a write
-// changed, it reads the object from reader before and after, which it does not count.
+// Count returns a Client that sends everything through c and reader, which are the results of GetClient
+// and GetAPIReader of a manager, and remembers the requests. To find out which fields a write changed,
+// the Client reads the object from reader before and after the write. These reads do not count.
 //
-// Without a cache c and reader are the same. Then what the reconciler reads through the
-// Client is a request that is not counted.
+// Without a cache, c and reader are the same. Then reads through the Client are requests that are not
+// counted.
 func Count(c client.Client, reader client.Reader) *Client {
 	return &Client{Client: c, reader: reader}
 }
@@ -57,8 +56,8 @@ func (c *Client) Unwrap() client.WithWatch {
 	return inner
 }
 
-// Watch watches through the counted client, if that can; it is not counted. With it a
-// Client can be given to controller-runtime's interceptor, which makes requests fail.
+// Watch watches through the counted client, if that client can watch. A watch does not count. With
+// Watch, a Client can be given to controller-runtime's interceptor, which makes requests fail.
 func (c *Client) Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 	if inner := c.Unwrap(); inner != nil {
 		return inner.Watch(ctx, list, opts...)
@@ -82,7 +81,7 @@ func (c *Client) Update(ctx context.Context, obj client.Object, opts ...client.U
 	})
 }
 
-// Patch counts as patch, or as apply if it is one.
+// Patch counts as apply if the patch is an apply, and else as patch.
 func (c *Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	options := (&client.PatchOptions{}).ApplyOptions(opts)
 	return c.write(ctx, Request{Verb: verbOf(patch), DryRun: len(options.DryRun) > 0}, obj, func() error {
@@ -109,7 +108,7 @@ func (c *Client) Delete(ctx context.Context, obj client.Object, opts ...client.D
 // DeleteAllOf counts as one deletecollection.
 func (c *Client) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
 	options := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
-	gvk, _ := c.GroupVersionKindFor(obj) // the client itself reports what is in no scheme
+	gvk, _ := c.GroupVersionKindFor(obj) // the client itself reports an unknown kind
 	at := c.begin(Request{
 		Verb: "deletecollection", Kind: gvk, Key: client.ObjectKey{Namespace: options.Namespace}, DryRun: len(options.DryRun) > 0,
 	})
@@ -118,17 +117,17 @@ func (c *Client) DeleteAllOf(ctx context.Context, obj client.Object, opts ...cli
 	return err
 }
 
-// Status counts what is written through it.
+// Status returns a writer whose writes count.
 func (c *Client) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource counts what is written through it, and each read.
+// SubResource returns a client whose writes and reads count.
 func (c *Client) SubResource(name string) client.SubResourceClient {
 	return subresource{client: c, name: name, inner: c.Client.SubResource(name)}
 }
 
-// write does a write and finds out what it changed.
+// write sends a write and finds out which fields it changed.
 func (c *Client) write(ctx context.Context, r Request, obj client.Object, do func() error) error {
-	r.Kind, _ = c.GroupVersionKindFor(obj) // the client itself reports what is in no scheme
+	r.Kind, _ = c.GroupVersionKindFor(obj) // the client itself reports an unknown kind
 	r.Key = client.ObjectKeyFromObject(obj)
 	before := c.live(ctx, obj)
 	at := c.begin(r)
@@ -143,7 +142,7 @@ func (c *Client) write(ctx context.Context, r Request, obj client.Object, do fun
 	return nil
 }
 
-// live is obj as the server has it, or nil.
+// live returns obj from the server, or nil.
 func (c *Client) live(ctx context.Context, obj client.Object) client.Object {
 	gvk, err := c.GroupVersionKindFor(obj)
 	fresh := emptyLike(obj)
@@ -157,7 +156,8 @@ func (c *Client) live(ctx context.Context, obj client.Object) client.Object {
 	return fresh
 }
 
-// begin remembers a request before it is sent, so that what one waits for comes after it.
+// begin remembers a request before it is sent, so that requests of a call that waits for this one come
+// later.
 func (c *Client) begin(r Request) (at int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,11 +186,11 @@ func verbOf(patch client.Patch) string {
 	return "patch"
 }
 
-// appliedBy is the object that an apply configuration is for; empty if it is none.
+// appliedBy returns the object of an apply configuration, or an empty one if config is none.
 func appliedBy(config runtime.ApplyConfiguration) client.Object {
 	obj := &unstructured.Unstructured{}
 	if data, err := json.Marshal(config); err == nil {
-		_ = json.Unmarshal(data, obj) // the client itself reports what is no object
+		_ = json.Unmarshal(data, obj) // the client itself reports an invalid object
 	}
 	return obj
 }

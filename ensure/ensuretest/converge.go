@@ -27,30 +27,27 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Converge calls reconcile until it is done: until a pass, which is one call, returns no
-// error and writes nothing through c, the client that the reconciler was made with. After
-// a write it asks for two such passes, the second of them in another second than the write:
-// a time in what is written is most often one of whole seconds, and the same within one.
-// Converge waits for that second, inside a testing/synctest bubble without any delay; a call
-// that writes nothing waits for none. It returns the requests of all passes: none, if the
-// state was reached before and nothing has to be asked.
+// Converge calls reconcile until the state is stable. Each call is a pass. The state is stable when a
+// pass returns no error and writes nothing through c, which is the client of the reconciler. After a
+// write, Converge requires two such passes, the second in another second than the write: times that
+// operators write have whole seconds mostly, and do not change within one. Converge waits for that
+// second; inside a testing/synctest bubble, the wait takes no time. A call of Converge that writes
+// nothing does not wait. Converge returns the requests of all passes: none if the state was stable
+// before and nothing had to be asked.
 //
-// A pass may fail: a Conflict, or a child that is still going, is for the next one to
-// settle. After 20 passes, or once 3 passes wrote again right after one that wrote nothing,
-// Converge fails the test, with the error of the last pass, or with the objects and the
-// paths that the last passes wrote: a time or a counter, in an annotation or in a
-// condition, or names that alternate. A write that changes nothing is a write, and so is
-// one that is refused; a dry run is not.
+// A pass may fail: the next one settles a Conflict, or a child in deletion. After 20 passes, or after 3
+// writes that each directly followed a pass without a write, Converge fails the test, with the error of
+// the last pass, or with the objects and the paths that the last passes wrote: a time or a counter, in
+// an annotation or in a condition, or names that alternate. Writes that change nothing and refused
+// writes count as writes; dry runs do not.
 //
-// What comes with time is none of a pass's business: a Result's RequeueAfter is not waited
-// for. So a reconcile that hands its errors to ensure.Retry is done, too, where a child is
-// foreign, refused or still going: look at its conditions, or have reconcile return the
-// error that Retry was given. A contest, ensure.ErrContested, fails the pass even so, as two
-// callers that want different things end in one. A call of package ensure that failed returns
-// its error again for some seconds: a test with such failures gives the Ensurer a clock of its
-// own, ensure.WithClock, and moves that on. Times that stay the same for longer than a
-// second are not seen: those in minutes or days, and those of a test's own clock that stands
-// still.
+// Converge does not wait for the RequeueAfter of a Result. So a reconcile that gives its errors to
+// ensure.Retry is stable, too, while a child is foreign, refused or in deletion: check its conditions,
+// or have reconcile return the error that Retry was given. A contest, ensure.ErrContested, fails the
+// pass in any case, as a disagreement of two callers ends in a contest. A failed call of package ensure
+// returns its error again for some seconds: a test with such failures sets a clock with
+// ensure.WithClock and advances the clock. Converge does not notice times that stay the same for longer
+// than a second: times in minutes or days, and those of a test's clock that stands still.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	t.Helper()
 	begin := len(c.Requests())
@@ -78,7 +75,7 @@ func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	return c.Requests()[begin:]
 }
 
-// A pass is one call of reconcile, and what it wrote.
+// A pass is one call of reconcile, with its writes.
 type pass struct {
 	writes []Request
 	err    error
@@ -108,7 +105,7 @@ func lastWrite(done []pass) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// awaitOtherSecond returns as soon as the clock shows another second than it did then.
+// awaitOtherSecond returns as soon as the clock shows another second than then.
 func awaitOtherSecond(then time.Time) {
 	for now := (clock.RealClock{}).Now(); now.Unix() == then.Unix(); now = (clock.RealClock{}).Now() {
 		next := now.Truncate(time.Second).Add(time.Second)
@@ -116,7 +113,7 @@ func awaitOtherSecond(then time.Time) {
 	}
 }
 
-// verdict is why no end is seen, and what the last passes wrote.
+// verdict returns why the state is not stable, and the writes of the last passes.
 func verdict(done []pass) string {
 	last := done[len(done)-1]
 	switch {
@@ -130,8 +127,8 @@ func verdict(done []pass) string {
 	}
 }
 
-// story tells what the last three passes wrote, and how they failed: enough to see two
-// states alternate.
+// story describes the writes and the errors of the last three passes: enough to see two alternating
+// states.
 func story(done []pass) string {
 	var text strings.Builder
 	named := [...]string{"the third-last pass", "the second-last pass", "the last pass"}

@@ -6,14 +6,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// taken takes the dry-run option out of a write's: what is done on a stage is done in full.
+// taken removes the dry-run option from the options of a write, because a write on a copy of the store
+// is carried out.
 func taken(option *[]string) []string {
 	dryRun := *option
 	*option = nil
 	return dryRun
 }
 
-// write does a write, and has obj be what is stored then, or what it was if it fails.
+// write carries out a write, and sets obj to the stored object, or back to its former state if the
+// write fails.
 func (s *server) write(
 	ctx context.Context, c client.WithWatch, obj client.Object, dryRun []string, do func(client.WithWatch, *store) error,
 ) error {
@@ -30,13 +32,13 @@ func (s *server) write(
 	})
 }
 
-// attempt does a write, which changes nothing in obj if it fails: no client touches what it
-// sends, but controller-runtime's fake client and the store do.
+// attempt carries out a write that leaves obj unchanged if it fails. Real clients do not change the
+// object that they send, but controller-runtime's fake client and the store do.
 func attempt(obj client.Object, do func() error) error {
 	before := obj.DeepCopyObject()
 	err := do()
 	if err != nil {
-		_ = assign(obj, before) // what is no pointer was not changed either
+		_ = assign(obj, before) // an object that is no pointer did not change
 	}
 	return err
 }
@@ -49,7 +51,7 @@ func (s *server) rehearse(ctx context.Context, obj client.Object, do func(client
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	version := "" // what is not stored has none
+	version := "" // an object that is not stored has none
 	if err == nil {
 		if version, err = stage.put(gvr, live); err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// forgetEmpty has obj be as it is once it was stored: the form in which a server stores
-// Kubernetes' own kinds has no empty lists and maps. Custom ones are stored as they are.
+// forgetEmpty removes the empty lists and maps that a server does not store for built-in kinds. Objects
+// of custom kinds are stored unchanged.
 func forgetEmpty(gvk schema.GroupVersionKind, obj runtime.Object) {
 	if builtIn().Recognizes(gvk) {
 		forgetEmptyIn(reflect.ValueOf(obj))

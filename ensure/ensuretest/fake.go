@@ -7,16 +7,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// NewClient returns a client of an API server that is not there: controller-runtime's fake
-// client, made to answer as a server does wherever ensure, status and finalizer depend on
-// it. It has copies of objs, with UIDs, generations and resourceVersions.
+// NewClient returns a client of a fake API server: controller-runtime's fake client with the answers of
+// a real server wherever ensure, status and finalizer depend on them. It holds copies of objs, with
+// UIDs, generations and resourceVersions.
 //
-// Each kind of scheme whose Go type has a status has the status subresource. Custom kinds
-// are in namespaces, but for those of objs that are in none. A kind that has no Go type is
-// registered as unstructured: scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{}).
+// Each kind of scheme whose Go type has a status has the status subresource. Custom kinds are
+// namespaced, except for those of objs without a namespace. To register a kind without a Go type, use
+// scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{}).
 //
-// Like controller-runtime's builder it panics if it cannot hold one of objs: a kind that is
-// not in scheme, the same object twice.
+// Like controller-runtime's builder, NewClient panics if one of objs cannot be stored: an object of a
+// kind that is not in scheme, or a duplicate.
 func NewClient(scheme *runtime.Scheme, objs ...client.Object) *Client {
 	s := &server{store: newStore(scheme, clock.RealClock{}), mapper: newRESTMapper(scheme, objs)}
 	seeds := make([]client.Object, len(objs))
@@ -28,7 +28,7 @@ func NewClient(scheme *runtime.Scheme, objs ...client.Object) *Client {
 	return Count(c, c)
 }
 
-// newFake returns controller-runtime's own fake client of what store holds.
+// newFake returns controller-runtime's fake client of the objects in store.
 func (s *server) newFake(store *store, seeds ...client.Object) client.WithWatch {
 	builder := fake.NewClientBuilder().
 		WithScheme(store.scheme).

@@ -24,7 +24,7 @@ func managerOf[O any](opts []O, name func(O) string) string {
 	return unnamed
 }
 
-// own notes, for an object that is new, who specifies what of it.
+// own records in a new object which fields manager specifies.
 func (s *store) own(gvk schema.GroupVersionKind, obj runtime.Object, manager string) (runtime.Object, error) {
 	storeSecret(obj)
 	accessor, err := meta.Accessor(obj)

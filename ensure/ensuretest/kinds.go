@@ -51,9 +51,8 @@ var withoutGeneration = kinds(`
 	APIService.apiregistration.k8s.io
 `)
 
-// seesEmpty are the kinds for which a server takes an empty list, which it does not store,
-// for a change each time that it is applied: the generation moves, and with it the
-// resourceVersion.
+// seesEmpty are the kinds for which a server treats an empty list, which it does not store, as a change
+// each time the list is applied: the generation changes, and with it the resourceVersion.
 var seesEmpty = kinds(`
 	NetworkPolicy.networking.k8s.io
 	ValidatingWebhookConfiguration.admissionregistration.k8s.io MutatingWebhookConfiguration.admissionregistration.k8s.io
@@ -100,8 +99,8 @@ func newRESTMapper(scheme *runtime.Scheme, objs []client.Object) meta.RESTMapper
 	return mapper
 }
 
-// withStatus returns an object of each kind of scheme that has a status, and therefore the
-// subresource. What is registered as unstructured may have one.
+// withStatus returns an object of each kind of scheme that has a status, and therefore the subresource.
+// A kind that is registered as unstructured may have a status.
 func withStatus(scheme *runtime.Scheme) map[schema.GroupVersionKind]client.Object {
 	found := map[schema.GroupVersionKind]client.Object{}
 	for gvk, goType := range objectKinds(scheme) {

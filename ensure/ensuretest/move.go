@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A move is what is different between an object and the one that is to replace it.
+// A move is the difference between an object and its replacement.
 type move struct {
 	any     bool // but for the resourceVersion and the times of managedFields
 	content bool // outside metadata and status
@@ -34,7 +34,7 @@ func look(live, obj runtime.Object) (move, error) {
 	return m, nil
 }
 
-// contentOf is what has to change for a write to be one.
+// contentOf returns the part of an object that a write has to change to have an effect.
 func contentOf(obj runtime.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
 	if err != nil {
@@ -62,8 +62,8 @@ func firstGeneration(kind schema.GroupKind) int64 {
 	return 1
 }
 
-// nextGeneration counts changes of the content, and the deletion, of the kinds that have a
-// generation. Some kinds of Kubernetes' own see it their way.
+// nextGeneration returns the generation after a change. For kinds that have a generation, changes of
+// the content and the deletion count, with exceptions for some built-in kinds.
 func nextGeneration(kind schema.GroupKind, before, after metav1.Object, content bool) int64 {
 	if withoutGeneration.Has(kind) {
 		return before.GetGeneration()
@@ -87,7 +87,7 @@ func nextGeneration(kind schema.GroupKind, before, after metav1.Object, content 
 	return before.GetGeneration()
 }
 
-// assign lets obj be what other is; both are pointers to the same type.
+// assign sets obj to other. Both are pointers to the same type.
 func assign(obj, other runtime.Object) error {
 	to, from := reflect.ValueOf(obj), reflect.ValueOf(other)
 	if to.Type() != from.Type() {

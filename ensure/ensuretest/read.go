@@ -9,7 +9,7 @@ import (
 type apiReader struct{ client *Client }
 
 func (r apiReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	gvk, _ := r.client.GroupVersionKindFor(obj) // the reader itself reports what is in no scheme
+	gvk, _ := r.client.GroupVersionKindFor(obj) // the reader itself reports an unknown kind
 	at := r.client.begin(Request{Verb: verbGet, Kind: gvk, Key: key})
 	err := r.client.reader.Get(ctx, key, obj, opts...)
 	r.client.end(at, nil, "", err)
@@ -18,7 +18,7 @@ func (r apiReader) Get(ctx context.Context, key client.ObjectKey, obj client.Obj
 
 func (r apiReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
-	gvk, _ := r.client.GroupVersionKindFor(list) // the reader itself reports what is in no scheme
+	gvk, _ := r.client.GroupVersionKindFor(list) // the reader itself reports an unknown kind
 	at := r.client.begin(Request{Verb: verbList, Kind: gvk, Key: client.ObjectKey{Namespace: options.Namespace}})
 	err := r.client.reader.List(ctx, list, opts...)
 	r.client.end(at, nil, "", err)

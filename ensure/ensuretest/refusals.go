@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// requireUID refuses what is meant for another object of that name.
+// requireUID refuses a request for another object with the same name.
 func (s *server) requireUID(obj client.Object, uid types.UID) error {
 	live, gvr, err := s.store.live(obj)
 	if err != nil || uid == "" {
@@ -39,7 +39,7 @@ func refuseOtherUID(gvk schema.GroupVersionKind, config metav1.Object, live runt
 		return err
 	}
 	immutable := field.Invalid(field.NewPath("metadata", "uid"), string(config.GetUID()), "field is immutable")
-	return apierrors.NewInvalid(gvk.GroupKind(), config.GetName(), field.ErrorList{immutable, immutable}) // a server says it twice
+	return apierrors.NewInvalid(gvk.GroupKind(), config.GetName(), field.ErrorList{immutable, immutable}) // a server repeats the cause
 }
 
 // refuseOtherObject refuses the body of an apply that is not the object's which the request
@@ -60,8 +60,8 @@ func refuseOtherObject(gvk schema.GroupVersionKind, config *unstructured.Unstruc
 // goTyped are the groups beside Kubernetes' own that a server has Go types for.
 var goTyped = sets.New("apiextensions.k8s.io", "apiregistration.k8s.io")
 
-// refuseStrategic refuses a strategic merge patch of a custom object: the server has no Go
-// type that says how its lists merge.
+// refuseStrategic refuses a strategic merge patch of a custom object: the server has no Go type that
+// says how its lists merge.
 func (s *server) refuseStrategic(obj client.Object, patch client.Patch) error {
 	gvk, err := s.fake.GroupVersionKindFor(obj)
 	if err != nil || patch.Type() != types.StrategicMergePatchType || builtIn().Recognizes(gvk) || goTyped.Has(gvk.Group) {
@@ -72,8 +72,8 @@ func (s *server) refuseStrategic(obj client.Object, patch client.Patch) error {
 			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false)
 }
 
-// asUnversioned is what a server makes of an update without a resourceVersion, of a kind
-// that needs one, as all custom ones do.
+// asUnversioned returns the server's answer to an update without a resourceVersion, of a kind that
+// requires one, as all custom kinds do.
 func (s *server) asUnversioned(obj client.Object, err error) error {
 	gvk, unknown := s.fake.GroupVersionKindFor(obj)
 	if unknown != nil || obj.GetResourceVersion() != "" || !apierrors.IsConflict(err) {
@@ -83,21 +83,20 @@ func (s *server) asUnversioned(obj client.Object, err error) error {
 	return apierrors.NewInvalid(gvk.GroupKind(), obj.GetName(), field.ErrorList{missing})
 }
 
-// refuseNewFinalizers: what is going gets no further ones.
+// refuseNewFinalizers refuses new finalizers of an object in deletion.
 func refuseNewFinalizers(gvk schema.GroupVersionKind, before, after metav1.Object) error {
 	if before.GetDeletionTimestamp() == nil {
 		return nil
 	}
 	path := field.NewPath("metadata", "finalizers")
 	if added := validation.ValidateNoNewFinalizers(after.GetFinalizers(), before.GetFinalizers(), path); len(added) > 0 {
-		return apierrors.NewInvalid(gvk.GroupKind(), after.GetName(), append(added, added...)) // a server says it twice
+		return apierrors.NewInvalid(gvk.GroupKind(), after.GetName(), append(added, added...)) // a server repeats the cause
 	}
 	return nil
 }
 
-// What a client says of an object without a name, or of which it knows the metadata only,
-// and of one without a namespace, before it asks a server that expects one; and what the
-// server says of a patch.
+// These are the errors of a client for an object without a name or without a required namespace, and for
+// an object of which only the metadata is known; and the error of a server for a patch.
 var (
 	errNameless      = errors.New("resource name may not be empty")
 	errCreatePartial = errors.New("cannot create using only metadata")
@@ -114,9 +113,9 @@ var (
 	}}
 )
 
-// place drops the namespace of an object whose kind is in none, as a server does, and
-// refuses an object without one that has to be in one: of Kubernetes' own kinds, as nothing
-// says of a custom one's whether it has to.
+// place drops the namespace of an object of a cluster-scoped kind, as a server does, and refuses an
+// object of a built-in namespaced kind without a namespace. Nothing says whether a custom kind is
+// namespaced.
 func (s *server) place(obj client.Object, refusal error) error {
 	gvk, err := s.fake.GroupVersionKindFor(obj)
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *server) place(obj client.Object, refusal error) error {
 	namespaced, err := apiutil.IsGVKNamespaced(gvk, s.mapper)
 	switch {
 	case err != nil:
-		return nil //nolint:nilerr // the mapper knows what was in the scheme from the beginning
+		return nil //nolint:nilerr // the mapper knows the kinds that were in the scheme from the beginning
 	case !namespaced:
 		obj.SetNamespace("")
 	case obj.GetNamespace() == "" && builtIn().Recognizes(gvk):
@@ -140,7 +139,7 @@ func isPartial(obj client.Object) bool {
 	return ok
 }
 
-// asAnswer is what a server makes of a body that does not fit the kind's schema.
+// asAnswer returns the server's answer to a body that does not fit the schema of the kind.
 func asAnswer(err error) error {
 	if !strings.HasPrefix(err.Error(), "failed to create typed patch object") {
 		return err
@@ -150,7 +149,7 @@ func asAnswer(err error) error {
 	}}
 }
 
-// asUnprocessable is what a server makes of a JSON patch that does not apply.
+// asUnprocessable returns the server's answer to a JSON patch that cannot be applied.
 func asUnprocessable(patch client.Patch, err error) error {
 	var answer apierrors.APIStatus
 	if err == nil || patch.Type() != types.JSONPatchType || errors.As(err, &answer) {

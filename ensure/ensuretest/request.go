@@ -29,11 +29,10 @@ type Request struct {
 	Subresource string
 	// DryRun says that nothing was to be written.
 	DryRun bool
-	// Changes are what a write changed in an object that was there before and still is:
-	// what it specifies, and its status. Old and new values are shown for numbers and
-	// booleans only.
+	// Changes are the changes that a write made to an existing object, in its specified fields and its
+	// status. Old and new values are shown for numbers and booleans only.
 	Changes []ensure.Change
-	// Err is what it was answered with, or nil.
+	// Err is the error of the answer, or nil.
 	Err error
 
 	outcome string
@@ -74,7 +73,7 @@ func (r Request) String() string {
 	return line.String()
 }
 
-// did is what became of it.
+// did returns the outcome of the request.
 func (r Request) did() string {
 	if r.Err != nil {
 		return "failed: " + ensure.Reason(r.Err)

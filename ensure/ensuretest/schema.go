@@ -11,12 +11,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// typeConverter knows what a server knows of Kubernetes' own kinds: their fields, and how
-// their lists merge. Of all others it knows nothing: any field goes, and every list is
-// replaced as a whole.
+// A typeConverter knows the fields of built-in kinds and how their lists merge, as a server does. For
+// all other kinds, any field is valid, and every list is replaced as a whole.
 //
-// controller-runtime's takes a body that does not fit its kind for a custom one's, and a
-// NetworkPolicy's never fits, as it is given a status that the kind does not have.
+// The converter of controller-runtime takes a body that does not fit its built-in kind for one of a
+// custom kind. A NetworkPolicy never fits, as it gets a status that the kind does not have.
 type typeConverter struct {
 	builtIn, custom managedfields.TypeConverter
 }
@@ -45,7 +44,8 @@ func (c typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, e
 	return c.custom.TypedToObject(value) // the same for both
 }
 
-// builtIn knows Kubernetes' own kinds. clientgoscheme.Scheme may know more: many add theirs to it.
+// builtIn is a scheme of the built-in kinds. clientgoscheme.Scheme may have more: many programs add
+// their own kinds.
 var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	own := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(own)

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A server is what a fake client needs around its store to answer as a server does:
-// preconditions, dry runs, and answers that say what is stored.
+// A server adds to the store of a fake client what a real server does: preconditions, dry runs, and
+// answers that show the stored object.
 type server struct {
 	store  *store
 	fake   client.WithWatch
@@ -90,9 +90,9 @@ func (s *server) patch(ctx context.Context, c client.WithWatch, obj client.Objec
 	})
 }
 
-// applyPatch goes round controller-runtime's fake client: it reads bodies into Go types,
-// which do not have what omitempty leaves out, such as the empty list of a NetworkPolicy
-// that lets nothing in.
+// applyPatch bypasses controller-runtime's fake client, which reads bodies into Go types. Go types lose
+// the values that omitempty leaves out, such as the empty list of a NetworkPolicy that admits no
+// traffic.
 func (s *server) applyPatch(
 	ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, dryRun []string, options client.PatchOptions,
 ) error {
@@ -129,14 +129,14 @@ func (s *server) apply(ctx context.Context, c client.WithWatch, obj runtime.Appl
 	return answerWith(obj, answer)
 }
 
-// answerWith lets config be what is stored.
+// answerWith sets config to the stored object.
 func answerWith(config runtime.ApplyConfiguration, stored client.Object) error {
 	answer, err := json.Marshal(stored)
 	if err != nil {
 		return err
 	}
 	if _, ok := config.(interface{ UnstructuredContent() map[string]any }); !ok {
-		reflect.ValueOf(config).Elem().SetZero() // else what is stored no more would stay
+		reflect.ValueOf(config).Elem().SetZero() // else fields that are no longer stored would stay
 	}
 	return json.Unmarshal(answer, config)
 }
@@ -147,7 +147,7 @@ func (s *server) delete(ctx context.Context, c client.WithWatch, obj client.Obje
 	if err := s.place(obj, errWriteNowhere); err != nil {
 		return err
 	}
-	removed, _ := obj.DeepCopyObject().(client.Object) // obj itself stays as it is
+	removed, _ := obj.DeepCopyObject().(client.Object) // obj itself does not change
 	return s.write(ctx, c, removed, dryRun, func(c client.WithWatch, _ *store) error {
 		if seen := options.Preconditions; seen != nil && seen.UID != nil {
 			if err := s.requireUID(obj, *seen.UID); err != nil {
@@ -170,8 +170,8 @@ func (s *server) deleteAllOf(ctx context.Context, c client.WithWatch, obj client
 	return c.DeleteAllOf(ctx, obj, opts...)
 }
 
-// ofStored is patch for an object as a server stores it. A custom one that was never given a
-// status has none there, while its Go type shows an empty one.
+// ofStored returns patch for an object as a server stores it. A custom object without a status has none
+// there, although its Go type shows an empty one.
 func (s *server) ofStored(obj client.Object, patch client.Patch) client.Patch {
 	if patch.Type() != types.JSONPatchType || !s.store.showsEmptyStatus(obj) {
 		return patch

@@ -14,7 +14,7 @@ func (s *server) createSubresource(
 ) error {
 	options := *(&client.SubResourceCreateOptions{}).ApplyOptions(opts)
 	dryRun := taken(&options.DryRun)
-	of, _ := obj.DeepCopyObject().(client.Object) // obj itself stays as it is
+	of, _ := obj.DeepCopyObject().(client.Object) // obj itself does not change
 	return s.writeSubresource(ctx, c, name, of, dryRun, func(c client.SubResourceClient) error {
 		return c.Create(ctx, obj, body, &options)
 	})

@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// A store keeps the objects of the fake client. What a server does below its subresources
-// and options is here: UIDs, generations, resourceVersions, field managers. Writes come one
-// after another.
+// A store holds the objects of the fake client. Below subresources and options, it does what a server
+// does: UIDs, generations, resourceVersions, field managers. Writes are carried out one after another.
 type store struct {
 	clienttesting.ObjectTracker
 
@@ -45,7 +44,7 @@ func newStore(scheme *runtime.Scheme, now clock.PassiveClock) *store {
 	}
 }
 
-// Add takes an object as it is, status included, and gives it what it lacks.
+// Add stores an object with its status, and sets the metadata that it lacks.
 func (s *store) Add(obj runtime.Object) error {
 	gvk, accessor, err := s.identify(obj)
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *store) Add(obj runtime.Object) error {
 	return s.ObjectTracker.Add(obj)
 }
 
-// Create makes an object. What it says about itself, the server knows better.
+// Create stores a new object. Metadata that the server sets is overwritten.
 func (s *store) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
 	gvk, _, err := s.identify(obj)
 	if err != nil {
@@ -93,7 +92,7 @@ func (s *store) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns s
 	return s.update(gvr, obj, ns, managerOf(opts, func(o metav1.UpdateOptions) string { return o.FieldManager }))
 }
 
-// Patch replaces an object by what a patch made of it.
+// Patch replaces an object by the result of a patch.
 func (s *store) Patch(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.PatchOptions) error {
 	return s.update(gvr, obj, ns, managerOf(opts, func(o metav1.PatchOptions) string { return o.FieldManager }))
 }
@@ -119,7 +118,7 @@ func (s *store) update(gvr schema.GroupVersionResource, obj runtime.Object, ns, 
 	return s.replace(gvr, gvk, live, obj, ns)
 }
 
-// identify says what obj is, and writes that into it.
+// identify returns the kind of obj, after writing the kind into obj.
 func (s *store) identify(obj runtime.Object) (schema.GroupVersionKind, metav1.Object, error) {
 	gvk, err := apiutil.GVKForObject(obj, s.scheme)
 	if err != nil {
@@ -140,7 +139,7 @@ func (s *store) insert(gvr schema.GroupVersionResource, gvk schema.GroupVersionK
 	return s.ObjectTracker.Create(gvr, obj, ns)
 }
 
-// bear gives a new object what each has from its beginning.
+// bear sets the metadata that each new object has.
 func (s *store) bear(gvk schema.GroupVersionKind, accessor metav1.Object) {
 	accessor.SetResourceVersion(s.next())
 	accessor.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.issued)))

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// storeSecret does what a server does with a Secret's stringData, which it never stores.
+// storeSecret moves the stringData of a Secret to its data, as a server never stores stringData.
 func storeSecret(obj runtime.Object) {
 	secret, ok := obj.(*corev1.Secret)
 	if !ok || len(secret.StringData) == 0 {
@@ -27,7 +27,7 @@ func storeSecret(obj runtime.Object) {
 	secret.StringData = nil
 }
 
-// dropStatus: an object is made without one, if that has its own subresource.
+// dropStatus removes the status of a new object if its kind has a status subresource.
 func (s *store) dropStatus(gvk schema.GroupVersionKind, obj runtime.Object) error {
 	if _, ok := s.withStatus[gvk]; !ok {
 		return nil
@@ -51,15 +51,15 @@ func (s *store) dropStatus(gvk schema.GroupVersionKind, obj runtime.Object) erro
 	return assign(obj, cleared)
 }
 
-// dropNoStatus takes away the null that controller-runtime gives as a status to what is
-// unstructured and has none.
+// dropNoStatus removes the null that controller-runtime writes as the status of an unstructured object
+// without one.
 func dropNoStatus(obj runtime.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok && u.Object["status"] == nil {
 		delete(u.Object, "status")
 	}
 }
 
-// live is what is stored under obj's name.
+// live returns the stored object with the name of obj.
 func (s *store) live(obj client.Object) (runtime.Object, schema.GroupVersionResource, error) {
 	gvk, err := apiutil.GVKForObject(obj, s.scheme)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *store) live(obj client.Object) (runtime.Object, schema.GroupVersionReso
 	return live, gvr, err
 }
 
-// put stores obj as it is, and returns its resourceVersion.
+// put stores obj unchanged, and returns its resourceVersion.
 func (s *store) put(gvr schema.GroupVersionResource, obj runtime.Object) (string, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *store) of(subresource string, write func() error) error {
 	return write()
 }
 
-// showsEmptyStatus reports whether obj is custom and stored without a status, in a Go type
-// that shows one all the same: what it shows is what it shows of any new object.
+// showsEmptyStatus reports whether obj is a custom object that is stored without a status although its
+// Go type shows the status of a new object.
 func (s *store) showsEmptyStatus(obj client.Object) bool {
 	live, _, err := s.live(obj)
 	if err != nil || builtIn().Recognizes(live.GetObjectKind().GroupVersionKind()) {

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A document is one of a text, with its values.
+// A document is one YAML document of a text, with its values.
 type document struct {
 	*rendered
 
 	root *yaml.Node
 }
 
-// decode makes the object of a document, if it is of one of kinds.
+// decode returns the object of a document, if its kind is among kinds.
 func (d document) decode(strict runtime.Decoder, kinds []schema.GroupVersionKind) (client.Object, error) {
 	if d.root.Kind != yaml.MappingNode {
 		return nil, d.at(d.root.Line).error("", "a document is an object, with apiVersion and kind")
@@ -60,7 +60,7 @@ func (d document) member(name string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// contentOf is node as encoding/json would have it.
+// contentOf returns node as encoding/json would decode it.
 func (d document) contentOf(node *yaml.Node, at *step) (any, *Error) {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -94,7 +94,7 @@ func (d document) scalarOf(node *yaml.Node, at *step) (any, *Error) {
 	}
 	var content any
 	err := node.Decode(&content)
-	if _, encodeErr := json.Marshal(content); err != nil || encodeErr != nil { // infinity and what is no number
+	if _, encodeErr := json.Marshal(content); err != nil || encodeErr != nil { // infinity, and a NaN
 		return nil, d.at(node.Line).error(at.String(), "JSON has no such value")
 	}
 	if _, ambiguous := content.(string); ambiguous {
@@ -103,7 +103,7 @@ func (d document) scalarOf(node *yaml.Node, at *step) (any, *Error) {
 	return content, nil
 }
 
-// keepIn puts object into namespace, unless it names another.
+// keepIn sets the namespace of object, and refuses another one.
 func (d document) keepIn(namespace string, object client.Object) error {
 	switch object.GetNamespace() {
 	case namespace:

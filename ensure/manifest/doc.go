@@ -1,5 +1,5 @@
-// Package manifest makes objects from manifests in files, so that whoever runs an operator
-// changes labels, names or resources of its children without a rebuild:
+// Package manifest renders objects from manifests in files. The people who run an operator can change
+// labels, names or resources of its children without a rebuild:
 //
 //	//go:embed templates
 //	var embedded embed.FS
@@ -27,55 +27,53 @@
 //	spec:
 //	  replicas: {{.Replicas}}
 //
-// Files ending in .tpl at the top of the file system, hidden ones excepted, hold definitions
-// that all manifests may use, such as that of "name". Two files must not define the same.
+// Files ending in .tpl at the top of the file system, except for hidden ones, hold definitions that all
+// manifests may use, such as that of "name". Two files must not define the same name.
 //
-// # What data cannot do
+// # Values cannot change the structure
 //
-// Data often comes from people who may create the owner and nothing else, while what
-// is made is made with the operator's rights. So structure is the manifest's alone: no value
-// adds, removes or moves a document, a key, an item or a kind. What an action yields is one
-// scalar, and has to be read as that scalar where it stands: a title of
+// Data often comes from people who may create the owner and nothing else, while the children are
+// created with the permissions of the operator. So only the manifest decides the structure: no value
+// adds, removes or moves a document, a key, an item or a kind. The result of an action is one scalar, and
+// the document has to read as that scalar in its place. A title of
 //
 //	x
 //	---
 //	kind: Pod
 //
-// is an error that names file, line and path, and so is one of "yes", "1.0" or nothing at
-// all, which YAML would not read as text. Text that may be anything goes through quote, which
-// makes a double-quoted scalar of it, whatever it holds:
+// is an error that names file, line and path. So is a title of "yes" or "1.0" and an empty title, which
+// YAML would not read as text. The function quote turns any text into a double-quoted scalar:
 //
 //	title: {{quote .Title}}
 //	greeting: {{printf "Hello, %s" .Title | quote}}
 //
-// No quotes and no other text belong around that. Without quote other text may: --port={{.Port}}.
-// Numbers and booleans need no quote. What a value is goes by its JSON: a resource.Quantity is
-// text, an intstr.IntOrString what it holds, a list or an object is an error. So is an action
-// in a key, or in the apiVersion or kind of a document. What may be missing from a map of texts
-// is read with index, which makes the empty one of it: {{quote (index .Labels "team")}}.
+// Do not add quotes or other text around such an action. An action without quote may stand beside other
+// text: --port={{.Port}}. Numbers and booleans need no quote. The JSON form of a value decides its
+// type: a resource.Quantity is text, an intstr.IntOrString is a number or text, and a list or an object
+// is an error. An action in a key, or in the apiVersion or kind of a document, is an error, too. To read a
+// key that a map of texts may lack, use index, which returns an empty text then:
+// {{quote (index .Labels "team")}}.
 //
-// Which parts there are may depend on data, where the manifest says so with if, with and
-// range: over up to 1,000,000 items in all, so that a large number in the data keeps nobody
-// busy for long.
+// The manifest can make parts depend on data with if, with and range. A range runs over up to 1,000,000
+// items in all, so that a large number in the data cannot keep the operator busy.
 //
-// # When files change
+// # Changes of files
 //
-// Files are read at each call, so that a pass makes what they say then. Nobody is told of a
-// change: the operator's own clock or a source that watches the folder wakes its objects, see
-// examples/internal/operator/templates_source.go, which also takes up a folder as a whole,
-// once it has come to rest, and refuses files that override nothing.
+// Files are read in each call, so that each pass uses their current content. A change of a file wakes
+// nobody: the operator needs a timer, or a source that watches the folder and wakes the objects. See
+// examples/internal/operator/templates_source.go, which reads a folder as a whole once it stops
+// changing, and refuses files that override nothing.
 //
-// # What is refused
+// # Errors
 //
-// What the caller has not asked for: other kinds, and another namespace. What would
-// be lost: an unknown field, a value of a wrong type, a duplicate key, a
-// missing key of a map, a nil. What is easily misread: words that YAML 1.1 and 1.2 read
-// differently (yes, no, on, off), keys that are no text, anchors, aliases and tags. And more
-// than 3 MiB, which no API server takes.
+// Objects of other kinds and in another namespace than requested are refused. So is everything that would
+// be lost: an unknown field, a value of a wrong type, a duplicate key, a missing key of a map, and nil.
+// So is everything that is easily misread: words that YAML 1.1 and 1.2 read differently (yes, no, on, off),
+// keys that are not text, anchors, aliases and tags. And so is a manifest of more than 3 MiB, the limit
+// of the API server.
 //
-// # Where it is used
+// # Names and labels
 //
-// Names and labels are the manifest's, so that what selects by them has to look at the
-// object that came out, and a name that changes leaves the object of the old name
-// behind, unless ensure.Set prunes it.
+// The manifest decides names and labels. So code that selects by them has to read them from the rendered
+// object. If a name changes, the object with the old name stays, unless ensure.Set prunes it.
 package manifest

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// An Error says what is wrong with a manifest, or with what its actions yield, and where.
+// An Error says where a manifest, or the result of an action in it, is wrong, and why.
 type Error struct {
 	// File is the manifest's name in the file system.
 	File string
-	// Line counts from 1, in the file as it is written; 0 if the whole file is meant.
+	// Line counts from 1, in the file as it is written; 0 means the whole file.
 	Line int
 	// Path is the place in the object, such as spec.template.spec.containers[0].image;
 	// empty if none in particular is meant.
 	Path string
-	// Problem is what is wrong. It quotes no value.
+	// Problem describes the mistake. It quotes no value.
 	Problem string
 
 	cause error
@@ -35,5 +35,5 @@ func (e *Error) Error() string {
 	return text.String()
 }
 
-// Unwrap gives what reading a file failed with, or what the scheme said; nil for all else.
+// Unwrap returns the error of reading a file or of the scheme, or nil for all other errors.
 func (e *Error) Unwrap() error { return e.cause }

@@ -6,15 +6,15 @@ import (
 	"text/template"
 )
 
-// The functions that parse puts into a manifest. One that calls them itself only confuses
-// the lines of its own errors.
+// These are the functions that parse adds to a manifest. A manifest that calls them only gets wrong lines
+// in its errors.
 const (
 	textFunction  = "_text"
 	turnFunction  = "_turn"
 	yieldFunction = "_yield"
 )
 
-// maxSize is what an API server takes in one request.
+// maxSize is the largest request that an API server accepts.
 const maxSize = 3 << 20
 
 // maxTurns of all ranges together are more than any list has in an object that small.
@@ -25,24 +25,24 @@ const (
 	errTooLong  = fault("ranges over more than 1,000,000 items")
 )
 
-// An execution makes the text of a manifest. Each action leaves a token where its value
-// belongs, so that the structure is the manifest's own, whatever the values are.
+// An execution renders the text of a manifest. Each action leaves a token in the place of its value, so
+// that values cannot change the structure.
 type execution struct {
 	*parsed
 
 	out    strings.Builder
-	size   int // of what was written, and of the values
+	size   int // of the written text and of the values
 	turns  int // of ranges
 	values []value
 	spans  []span
 }
 
-// A value is what an action yielded.
+// A value is the result of an action.
 type value struct {
 	place  place
 	token  string
 	text   string
-	yaml   string // what stands in the manifest in the token's place
+	yaml   string // the text that replaces the token
 	isText bool   // rather than a number or a boolean
 }
 
@@ -61,8 +61,8 @@ func (p *parsed) execute(data any) (*rendered, error) {
 	return &rendered{execution: x, text: x.out.String()}, nil
 }
 
-// run executes the templates. What data has to call may panic: functions and methods are
-// caught by text/template, iterators are not.
+// run executes the templates. Code of data may panic: text/template recovers from functions and
+// methods, but not from iterators.
 func (x *execution) run(data any) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -101,8 +101,8 @@ func (x *execution) enterText(index int) (string, error) {
 	return "", err
 }
 
-// turn is called at the beginning of each turn of a range. A number in the data is no
-// reason to count to it for hours.
+// turn is called at the beginning of each iteration of a range. It limits the iterations, as data may
+// contain a large number.
 func (x *execution) turn(int) (string, error) {
 	if x.turns++; x.turns > maxTurns {
 		return "", errTooLong
@@ -119,7 +119,7 @@ func (x *execution) enter(index int) (place, error) {
 	return entered, nil
 }
 
-// yield is called with what an action yields, and leaves a token for it.
+// yield is called with the result of an action, and returns a token in its place.
 func (x *execution) yield(index int, v any) (string, error) {
 	place, err := x.enter(index)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // sharedSuffix is of the files whose definitions every manifest may use.
 const sharedSuffix = ".tpl"
 
-// A source is a file as it was read.
+// A source is a file with its text.
 type source struct{ file, text string }
 
 func newSource(file, text string) (source, error) {
@@ -25,11 +25,11 @@ func newSource(file, text string) (source, error) {
 	return source{file: file, text: strings.ReplaceAll(text, "\r\n", "\n")}, nil
 }
 
-// parsed is a manifest with the files that it may use.
+// A parsed is a manifest with the files that it may use.
 type parsed struct {
 	sources []source
 	set     *template.Template
-	places  []place // of what the marks in set name by their index
+	places  []place // by the index in the marks
 	token   string  // begins every token, and occurs in no source
 }
 
@@ -45,9 +45,9 @@ func (p place) error(path, problem string) *Error {
 
 func (p *parsed) isOf(sources []source) bool { return slices.Equal(p.sources, sources) }
 
-// parseSources reads sources, of which the first is the manifest, and puts marks into them:
-// before each text one that tells where it comes from, at the end of each action that yields
-// something one that takes what it yields, and in each range one that counts its turns.
+// parseSources parses sources, of which the first is the manifest, and adds marks: before each text one
+// that records the position, at the end of each action with a result one that takes the result, and in
+// each range one that counts the iterations.
 func parseSources(sources []source) (*parsed, error) {
 	p := &parsed{sources: sources, set: newTemplate(sources[0].file), token: unused(sources)}
 	definedIn := map[string]string{}
@@ -71,13 +71,13 @@ func parseSources(sources []source) (*parsed, error) {
 	return p, nil
 }
 
-// newTemplate knows the names of the functions; what they do is the execution's.
+// newTemplate returns a template that knows the names of the functions. The execution implements them.
 func newTemplate(name string) *template.Template {
 	return template.New(name).Option("missingkey=error").Funcs((&execution{}).functions())
 }
 
-// unused returns a character that occurs nowhere in sources. A word would not do: texts make
-// one together where what stands between them yields nothing.
+// unused returns a character that occurs in no source. A word would not do: two texts may form the word
+// together if the action between them has no result.
 func unused(sources []source) string {
 	token := '\ue000' // the first for private use
 	for slices.ContainsFunc(sources, func(s source) bool { return strings.ContainsRune(s.text, token) }) {
@@ -122,7 +122,7 @@ func (p *parsed) action(function string, source source, pos parse.Pos) *parse.Ac
 	}}
 }
 
-// call is of a function with the place of pos, as an index, for its first argument.
+// call returns a call of function whose first argument is the index of the position pos.
 func (p *parsed) call(function string, source source, pos parse.Pos) *parse.CommandNode {
 	index := len(p.places)
 	p.places = append(p.places, place{file: source.file, line: 1 + strings.Count(source.text[:pos], "\n")})

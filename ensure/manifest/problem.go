@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// afterFile is what follows the file's name in an error of text/template: the line and
-// perhaps the column, and while executing what is executed and at which action.
+// afterFile matches the text after the file name in an error of text/template: the line, sometimes the
+// column, and during an execution the template and the action.
 var afterFile = regexp.MustCompile(`(?s)^(\d+):(?:\d+:)? (?:executing .*? at <.*?>: )?(.*)$`)
 
-// dissect finds line and problem in an error that text/template has about file. It leaves
-// out the action that it quotes.
+// dissect returns the line and the problem in an error of text/template about file, without the action
+// that the error quotes.
 func dissect(file, text string) (line int, problem string) {
 	text = strings.TrimPrefix(text, "template: ")
 	text = strings.TrimPrefix(text, file+":")
@@ -25,15 +25,15 @@ func dissect(file, text string) (line int, problem string) {
 	return line, parts[2]
 }
 
-// quoted is a string as Go writes it, and perhaps cuts it.
+// quoted matches a string in Go syntax, which may be cut.
 var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\]|\\\\.)*'")
 
-// notParsed says what is wrong with a file before it was given any data. It hides what is a
-// string in the manifest, which may be a secret: names of functions and fields stay.
+// notParsed returns the error for a file that cannot be parsed. It hides the strings of the manifest,
+// which may be secrets, and shows the names of functions and fields.
 func notParsed(source source, err error) *Error {
 	line, problem := dissect(source.file, err.Error())
 	problem = quoted.ReplaceAllStringFunc(problem, func(found string) string {
-		inner, err := strconv.Unquote(found) // a string is told with its quotes, and quoted once more
+		inner, err := strconv.Unquote(found) // a string is quoted twice
 		if err != nil {
 			inner = found[1 : len(found)-1]
 		}
@@ -53,8 +53,8 @@ type fault string
 
 func (f fault) Error() string { return string(f) }
 
-// executionFaults are what text/template says that names fields, types and definitions. All
-// else may hold a value: of data, or a string of the manifest.
+// executionFaults matches the errors of text/template that name fields, types and definitions only. All
+// other errors may contain a value of data, or a string of the manifest.
 var executionFaults = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`map has no entry for key "[^"]*"`,
 	`nil data; no entry for key "[^"]*"`,
@@ -78,8 +78,8 @@ var executionFaults = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	}, "|") + `)`,
 }, "|") + `)`)
 
-// notExecuted says what is wrong with the manifest and the data that it was given. Our own
-// errors, from inside a function, are in err as they are.
+// notExecuted returns the error for a manifest that cannot be executed with its data. An error of our
+// own, from inside a function, is found in err unchanged.
 func (x *execution) notExecuted(err error) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -98,7 +98,7 @@ func (x *execution) notExecuted(err error) *Error {
 	return at.error("", cmp.Or(problem, "cannot be executed with this data"))
 }
 
-// lastPlace is where the execution was when it ended.
+// lastPlace returns the position at which the execution ended.
 func (x *execution) lastPlace() place {
 	if len(x.spans) == 0 {
 		return place{file: x.sources[0].file, line: 1}

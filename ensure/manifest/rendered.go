@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rendered is the text of a manifest with a token in the place of each value.
+// A rendered is the text of a manifest with a token in the place of each value.
 //
-// It is read twice, with the tokens and with the values. Both readings have to be the same,
-// node for node, once the values are put in the tokens' places: then no value has added,
-// removed or moved anything, and what people read in the text is what it means.
+// The text is read twice, with the tokens and with the values. Both readings must be the same, node for
+// node, after the tokens are replaced by the values. Then no value has added, removed or moved
+// anything, and the text means what people read in it.
 type rendered struct {
 	*execution
 	text string
@@ -42,8 +42,8 @@ func (r *rendered) read() ([]document, error) {
 	return documents, nil
 }
 
-// with reads the text with the first n values in their places, and reports whether it is as
-// marked, the reading with the tokens, says.
+// with reads the text with the first n values, and reports whether the result agrees with marked, the
+// reading with the tokens.
 func (r *rendered) with(n int, marked []*yaml.Node) ([]*yaml.Node, bool) {
 	replacements := make([]string, 0, 2*n)
 	for _, v := range r.values[:n] {
@@ -78,7 +78,7 @@ func (r *rendered) same(marked, final *yaml.Node, n int) bool {
 	return final.Value == want && final.Style == marked.Style && (!hasText || isText(final))
 }
 
-// take has marked, which knows the lines of the files, hold what final holds.
+// take replaces the content of marked, which knows the lines of the files, by that of final.
 func take(marked, final *yaml.Node) {
 	marked.Value, marked.Tag = final.Value, final.Tag
 	for i := range marked.Content {
@@ -114,7 +114,7 @@ func (r *rendered) cut(s string) (before string, index int, after string, found 
 		return s, 0, "", false
 	}
 	digits, after, _ := strings.Cut(rest, "z")
-	index, _ = strconv.Atoi(digits) // it is a token
+	index, _ = strconv.Atoi(digits) // the text is a token
 	return before, index, after, true
 }
 

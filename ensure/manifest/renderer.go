@@ -45,19 +45,18 @@ func Object[T client.Object](r *Renderer, name, namespace string, data any) (T, 
 	if len(objects) != 1 {
 		return object, &Error{File: name, Problem: fmt.Sprintf("contains %d documents, but must contain one", len(objects))}
 	}
-	// The scheme made it as the kind that it knows T as.
+	// The scheme created the object, by the kind under which T is registered.
 	return objects[0].(T), nil
 }
 
-// Objects renders the manifest called name, a path in the file system, with data for its
-// actions, and returns the object of each of its documents, in order. The kinds that may
-// come out are those of kinds, of which only the Go type counts. All belong to namespace:
-// a document may name that or none, which is filled in; with an empty namespace, for
-// cluster-scoped kinds, it has to name none.
+// Objects renders the manifest with this name, a path in the file system, with data for its actions,
+// and returns the objects of its documents, in order. Only objects of kinds may occur; of each of
+// kinds, only the Go type counts. All objects are in namespace: a document may name that namespace or
+// none. With an empty namespace, for cluster-scoped kinds, a document must name none.
 //
-// The objects are the caller's own, with no fields but those of the documents. Every error
-// is an *Error, and with one there are no objects. It quotes no value, neither of data nor
-// of the manifest, nor what a method of data returned as an error.
+// The objects belong to the caller and have the fields of the documents only. Every error is an *Error,
+// and no objects are returned with an error. The error quotes no value, neither of data nor of the
+// manifest, and no error that a method of data returned.
 func (r *Renderer) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
 	allowed := make([]schema.GroupVersionKind, 0, len(kinds))
 	for _, object := range kinds {
@@ -97,7 +96,7 @@ func (r *Renderer) objects(
 	return objects, nil
 }
 
-// kindOf is what the scheme knows a Go type as.
+// kindOf returns the kind under which the scheme has a Go type.
 func (r *Renderer) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
 	if goType == nil || goType.Kind() != reflect.Pointer {
 		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer, such as *corev1.ConfigMap"}
@@ -113,7 +112,7 @@ func (r *Renderer) kindOf(name string, goType reflect.Type) (schema.GroupVersion
 	return kind, nil
 }
 
-// parse returns the manifest called name as it stands now.
+// parse returns the manifest with this name as it is now.
 func (r *Renderer) parse(name string) (*parsed, error) {
 	sources, err := r.sources(name)
 	if err != nil {
@@ -130,7 +129,7 @@ func (r *Renderer) parse(name string) (*parsed, error) {
 	return manifest, nil
 }
 
-// sources are the manifest called name and, after it, the files that all may use.
+// sources returns the manifest with this name, followed by the files that all manifests may use.
 func (r *Renderer) sources(name string) ([]source, error) {
 	entries, err := fs.ReadDir(r.files, ".")
 	if err != nil {
@@ -161,7 +160,8 @@ func isShared(entry fs.DirEntry) bool {
 	return !entry.IsDir() && strings.HasSuffix(name, sharedSuffix) && !strings.HasPrefix(name, ".")
 }
 
-// unreadable names the file as the manifests know it, not where it is mounted.
+// unreadable returns an error with the name of the file in the file system, not with the place where
+// the folder is mounted.
 func unreadable(file string, err error) *Error {
 	problem := err
 	if underlying := (*fs.PathError)(nil); errors.As(err, &underlying) {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// scalar gives the text of what an action yields, and whether it is text rather than a
-// number or a boolean. That goes by the value's JSON, so that a Quantity is text, and an
-// IntOrString what it holds.
+// scalar returns the text of the result of an action, and whether it is text and not a number or a
+// boolean. The JSON form of the value decides, so that a Quantity is text, and an IntOrString is
+// either.
 func scalar(v any) (text string, isText bool, err error) {
 	if s, ok := plainString(v); ok {
 		if !utf8.ValidString(s) {
@@ -36,7 +36,8 @@ func scalar(v any) (text string, isText bool, err error) {
 	}
 }
 
-// plainString is v, or what it points to, if that is a string with no JSON of its own.
+// plainString returns v, or the value to which v points, if that is a string without a JSON form of its
+// own.
 func plainString(v any) (string, bool) {
 	value := reflect.ValueOf(v)
 	for range 8 { // a pointer may point to itself
@@ -60,8 +61,8 @@ func hasOwnJSON(value reflect.Value) bool {
 	return json || text
 }
 
-// quotedText is what the function quote makes. Another function that formats it has text
-// like any other.
+// A quotedText is a result of the function quote. Another function that formats it returns ordinary
+// text.
 type quotedText string
 
 // quote is the function for free text: a scalar in double quotes that reads as v, whatever
@@ -71,8 +72,8 @@ func quote(v any) (quotedText, error) {
 	return quotedText(text), err
 }
 
-// escaped is what stands between the quotes of a double-quoted scalar that reads as text,
-// in ASCII but for what lies above U+FFFF, which YAML has no short escape for.
+// escaped returns the text between the quotes of a double-quoted scalar that reads as text. The result
+// is ASCII, except for characters above U+FFFF, for which YAML has no short escape.
 func escaped(text string) string {
 	var out strings.Builder
 	for _, r := range text {

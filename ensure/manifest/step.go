@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A step is the last one of a way into a document; nil stands for its root.
+// A step is the last step of a path in a document. The nil step is the root.
 type step struct {
 	from  *step
 	name  string
@@ -53,7 +53,7 @@ func children(node *yaml.Node, at *step) iter.Seq2[*yaml.Node, *step] {
 	}
 }
 
-// scalars are those of node, itself or inside it.
+// scalars yields the scalars in node, or node itself.
 func scalars(node *yaml.Node, at *step) iter.Seq2[*yaml.Node, *step] {
 	return func(yield func(*yaml.Node, *step) bool) {
 		if node.Kind == yaml.ScalarNode {

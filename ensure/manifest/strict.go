@@ -44,7 +44,8 @@ type search struct {
 	strict runtime.Decoder
 }
 
-// locate says what is wrong with a document whose decoding failed with err.
+// locate returns an error with the position of the mistake in a document whose decoding failed with
+// err.
 func (d document) locate(strict runtime.Decoder, err error) *Error {
 	s := search{document: d, strict: strict}
 	if fault := s.in(d.root, nil, func(part any) any { return part }); fault != nil {
@@ -53,8 +54,8 @@ func (d document) locate(strict runtime.Decoder, err error) *Error {
 	return d.at(d.root.Line).error("", problemOf(err))
 }
 
-// in looks into node, which wrap puts where it belongs, with nothing beside it. The first
-// part that cannot be decoded so is at fault; nil if there is none.
+// in searches node for the first part that cannot be decoded by itself, and returns nil if there is
+// none. wrap puts a part into its place in the document, with nothing beside it.
 func (s search) in(node *yaml.Node, at *step, wrap func(any) any) *Error {
 	for child, path := range children(node, at) {
 		if path.from == nil && (path.name == "apiVersion" || path.name == "kind") {
@@ -66,7 +67,7 @@ func (s search) in(node *yaml.Node, at *step, wrap func(any) any) *Error {
 			}
 			return wrap(map[string]any{path.name: part})
 		}
-		content, _ := s.contentOf(child, path) // it has been read before
+		content, _ := s.contentOf(child, path) // the part was read before
 		if s.try(wrapChild(content)) == nil {
 			continue
 		}
@@ -90,7 +91,7 @@ func (s search) try(content any) error {
 	return err
 }
 
-// hollow is what has no content of the same type.
+// hollow returns an empty value of the type of content.
 func hollow(content any) any {
 	switch content.(type) {
 	case map[string]any:
@@ -102,7 +103,7 @@ func hollow(content any) any {
 	}
 }
 
-// lineOf is where the child's key is, if it has one: the child may begin below it.
+// lineOf returns the line of the child's key, if there is one: the child may begin below its key.
 func (s search) lineOf(node, child *yaml.Node) int {
 	for i := 1; i < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		if node.Content[i] == child {
@@ -112,7 +113,7 @@ func (s search) lineOf(node, child *yaml.Node) int {
 	return child.Line
 }
 
-// problemOf says what is wrong without the value, which the errors of some types quote.
+// problemOf returns the text of an error without the value, which some types quote.
 func problemOf(err error) string {
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && strings.HasPrefix(strict.Errors()[0].Error(), "unknown field") {
 		return "is no field of this kind"

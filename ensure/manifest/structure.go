@@ -2,7 +2,7 @@ package manifest
 
 import "go.yaml.in/yaml/v3"
 
-// checkStructure refuses what could make a document other than it looks.
+// checkStructure refuses YAML features that make a document differ from its appearance.
 func (r *rendered) checkStructure(node *yaml.Node, at *step) *Error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0 {
 		return r.at(node.Line).error(at.String(), noAnchors)

@@ -21,7 +21,7 @@ func isText(node *yaml.Node) bool {
 // old are the words of YAML 1.1 that 1.2 reads as text.
 var old = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
-// isAmbiguous reports whether version 1.1 reads what 1.2 takes for text as something else.
+// isAmbiguous reports whether YAML 1.1 reads a text of YAML 1.2 as another type.
 func isAmbiguous(text string) bool {
 	if old.MatchString(text) {
 		return true

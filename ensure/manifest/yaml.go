@@ -34,8 +34,8 @@ const noAnchors = "anchors, aliases and tags are not for manifests"
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// countedFromZero are the problems whose line go-yaml tells as its parser counts, from 0. It
-// tells no line 0, and counts most of its scanner's from 1.
+// countedFromZero matches the problems whose line go-yaml counts from 0, as its parser does. Most lines
+// of its scanner count from 1, and go-yaml never reports line 0.
 var countedFromZero = regexp.MustCompile(
 	`^(?:did not find expected (?:<|key|node|'-'|',')|found (?:undefined|duplicate|incompatible|a tab character that violates))`)
 
@@ -58,7 +58,7 @@ func (r *rendered) notYAML(err error) *Error {
 	return r.at(line).error("", "is not valid YAML: "+problem)
 }
 
-// isBreak reports whether YAML ends a line here, which it does more often than editors.
+// isBreak reports whether a character ends a line in YAML, which has more line breaks than editors.
 func isBreak(char rune) bool { return strings.ContainsRune("\n\r\u0085\u2028\u2029", char) }
 
 func atoi(digits string) int {
