@@ -1,6 +1,6 @@
-// Package answer tells what an API server says to a request that failed. The message of such
-// an answer may hold the whole object, passwords included, and is for those who may read the
-// object: see Message. Reason, fields and the types of causes hold none of it.
+// Package answer reads the answer of an API server to a failed request. The message of such an answer may
+// contain the whole object with its passwords, so only people who may read the object may read the message:
+// see Message. The reason, the fields and the types of causes contain no content of the object.
 package answer
 
 import (
@@ -29,7 +29,8 @@ func Status(err error) (metav1.Status, bool) {
 	return status.Status(), true
 }
 
-// IsSensitive reports whether no message about a kind may be shown: if it is Secret, or not known.
+// IsSensitive reports whether no message about a kind may be shown. This holds for Secret, and for an
+// unknown kind.
 func IsSensitive(kind schema.GroupKind) bool {
 	return kind.Kind == "" || kind == schema.GroupKind{Kind: "Secret"}
 }
@@ -51,8 +52,8 @@ func Fields(err error) []string {
 	return collect(err, func(cause metav1.StatusCause) string { return cause.Field })
 }
 
-// Faults are the fields that the causes name, each with what is wrong, such as
-// "spec.size (FieldValueInvalid)", each once.
+// Faults returns the fields that the causes name with the types of the causes, such as "spec.size
+// (FieldValueInvalid)", without duplicates.
 func Faults(err error) []string {
 	return collect(err, func(cause metav1.StatusCause) string { return fmt.Sprintf("%s (%s)", cause.Field, cause.Type) })
 }
@@ -77,9 +78,9 @@ func collect(err error, text func(metav1.StatusCause) string) []string {
 	return texts
 }
 
-// Reason is the answer's reason if a condition takes it. A webhook may give none, or one
-// that is no single word: then the reason is that of a code between 400 and 499. Without an
-// answer, and for any other code, it is otherwise.
+// Reason returns the reason of the answer if a condition accepts the reason. A webhook may give no
+// reason, or one of several words: then Reason returns that of the code, if the code is between 400 and
+// 499. For any other code, and without an answer, Reason returns otherwise.
 func Reason(err error, otherwise string) string {
 	status, _ := Status(err)
 	reason := string(status.Reason)
@@ -103,15 +104,14 @@ func notLetter(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// IsGone reports whether there is no such object. A webhook may answer NotFound as well,
-// for something else that it misses, and so does a server without such a resource: that
-// one names a cause.
+// IsGone reports whether the object does not exist. A webhook may answer NotFound for another object,
+// and a server without such a resource answers NotFound with a cause.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && len(Causes(err)) == 0 && !IsWebhook(err)
 }
 
-// IsFinal reports whether the server judged the request, and would do so again: it was not too
-// busy, it did not fail, and nobody came between.
+// IsFinal reports whether the server judged the request and would judge the same request alike: the
+// server was not too busy, did not fail, and nobody changed the object in between.
 func IsFinal(err error) bool {
 	status, ok := Status(err)
 	return ok && status.Code < http.StatusInternalServerError && !apierrors.IsConflict(err) &&
@@ -123,14 +123,14 @@ func IsThere(err error) bool {
 	return apierrors.IsAlreadyExists(err) && !IsWebhook(err)
 }
 
-// IsFailedTest reports whether a test of a JSON patch failed: the object is not what was
-// read. Such an answer is a 422 without causes. That of a webhook may be one, too.
+// IsFailedTest reports whether a test of a JSON patch failed: the object changed after the read. Such
+// an answer is a 422 without causes. The answer of a webhook may look the same.
 func IsFailedTest(err error) bool {
 	return apierrors.IsInvalid(err) && len(Causes(err)) == 0 && !IsWebhook(err)
 }
 
-// IsWebhook reports whether a webhook refused the request. Its answer may have any code, and is
-// known by how its message begins.
+// IsWebhook reports whether a webhook refused the request. The answer of a webhook may have any code;
+// only the beginning of its message shows the webhook.
 func IsWebhook(err error) bool {
 	status, _ := Status(err)
 	return isFromWebhook(status)

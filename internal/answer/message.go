@@ -15,17 +15,17 @@ import (
 const (
 	// messageLimit bounds a message, in bytes.
 	messageLimit = 1024
-	// causeLimit bounds what is said of one field, which may quote a whole template before
-	// it says what is wrong with it.
+	// causeLimit limits the text about one field, which may quote a whole template before the
+	// mistake.
 	causeLimit = 256
 )
 
-// Message returns the text of err for people who may read the object called name: the API
-// server's message, or err's own text if no server answered. It can quote the object.
+// Message returns the text of err for people who may read the object with this name: the message of the
+// API server, or the text of err if no server answered. The text can quote the object.
 //
-// It is one line of at most 1 KiB, and the same for the same refusal, as it is written into
-// conditions: what differs from one try to the next is replaced by an ellipsis. The name of the
-// object, with which most messages begin, is left to the caller.
+// The text is one line of at most 1 KiB, and the same for the same refusal, so that conditions can
+// contain it: parts that differ between two attempts are replaced by an ellipsis. The name of the
+// object, with which most messages begin, is left out.
 func Message(err error, name string) string {
 	status, answered := Status(err)
 	switch {
@@ -39,8 +39,8 @@ func Message(err error, name string) string {
 	return Cut(steady(withoutSubject(status, name)), messageLimit)
 }
 
-// Explain returns the Message about the object called name, or, if its kind is sensitive, what
-// quotes nothing: the fields at fault and what is wrong with them.
+// Explain returns the Message about the object with this name, or, if its kind is sensitive, the fields
+// and the types of the causes, which quote nothing.
 func Explain(err error, kind schema.GroupKind, name string) string {
 	if !IsSensitive(kind) {
 		return Message(err, name)
@@ -58,22 +58,22 @@ func saysAllByFields(status metav1.Status) bool {
 		!slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "" || cause.Message == "" })
 }
 
-// fieldMessages returns what is wrong with each field. Of a text of several lines, the first
-// one says so; the rest is a difference between two objects.
+// fieldMessages returns the mistakes of each field. Of a text with several lines, the first line names
+// the mistake; the rest is a difference between two objects.
 func fieldMessages(status metav1.Status) []string {
 	var messages []string
 	for _, cause := range status.Details.Causes {
 		first, _, _ := strings.Cut(cause.Message, "\n")
 		message := cause.Field + ": " + cutMiddle(steady(first))
-		if !slices.Contains(messages, message) { // an API server may say it twice
+		if !slices.Contains(messages, message) { // an API server may repeat a cause
 			messages = append(messages, message)
 		}
 	}
 	return messages
 }
 
-// cutMiddle keeps the beginning of a long text, and its end, which says what is wrong with the
-// value that is quoted before.
+// cutMiddle keeps the beginning and the end of a long text: the end names the mistake in the value that
+// the beginning quotes.
 func cutMiddle(text string) string {
 	if len(text) <= causeLimit {
 		return text
@@ -84,7 +84,7 @@ func cutMiddle(text string) string {
 
 const ellipsis = "…"
 
-// Cut returns text, or as much of it as limit bytes hold with an ellipsis at the end.
+// Cut returns text, or the part of text that fits into limit bytes together with an ellipsis.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -96,11 +96,11 @@ func Cut(text string, limit int) string {
 	return text[:end] + ellipsis
 }
 
-// misfit begins the message about an object that does not fit its schema.
+// misfit matches the beginning of the message about an object that does not fit its schema.
 var misfit = regexp.MustCompile(`^failed to create typed (?:patch|live) object \([^)]*\): (?:errors:)?`)
 
-// withoutSubject returns the message less the kind and name that it begins with, if these are
-// the object's.
+// withoutSubject returns the message without the kind and the name at its beginning, if they are those
+// of the object.
 func withoutSubject(status metav1.Status, name string) string {
 	if beginning := misfit.FindString(status.Message); beginning != "" {
 		return misfits(status.Message[len(beginning):])
@@ -122,8 +122,8 @@ func withoutSubject(status metav1.Status, name string) string {
 	return status.Message
 }
 
-// misfits puts the lines of what does not fit a schema in order. The server walks maps in any
-// order, and ends at the first field that the schema does not have, so that those count first.
+// misfits sorts the lines about values that do not fit a schema. The server walks maps in random order,
+// and stops at the first field that the schema does not have, so that such fields come first.
 func misfits(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	isDeclared := func(line string) bool { return !strings.HasSuffix(line, ": field not declared in schema") }
@@ -137,8 +137,8 @@ func misfits(message string) string {
 	return strings.Join(lines, ", ")
 }
 
-// fleeting is what differs between two answers to the same request: the ID of a request, a
-// time, the address of a variable, the port of a connection, what of a quota others use.
+// fleeting matches the parts that differ between two answers to the same request: the ID of a request,
+// a time, the address of a variable, the port of a connection, the use of a quota by others.
 var fleeting = regexp.MustCompile(strings.Join([]string{
 	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
 	`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| ?[+-]\d\d:?\d\d(?: [A-Z]{3,4})?)?(?: m=[+-][\d.]+)?`,
@@ -147,7 +147,7 @@ var fleeting = regexp.MustCompile(strings.Join([]string{
 	`, used: [^:]+, limited: `,
 }, "|"))
 
-// steady returns text as one line without what is fleeting in it.
+// steady returns text as one line without the fleeting parts.
 func steady(text string) string {
 	text = fleeting.ReplaceAllStringFunc(text, func(found string) string {
 		switch {

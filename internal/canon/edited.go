@@ -1,14 +1,14 @@
 package canon
 
-// An Edit changes one place of an object, to which Path leads: it gets Value, JSON as unstructured
-// objects hold it, or is removed, if Value is nil.
+// An Edit changes one place of an object, given by Path. The new Value is JSON in the form of
+// unstructured objects; nil removes the place.
 type Edit struct {
 	Path  []string
 	Value any
 }
 
-// Edited returns obj with edits, for the functions of this package. Its methods are those of obj
-// and know nothing of the edits. A place inside an item that a list does not have stays absent.
+// Edited returns obj with edits, for the functions of this package. Its methods are those of obj and
+// ignore the edits. An edit inside an item that a list does not have is ignored.
 func Edited(obj Object, edits ...Edit) Object {
 	if len(edits) == 0 {
 		return obj
@@ -21,7 +21,7 @@ type withEdits struct {
 	edits []Edit
 }
 
-// edited returns c with its edits made.
+// edited returns c with its edits carried out.
 func (c *content) edited(explicit bool) (*content, error) {
 	before := *c
 	before.edits = nil
@@ -45,8 +45,9 @@ func (c *content) edited(explicit bool) (*content, error) {
 	return &content{object: c.object, plan: c.plan, members: members}, nil
 }
 
-// put returns value, which is at s, with what is at the end of a path replaced, or removed if to
-// is nil. A list that becomes empty goes, and so does what is the same empty and absent.
+// put returns value, whose shape is s, with the value at the end of path replaced by to, or removed if
+// to is nil. A list that becomes empty is removed, and so is a value for which empty and absent are the
+// same.
 func (s shape) put(value any, path []string, to any) (any, error) {
 	if len(path) == 0 {
 		return to, nil
@@ -81,7 +82,7 @@ func (s shape) isListOf(value any, step string) bool {
 	return ok || s.isList() || value == nil && s.plan == nil && len(ParseKeys(step)) > 0
 }
 
-// putMember replaces a member, adds it, or removes it; nil if none is left.
+// putMember replaces, adds or removes a member. It returns nil if no member is left.
 func (s shape) putMember(value any, name string, member any) any {
 	members, ok := value.(map[string]any)
 	if !ok {
@@ -101,7 +102,8 @@ func (s shape) isList() bool {
 	return ok
 }
 
-// putItem replaces the item that step names, appends it, or removes it; nil if none is left.
+// putItem replaces the item with the name step, appends it, or removes it. It returns nil if no item is
+// left.
 func (s shape) putItem(items []any, step string, item any) any {
 	_, rule := s.items()
 	at, _ := rule.find(items, step) // was found, or not, before

@@ -5,12 +5,12 @@ import (
 	"encoding/base64"
 )
 
-// pointerPlan reads what a pointer points to.
+// A pointerPlan reads the value behind a pointer.
 type pointerPlan struct{ elem plan }
 
 func (p *pointerPlan) append(e *encoder, v place) error { return p.appendTarget(e, v.target()) }
 
-// appendTarget writes what a pointer points to, or null if that is nothing.
+// appendTarget writes the value behind a pointer, or null if the pointer is nil.
 func (p *pointerPlan) appendTarget(e *encoder, target place) error {
 	if target.none() {
 		e.buf = append(e.buf, "null"...)
@@ -37,8 +37,8 @@ func (p *pointerPlan) satisfies(c *comparison, live, desired place) bool {
 	return satisfied
 }
 
-// listPlan reads a slice or an array. What it means for two lists to agree
-// depends on the field that holds them: see merge.go.
+// A listPlan reads a slice or an array. Whether two lists agree depends on the field that holds them:
+// see merge.go.
 type listPlan struct {
 	elem   plan
 	size   uintptr // of an item

@@ -31,20 +31,19 @@ func (c compiler) mapPlan(key planKey) plan {
 	return p
 }
 
-// mapPlan reads a map. Its members are written in whatever order they come and
-// then moved, as looking each up by its key costs an allocation.
+// A mapPlan reads a map. Members are written in the order of the map and sorted afterwards, as a lookup
+// by key costs an allocation.
 type mapPlan struct {
 	goType  reflect.Type
 	keyText func(reflect.Value) (string, error)
 	elem    plan
-	empty   string // what a nil value is written as; "" if it is left out
+	empty   string // the form of a nil value; "" if nil values are left out
 	// keepsNull is for values that may be any JSON.
 	keepsNull bool
 	scratch   sync.Pool
 
-	// quantities are so many in a pod that the map is read as what it is but for
-	// the name of its keys' type: in memory, and in how keys are hashed and
-	// compared, a named string is a string.
+	// quantities says that the map is read as a map[string]resource.Quantity, as a pod has many such
+	// maps: in memory, and for hashing and comparing, a key of a named string type is a string.
 	quantities bool
 }
 
@@ -92,8 +91,8 @@ func (p *mapPlan) appendEntries(e *encoder, v place) error {
 	return nil
 }
 
-// quantities writes the entries of a map of quantities by strings: what the
-// containers of a pod request, and their limits.
+// quantities writes a map of quantities by strings, such as the requests and limits of the containers
+// of a pod.
 func (e *encoder) quantities(m map[string]resource.Quantity) {
 	for name, quantity := range m {
 		begun, _ := e.beginMember(name)
@@ -125,8 +124,8 @@ func isFree(p plan) bool {
 	}
 }
 
-// emptyForm returns what a nil value of a map is written as: a nil list, map or
-// []byte is the empty one, for its key is there.
+// emptyForm returns the form of a nil value in a map: a nil list, map or []byte is written as an empty
+// one, as its key is present.
 func emptyForm(t reflect.Type, elem plan) string {
 	switch elem.(type) {
 	case bytesPlan:

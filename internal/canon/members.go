@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// member is one entry of an object on its way into order: its name, and either
-// its text or where in the buffer it was written, the comma after it included.
+// A member is an entry of an object before sorting: its name, and either its text or the place of its
+// text in the buffer, including the comma.
 type member struct {
 	name       string
 	text       string
@@ -63,13 +63,12 @@ func (e *encoder) begin() arrangement {
 	return arrangement{len(e.members), len(e.buf)}
 }
 
-// beginMember writes a name; it returns the member that starts there, and where
-// its value does.
+// beginMember writes a name, and returns the member that begins there and the place of its value.
 func (e *encoder) beginMember(name string) (begun member, from int) {
 	begun = member{name: name, start: len(e.buf)}
 	e.buf = append(appendString(e.buf, name), ':')
 	if len(e.buf)-begun.start != len(`"":`)+len(name) {
-		begun.name = valid(name) // it was escaped
+		begun.name = valid(name) // the name was escaped
 	}
 	return begun, len(e.buf)
 }
@@ -100,7 +99,7 @@ func (e *encoder) arrange(from arrangement) error {
 	return nil
 }
 
-// dropMembers forgets the members from the given place on, and what they hold.
+// dropMembers removes the members from the given place on, with their values.
 func (e *encoder) dropMembers(from int) {
 	clear(e.members[from:])
 	e.members = e.members[:from]

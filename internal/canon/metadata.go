@@ -60,7 +60,7 @@ func (e *encoder) metadata(c *content, p *parts) error {
 	return nil
 }
 
-// typedMetadata writes what obj's methods tell, in order.
+// typedMetadata writes the metadata that the methods of obj return, in order.
 func (e *encoder) typedMetadata(obj Object, p *parts) error {
 	if err := e.mapMember("annotations", obj.GetAnnotations(), p.keep("annotations")); err != nil {
 		return err
@@ -111,8 +111,7 @@ func (e *encoder) listMember(name string, p *listPlan, list items) error {
 	return nil
 }
 
-// anyMetadata writes what there is in unstructured metadata as it is, but for
-// annotations and labels that hold nothing.
+// anyMetadata writes unstructured metadata unchanged, except for empty annotations and labels.
 func (e *encoder) anyMetadata(c *content, p *parts) error {
 	metadata, err := c.metadata()
 	if err != nil {
@@ -137,8 +136,7 @@ func (e *encoder) anyMetadata(c *content, p *parts) error {
 // metadataNames are the members of the metadata that are compared.
 var metadataNames = []string{"annotations", "labels", "ownerReferences", "finalizers"}
 
-// nonEmpty returns what there is in m under the keys that keep names; nil if that
-// is nothing.
+// nonEmpty returns the values in m under the keys for which keep holds, or nil if there are none.
 func nonEmpty(m map[string]any, keep func(string) bool) map[string]any {
 	rest := maps.Clone(m)
 	maps.DeleteFunc(rest, func(key string, _ any) bool { return !keep(key) })

@@ -5,26 +5,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DigestPrefix begins the annotations that hold digests by default. They are
-// about an object and no part of what it specifies.
+// DigestPrefix is the prefix of the annotations that hold digests by default. They describe an object and
+// are not part of its content.
 const DigestPrefix = "spec-hash.trueup-go.github.io/"
 
-// Object is what canon needs of an API object; every client.Object has it.
+// An Object has the methods of API objects that canon needs. Every client.Object has them.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// AppendObject appends everything obj specifies to dst: of its metadata the
-// namespace, name, labels, annotations, owner references and finalizers, and its
-// content. Not part of it are status, apiVersion, kind, and the annotations
-// whose keys begin with DigestPrefix.
+// AppendObject appends everything that obj specifies to dst: its content and, of its metadata, the
+// namespace, name, labels, annotations, owner references and finalizers. The status, apiVersion, kind,
+// and annotations whose keys begin with DigestPrefix are left out.
 func AppendObject(dst []byte, obj Object) ([]byte, error) {
 	return appendParts(dst, obj, parts{metadata: true, identity: true})
 }
 
-// AppendContent appends what obj specifies outside metadata, status, apiVersion
-// and kind.
+// AppendContent appends everything that obj specifies outside metadata, status, apiVersion and kind.
 func AppendContent(dst []byte, obj Object) ([]byte, error) {
 	return appendParts(dst, obj, parts{})
 }
@@ -37,7 +35,7 @@ func appendParts(dst []byte, obj Object, p parts) ([]byte, error) {
 	return encode(dst, func(e *encoder) error { return e.object(&c, &p) })
 }
 
-// parts says what is written of an object beside its content.
+// parts selects the parts of an object that are written beside its content.
 type parts struct {
 	apiVersion, kind     string // if not empty
 	uid, resourceVersion string // likewise
@@ -60,7 +58,7 @@ func (e *encoder) object(c *content, p *parts) error {
 			return err
 		}
 		rest := *p
-		rest.explicit = false // what was removed does not come back as empty
+		rest.explicit = false // a removed value does not come back as an empty one
 		c, p = edited, &rest
 	}
 	e.explicit = p.explicit
@@ -91,7 +89,7 @@ func (e *encoder) anyContent(c *content, p *parts) error {
 	return e.metadataPart(c, p)
 }
 
-// typedContent writes the fields, metadata in its place among them.
+// typedContent writes the fields, with the metadata in order.
 func (e *encoder) typedContent(c *content, p *parts) error {
 	met := false
 	for i := range c.plan.fields {

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// memberPlan compiles the plan of a field's value: that of its type, unless the
-// field's tags say more.
+// memberPlan compiles the plan of a field's value: the plan of its type, unless tags of the field
+// change it.
 func (c compiler) memberPlan(from *candidate, addressable bool) plan {
 	if list := mergeList(from); list != nil {
 		list.elem = c.plan(from.Type.Elem(), true)
@@ -19,13 +19,13 @@ func (c compiler) memberPlan(from *candidate, addressable bool) plan {
 	}
 	p := c.plan(from.Type, addressable)
 	if !from.IsExported() && isMarshalerPlan(resolve(p)) {
-		return unsupportedPlan{from.Type} // what is embedded under such a name keeps its methods to itself
+		return unsupportedPlan{from.Type} // a field embedded under such a name does not promote its methods
 	}
 	return p
 }
 
-// quoted is encoding/json's ",string": it holds for scalars and pointers to
-// them, and not for types with a form of their own.
+// quoted returns the plan for ",string" of encoding/json, which applies to scalars and pointers to
+// scalars, and not to types with a form of their own.
 func (c compiler) quoted(t reflect.Type, addressable bool) plan {
 	if t.Kind() == reflect.Pointer && t.Name() == "" && t.Elem().Kind() != reflect.Pointer {
 		return &pointerPlan{elem: c.quoted(t.Elem(), true)}
@@ -38,11 +38,11 @@ func (c compiler) quoted(t reflect.Type, addressable bool) plan {
 	}
 }
 
-// omission is the test by which a field's value is left out before it is
-// written. Most are told by a few bytes: calling a function for each field of a
-// pod costs more than all that is written of it.
+// An omission is the test that decides, before a field's value is written, whether the value is left
+// out. Most values are tested by a few bytes: calling a function for each field of a pod would cost
+// more than writing the pod.
 type omission struct {
-	// The value is left out if so many bytes, from so far in it, are 0.
+	// The value is left out if size bytes at the offset from are 0.
 	size, from uintptr
 	// Or if the test says so.
 	test func(place) bool
@@ -52,13 +52,13 @@ func (o *omission) applies(v place) bool {
 	return o.size == wordSize && v.isZeroWord(o.from) || o.appliesRarely(v)
 }
 
-// appliesRarely is what is left of applies where a word does not decide.
+// appliesRarely is the rest of applies, for tests that need more than one word.
 func (o *omission) appliesRarely(v place) bool {
 	return o.size > 0 && v.field(o.from).uint(o.size) == 0 || o.test != nil && o.test(v)
 }
 
-// omissionOf returns when a field's value is left out. What is null is left out
-// in any case; it is among the tests where that is quickly seen.
+// omissionOf returns the omission of a field's value. A null is left out in any case, and tested here
+// where that is fast.
 func omissionOf(from *candidate, addressable bool) omission {
 	plain := omissionByKind(from, addressable)
 	var tests []func(place) bool
@@ -104,14 +104,13 @@ func omissionByKind(from *candidate, addressable bool) omission {
 	}
 }
 
-// What is nil begins with a zero word; of a string or a slice the second is the
-// length.
+// A nil value begins with a zero word. The second word of a string or a slice is the length.
 var (
 	omitNil      = omission{size: wordSize}
 	omitNoLength = omission{size: wordSize, from: wordSize}
 )
 
-// omitEmpty leaves out what encoding/json takes for empty.
+// omitEmpty returns the omission of values that encoding/json treats as empty.
 func omitEmpty(t reflect.Type) omission {
 	switch t.Kind() {
 	case reflect.String, reflect.Slice:

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// pathForm is what Change.Path looks like: names with dots between them, keys in brackets.
+// pathForm matches the form of Change.Path: names separated by dots, keys in brackets.
 var pathForm = regexp.MustCompile(`^[A-Za-z_]\w*(\.[^.\[\]]+|\[[^\[\]]+\])*$`)
 
-// ParsePath splits a path that people wrote as Change.Path has it, such as
+// ParsePath returns the steps of a path in the form of Change.Path that a person wrote, such as
 // spec.ports[port=80,protocol=TCP] or metadata.labels[example.org/tier].
 func ParsePath(path string) ([]string, error) {
 	if !pathForm.MatchString(path) {
@@ -23,9 +23,9 @@ func ParsePath(path string) ([]string, error) {
 	return Steps(path), nil
 }
 
-// Specifies tells how many of a path's steps obj specifies: all of them if it has
-// something there. A path that obj's Go type cannot have is an error; of what has no Go
-// type, or holds anything, no path is.
+// Specifies returns how many steps of a path obj specifies: all of them if obj has a value there. A
+// path that the Go type of obj cannot have is an error. If the type is dynamic or free-form, no path is
+// an error.
 func Specifies(obj Object, path []string) (int, error) {
 	top, root, err := open(obj)
 	if err != nil {
@@ -35,8 +35,8 @@ func Specifies(obj Object, path []string) (int, error) {
 	return depth, err
 }
 
-// Values returns a function that returns what obj has at a path, in canonical form; nil if it
-// has nothing there, as at a path that its Go type cannot have.
+// Values returns a function that returns the value of obj at a path, in canonical form, or nil if there
+// is none or the Go type of obj cannot have the path.
 func Values(obj Object) (func(path []string) any, error) {
 	top, root, err := open(obj)
 	if err != nil {
@@ -60,8 +60,8 @@ func open(obj Object) (shape, map[string]any, error) {
 	return tree(c, specified)
 }
 
-// walk follows path from value, which is at s. It returns what it leads to, nil if there is
-// nothing, and how many steps lead to something.
+// walk follows path from value, whose shape is s. It returns the value at the end, nil if there is
+// none, and the number of steps that lead to a value.
 func (s shape) walk(value any, path []string) (_ any, depth int, err error) {
 	at := s
 	for i, step := range path {
@@ -107,8 +107,8 @@ func (p *structPlan) has(name string) bool {
 	return false
 }
 
-// find returns the index of the item that step names by its keys, or by itself in a set; -1 if
-// there is none. What is matched by its place in the list has no name of its own.
+// find returns the index of the item that step names by its keys, or by its value in a set; -1 if there
+// is none. Items of a list without keys have no names.
 func (r *mergeRule) find(items []any, step string) (int, error) {
 	keys := ParseKeys(step)
 	if r.kind == keyed && !r.names(keys) {
@@ -124,8 +124,8 @@ func (r *mergeRule) find(items []any, step string) (int, error) {
 	}), nil
 }
 
-// ParseKeys reads what an item is named by: port=80,protocol=TCP. It is empty for what
-// names no keys.
+// ParseKeys returns the keys in the name of an item, such as port=80,protocol=TCP. The result is empty
+// if step has no keys.
 func ParseKeys(step string) map[string]string {
 	keys := map[string]string{}
 	for part := range strings.SplitSeq(step, ",") {

@@ -1,7 +1,7 @@
 package canon
 
-// stringMapPlan reads a map[string]string: labels, annotations, a ConfigMap's
-// data. It is by far the most frequent map and needs no reflection.
+// A stringMapPlan reads a map[string]string: labels, annotations, the data of a ConfigMap. These maps
+// are by far the most frequent, and need no reflection.
 type stringMapPlan struct{}
 
 func (stringMapPlan) null(v place) bool { return v.isNil() }
@@ -14,8 +14,8 @@ func (stringMapPlan) append(e *encoder, v place) error {
 	return e.stringMap(*as[map[string]string](v), isAny)
 }
 
-// stringMap writes what there is in a map under the keys that keep names. It is
-// put in order before it is written, as a text may be long.
+// stringMap writes the entries of a map whose keys keep accepts. The entries are sorted before they are
+// written, as a text may be long.
 func (e *encoder) stringMap(m map[string]string, keep func(string) bool) error {
 	from := len(e.members)
 	for key, text := range m {
@@ -40,7 +40,7 @@ func (e *encoder) stringMap(m map[string]string, keep func(string) bool) error {
 	return nil
 }
 
-// checkName makes the name what it is in JSON; most are that already.
+// checkName sets the name to its form in JSON. Most names have that form already.
 func (m *member) checkName() {
 	if m.plain = plain(m.name); !m.plain {
 		m.name = valid(m.name)

@@ -74,8 +74,8 @@ func HasOtherVersions(obj metav1.Object, version string) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion != version })
 }
 
-// IsDisowned reports whether obj has managed fields and no entry of manager's applies: they
-// were reset, and until the next apply the server would not remove what desired drops.
+// IsDisowned reports whether obj has managed fields, but no entry of applies by manager: somebody reset
+// the managed fields, and until the next apply the server does not remove fields that desired drops.
 func IsDisowned(obj metav1.Object, manager string) bool {
 	return len(obj.GetManagedFields()) > 0 && Applied(obj, manager) == nil
 }

@@ -24,7 +24,7 @@ func Fields(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return fields
 }
 
-// WithFields returns entry as the owner of fields instead of its own.
+// WithFields returns entry with other fields.
 func WithFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) metav1.ManagedFieldsEntry {
 	text, _ := fields.ToJSON() // fails for no fields that were read from JSON
 	entry.FieldsV1 = metav1.NewFieldsV1(string(text))
@@ -42,12 +42,12 @@ func Split(fields *fieldpath.Set, inside func(fieldpath.Path) bool) (within, res
 	return within, fields.Difference(within)
 }
 
-// HasPrefix reports whether path leads to prefix or to something inside it.
+// HasPrefix reports whether path leads to prefix or inside.
 func HasPrefix(path, prefix fieldpath.Path) bool {
 	return len(path) >= len(prefix) && path[:len(prefix)].Equals(prefix)
 }
 
-// Holds reports whether fields have path, or something in it.
+// Holds reports whether fields contain path, or a path inside.
 func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
 	last := len(path) - 1
 	for _, element := range path[:last] {
@@ -56,11 +56,11 @@ func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
 	return fields.Members.Has(path[last]) || !fields.WithPrefix(path[last]).Empty()
 }
 
-// Owns reports whether fields have the place that a Change names, something inside it, or,
-// whole, something that it is inside of, such as a selector.
+// Owns reports whether fields contain the path of a Change, a path inside, or a whole value around it,
+// such as a selector.
 //
-// A place in a list that the Go type knows no merge key of is named by its index, while
-// fields name it by its key, if the server knows one. Then any item will do.
+// If the Go type has no merge key for a list, the path has the index of the item, while the fields have
+// its key if the server knows one. Then any item counts.
 func Owns(fields *fieldpath.Set, path string) bool {
 	return ownsSteps(fields, canon.Steps(path))
 }
@@ -84,13 +84,13 @@ func ownsSteps(fields *fieldpath.Set, steps []string) bool {
 	return owned
 }
 
-// isWhole reports whether a member is owned with all that is in it.
+// isWhole reports whether a member is owned with its whole content.
 func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 	_, inParts := fields.Children.Get(member)
 	return !inParts
 }
 
-// Text returns a path as a Change has it.
+// Text returns a path in the form of Change.Path.
 func Text(path fieldpath.Path) string {
 	var text strings.Builder
 	for _, element := range path {
@@ -109,8 +109,8 @@ func Text(path fieldpath.Path) string {
 	return text.String()
 }
 
-// Steps returns the steps of a path, as canon.Steps does of its text. Unlike the text they tell a
-// key with brackets in it.
+// Steps returns the steps of a path, as canon.Steps returns those of its text. Unlike the text, the
+// path shows a key that contains brackets.
 func Steps(path fieldpath.Path) []string {
 	steps := make([]string, len(path))
 	for i, element := range path {
@@ -197,7 +197,7 @@ func isKey(key value.FieldList, wanted map[string]string) bool {
 	return found == len(wanted)
 }
 
-// scalarText returns a scalar as paths have it.
+// scalarText returns a scalar in the form that paths contain.
 func scalarText(v value.Value) string {
 	if v.IsString() {
 		return v.AsString()

@@ -10,10 +10,10 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
-// A Patch changes single entries of an object's managed fields. It tests that these entries
-// are still those that were read and leaves all others alone, so that no ownership is lost
-// to a writer in between. The resourceVersion, which moves all the time while a rollout
-// reports its progress, is not tested.
+// A Patch changes single entries of the managed fields of an object. The patch tests that these entries
+// have not changed since the read, and changes no others, so that no ownership of a concurrent writer
+// is lost. The resourceVersion is not tested, as it changes all the time while a rollout reports its
+// progress.
 type Patch struct {
 	entries, after []metav1.ManagedFieldsEntry
 	tests, changes []jsonpatch.Operation
@@ -62,7 +62,8 @@ func (p *Patch) Add(entry metav1.ManagedFieldsEntry) {
 	p.after = append(p.after, entry)
 }
 
-// Give has the manager, operation and version of entry own its fields, too.
+// Give adds the fields of entry to the entry with the same manager, operation and version, or adds
+// entry.
 func (p *Patch) Give(entry metav1.ManagedFieldsEntry) {
 	at := slices.IndexFunc(p.entries, func(known metav1.ManagedFieldsEntry) bool {
 		return known.Manager == entry.Manager && known.Operation == entry.Operation &&
@@ -80,8 +81,8 @@ func (p *Patch) remove(at int) {
 	p.removals = append(p.removals, at)
 }
 
-// Strike removes the paths for which isStruck holds from the entries with these indexes, and
-// the entries that this leaves empty. It returns the removed paths.
+// Strike removes the paths for which isStruck holds from the entries with these indexes, and removes
+// entries that become empty. It returns the removed paths.
 func (p *Patch) Strike(entries []int, isStruck func(fieldpath.Path) bool) *fieldpath.Set {
 	struck := fieldpath.NewSet()
 	for _, at := range entries {

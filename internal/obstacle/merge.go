@@ -27,11 +27,11 @@ type Merge struct {
 type entry struct {
 	*metav1.ManagedFieldsEntry
 	fields *fieldpath.Set
-	own    bool // what the field owner applied
+	own    bool // the applies of the field owner
 }
 
-// isFixed reports whether nothing may be taken from an entry: another program applies it,
-// or writes it through a subresource, and would do so again.
+// isFixed reports whether nothing may be removed from an entry: another program applies the fields, or
+// writes them through a subresource, and would do so again.
 func (e *entry) isFixed() bool {
 	return e.Subresource != "" || e.Operation == metav1.ManagedFieldsOperationApply && !e.own
 }
@@ -40,7 +40,7 @@ func (e *entry) isOwn() bool { return e.own }
 
 func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
 
-// Of returns the merge of desired, as fieldOwner applies it, into live, as the server has it. It
+// Of returns the merge of desired, as applied by fieldOwner, into live, the object on the server. Of
 // changes desired; see CompleteKeys.
 func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet(metadataLists...)}
@@ -71,8 +71,8 @@ func (m *Merge) AddUnowned(fields *fieldpath.Set) {
 	m.CompleteKeys(nil)
 }
 
-// Dropped returns what the apply removes because desired does not specify it any more: single
-// fields, and whole items of lists.
+// Dropped returns the fields and whole list items that the apply removes because desired does not
+// specify them any more.
 func (m *Merge) Dropped() []Obstacle {
 	var found []Obstacle
 	for _, own := range m.entries {
@@ -104,8 +104,8 @@ func (m *Merge) appendDropped(found []Obstacle, path fieldpath.Path) []Obstacle 
 	return append(found, o)
 }
 
-// isInPodTemplate reports whether path is part of a pod template in live: of something that has
-// containers in its spec, wherever a kind has it.
+// isInPodTemplate reports whether path is part of a pod template in live: of a struct, anywhere, with
+// containers in its spec.
 func (m *Merge) isInPodTemplate(path fieldpath.Path) bool {
 	for end := range path {
 		value, _, _ := lookup(m.live, path[:end+1])
@@ -125,8 +125,8 @@ var metadataLists = []fieldpath.Path{
 	fieldpath.MakePathOrDie("metadata", "finalizers", fieldpath.ValueElement(value.NewValueInterface(""))),
 }
 
-// Trial returns a JSON patch that makes of live what the server would make of it if the
-// obstacles were removed and desired were applied.
+// Trial returns a JSON patch that changes live as the server would if the obstacles were removed and
+// desired were applied.
 func (m *Merge) Trial(without []Obstacle) []jsonpatch.Operation {
 	return m.patchTo(m.merged(without, m.dropped()))
 }
@@ -137,8 +137,8 @@ func (m *Merge) TrialWithDropped(without []Obstacle) []jsonpatch.Operation {
 	return m.patchTo(m.merged(without, nil))
 }
 
-// IsBesideDropped reports whether the apply removes content, and none of it belongs to the same field
-// or item as the obstacle.
+// IsBesideDropped reports whether the apply removes content, but none of the same field or item as the
+// obstacle.
 func (m *Merge) IsBesideDropped(o Obstacle) bool {
 	whole := m.outermost(o.Path, func(path fieldpath.Path) bool { return !specifies(m.desired, path) })
 	dropped := slices.DeleteFunc(m.dropped(), func(path fieldpath.Path) bool {
@@ -197,8 +197,8 @@ func (m *Merge) dropped() []fieldpath.Path {
 	return dropped
 }
 
-// removedWith returns what goes with a dropped field: what it is the last field in that was
-// applied. The server removes a struct, a map or a list then, and what nobody owns in it.
+// removedWith returns the outermost struct, map or list of which the dropped field is the last applied
+// field. The server removes that parent as a whole, with fields that nobody owns.
 func (m *Merge) removedWith(path fieldpath.Path) fieldpath.Path {
 	outermost := m.outermost(path, func(outer fieldpath.Path) bool {
 		return outer[len(outer)-1].FieldName != nil && m.isDropped(outer)
@@ -209,7 +209,7 @@ func (m *Merge) removedWith(path fieldpath.Path) fieldpath.Path {
 	return outermost
 }
 
-// isDropped reports whether the apply removes what the field owner has applied at path.
+// isDropped reports whether the apply removes the field at path, which the field owner has applied.
 func (m *Merge) isDropped(path fieldpath.Path) bool {
 	return !specifies(m.desired, path) && !m.isHeld(path, func(e *entry) bool { return !e.own })
 }
@@ -235,7 +235,7 @@ func overlayMembers(live, desired map[string]any, owned *fieldpath.Set) map[stri
 		l, ok := live[name]
 		element := fieldpath.FieldNameElement(name)
 		below := owned.WithPrefix(element)
-		if !ok || owned.Members.Has(element) && below.Empty() { // it is owned as a whole
+		if !ok || owned.Members.Has(element) && below.Empty() { // owned as a whole
 			live[name] = d
 			continue
 		}
@@ -268,9 +268,9 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 	return merged
 }
 
-// ReplacesMaps reports whether a Trial writes a map as a whole and so removes members of it.
-// The managed fields show a map that was applied empty like one that is written whole, so that
-// the server may keep these members all the same.
+// ReplacesMaps reports whether a Trial writes a map as a whole and so removes members. In the managed
+// fields, a map that was applied empty looks like one that is written as a whole, so that the server
+// may keep these members.
 func (m *Merge) ReplacesMaps() bool { return replacesMaps(m.live, m.desired, m.owned) }
 
 func replacesMaps(live, desired map[string]any, owned *fieldpath.Set) bool {
@@ -367,7 +367,7 @@ func mergedOrder(live, desired []fieldpath.PathElement) []fieldpath.PathElement 
 			out = append(out, live[0])
 			live = live[1:]
 		case len(rest) > 0 && len(wanted) > 0 && !wanted[0].Equals(live[0]):
-			live = live[1:] // its turn comes, or came, in desired's order
+			live = live[1:] // the item comes, or came, in the order of desired
 		default:
 			if has(out, live[0]) {
 				live = live[1:]

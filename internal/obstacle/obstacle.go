@@ -19,27 +19,26 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// An Obstacle is a field, or a list item, that may stand in the way of a merge.
+// An Obstacle is a field, or a list item, that may conflict with a merge.
 type Obstacle struct {
-	// Path leads to it.
+	// Path leads to the field or item.
 	Path fieldpath.Path
-	// Managers own it, or fields in it, by updates. There is none for what nobody owns.
+	// Managers own the obstacle, or fields inside, by updates. A field without an owner has none.
 	Managers []string
-	// Pointer and Value are where live has it and what it is there.
+	// Pointer and Value are the place and the value in live.
 	Pointer string
 	Value   any
-	// InPodTemplate says that it is part of a pod template, as far as Dropped knows.
+	// InPodTemplate says that the obstacle is part of a pod template. Only Dropped sets it.
 	InPodTemplate bool
 
-	wroteAt time.Time // by the latest of its managers
+	wroteAt time.Time // the latest write of the managers
 }
 
-// Obstacles returns the fields that may be in the way and may be taken away, the likeliest
-// first. named are the fields that the server named when it refused the merge.
+// Obstacles returns the fields that may conflict and may be removed, the likeliest first. named are the
+// fields that the server named in its refusal.
 //
-// Each is as large as possible: a struct and not its fields, as what is left of a struct
-// may be invalid as well. On the way to a field that the server named, its smaller parts are
-// there too.
+// Each obstacle is as large as possible: a struct and not its fields, as the rest of a struct may be
+// invalid as well. On the way to a field that the server named, the smaller parts are included, too.
 func (m *Merge) Obstacles(named []string) []Obstacle {
 	causes := m.resolveAll(named)
 	var found []Obstacle
@@ -92,8 +91,8 @@ func (m *Merge) Fixed() []Obstacle {
 	return found
 }
 
-// rank is the higher the likelier an obstacle is: on the way to a field that the server
-// named, the nearer to it the better; else by how much of the way it shares.
+// rank returns how likely path is an obstacle. On the way to a field that the server named, nearer
+// paths rank higher. Other paths rank lower, by the length of the shared way.
 func rank(path fieldpath.Path, causes []fieldpath.Path) int {
 	const onTheWay = 1 << 16
 	best := 0
@@ -110,8 +109,8 @@ func rank(path fieldpath.Path, causes []fieldpath.Path) int {
 	return best
 }
 
-// appendNew appends what there is at path, unless it is among found already, or live has
-// nothing there.
+// appendNew appends the obstacle at path, unless found contains the path already, or live has nothing
+// there.
 func (m *Merge) appendNew(found []Obstacle, path fieldpath.Path, sort func(*entry) bool) []Obstacle {
 	known := slices.ContainsFunc(found, func(o Obstacle) bool { return o.Path.Equals(path) })
 	if o, ok := m.obstacle(path, sort); ok && !known {
@@ -120,8 +119,8 @@ func (m *Merge) appendNew(found []Obstacle, path fieldpath.Path, sort func(*entr
 	return found
 }
 
-// obstacle returns what there is at path, of entries of a sort, and false if live has nothing
-// there.
+// obstacle returns the obstacle at path with the managers among the entries of a sort, and false if
+// live has nothing there.
 func (m *Merge) obstacle(path fieldpath.Path, sort func(*entry) bool) (Obstacle, bool) {
 	value, pointer, ok := lookup(m.live, path)
 	o := Obstacle{Path: path.Copy(), Managers: m.managers(path, sort), Pointer: pointer, Value: value}
@@ -134,7 +133,7 @@ func (m *Merge) obstacle(path fieldpath.Path, sort func(*entry) bool) (Obstacle,
 	return o, ok
 }
 
-// managers returns those of the entries of a sort that own path or something in it.
+// managers returns the managers of the entries of a sort that own path or something inside.
 func (m *Merge) managers(path fieldpath.Path, sort func(*entry) bool) []string {
 	var managers []string
 	for i := range m.entries {
@@ -162,8 +161,8 @@ func (m *Merge) outermost(path fieldpath.Path, isOfSort func(fieldpath.Path) boo
 	return nil
 }
 
-// mayGo reports whether path may be taken away: desired specifies nothing in it, no other
-// program insists on it, and it is not spared.
+// mayGo reports whether path may be removed: desired specifies nothing inside, no other program applies
+// the field, and the field is not spared.
 func (m *Merge) mayGo(path fieldpath.Path) bool {
 	return m.isUnspecified(path) && !m.isHeld(path, (*entry).isFixed) && !m.isSpared(path)
 }
@@ -196,7 +195,7 @@ func (m *Merge) resolveAll(named []string) []fieldpath.Path {
 	var paths []fieldpath.Path
 	for _, field := range named {
 		path := m.resolve(merged, field)
-		// What a map lost that seems to be written whole, as an empty one does, is in live only.
+		// Members that a map seems to lose, because it looks as if written as a whole, are in live only.
 		if inLive := m.resolve(m.live, field); len(inLive) > len(path) && !strings.Contains(field, "[") {
 			path = inLive
 		}
@@ -207,9 +206,9 @@ func (m *Merge) resolveAll(named []string) []fieldpath.Path {
 	return paths
 }
 
-// resolve returns the path that a field name of the server's leads to, as far as the merged
-// object has it. The indexes in it are those of the merged lists, and it may be that of the
-// server's internal version, whose names may be spelled in another case.
+// resolve returns the path for a field name of the server, as far as the merged object has the field.
+// The indexes in the name are those of the merged lists. The name may belong to the server's internal
+// version, with another spelling.
 func (m *Merge) resolve(merged any, field string) fieldpath.Path {
 	var path fieldpath.Path
 	owned := m.owned
@@ -302,7 +301,7 @@ func isFlat(members map[string]any) bool {
 	return true
 }
 
-// IsEmpty reports whether there is nothing in it: an empty struct, map or list.
+// IsEmpty reports whether the obstacle is an empty struct, map or list.
 func (o *Obstacle) IsEmpty() bool {
 	switch value := o.Value.(type) {
 	case map[string]any:
@@ -313,5 +312,5 @@ func (o *Obstacle) IsEmpty() bool {
 	return false
 }
 
-// Contains reports whether path leads to an obstacle or into it.
+// Contains reports whether path leads to the obstacle or into it.
 func (o *Obstacle) Contains(path fieldpath.Path) bool { return managedfields.HasPrefix(path, o.Path) }

@@ -8,7 +8,7 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Spare keeps what steps lead to from being taken away, and what it is in.
+// Spare keeps the field at steps, and its parents, from being removed.
 func (m *Merge) Spare(steps []string) {
 	if path := m.find(steps); len(path) > 0 {
 		m.spared = append(m.spared, path)
@@ -46,7 +46,7 @@ func (m *Merge) isSpared(path fieldpath.Path) bool {
 	})
 }
 
-// find returns where steps lead to in live, nil if there is nothing. It ends at a list whose items
+// find returns the path of steps in live, nil if there is none. The path ends at a list whose items
 // have no names.
 func (m *Merge) find(steps []string) fieldpath.Path {
 	path, value, owned := fieldpath.Path{}, any(m.live), m.owned
