@@ -88,9 +88,9 @@ func (e *encoder) anyMember(key string, v any) error {
 	return nil
 }
 
-// dropsNull reports whether null under a key of unstructured content says nothing. A
-// built-in kind knows no null. A creationTimestamp of null is what older versions of
-// k8s.io/apimachinery make of one that is not set, also in a template's metadata.
+// dropsNull reports whether null under a key of unstructured content has no meaning. Built-in kinds
+// have no null. Older versions of k8s.io/apimachinery write an unset creationTimestamp as null, also in
+// the metadata of a template.
 func dropsNull(isBuiltIn bool, key string) bool { return isBuiltIn || key == "creationTimestamp" }
 
 // isNull reports whether the canonical form of v is null.

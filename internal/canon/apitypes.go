@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// The plans of the types that have a JSON form of their own and are met so
-// often that calling their MarshalJSON would cost too much. Each writes exactly
-// what MarshalJSON does.
+// These are plans of types with a JSON form of their own that are so frequent that calling their
+// MarshalJSON would cost too much. Each writes exactly the output of MarshalJSON.
 type (
 	timePlan        struct{}
 	microTimePlan   struct{}
@@ -99,8 +98,8 @@ func (intOrStringPlan) satisfies(_ *comparison, live, desired place) bool {
 	}
 }
 
-// zeroTest returns how to tell that a field of type t in an API struct holds a
-// value that means nothing, or nil if it has no such value.
+// zeroTest returns a test for values without meaning of a field of type t in an API struct, or nil if
+// all values have a meaning.
 func zeroTest(t reflect.Type, addressable bool) func(place) bool {
 	switch t {
 	case timeType, microTimeType:

@@ -18,9 +18,9 @@ var errTooDeep = errors.New("nested too deeply, or in a cycle")
 
 // Append appends the canonical form of v, any API value, to dst.
 //
-// An Object, or the struct that one points to, is appended as AppendObject does
-// it; anything else by the rules of the package. A value that has no JSON form (a channel, a function, NaN, a
-// cycle of pointers) is an error, and dst is then returned as it was.
+// An Object, or a struct to which an Object points, is appended as by AppendObject, and any other value
+// by the rules of the package. A value without a JSON form (a channel, a function, NaN, a cycle of
+// pointers) is an error, and dst is returned unchanged.
 func Append(dst []byte, v any) ([]byte, error) {
 	if obj, ok := asObject(v); ok {
 		return AppendObject(dst, obj)
@@ -68,14 +68,13 @@ func encode(dst []byte, write func(*encoder) error) ([]byte, error) {
 	return result, nil
 }
 
-// release returns e to the pool. It is the next one's from then on.
+// release returns e to the pool. The caller must not use e afterwards.
 func (e *encoder) release() {
 	e.reset()
 	encoders.Put(e)
 }
 
-// reset lets e hold on to nothing of the value it wrote, and to no space that
-// only a rare giant needs.
+// reset drops the references to the written value, and the space that only very large objects need.
 func (e *encoder) reset() {
 	e.dropMembers(0)
 	kept := encoder{members: e.members, scratch: e.scratch[:0]}
@@ -115,8 +114,8 @@ func addressable(v reflect.Value) reflect.Value {
 	return holder
 }
 
-// truncateIf removes everything after mark, and reports so, if what follows
-// from is exactly text.
+// truncateIf removes everything after mark if the text after from is exactly text, and reports whether
+// it did.
 func (e *encoder) truncateIf(mark, from int, text string) bool {
 	if len(e.buf)-from != len(text) || string(e.buf[from:]) != text {
 		return false

@@ -4,19 +4,18 @@ import "strconv"
 
 // Change is a place where two objects differ.
 type Change struct {
-	// Path reads like spec.template.spec.containers[name=app].image,
-	// spec.ports[port=80,protocol=TCP].nodePort, metadata.labels[example.org/tier],
-	// spec.args[2]. Where one side lacks a part, it names the outermost part that
-	// can be lacking: a pointer's target, a list, a map's key. It is empty if the
-	// objects cannot be compared at all.
+	// Path has forms such as spec.template.spec.containers[name=app].image,
+	// spec.ports[port=80,protocol=TCP].nodePort, metadata.labels[example.org/tier] and spec.args[2]. If
+	// one side lacks a part, Path names the outermost part that can be absent: the target of a pointer,
+	// a list, or a key of a map. Path is empty if the objects cannot be compared at all.
 	Path string
 	// Old and New are set for numbers (quantities included) and booleans only,
 	// so that no secret can leak.
 	Old, New string
 }
 
-// Unsatisfied lists where live does not satisfy desired, in the sense of
-// Satisfies; nil if it does. Old is live's value, New is desired's.
+// Unsatisfied returns the places where live does not satisfy desired, in the sense of Satisfies, or
+// nil. Old is the value of live, and New the value of desired.
 func Unsatisfied(live, desired Object) []Change {
 	if Satisfies(live, desired) {
 		return nil
@@ -28,10 +27,9 @@ func Unsatisfied(live, desired Object) []Change {
 	return found
 }
 
-// Diff lists where the canonical forms of two objects differ, in their content
-// and in the labels, annotations (digests too), owner references and finalizers:
-// additions, removals, changed values and changed order. Lists with a merge key
-// are matched by it.
+// Diff returns the differences between the canonical forms of two objects, in their content, labels,
+// annotations (including digests), owner references and finalizers: additions, removals, changed values
+// and changed order. Items of lists with a merge key are matched by their keys.
 func Diff(before, after Object) []Change {
 	return changes(before, after, parts{metadata: true, digests: true}, (*walk).diff)
 }

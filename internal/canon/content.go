@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// content is an object as it is read: a struct and its plan, or the members of a
-// JSON object; with the plan, if those were made of a struct.
+// content is the content of an object: a struct and its plan, or the members of a JSON object, with the
+// plan if they were made from a struct.
 type content struct {
 	object  Object
 	typed   place
@@ -21,8 +21,7 @@ type content struct {
 	edits   []Edit // to be made
 }
 
-// read finds the content of obj, with a Secret's stringData where the server
-// puts it.
+// read returns the content of obj, with the stringData of a Secret merged into data.
 func read(obj Object) (content, error) {
 	if e, ok := obj.(*withEdits); ok {
 		c, err := read(e.Object)
@@ -60,14 +59,14 @@ func read(obj Object) (content, error) {
 // are in groups that no other kind can be in: without a dot, or protected under k8s.io.
 func (c *content) isBuiltIn() bool {
 	if c.plan != nil {
-		return false // what is null in a struct was dropped
+		return false // a null in a struct was dropped
 	}
 	version, _ := c.members["apiVersion"].(string)
 	group, _, _ := strings.Cut(version, "/")
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// readMarshaler reads an object that has a JSON form of its own.
+// readMarshaler reads an object with a JSON form of its own.
 func readMarshaler(obj Object, marshaler json.Marshaler) (content, error) {
 	text, err := marshaler.MarshalJSON()
 	if err != nil {
@@ -84,7 +83,7 @@ func readMarshaler(obj Object, marshaler json.Marshaler) (content, error) {
 	return contentOf(obj, members), nil
 }
 
-// contentOf returns unstructured content as the server has it.
+// contentOf returns unstructured content in the form of the server.
 func contentOf(obj Object, members map[string]any) content {
 	c := content{object: obj, members: withSecretMembers(members)}
 	if c.isBuiltIn() {

@@ -44,7 +44,7 @@ func (p jsonPlan) parse(v place) (any, error) {
 	return parsed, nil
 }
 
-// parseJSON reads one JSON value, its numbers as json.Number.
+// parseJSON reads one JSON value, with numbers as json.Number.
 func parseJSON(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -113,7 +113,7 @@ type quotedPlan struct{ inner plan }
 func (p quotedPlan) append(e *encoder, v place) error {
 	start := len(e.buf)
 	if _, text := p.inner.(stringPlan); text {
-		// The inner quotes are a string's content: what encoding/json writes.
+		// The inner quotes are part of the string, as in encoding/json.
 		inner, err := json.Marshal(*as[string](v))
 		if err != nil {
 			return err

@@ -23,8 +23,8 @@ const (
 type mergeKey struct {
 	name     string
 	location         // of the Go field in the item
-	size     uintptr // of the integer that it is; 0 for a string
-	fallback string  // what the server takes an absent one to be
+	size     uintptr // of an integer; 0 for a string
+	fallback string  // the default of the server
 }
 
 // companions are the keys that the API server's schema has in addition to the
@@ -35,9 +35,8 @@ var companions = map[string]mergeKey{
 	"topologyKey":   {name: "whenUnsatisfiable"},
 }
 
-// mergeList returns the beginnings of a plan for a field whose list the API
-// server merges, else nil. The struct tags of API types say which they are;
-// what the schema of a custom kind says cannot be seen from here.
+// mergeList returns the first part of a plan for a field whose list the API server merges, or nil. The
+// struct tags of API types mark such fields. The schema of a custom kind is not known here.
 func mergeList(from *candidate) *listPlan {
 	if !isAPI(from.declaredIn) || from.Type.Kind() != reflect.Slice || isBytes(from.Type) {
 		return nil
@@ -126,8 +125,8 @@ func (r *mergeRule) satisfied(c *comparison, elem plan, live, desired items) boo
 	}
 }
 
-// keyedSatisfied finds, for each item of desired, one of live with the same key
-// that satisfies it and comes after the one found before.
+// keyedSatisfied reports whether, for each item of desired, live has an item with the same key that
+// satisfies the item, after the one found before.
 func (r *mergeRule) keyedSatisfied(c *comparison, elem plan, live, desired items) bool {
 	next := 0
 	for i := range desired.length {

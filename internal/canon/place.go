@@ -5,37 +5,31 @@ import (
 	"unsafe"
 )
 
-// place is the address of a value; the plan that is given one knows the value's
-// type. The first step of a walk, which takes the address from an interface or
-// a pointer, is the only one that looks at types.
+// A place is the address of a value whose type the plan knows. Only the first step of a walk, which
+// takes the address from an interface or a pointer, looks at types.
 //
-// It is here, and with it all there is of unsafe, because a struct of the API is
-// mostly fields that hold nothing. To find that out of one field costs
-// reflection more than everything else that is done about it: with it, a digest
-// takes half as long again.
+// All uses of unsafe are in this file. Most fields of an API struct are empty, and finding that out by
+// reflection costs more than everything else about such a field: a digest would take half as long again.
 //
-// What makes it sound, by the rules of package unsafe:
+// The code is sound by the rules of package unsafe:
 //
-//   - A place is made from a Go pointer, or from another place by the offset of
-//     a field or an item, which stays inside the same allocation (rule 3). It is
-//     never an integer, so what it points to stays alive, moves with its stack,
-//     and is not collected under a walk.
-//   - A value is read as a type of the same layout (rule 1): one with the same
-//     underlying type; a pointer as an unsafe.Pointer; a slice as a []byte of
-//     which only the length and the place of the items are used. All else is
-//     left to reflect, by value.
-//   - Nothing is written, and no place outlives the call that was given it, so
-//     the sharing of objects with a cache is as safe as reading them is.
+//   - A place is made from a Go pointer, or from another place by the offset of a field or an item, which
+//     stays inside the same allocation (rule 3). A place is never an integer, so the value stays alive,
+//     moves with its stack, and is not collected during a walk.
+//   - A value is read as a type of the same layout (rule 1): a type with the same underlying type; a
+//     pointer as an unsafe.Pointer; a slice as a []byte of which only the length and the place of the
+//     items are used. Package reflect reads all other values.
+//   - Nothing is written, and no place outlives its call, so sharing objects with a cache is as safe as
+//     reading them.
 //
-// Plans hold offsets, sizes and types of the very type that they were compiled
-// from, and come together with a place of it only in planOf's callers. Tests run
-// with the compiler's checks of such pointers (-race, or -d=checkptr).
+// A plan holds the offsets, sizes and types of its own type, and only the callers of planOf combine a
+// plan with a place. Tests run with the compiler's checks of such pointers (-race, or -d=checkptr).
 type place struct{ address unsafe.Pointer }
 
 // targetOf is where a value of kind Pointer points to.
 func targetOf(pointer reflect.Value) place { return place{pointer.UnsafePointer()} }
 
-// as reads the value as a T, which is its type or has the same underlying type.
+// as reads the value as a T, which is the type of the value or has the same underlying type.
 func as[T any](p place) *T { return (*T)(p.address) }
 
 // none reports whether there is no value: a nil pointer was followed.
@@ -93,10 +87,10 @@ func (p place) uint(size uintptr) uint64 {
 	}
 }
 
-// value is what reflect makes of the value, which is of type t.
+// value returns the value, which is of type t, as a reflect.Value.
 func (p place) value(t reflect.Type) reflect.Value { return reflect.NewAt(t, p.address).Elem() }
 
-// pointer is a *t to the value, for its methods.
+// pointer returns a *t to the value, for the methods of t.
 func (p place) pointer(t reflect.Type) any { return reflect.NewAt(t, p.address).Interface() }
 
 // items are the values of a list.

@@ -13,8 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// plan knows how to read the values of one Go type. It is compiled once per
-// type and holds no state.
+// A plan reads the values of one Go type. It is compiled once per type and has no state.
 type plan interface {
 	// append writes the canonical form of v; "null" if there is none.
 	append(e *encoder, v place) error
@@ -25,8 +24,8 @@ type plan interface {
 	satisfies(c *comparison, live, desired place) bool
 }
 
-// planKey tells apart the two readings that encoding/json has of a type with
-// methods on its pointer: they count only where it can take the address.
+// A planKey distinguishes the two ways in which encoding/json reads a type with methods on its pointer:
+// the methods count only where the address can be taken.
 type planKey struct {
 	goType      reflect.Type
 	addressable bool
@@ -55,8 +54,7 @@ func planOf(t reflect.Type, addressable bool) plan {
 	return compiled
 }
 
-// compiler holds the plans made so far, finished or not, so that a type that
-// contains itself finds its own.
+// A compiler holds all plans, finished or not, so that a type that contains itself finds its own plan.
 type compiler map[planKey]plan
 
 var (
@@ -89,7 +87,7 @@ func (c compiler) plan(t reflect.Type, addressable bool) plan {
 	return c.composite(key)
 }
 
-// leafPlan returns the plan of a type that has no parts of its own, else nil.
+// leafPlan returns the plan of a type without parts, or nil for other types.
 func leafPlan(t reflect.Type, addressable bool) plan {
 	switch t {
 	case timeType:
@@ -140,8 +138,8 @@ func kindPlan(t reflect.Type) plan {
 	}
 }
 
-// composite compiles a type with parts. The plan is entered before its parts
-// are compiled.
+// composite compiles the plan of a type with parts. The plan is registered before its parts are
+// compiled.
 func (c compiler) composite(key planKey) plan {
 	t := key.goType
 	switch t.Kind() {
@@ -185,8 +183,8 @@ func implements(t, method reflect.Type, addressable bool) bool {
 	return t.Implements(method) || addressable && reflect.PointerTo(t).Implements(method)
 }
 
-// isAPI reports whether t is declared in k8s.io/api or k8s.io/apimachinery,
-// where what is empty means nothing.
+// isAPI reports whether t is declared in k8s.io/api or k8s.io/apimachinery, where empty values have no
+// meaning.
 func isAPI(t reflect.Type) bool {
 	path := t.PkgPath()
 	return strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")

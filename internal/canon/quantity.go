@@ -13,16 +13,15 @@ var (
 	binarySuffixes  = [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 )
 
-// appendQuantity appends quantity's canonical form as Quantity.CanonicalizeBytes
-// has it after a trip over the wire, without its allocations for the quantities
-// that are common: whole ones and thousandths.
+// appendQuantity appends the canonical form of a quantity, as Quantity.CanonicalizeBytes returns it
+// after a trip over the wire. For common quantities, whole ones and thousandths, it needs no
+// allocation.
 //
-// Quantity.MarshalJSON will not do: it repeats the text that was parsed, 1.250
-// for what is 1250m, and a BinarySI amount that is no multiple of 1024 comes back
-// as DecimalSI, 5000 as 5k.
+// Quantity.MarshalJSON does not serve: it repeats the parsed text, such as 1.250 for 1250m, and a
+// BinarySI amount that is no multiple of 1024 comes back as DecimalSI, 5000 as 5k.
 func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
-	// Methods of Quantity rewrite it while they compare or print; the value may
-	// be shared with a cache, so they only ever see a copy.
+	// Methods of Quantity change their receiver while they compare or print. The value may be shared
+	// with a cache, so they get a copy.
 	q := *quantity
 	dst = append(dst, '"')
 	if whole, ok := q.AsInt64(); ok && whole != math.MinInt64 {
@@ -44,8 +43,8 @@ func appendQuantity(dst []byte, quantity *resource.Quantity) []byte {
 	return append(dst, '"')
 }
 
-// appendRare appends a quantity by its own method. Up to v0.37 that drops the
-// magnitude for which there is no suffix, and writes 100 for 100000E.
+// appendRare appends a quantity by its own method. Up to v0.37, this method drops a magnitude for which
+// there is no suffix, and writes 100 for 100000E.
 func appendRare(dst []byte, q *resource.Quantity) []byte {
 	number, suffix := q.CanonicalizeBytes(nil)
 	if q.Format == resource.BinarySI && len(suffix) == 0 {

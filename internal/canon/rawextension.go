@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rawExtensionPlan reads an object inside a RawExtension as it reads any other
-// value. The type's own MarshalJSON writes what encoding/json does, and with it
-// every empty struct that a later API version adds.
+// A rawExtensionPlan reads an object inside a RawExtension like any other value. The type's own
+// MarshalJSON writes the output of encoding/json, including every empty struct that a later API version
+// adds.
 type rawExtensionPlan struct{ jsonPlan }
 
 func (p rawExtensionPlan) append(e *encoder, v place) error {

@@ -4,21 +4,18 @@ import (
 	"reflect"
 )
 
-// Satisfies reports whether live holds every value that desired specifies:
-// labels, annotations, owner references, finalizers and the content, never the
-// status. Both have the same Go type, else the answer is false; it is false,
-// too, for values that have no canonical form.
+// Satisfies reports whether live has every value that desired specifies: labels, annotations, owner
+// references, finalizers and the content, never the status. It is false if the two have different Go
+// types, or if a value has no canonical form.
 //
-// Maps of live may have more keys. Lists with a merge key may have more items:
-// each item of desired is satisfied by one of live with the same key, in
-// desired's order. Sets may have more members. Other lists match item by item
-// and in length. An empty list is satisfied by absence, as is an empty map of a
-// typed object.
+// Maps of live may have more keys. Lists with a merge key may have more items: for each item of
+// desired, live needs an item with the same key that satisfies the item, in the order of desired. Sets
+// may have more members. Other lists match item by item and in length. Absence satisfies an empty list,
+// and an empty map of a typed object.
 //
-// It is right about everything that was changed or removed. It overlooks what
-// was added inside parts that the API server replaces as a whole, such as a
-// selector, and is strict where it cannot see that the server merges: in
-// unstructured and custom objects, every list.
+// Satisfies finds every changed and every removed value. It overlooks additions inside parts that the
+// API server replaces as a whole, such as a selector. It treats every list in unstructured and custom
+// objects as such a part, as it does not know which of them the server merges.
 func Satisfies(live, desired Object) bool {
 	l, d, ok := readBoth(live, desired)
 	if ok && len(d.edits) > 0 {

@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// withSecretData returns the Secret that v points to, or, if it has stringData, a
-// copy with that merged into data, as the API server does it. The type is known by
-// its name only: canon does not import k8s.io/api.
+// withSecretData returns the Secret behind v, or, if the Secret has stringData, a copy whose stringData
+// is merged into data, as the API server does. The type is recognised by its name: canon does not
+// import k8s.io/api.
 func withSecretData(v reflect.Value) reflect.Value {
 	secret := v.Elem()
 	text := *secret.FieldByName("StringData").Addr().Interface().(*map[string]string)
@@ -28,8 +28,8 @@ func withSecretData(v reflect.Value) reflect.Value {
 	return merged.Addr()
 }
 
-// withSecretMembers is withSecretData for unstructured content. What is not
-// formed as a Secret's members are is left for the server to refuse.
+// withSecretMembers is withSecretData for unstructured content. Malformed members are left for the
+// server to refuse.
 func withSecretMembers(members map[string]any) map[string]any {
 	text, ok := members["stringData"].(map[string]any)
 	if !ok || members["kind"] != "Secret" || members["apiVersion"] != "v1" {

@@ -9,10 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shape is what is known of a place in an object's JSON: the plan of the Go
-// value it was written from, or nothing. It gives every place its path and tells
-// how lists are matched, for the walks that only run when something is amiss and
-// so can afford to read the canonical form back.
+// A shape is the plan of the Go value from which a place in an object's JSON was written, or nothing.
+// It gives each place its path and says how lists are matched. Only walks that run after a difference
+// was found need shapes, so they can afford to read the canonical form back.
 type shape struct {
 	plan  plan
 	root  bool
@@ -76,8 +75,8 @@ func (s shape) items() (shape, mergeRule) {
 	return shape{}, mergeRule{}
 }
 
-// isAlwaysThere reports whether the place is a struct's field that holds a map
-// or a struct: to be empty and to be absent is the same for it.
+// isAlwaysThere reports whether the place is a struct field that holds a map or a struct: there, empty
+// and absent are the same.
 func (s shape) isAlwaysThere() bool {
 	switch s.plan.(type) {
 	case *structPlan, *mapPlan, stringMapPlan:
@@ -97,8 +96,7 @@ func resolve(p plan) plan {
 	}
 }
 
-// shown returns v's text if it is a number or a boolean: nothing else may be
-// shown, for it could be a secret.
+// shown returns the text of v if v is a number or a boolean. Any other value could be a secret.
 func (s shape) shown(v any) string {
 	switch v := v.(type) {
 	case json.Number:

@@ -2,8 +2,7 @@ package canon
 
 import "strconv"
 
-// unsatisfied is the walk behind Unsatisfied: what Satisfies decides, told in
-// paths.
+// unsatisfied collects the paths at which live does not satisfy desired, in the sense of Satisfies.
 func (w *walk) unsatisfied(s shape, path string, live, desired any) {
 	switch d := desired.(type) {
 	case map[string]any:

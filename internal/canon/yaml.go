@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxSimpleKey is how many characters, quotes included, a key may have in YAML if no
-// question mark is before it.
+// maxSimpleKey is the largest number of characters, including quotes, that a YAML key without a
+// question mark may have.
 const maxSimpleKey = 1024
 
-// YAML returns a compact JSON text so that an API server, which reads the body of an apply
-// as YAML, reads it right.
+// YAML returns a compact JSON text in a form that an API server, which reads the body of an apply as
+// YAML, reads correctly.
 //
-// Runes are written raw, as an escape is up to three times as long, but for those that YAML
-// refuses or takes for the end of a line. A key that is too long for YAML has a question
-// mark before it; then the text begins with dashes, so that nobody takes it for JSON.
+// Runes are written raw, as an escape is up to three times as long, except for runes that YAML refuses
+// or treats as line breaks. A key that is too long for YAML gets a question mark; the text then begins
+// with dashes, so that nobody takes the text for JSON.
 func YAML(text []byte) []byte {
 	const dashes = "--- "
 	out := append(make([]byte, 0, len(dashes)+len(text)), dashes...)
@@ -52,7 +52,7 @@ func cutString(text string) (before, quoted, after string) {
 			return text[:begin], text[begin : end+1], text[end+1:]
 		}
 	}
-	return text, "", "" // it does not end
+	return text, "", "" // the string does not end
 }
 
 // appendUnescaped appends a JSON string with no more escapes than YAML needs.
@@ -72,8 +72,8 @@ func appendUnescaped(dst []byte, quoted string) []byte {
 	return append(dst, '"')
 }
 
-// needsEscape reports whether YAML does not take r as it is within quotes: seen on
-// kube-apiserver 1.36, for every rune.
+// needsEscape reports whether YAML does not read r unchanged within quotes, as tested on kube-apiserver
+// 1.36 for every rune.
 func needsEscape(r rune) bool {
 	switch {
 	case r < ' ', r == '"', r == '\\':
