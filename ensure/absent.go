@@ -18,11 +18,11 @@ import (
 //     Finalizers, and with Propagation(metav1.DeletePropagationForeground) dependents, may take
 //     time. Finalizers that we applied to an adopted object are removed.
 //   - Gone: the API server has no such object. If the cache does not show the object, one read
-//     from the API server confirms it; no further request is sent until the cache shows an object or
-//     Object creates it. The result is also Gone if the API server does not serve the kind, because
+//     from the API server confirms that; no further request is sent until the cache shows an object
+//     or Object creates one. The result is also Gone if the API server does not serve the kind, because
 //     its CustomResourceDefinition is not installed. Each pass asks discovery for that. If
 //     discovery fails, or the server of an aggregated API is down, Absent returns an error.
-//   - Released: the object stays, because we did not create it. If it was adopted, our fields were
+//   - Released: the object stays, because we did not create it. If the object was adopted, our fields were
 //     given up: by this call if there is a Cause, else earlier. One read from the API server
 //     confirms that no field of ours is left. Treat Released like Gone: after a restart, nothing
 //     distinguishes an object that was released from one that was never ours. With
@@ -32,8 +32,8 @@ import (
 // than the owner given to ControlledBy, or no controller and no trace of this field owner. Instead of
 // using ControlledBy, obj may have a controller reference, unless obj is a copy of the live
 // object. The owner may be in deletion. The delete request names the UID and the resourceVersion
-// that were read. If the object changes in between, it is read again, a few times; after that the
-// error is a Conflict. If Object creates it again each time, the error is ErrContested. An object
+// that were read. If the object changes in between, Absent reads the object again, a few times; after that
+// the error is a Conflict. If Object creates the object again each time, the error is ErrContested. An object
 // of that name that belongs to another owner is not touched.
 //
 // Our fields are given up by an apply that specifies nothing: the API server removes the fields that
@@ -41,8 +41,8 @@ import (
 // that, as for a Deployment whose selector only we own, our labels, annotations, owner references
 // and finalizers are removed, and the content keeps its values.
 //
-// If the field owner was renamed, name the former one with MigrateFrom: its objects are then ours,
-// too. Nothing is taken over from it, so objects that it adopted keep their fields.
+// If the field owner was renamed, name the former one with MigrateFrom: the objects of the former one are
+// then ours, too. Its fields are not taken over, so objects that it adopted keep their fields.
 //
 // A finalizer waits while the result is Deleting:
 //
@@ -52,7 +52,7 @@ import (
 //	}
 //	return err
 //
-// Result.Live is the object as it was last read, and nil if the object is gone.
+// Result.Live is the last copy of the object that was read, and nil if the object is gone.
 func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
 	found, err := e.absent(ctx, obj, resolve(opts))
 	if err != nil {

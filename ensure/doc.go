@@ -22,8 +22,8 @@
 //   - The digest of desired is stored in the child. A different digest means that desired
 //     changed.
 //   - A fingerprint of the content that the API server returned is remembered. If the live object
-//     has another fingerprint, somebody changed it, and one apply either reverts the change or
-//     confirms that it does not concern us.
+//     has another fingerprint, somebody changed the object, and one apply either reverts the change
+//     or confirms that the change does not concern us.
 //   - After a restart nothing is remembered. Then the live object must have every value that
 //     desired specifies, and no other manager may have written to it since our last apply.
 //     Otherwise one apply confirms the state.
@@ -55,7 +55,7 @@
 // without a request: for 5 seconds, then for twice as long each time, up to 2 minutes, or up to
 // 5 minutes if the call took several requests. So events of children do not send the same
 // failing request again and again. If the API server is busy or out of reach, the first wait is 1
-// second; if only a person can help, it is the longest one. Error.After is the rest of the wait.
+// second; if only a person can help, the first wait is the longest one. Error.After is the rest of the wait.
 //
 // Another desired state, another option, another object, and a call after a success are tried at
 // once. If the content of the live object changed since the failure, the wait is at most a
@@ -69,7 +69,7 @@
 // # Contests
 //
 // If somebody reverts the same fields, or deletes the child, five times within two minutes, the
-// error is ErrContested, which names the fields and, if it is known, the field manager. After
+// error is ErrContested, which names the fields and, if known, the field manager. After
 // that, one attempt is made after 10 s, 20 s and so on, up to 5 minutes. The contest ends when
 // desired changes, or when our last write has stood for twice the current wait. Two instances of
 // one operator that want different states are a contest, too.
@@ -86,7 +86,7 @@
 //
 // Null is a value in free-form content (a RawExtension, JSON) and in a custom kind without a Go
 // type: a nullable field with a default becomes null and not the default. Where the schema does
-// not allow null, the apply is sent again without it. An apply cannot replace a map by null: the
+// not allow null, the apply is sent again without the null. An apply cannot replace a map by null: the
 // map stays, and is not drift. Everywhere else null means that the field is absent.
 //
 // A field with omitempty that is not a pointer is absent if it is zero, such as hostNetwork:
@@ -98,7 +98,7 @@
 //
 // An object that exists and is not ours is left alone, unless Adopt takes it over. An adopted
 // object stays recognizable by the prefix adopt- of its stored digest, and Absent, Prune and Recreate
-// do not delete it. An object without a digest counts as adopted if only its managed fields, its
+// do not delete the object. An object without a digest counts as adopted if only its managed fields, its
 // UID, or the reference to its owner show that it is ours; not if an update set that reference, as
 // earlier versions of an operator do, or a program that MigrateFrom names.
 //
@@ -146,7 +146,7 @@
 //   - create for events in the group events.k8s.io with WithRecorder.
 //
 // With CacheOptions.EnableReadYourWritesConsistency, a pass right after a write sees the write and
-// costs no request. Without it, the cached copy may be older than the write: then the pass sends
+// costs no request. Without that, the cached copy may be older than the write: then the pass sends
 // nothing, and Result.Stale is true. A new child that the cache does not show yet costs one read.
 //
 // A cache that filters by label must select the children; WithLabels adds the label to them. A
@@ -156,7 +156,7 @@
 // Once, the object is read from the API server. Three changes are noticed only if the cache keeps
 // managed fields: an addition inside a field that the API server merges as a whole, such as a
 // selector, while the operator was down; a value of ours that somebody changed and changed back, so
-// that they own it and it stays when desired drops it; and managed fields that somebody emptied.
+// that they own the field and it stays when desired drops it; and managed fields that somebody emptied.
 //
 // # Tests
 //

@@ -28,7 +28,7 @@ const defaultMemory = 65_536
 
 // An Ensurer creates, updates and deletes children on behalf of one field owner. Create one for each
 // controller with New when the manager is set up, and share it: later passes cost no request because
-// it remembers the answers of the API server. It is safe for concurrent use.
+// it remembers the answers of the API server. An Ensurer is safe for concurrent use.
 type Ensurer struct {
 	client     client.Client
 	reader     client.Reader
@@ -62,7 +62,7 @@ type Setting func(*Ensurer)
 // read from a cache.
 //
 // fieldOwner identifies the operator in metadata.managedFields and in the annotation that stores its
-// digest. It must differ from that of every other operator. To rename it later, use MigrateFrom. It
+// digest. It must differ from that of every other operator. Use MigrateFrom to rename a field owner. It
 // has at most 63 characters of [A-Za-z0-9._-], and begins and ends with a letter or digit; the first
 // call refuses any other name.
 func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
@@ -125,8 +125,7 @@ func WithClock(c clock.PassiveClock) Setting {
 	return func(e *Ensurer) { e.clock = c }
 }
 
-// findMisuse says what is wrong with the arguments of New, for the first call to
-// report: a constructor without an error reads better where operators are wired.
+// findMisuse returns a description of wrong arguments of New, for the first call to return.
 func (e *Ensurer) findMisuse() string {
 	switch problems := validation.IsQualifiedName(e.fieldOwner); {
 	case isNil(e.client):
@@ -152,8 +151,8 @@ func (e *Ensurer) findMisuse() string {
 	return e.findMisuseOfDigests()
 }
 
-// findMisuseOfDigests tries a digest out, because a store may not hold what the digester
-// gives: a label has 63 characters.
+// findMisuseOfDigests stores a digest in a test object, because a store may not accept the output of
+// the digester.
 func (e *Ensurer) findMisuseOfDigests() string {
 	digest, err := e.digester.Of("")
 	if err == nil && digest != "" {

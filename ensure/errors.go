@@ -58,10 +58,10 @@ var (
 // for kinds named by WithSensitive, the fields and types of the causes replace the message, which can
 // quote the object. The StatusError that Unwrap returns has the whole message.
 type Error struct {
-	// Operation is what failed: ensure (before any write), read, create, apply, repair, migrate,
+	// Operation is the operation that failed: ensure (before any write), read, create, apply, repair, migrate,
 	// release, list, prune or delete.
 	Operation string
-	// Kind is the kind of the child. It is empty if the Go type is not in the scheme.
+	// Kind is the kind of the child, empty if the Go type is not in the scheme.
 	Kind schema.GroupVersionKind
 	// Key is the namespace and name of the child.
 	Key types.NamespacedName
@@ -71,10 +71,10 @@ type Error struct {
 	// Paths are the fields at fault, if they are known.
 	Paths []string
 	// Rival is the field manager that reverts our writes, for ErrContested; empty if it is not
-	// known. It is "another instance of" our field owner for another process, "another caller in
+	// known. The rival is "another instance of" our field owner for another process, "another caller in
 	// this process", or our field owner itself if desired is not deterministic.
 	Rival string
-	// After is how long the same call will return this error without a request. It is zero if no
+	// After is how long the same call will return this error without a request, zero if no
 	// request was sent, or if the next call may succeed. Retry waits that long.
 	After time.Duration
 

@@ -56,7 +56,7 @@ func (o *options) add(opts []Option) {
 
 // ControlledBy makes owner the controller of the child: the garbage collector deletes the child with
 // the owner, events of the child wake the owner's reconciler through Owns, and the child is written
-// only while no other controller owns it. The owner must have been read from the API server, and
+// only while the child has no other controller. The owner must have been read from the API server, and
 // must not be in deletion. The child takes its namespace from a namespaced owner if desired has
 // none; another namespace is refused.
 //
@@ -91,22 +91,22 @@ func IfExists() Option {
 
 // IfMissing creates the object if it does not exist, and never writes to it afterwards. Use it for
 // objects that users edit, such as an initial configuration. An existing object is Unchanged,
-// whatever it holds and whoever created it, unless another controller owns it (ErrForeign) or it is
-// being deleted (ErrTerminating). If somebody deletes it, it is created again. For parts of an object,
+// whatever its content and whoever created it, unless another controller owns it (ErrForeign) or it is
+// being deleted (ErrTerminating). If somebody deletes the object, it is created again. For parts of an object,
 // such as one generated key of a Secret, use Once.
 func IfMissing() Option {
 	return func(o *options) { o.ifMissing = true }
 }
 
 // DryRun asks the API server for the outcome and stores nothing. The Result says what a call
-// without DryRun would do, and Live is the object as it would be. Of a recreation, only the deletion
+// without DryRun would do, and Live is the resulting object. Of a recreation, only the deletion
 // can be tried, and Live is the current object.
 func DryRun() Option {
 	return func(o *options) { o.dryRun = true }
 }
 
 // Propagation decides what happens to the dependents of an object that Absent deletes or Set
-// prunes: those with an owner reference to it. By default they are deleted after the object
+// prunes, which are the objects with an owner reference to that object. By default they are deleted after it
 // (metav1.DeletePropagationBackground), also for Jobs, for which the API server's default is to orphan
 // the pods. metav1.DeletePropagationForeground deletes them first, metav1.DeletePropagationOrphan
 // keeps them.
@@ -115,7 +115,7 @@ func Propagation(policy metav1.DeletionPropagation) Option {
 }
 
 // DeleteAdopted makes Absent, and Set with Prune, delete objects that somebody else created and that
-// Adopt took over. Without it they only give up our fields. After MigrateFrom, our fields include
+// Adopt took over. Without DeleteAdopted, they only give up our fields. After MigrateFrom, our fields include
 // all that the former operator had set, so an object without content may be left.
 func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }

@@ -17,13 +17,13 @@ import (
 // A claim says whose an object is.
 type claim struct {
 	ours    bool          // to write
-	adopted bool          // by us: somebody else made it
+	adopted bool          // by us: somebody else created live
 	live    client.Object // with its managed fields, if they had to be known
 }
 
-// claimOn finds out whose live is. It is ours if whom we want controls it, or nobody, and
-// something shows that we wrote to it. Our digest says whether we made it. Without one, what
-// only an entry of ours or a remembered UID shows to be ours counts as adopted.
+// claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
+// shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
+// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
 func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
 	digest, adopted := c.digestOn(live)
@@ -55,8 +55,8 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 	}, nil
 }
 
-// isCopy reports whether somebody made live from a child of ours, with its digest: nothing of
-// live was applied by us.
+// isCopy reports whether somebody created live from a child of ours, including the digest: this field
+// owner has applied no field of live.
 func (c *child) isCopy(live client.Object, digest string) bool {
 	if digest == c.digest || c.remembered(live) {
 		return false
@@ -79,8 +79,8 @@ func (c *child) isMadeByUs(ctx context.Context, live client.Object) (bool, error
 }
 
 // isMadeForOwner reports whether the managed fields show that an earlier version of the operator
-// made live for its controller: it was an update that set the reference, or a program that
-// MigrateFrom names. With Adopt only the latter counts, as somebody else may have made live.
+// created live for its controller: an update set the reference, or a program that MigrateFrom names
+// did. With Adopt, only such a program counts, as somebody else may have created live.
 func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != beforeFirstApply
@@ -89,13 +89,14 @@ func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerRefer
 	})
 }
 
-// ownsReference reports whether an entry owns something of an owner reference.
+// ownsReference reports whether an entry owns a field of an owner reference.
 func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
 	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
 }
 
-// digestOn returns the digest that shows live to be ours, and whether it was adopted. It may be
-// one by an earlier name of ours, or from before the digest had another store.
+// digestOn returns the digest that shows live to be ours, and whether live was adopted. The digest may
+// be in an annotation of a former field owner, or in the default annotation if the digest has another
+// store now.
 func (c *child) digestOn(live client.Object) (digest string, adopted bool) {
 	digest = c.store.Get(live)
 	if digest == "" {
@@ -106,8 +107,8 @@ func (c *child) digestOn(live client.Object) (digest string, adopted bool) {
 	return strings.CutPrefix(digest, adoptedMark)
 }
 
-// appliersOf are the other managers, less those named by MigrateFrom, that apply live's
-// reference to its controller: they made live for the same owner.
+// appliersOf returns the other managers, except for those that MigrateFrom names, that apply the
+// reference to the controller of live: they created live for the same owner.
 func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
 	entries := live.GetManagedFields()
@@ -162,7 +163,8 @@ func (c *child) mayAdopt(live client.Object) bool {
 	return c.controller == nil || controller == nil || c.isWanted(controller)
 }
 
-// foreign says whose the object is. The options that would take it over are in the doc of ErrForeign.
+// foreign returns the error for an object of somebody else. The doc of ErrForeign names the options
+// that take over the object.
 func (c *child) foreign(live client.Object) error {
 	controller, wanted := metav1.GetControllerOfNoCopy(live), c.controller
 	var detail string

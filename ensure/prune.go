@@ -22,10 +22,10 @@ import (
 // people, operators and owners are never deleted. Objects that the operator creates for the
 // same owner by other calls are deleted, so pass all children of a pruned kind to Set. Pruning
 // begins when all children match, and goes through the kinds in reverse order and
-// through the objects of a kind from the newest to the oldest. It stops at the first error.
+// through the objects of a kind from the newest to the oldest, and stops at the first error.
 //
 // An empty object of each kind is enough, such as &corev1.ConfigMap{}; for unstructured objects,
-// apiVersion and kind count. Keep a kind in the list for as long as old objects of it may exist.
+// apiVersion and kind count. Keep a kind in the list for as long as old objects of that kind may exist.
 // The objects are listed from the cache, in the owner's namespace; a client without a cache sends
 // one request for each kind and pass. The operator needs the verbs get, list, watch and delete for
 // these kinds. A kind that the API server does not serve has no objects, as for Absent.
@@ -40,8 +40,7 @@ import (
 // Each delete request names the UID and the resourceVersion that were read. Dependents are deleted
 // afterwards, unless Propagation says otherwise. Adopted objects are Released, as by Absent, unless
 // DeleteAdopted is given. Objects without a digest, or with the digest of another field owner or
-// Store, are not found; use Absent. Objects of a former field owner are found if MigrateFrom names
-// it.
+// Store, are not found; use Absent. Objects of a former field owner that MigrateFrom names are found.
 func Prune(kinds ...client.Object) Option {
 	if len(kinds) == 0 {
 		kinds = []client.Object{nil} // is refused
@@ -150,8 +149,9 @@ func (c *child) members(ctx context.Context) ([]client.Object, error) {
 	return members, nil
 }
 
-// isMember reports whether live was made by this field owner for this owner, or by a former name of
-// it. A digest alone does not show it: Deployments hand their annotations on to their ReplicaSets.
+// isMember reports whether this field owner, or a former name of this field owner, created live for
+// this owner. A digest alone does not show that: Deployments copy their annotations to their
+// ReplicaSets.
 func (c *child) isMember(live client.Object) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
 	if controller == nil || !c.isWanted(controller) {
@@ -167,7 +167,7 @@ func (c *child) isMember(live client.Object) bool {
 	})
 }
 
-// removeMember deletes live, unless it is no member any more: then it is Unchanged.
+// removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.
 func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return c.letGo(ctx, live)
@@ -179,8 +179,8 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 		}
 		c.unseen = true
 	}
-	// The cache shows it as it was, or without the managed fields, without which a copied
-	// digest looks like ours: the server knows.
+	// The cached copy is outdated, or has no managed fields, without which a copied digest looks like
+	// ours. So the API server is asked.
 	return c.removeFromServer(ctx, func(live client.Object) (outcome, error) {
 		switch {
 		case live == nil:
@@ -194,7 +194,7 @@ func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, 
 	})
 }
 
-// discard deletes live, or gives up our fields if it was adopted.
+// discard deletes live, or gives up our fields if live was adopted.
 func (c *child) discard(ctx context.Context, live client.Object) (outcome, error) {
 	if _, adopted := c.digestOn(live); adopted && !c.deleteAdopted {
 		return c.giveUp(ctx, live)
@@ -202,7 +202,7 @@ func (c *child) discard(ctx context.Context, live client.Object) (outcome, error
 	return c.delete(ctx, live)
 }
 
-// list returns what there is of the kind where the owner is. The items are the cache's own.
+// list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
 func (c *child) list(ctx context.Context) (client.ObjectList, error) {
 	list, err := c.emptyList()
 	if err != nil {

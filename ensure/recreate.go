@@ -19,7 +19,7 @@ import (
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
 // It does so if desired has changed, the API server refuses the change for an existing object, and a
-// dry run shows that it would create desired. It never does so for another error: an invalid value, a
+// dry run shows that the API server would create desired. Any other error prevents that: an invalid value, a
 // quota, a policy, a missing right, or fields of others that conflict with desired. Adopted objects are
 // never recreated, and together with Adopt or IfExists no object is.
 //
@@ -38,7 +38,7 @@ import (
 // A Service is not recreated to change a cluster IP that desired names: a dry run does not tell whether
 // the address is free.
 //
-// All fields that others have written to the child are lost with it; the new object has only the
+// All fields that others have written to the child are lost; the new object has only the
 // values named by Once. A child that differs from desired only because a webhook changes each new
 // object is not recreated until desired changes.
 func Recreate(dependents metav1.DeletionPropagation) Option {
@@ -51,7 +51,7 @@ func RecreateOnDrift() Option {
 	return func(o *options) { o.onDrift = true }
 }
 
-// holdsMore are the kinds whose deletion takes more with it than the object.
+// holdsMore are the kinds whose deletion destroys more than the object.
 var holdsMore = []schema.GroupKind{
 	{Kind: "Namespace"},
 	{Kind: "PersistentVolume"},
@@ -66,7 +66,7 @@ func (c *child) mayRecreate(cause Cause) bool {
 	return c.recreate != "" && (c.recreateNamed || !c.holdsMore()) && (cause == DesiredChanged || c.onDrift)
 }
 
-// A replacement is on its way from the deletion of a child to its creation.
+// A replacement holds the values of a deleted child until the creation of the next one.
 type replacement struct {
 	deleted types.UID
 	cause   Cause
@@ -101,8 +101,9 @@ func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause C
 	return c.replaceWhole(ctx, live, cause, refusal)
 }
 
-// isChangedByOthers reports whether live is not as desired in something that our applies do
-// not own any more. What they own a webhook made of desired, and would make of a new one.
+// isChangedByOthers reports whether live differs from desired in a field that this field owner does not
+// own any more. A differing field that this field owner owns was changed by a webhook, which would
+// change a new object, too.
 func (c *child) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
 	unsatisfied := pathsOf(c.unsatisfied(live))
 	if len(unsatisfied) == 0 {
@@ -116,9 +117,9 @@ func (c *child) isChangedByOthers(ctx context.Context, live client.Object) (bool
 	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
 }
 
-// isDriftRefused reports whether the API server refuses to revert the values that others set in live.
-// A dry run takes the changes of desired back and reverts only these values. If it is refused, the
-// child cannot be as desired whatever desired changes, and only RecreateOnDrift allows to recreate it.
+// isDriftRefused reports whether the API server refuses to revert the values that others set in live. A
+// dry run takes the changes of desired back and reverts only these values. If the API server refuses,
+// no change of desired helps, and only RecreateOnDrift allows to recreate the child.
 func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, error) {
 	complete, err := c.complete(ctx, live)
 	if err != nil {
@@ -170,7 +171,7 @@ func (c *child) unchanged(live client.Object) (edits []canon.Edit, isDrifted boo
 	return edits, isDrifted, nil
 }
 
-// upToIndex returns the steps to the first list that has no keys: its items are not told apart.
+// upToIndex returns the steps to the first list without keys, whose items have no names.
 func upToIndex(steps []string, value func(path []string) any) []string {
 	for i, step := range steps {
 		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
@@ -180,8 +181,8 @@ func upToIndex(steps []string, value func(path []string) any) []string {
 	return steps
 }
 
-// replaceWhole deletes live and makes the child again. If live is not gone at once, the
-// creation meets it and a later pass makes the child.
+// replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
+// fails because live exists, and a later pass creates the child.
 func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
 	changes := c.unsatisfied(live)
 	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
@@ -208,8 +209,8 @@ func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Caus
 	return c.create(ctx)
 }
 
-// dropReplacement forgets a pending replacement once the child has another UID: somebody else was the
-// first to create it.
+// dropReplacement forgets a pending replacement once the child has another UID: somebody else created
+// the child first.
 func (c *child) dropReplacement(uid types.UID) {
 	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
 		c.replacements.Remove(c.ownedID())

@@ -8,7 +8,7 @@ type Result[T client.Object] struct {
 	// request was sent, else the API server's answer. The caller may change it, unless the cache
 	// returns shared copies.
 	Live T
-	// Operation is what the API server did.
+	// Operation says how the API server changed the object.
 	Operation Operation
 	// Cause is the reason for the write; empty if there was none.
 	Cause Cause

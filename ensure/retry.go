@@ -24,7 +24,7 @@ const (
 	retryTerminal    = 5 * time.Minute
 )
 
-// Retry returns what Reconcile returns at its end. err is nil, an error of this package, of a status
+// Retry returns the results of Reconcile. err is nil, an error of this package, of a status
 // write, or any other error, and may join several. results are the outcomes of the children, each a
 // Result or Results.
 //
@@ -66,7 +66,7 @@ func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool
 	return reconcile.Result{RequeueAfter: next.after}, nil
 }
 
-// A plan is what Retry does about an error.
+// A plan says when Retry retries an error.
 type plan struct {
 	after      time.Duration // 0: nothing to retry
 	isReturned bool

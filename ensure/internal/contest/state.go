@@ -48,7 +48,7 @@ type Generation struct {
 	Number int64
 }
 
-// isAfter reports whether g is of another owner than other, or later. It is false without an owner.
+// isAfter reports whether g is of another owner than other, or later; false without an owner.
 func (g Generation) isAfter(other Generation) bool {
 	return g.Owner != "" && (g.Owner != other.Owner || g.Number > other.Number)
 }

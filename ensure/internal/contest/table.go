@@ -24,7 +24,7 @@ const (
 	reverts = 5
 	window  = 2 * time.Minute
 
-	// firstWait is how long nothing is written once a contest begins. It doubles with each write
+	// firstWait is the wait without writes at the beginning of a contest. The wait doubles with each write
 	// that is reverted again.
 	firstWait   = 10 * time.Second
 	longestWait = 5 * time.Minute
@@ -32,7 +32,7 @@ const (
 	longest = 2 * longestWait
 )
 
-// LeastWait is the shortest wait of a verdict: something may have changed after it.
+// LeastWait is the shortest wait of a verdict: something may have changed afterwards.
 const LeastWait = time.Second
 
 // A Call is one call for a child.

@@ -35,8 +35,7 @@ type OwnedKey struct {
 
 // A Memory holds facts that the API server confirmed. A lost entry costs one request, with one exception:
 // a child that kubectl replace stripped of its digest, owner reference and managed fields is
-// recognised by its record only, and without the record it is foreign. A Memory is safe for
-// concurrent use.
+// recognised by its record only, and foreign without the record. A Memory is safe for concurrent use.
 type Memory struct {
 	// Absent are the children that the API server does not have, until this Ensurer makes them or
 	// the cache shows them.
@@ -150,7 +149,7 @@ func (m *Memory) change(key OwnedKey, change func(*Record)) {
 	}
 }
 
-// Release remembers object as foreign, and forgets that it was the field owner's.
+// Release remembers object as foreign, and forgets that the object belonged to the field owner.
 func (m *Memory) Release(key OwnedKey, object Foreign) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +158,7 @@ func (m *Memory) Release(key OwnedKey, object Foreign) {
 }
 
 // HiddenSince notes that the API server has the object with this UID and that the cache does not
-// show it, and returns when that was noted first.
+// show the object, and returns the time of the first note.
 func (m *Memory) HiddenSince(key ChildKey, uid types.UID, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +169,7 @@ func (m *Memory) HiddenSince(key ChildKey, uid types.UID, now time.Time) time.Ti
 	return now
 }
 
-// IsHidden reports whether the API server had the object when the cache did not show it.
+// IsHidden reports whether the API server had the object while the cache did not show one.
 func (m *Memory) IsHidden(key ChildKey) bool { return m.hidden.Has(key) }
 
 // NoteShown notes that the cache shows the object.
