@@ -8,14 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Files are database-service.yaml, database.yaml, app.yaml and app-service.yaml, of one
-// object each, and what they share: names.tpl.
+// Files are database-service.yaml, database.yaml, app.yaml and app-service.yaml, with one object each,
+// and names.tpl, which all use.
 //
 //go:embed *.yaml *.tpl
 var Files embed.FS
 
-// Data is what the templates are given, as {{.Name}} for example. They get nothing else,
-// and their namespace is always the BookStore's.
+// Data is the data of the templates, such as {{.Name}}. Templates get no other data, and their
+// namespace is always that of the BookStore.
 type Data struct {
 	// Name, Namespace and Labels are the BookStore's. One of the labels, which may not be
 	// there, is {{index .Labels "team" | quote}}.
@@ -23,7 +23,7 @@ type Data struct {
 	Namespace string
 	Labels    map[string]string
 
-	// App and Database are what the spec says of them.
+	// App and Database are the settings of the spec.
 	App      App
 	Database Database
 }
@@ -39,16 +39,16 @@ type App struct {
 	ServiceType      corev1.ServiceType
 }
 
-// Database is the MongoDB. How many there are, how large their volumes are and whether they
-// stay is no template's affair: it changes in steps, and the operator writes it into what
-// database.yaml makes.
+// Database has the settings of the MongoDB. Templates do not decide the number of databases, the
+// size of their volumes and whether the volumes stay: these change in steps, and the operator
+// writes them into the object of database.yaml.
 type Database struct {
 	// Image is repository and tag.
 	Image           string
 	ImagePullPolicy corev1.PullPolicy
 	// Port is the one that mongod is to listen on.
 	Port int32
-	// Host is the host name of the first database, for the app: it comes from what
-	// database.yaml made, so that this file and database-service.yaml have none.
+	// Host is the host name of the first database, for the app. It comes from the object of
+	// database.yaml, so that this file and database-service.yaml have none.
 	Host string
 }

@@ -8,14 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Files are deployment.yaml and service.yaml, of one object each, and what they share:
-// names.tpl.
+// Files are deployment.yaml and service.yaml, with one object each, and names.tpl, which both use.
 //
 //go:embed *.yaml *.tpl
 var Files embed.FS
 
-// Data is what the templates are given, as {{.Name}} for example. They get nothing else,
-// and their namespace is always the ReverseWordsApp's.
+// Data is the data of the templates, such as {{.Name}}. Templates get no other data, and their
+// namespace is always that of the ReverseWordsApp.
 type Data struct {
 	// Name, Namespace and Labels are the ReverseWordsApp's. One of the labels, which may not
 	// be there, is {{index .Labels "team" | quote}}.

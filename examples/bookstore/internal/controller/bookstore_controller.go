@@ -21,23 +21,23 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// Name is the operator's: the owner of the fields it applies, and the user agent.
+// Name is the name of the operator: its field owner and its user agent.
 const Name = "bookstore-operator"
 
 const (
-	// patience is how often it is looked whether a child is gone. The event that tells so
-	// comes sooner; this is for the one that gets lost.
+	// patience is the interval of the checks whether a child is gone. The event of the deletion comes
+	// sooner, but may get lost.
 	patience = 30 * time.Second
 )
 
-// Options are what an operator may be told.
+// Options configure an operator.
 type Options struct {
-	// ChildLabels are stamped on every child, whatever its template says.
+	// ChildLabels are added to every child, whatever its template specifies.
 	ChildLabels map[string]string
-	// Templates are what children are made from.
+	// Templates are the manifests of the children.
 	Templates *operator.Templates
-	// RestartAfter is how long a file system may wait to be resized before its pod is
-	// restarted, where a BookStore allows that.
+	// RestartAfter is the time for which a file system may wait to be resized before its pod is
+	// restarted, if the BookStore allows that.
 	RestartAfter time.Duration
 }
 
@@ -69,9 +69,9 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 	}, nil
 }
 
-// What Reconcile does, and nothing else. The finalizer is written by a patch. A child is
-// created by a patch, which takes both verbs, and read from the server where the cache may
-// be wrong. Claims are the StatefulSet's to make.
+// These permissions are all that Reconcile needs. The finalizer is written by a patch. A child is created
+// by a patch, which takes both verbs, and read from the server where the cache may be wrong. The controller of
+// the StatefulSet creates claims.
 //
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores/status,verbs=patch
@@ -83,9 +83,9 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
-// Reconcile makes the database and then the app in front of it, has volumes grow, and tells
-// how they stand. Where the templates would have the database be another, nothing is written,
-// to the app neither: it would be told of a database that is not there.
+// Reconcile ensures the database and then the app, resizes volumes, and reports their state. If the
+// templates would change the identity of the database, nothing is written, not even to the app,
+// which would get the address of a database that does not exist.
 func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (reconcile.Result, error) {
 	going, err := finalizer.Handle(ctx, r.client, store, finalizer.Step{
 		Name:    v1alpha1.Finalizer,
@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	return retry(ctx, wait, made, storageErr, err, restartErr, reportErr)
 }
 
-// wanted are the children that store is to have, but for what storage adds.
+// wanted returns the desired children of store, without the settings of storage.
 func (r *Reconciler) wanted(store *v1alpha1.BookStore) (*children, *refusal) {
 	if size := store.Spec.BookDB.DBSize; size.Sign() <= 0 {
 		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s, and no volume can be so small", &size)}
@@ -138,8 +138,8 @@ func (r *Reconciler) wanted(store *v1alpha1.BookStore) (*children, *refusal) {
 	return wanted, nil
 }
 
-// mayRecreate allows for the set to be made again around its pods, unless it owns claims,
-// which would go with it.
+// mayRecreate allows to recreate the set around its pods, unless the set owns claims, which would
+// be deleted with it.
 func mayRecreate(db *database, set *appsv1.StatefulSet) ensure.Option {
 	if db.owns() {
 		return ensure.OnlyFor(set)
@@ -147,9 +147,9 @@ func mayRecreate(db *database, set *appsv1.StatefulSet) ensure.Option {
 	return ensure.OnlyFor(set, ensure.Recreate(metav1.DeletePropagationOrphan))
 }
 
-// prepareToRecreate has the set own no claims, if it has to be made again and err says that
-// it was not, as it owns some. That is so for a template; for another size provide has seen
-// to it before.
+// prepareToRecreate changes the set to own no claims, if the set has to be recreated and err says
+// that it was not, because it owns some. This happens for a change of a template; for another size,
+// provide has done so before.
 func (r *Reconciler) prepareToRecreate(ctx context.Context, db *database, err error) error {
 	failed, ok := errors.AsType[*ensure.Error](err)
 	if !ok || failed.Kind.Kind != operator.Kind(db.set) || !errors.Is(err, ensure.ErrImmutable) || !db.owns() {

@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// managedByLabel selects what the manager's cache holds of Deployments, StatefulSets and
-// Services. ensure stamps it, whatever the templates say.
+// managedByLabel selects the Deployments, StatefulSets and Services in the cache of the manager. ensure adds
+// the label, whatever the templates specify.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
 const (
@@ -22,9 +22,9 @@ const (
 	databaseServiceFile = "database-service.yaml"
 )
 
-// children are what a BookStore wants. They hold what the templates say, and of the database
-// what storage does, and nothing else: the API server fills in the rest, and ensure leaves it
-// alone.
+// children are the children of a BookStore. They have the fields that the templates specify, and
+// the database those of its storage, and no others: the API server sets defaults, which ensure
+// leaves alone.
 type children struct {
 	databaseService *corev1.Service
 	database        *appsv1.StatefulSet
@@ -40,8 +40,8 @@ func (c *children) ofApp() []client.Object { return []client.Object{c.app, c.app
 
 func (c *children) inOrder() []client.Object { return slices.Concat(c.ofDatabase(), c.ofApp()) }
 
-// childrenFor makes them from manifests. An error is about a template, or about what it
-// makes of store.
+// childrenFor makes children from manifests. An error is about a template, or about its result for
+// store.
 func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*children, error) {
 	data := dataFor(store)
 	service, err := manifest.Object[*corev1.Service](renderer, databaseServiceFile, store.Namespace, data)
@@ -89,8 +89,8 @@ func dataFor(store *v1alpha1.BookStore) templates.Data {
 	}
 }
 
-// checkDatabase refuses a template of the database that would have the operator lose track
-// of its volumes, or that says what is the operator's to say.
+// checkDatabase refuses a template of the database with which the operator would lose track of the
+// volumes, or which specifies settings that the operator decides.
 func checkDatabase(set *appsv1.StatefulSet, service *corev1.Service) error {
 	spec := set.Spec
 	if spec.ServiceName != service.Name {
@@ -130,8 +130,8 @@ func mounts(container corev1.Container, volume string) bool {
 	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == volume })
 }
 
-// checkNames refuses a BookStore whose children could not be named after it. The pods of a
-// StatefulSet are labelled with its name and ten characters more.
+// checkNames refuses a BookStore whose name is too long for the names of its children. The pods of
+// a StatefulSet have a label with the name of the set and ten more characters.
 func (c *children) checkNames(store string) error {
 	return operator.CheckNames(store, c.databaseService.Name, c.app.Name, c.appService.Name, c.database.Name+"-0123456789")
 }

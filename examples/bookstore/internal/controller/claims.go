@@ -17,11 +17,11 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// resizeClaims has every claim ask for the size that is wanted, those of earlier replicas
-// included. One that asks for more is left alone, as a hand may have made it larger, unless
-// that is what the set stood for and never came: then it is taken back. Nothing is written
-// if one of the claims cannot be as asked for. An unbound claim cannot be changed: it will
-// be once it is bound.
+// resizeClaims changes the request of every claim to the wanted size, including claims of earlier
+// replicas. A claim that requests more is left alone, as a person may have enlarged it, unless the
+// operator itself requested that size for the set and the volume never reached it: then the request
+// is reduced. If one of the claims cannot be changed, nothing is written. An unbound claim cannot
+// be changed until it is bound.
 func (r *Reconciler) resizeClaims(ctx context.Context, db *database, standing, wanted resource.Quantity) error {
 	var others []volume
 	for _, volume := range db.volumes {
@@ -50,7 +50,7 @@ func (r *Reconciler) resizeClaims(ctx context.Context, db *database, standing, w
 	return nil
 }
 
-// isOurWish reports whether it is this operator that made the claim ask for what it does.
+// isOurWish reports whether this operator set the request of the claim.
 func (v volume) isOurWish() bool {
 	return slices.ContainsFunc(v.claim.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == Name && entry.Operation == metav1.ManagedFieldsOperationApply &&
@@ -73,8 +73,8 @@ func (r *Reconciler) resizeClaim(ctx context.Context, volume volume, size resour
 	return nil
 }
 
-// mayTakeBack tells what the API server would refuse: a request that is not above what the
-// volume has.
+// mayTakeBack returns an error for a request that the API server would refuse: one that is not
+// above the capacity of the volume.
 func mayTakeBack(volume volume, size resource.Quantity) error {
 	has, asks := volume.capacity(), volume.request()
 	switch order := size.Cmp(has); {
@@ -88,7 +88,8 @@ func mayTakeBack(volume volume, size resource.Quantity) error {
 		"claim %q has %s, and no volume can become smaller: ask for %[2]s or more", volume.claim.Name, &has)
 }
 
-// mayGrow tells what the API server would refuse: a class that does not allow for it.
+// mayGrow returns an error for a growth that the API server would refuse: the class does not allow
+// expansion.
 func (r *Reconciler) mayGrow(ctx context.Context, volume volume) error {
 	name := ptr.Deref(volume.claim.Spec.StorageClassName, "")
 	if name == "" {

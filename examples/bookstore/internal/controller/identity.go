@@ -17,12 +17,11 @@ import (
 // that is there be another.
 const reasonRenameRefused = "RenameRefused"
 
-// What tells the pods and volumes of a database from others is the StatefulSet's to say, as
-// it is there: a template may have another idea by now. Where there is none, be it for the
-// moment in which it is made again, it is what the status last said. Only of a database that
-// has neither pods nor volumes, the templates say what it is to be.
+// The identity of a database tells its pods and volumes from others. The existing StatefulSet decides the
+// identity, as a template may have changed meanwhile. Without a set, such as while it is being recreated, the
+// last status decides. The templates decide the identity only of a database without pods and volumes.
 
-// identityOf is what the set says.
+// identityOf returns the identity by the set.
 func identityOf(set *appsv1.StatefulSet) v1alpha1.Database {
 	is := v1alpha1.Database{StatefulSet: set.Name, Service: set.Spec.ServiceName}
 	if set.Spec.Selector != nil {
@@ -34,19 +33,19 @@ func identityOf(set *appsv1.StatefulSet) v1alpha1.Database {
 	return is
 }
 
-// recorded is what the status says, if it says all.
+// recorded returns the identity in the status, if it is complete.
 func recorded(store *v1alpha1.BookStore) (is v1alpha1.Database, ok bool) {
 	is = ptr.Deref(store.Status.Database, is)
 	return is, is.StatefulSet != "" && is.ClaimTemplate != "" && len(is.Selector) > 0
 }
 
-// claims is what the names of the database's claims begin with; an ordinal follows.
+// claims returns the prefix of the names of the claims of a database; an ordinal follows.
 func claims(of v1alpha1.Database) string { return of.ClaimTemplate + "-" + of.StatefulSet }
 
 var claimName = regexp.MustCompile(`^(.+)-(0|[1-9]\d{0,8})$`)
 
-// parseClaim takes the name of a StatefulSet's claim apart. The beginning is empty if it is
-// not one.
+// parseClaim returns the prefix and the ordinal in the name of a claim of a StatefulSet. The prefix
+// is empty for other names.
 func parseClaim(name string) (beginning string, ordinal int32) {
 	parts := claimName.FindStringSubmatch(name)
 	if parts == nil {
@@ -59,9 +58,9 @@ func parseClaim(name string) (beginning string, ordinal int32) {
 	return parts[1], int32(number)
 }
 
-// mayBecome refuses to have the database be another: with another name, claim template or
-// selector its pods and volumes would be left behind, and with `retain: false` be deleted;
-// with another Service its pods would not be found.
+// mayBecome refuses another identity of the database: with another name, claim template or
+// selector, its pods and volumes would be left behind, and with `retain: false` be deleted; with
+// another Service, its pods would not be found.
 func (db *database) mayBecome(wanted v1alpha1.Database) *refusal {
 	is := db.identity
 	var renamed []string

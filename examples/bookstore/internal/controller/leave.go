@@ -14,12 +14,12 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// cleanUp removes what no garbage collector would take along, and keeps what one would: it
-// deletes the pods of a set that is gone, if the BookStore is deleted while the set is being
-// re-created around them; and then, with `retain: false`, the claims, of which the set need
-// not own all. With `retain: true` it sees to it that the set owns none. The children follow
-// when the BookStore is gone. What the templates say matters only where nothing else tells
-// what the database is.
+// cleanUp removes objects that no garbage collector would delete, and keeps objects that one would.
+// If the BookStore is deleted while its set is being recreated, it deletes the pods that the set
+// left. With `retain: false`, it deletes the claims, as the set need not own all of them. With
+// `retain: true`, it makes sure that the set owns none. The garbage collector deletes the children
+// when the BookStore is gone. The templates matter only if nothing else shows the identity of the
+// database.
 func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) error {
 	db, err := r.lookTwice(ctx, store, r.identityFor(store))
 	switch {
@@ -44,7 +44,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 	return nil
 }
 
-// identityFor is what the templates have the database of store be; nil, if they cannot be used.
+// identityFor returns the identity of the database by the templates, nil if they cannot be used.
 func (r *Reconciler) identityFor(store *v1alpha1.BookStore) *v1alpha1.Database {
 	wanted, err := operator.Render(r.templates, store, childrenFor)
 	if err != nil {
@@ -69,14 +69,14 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, db *database) error {
 	return nil
 }
 
-// takeLeave tells what keeps store, for as long as there is somebody to tell. It is also
-// where a BookStore ends up that cannot be given its finalizer.
+// takeLeave reports why store cannot go yet, as long as store exists. It also reports why store
+// cannot get its finalizer.
 func (r *Reconciler) takeLeave(
 	ctx context.Context, store *v1alpha1.BookStore, going finalizer.Result, err error,
 ) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(store.Finalizers) == 0:
-		return ensure.Retry(ctx, err) // a fresh copy is on its way, or none any more
+		return ensure.Retry(ctx, err) // a newer copy is about to arrive, or store is gone
 	case err != nil:
 		return retry(ctx, 0, ensure.Results{}, err, r.notReady(ctx, store, ensure.Reason(err), err.Error()))
 	case going.Reason == "":

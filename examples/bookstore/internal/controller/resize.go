@@ -13,9 +13,9 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// judgeVolumes tells how the volumes of the first replicas databases, and of all others that
-// run, stand. If err kept them from being as asked for, that is what is told. Else the
-// reason is what is most in the way, and the message names each volume that it is about.
+// judgeVolumes returns the verdict on the volumes of the first replicas databases, and of all
+// others that run. If err prevented the requested size, the verdict is about err. Else the reason
+// is the worst one, and the message names each volume with that reason.
 func judgeVolumes(db *database, replicas int32, err error) verdict {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return notReady(refused.reason, refused.message)
@@ -69,9 +69,8 @@ func going(v volume) string {
 	return fmt.Sprintf("is being deleted: its data goes when pod %q does", v.pod.Name)
 }
 
-// failed tells of a volume whose resizer, or whose kubelet, has given up, or says that it
-// fails and goes on trying. A complaint of the resizer's may stay when it has long
-// succeeded.
+// failed returns why a volume cannot grow, if its resizer or its kubelet gave up, or reports a
+// failure and goes on. A complaint of the resizer may stay long after a success.
 func failed(v volume) string {
 	if !v.isGrowing() {
 		return ""
@@ -119,7 +118,7 @@ func unbound(v volume) string {
 	}
 }
 
-// isGrowing reports whether the volume has less than its claim asks for.
+// isGrowing reports whether the volume is smaller than its claim requests.
 func (v volume) isGrowing() bool {
 	request := v.request()
 	return request.Cmp(v.capacity()) > 0
@@ -135,7 +134,7 @@ func (v volume) has() string {
 	return capacity.String()
 }
 
-// condition is the claim's condition of that type if it is true, and nil else.
+// condition returns the condition of that type of the claim if the condition is true, and else nil.
 func (v volume) condition(of corev1.PersistentVolumeClaimConditionType) *corev1.PersistentVolumeClaimCondition {
 	for i := range v.claim.Status.Conditions {
 		condition := &v.claim.Status.Conditions[i]
@@ -146,8 +145,8 @@ func (v volume) condition(of corev1.PersistentVolumeClaimConditionType) *corev1.
 	return nil
 }
 
-// since is when the file system began to wait for being resized, and the zero time if it
-// does not.
+// since returns when the file system began to wait for a resize, and the zero time if it does not
+// wait.
 func (v volume) since() metav1.Time {
 	if condition := v.condition(corev1.PersistentVolumeClaimFileSystemResizePending); condition != nil {
 		return condition.LastTransitionTime

@@ -15,13 +15,13 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// restart deletes a pod of the database, for its set to make it again, where a file system
-// has waited long enough for that and store allows it. It returns how long it is until
-// there is something to restart; zero stands for nothing that is known of.
+// restart deletes a pod of the database, which the set creates again, if a file system has waited
+// long enough for a resize and store allows restarts. It returns the time until the next possible
+// restart; zero means that none is known.
 //
-// One pod at a time goes, while all others are ready; one that was started after its volume
-// had grown not at all, as a restart did not help; and none whose claim is being deleted,
-// as its data would go with it.
+// One pod at a time is deleted, while all others are ready. A pod that started after its volume had
+// grown is not deleted, as a restart did not help. A pod whose claim is being deleted is not
+// deleted either, as its data would be lost.
 func (r *Reconciler) restart(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet],
 ) (time.Duration, error) {
@@ -60,7 +60,7 @@ func (db *database) allReadyBut(pod *corev1.Pod, replicas int32) bool {
 	return ready >= replicas
 }
 
-// delete deletes this pod or claim, and not one that has taken its name.
+// delete deletes this pod or claim, but no other one of that name.
 func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
 	if obj.GetDeletionTimestamp() != nil {
 		return nil

@@ -21,8 +21,8 @@ func (db *database) owns() bool {
 	return db.set != nil && (db.mayOwn() || slices.ContainsFunc(slices.Concat(db.volumes, db.foreign), db.isOwnerOf))
 }
 
-// mayOwn reports whether the set is to own claims, or its controller has not heard yet that it
-// is not.
+// mayOwn reports whether the set shall own claims, or whether its controller may not know yet that
+// it shall not.
 func (db *database) mayOwn() bool {
 	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
 	return db.set.Status.ObservedGeneration < db.set.Generation ||
@@ -35,8 +35,8 @@ func (db *database) isOwnerOf(volume volume) bool {
 	})
 }
 
-// release takes the set from the owners of claims, once it does not become one again. Its
-// controller does so only for the claims of pods that are there and ready.
+// release removes the set from the owners of claims, once its controller no longer adds it. The
+// controller removes it only from the claims of existing and ready pods.
 func (r *Reconciler) release(ctx context.Context, db *database) error {
 	if db.set == nil || db.mayOwn() {
 		return nil
@@ -52,9 +52,9 @@ func (r *Reconciler) release(ctx context.Context, db *database) error {
 	return nil
 }
 
-// removeOwner removes an owner of a claim, as the garbage collector does it: that others write
-// to the claim at the same time, such as the set's controller, which does the same, or the
-// resizer, is no conflict. A claim that is gone has no owner, also when another has its name.
+// removeOwner removes an owner of a claim, as the garbage collector does. Concurrent writes to the
+// claim, such as by the controller of the set, which does the same, or by the resizer, are no
+// conflict. A deleted claim has no owner, even if another claim has its name.
 func (r *Reconciler) removeOwner(ctx context.Context, claim *corev1.PersistentVolumeClaim, owner types.UID) error {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, claim.UID, owner)
 	err := r.client.Patch(ctx, claim, client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.FieldOwner(Name))
@@ -74,7 +74,7 @@ func isGone(err error) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// keepClaims has the set go without its claims, whatever it was told before.
+// keepClaims lets the set be deleted without its claims, whatever its policy was before.
 func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
 	switch owned, err := r.disown(ctx, db); {
 	case err != nil:
@@ -85,7 +85,7 @@ func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
 	return nil
 }
 
-// disown has the set own no claims, and reports whether it does for now.
+// disown changes the set to own no claims, and reports whether it still owns some.
 func (r *Reconciler) disown(ctx context.Context, db *database) (owned bool, err error) {
 	if err := r.release(ctx, db); err != nil || !db.owns() {
 		return false, err
@@ -101,8 +101,8 @@ func (r *Reconciler) disown(ctx context.Context, db *database) (owned bool, err 
 	return true, nil
 }
 
-// patch writes what has changed since before, unless somebody else was faster. What is gone
-// needs no change.
+// patch writes the changes since before, unless somebody else wrote first. A deleted object needs
+// no change.
 func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
 	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.client.Patch(ctx, after, changes, client.FieldOwner(Name)))

@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// Reasons of Ready and its parts, beside those of ensure.Reason and the states of children.
+// These are reasons of Ready and its parts, beside those of ensure.Reason and the states of children.
 const (
 	reasonInvalidName = "InvalidName"
 	reasonInvalidSize = "InvalidSize"
@@ -42,8 +42,8 @@ func (v verdict) write(set status.Setter, conditions *[]metav1.Condition, condit
 	}
 }
 
-// judge tells of the first of the children that is not ready, as it is after our write, and
-// by err if that kept it from being made.
+// judge returns the verdict on the first child that is not ready. Each child is judged by a copy
+// that includes our write, and by err if err prevented the write.
 func judge(made ensure.Results, err error, children []client.Object) verdict {
 	for _, child := range children {
 		result := ensure.ResultOf(made, child)
@@ -61,9 +61,9 @@ func judge(made ensure.Results, err error, children []client.Object) verdict {
 	return verdict{ready: true, reason: string(readiness.Ready), message: "all is ready"}
 }
 
-// report writes into the status of store how it stands, with one request, or none if the
-// status says so already. A pass that failed half-way has not seen all children and leaves
-// their list as it is.
+// report writes the state of store into its status, with one request, or none if the status is the
+// same already. A pass that failed half-way has not seen all children and leaves their list
+// unchanged.
 func (r *Reconciler) report(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, live *appsv1.StatefulSet, made ensure.Results,
 	volumes, database, app verdict,
@@ -86,8 +86,8 @@ func (r *Reconciler) report(
 	}, status.FieldOwner(Name))
 }
 
-// reject reports what is wrong with store itself, or with the templates: its children stay as
-// they are. Trying again soon would not help.
+// reject reports a mistake in store or in the templates. The children stay unchanged. Retrying soon
+// would not help.
 func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, invalid *refusal) (reconcile.Result, error) {
 	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.message)
 	err := r.notReady(ctx, store, invalid.reason, invalid.message)

@@ -14,10 +14,10 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// storage is what the StatefulSet may say of volumes for now. A claim template cannot be
-// changed: for another one the set is re-created around its pods. So it stays as it is
-// until all is prepared for that, and for good where volumes cannot be as asked for. The
-// rest of the set follows the spec meanwhile.
+// storage holds the settings of the StatefulSet about volumes. A claim template cannot be changed:
+// for another one, the set is recreated around its pods. So the template stays until everything is
+// prepared, and for good if the volumes cannot be as requested. The rest of the set follows the
+// spec meanwhile.
 type storage struct {
 	replicas    int32
 	size        resource.Quantity
@@ -34,13 +34,12 @@ func refuse(reason, format string, args ...any) error {
 	return &refusal{reason, fmt.Sprintf(format, args...)}
 }
 
-// provide has the claims of the database ask for what store asks for, and returns what the
-// StatefulSet may say of volumes by now. That is good beside an error, too, which tells why
-// it is not all that store asks for: a refusal, or that of a request.
+// provide changes the claims of the database to the request of store, and returns the storage that
+// the StatefulSet may have now. The storage is valid beside an error, too, which says why the
+// request is not fulfilled: a refusal, or a failed request.
 //
-// Everything is decided by what is there: a set whose template is not as asked for, claims
-// that ask for less. So it goes on wherever it was interrupted. First the claims change,
-// then the set.
+// All decisions depend on existing objects: a set with another template, or claims that request
+// less. So an interrupted change goes on. The claims change first, the set afterwards.
 func (r *Reconciler) provide(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, template *appsv1.StatefulSet,
 ) (storage, error) {
@@ -55,7 +54,7 @@ func (r *Reconciler) provide(
 	if err := r.release(ctx, db); err != nil {
 		return standing, err
 	}
-	if standing.isLike(wanted) || !db.owns() || db.set.DeletionTimestamp != nil { // it goes, whoever wanted that
+	if standing.isLike(wanted) || !db.owns() || db.set.DeletionTimestamp != nil { // the set is being deleted, by anybody
 		return wanted, noRoom
 	}
 	standing.whenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
@@ -65,7 +64,7 @@ func (r *Reconciler) provide(
 	return standing, refuse(v1alpha1.ReasonResizing, "StatefulSet %q is made again once it owns no claims", db.set.Name)
 }
 
-// storageFor is what store asks for. Where it names no StorageClass, the template may.
+// storageFor returns the request of store. If store names no StorageClass, the template may.
 func storageFor(store *v1alpha1.BookStore, template *appsv1.StatefulSet) storage {
 	db := store.Spec.BookDB
 	wanted := storage{
@@ -80,7 +79,7 @@ func storageFor(store *v1alpha1.BookStore, template *appsv1.StatefulSet) storage
 	return wanted
 }
 
-// writeInto adds to the set what its template leaves out.
+// writeInto adds the settings that the template leaves out to the set.
 func (s storage) writeInto(set *appsv1.StatefulSet) {
 	set.Spec.Replicas = &s.replicas
 	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
@@ -94,7 +93,7 @@ func (s storage) writeInto(set *appsv1.StatefulSet) {
 
 func retains(store *v1alpha1.BookStore) bool { return ptr.Deref(store.Spec.BookDB.Retain, true) }
 
-// standing is wanted with the claim template of the set as it is.
+// standing returns wanted with the current claim template of the set.
 func (db *database) standing(wanted storage) storage {
 	if db.set == nil || len(db.set.Spec.VolumeClaimTemplates) != 1 {
 		return wanted
@@ -110,8 +109,8 @@ func (s storage) isLike(other storage) bool {
 	return s.size.Cmp(other.size) == 0 && ptr.Equal(s.class, other.class)
 }
 
-// room is how many of the wanted replicas may run: a pod would take a claim of its name
-// whoever made that, and write into it. Pods that have done so already go on.
+// room returns how many of the wanted replicas may run. A pod uses any claim with the right name,
+// whoever created the claim, and would write into it. Pods that have done so already continue.
 func (db *database) room(wanted int32) (int32, error) {
 	for _, stranger := range db.foreign {
 		if stranger.ordinal >= wanted {

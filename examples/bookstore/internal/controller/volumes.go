@@ -16,18 +16,18 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// A database is what there is of the database of a BookStore.
+// A database holds the existing objects of the database of a BookStore.
 type database struct {
 	identity v1alpha1.Database
 	set      *appsv1.StatefulSet // nil if there is none of this BookStore
-	taken    bool                // it is somebody else's, who has its name
+	taken    bool                // a set of somebody else has the name
 	volumes  []volume            // by ordinal
-	foreign  []volume            // claims with the name of one of the database's that are not its own
+	foreign  []volume            // claims of others with the name of one of the database's claims
 	pods     []corev1.Pod        // that are the set's, or nobody's and once were
-	left     []corev1.Pod        // that a set of the same name has left, and whose owner it still is
+	left     []corev1.Pod        // of a deleted set of the same name, which still owns them
 }
 
-// A volume is a claim of a database, and the pod of the database that mounts it, if one
+// A volume is a claim of a database, with the pod of the database that mounts the claim, if one
 // does.
 type volume struct {
 	ordinal int32
@@ -35,8 +35,8 @@ type volume struct {
 	pod     *corev1.Pod
 }
 
-// look takes stock of the database of store, as the cache shows it. wanted is what the
-// templates have it be; nil, if they cannot be used.
+// look returns the database of store, as the cache shows it. wanted is the identity by the
+// templates, nil if they cannot be used.
 func (r *Reconciler) look(ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database) (*database, error) {
 	sets, err := r.cachedSets(ctx, store, wanted)
 	if err != nil {
@@ -49,8 +49,8 @@ func (r *Reconciler) look(ctx context.Context, store *v1alpha1.BookStore, wanted
 	})
 }
 
-// cachedSets are those that the cache shows of store, and others that have the name of one.
-// What is found by its owner may be out of date; what is read by its name is not.
+// cachedSets returns the sets of store in the cache, and sets of others with the name of one. Sets
+// found by their owner may be outdated; sets read by their name are not.
 func (r *Reconciler) cachedSets(
 	ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database,
 ) ([]appsv1.StatefulSet, error) {
@@ -81,8 +81,8 @@ func (r *Reconciler) cachedSets(
 	return found, nil
 }
 
-// lookTwice asks the server for the set and its pods: what the cache does not show, it may
-// not show yet, or no longer.
+// lookTwice reads the set and its pods from the server if the cache does not show them: the cache
+// may not show them yet, or no longer.
 func (r *Reconciler) lookTwice(ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database) (*database, error) {
 	var sets appsv1.StatefulSetList
 	if err := r.server.List(ctx, &sets, client.InNamespace(store.Namespace)); err != nil {
@@ -95,7 +95,7 @@ func (r *Reconciler) lookTwice(ctx context.Context, store *v1alpha1.BookStore, w
 	})
 }
 
-// identities are what the database is, as far as is known without a set.
+// identities returns the possible identities of the database if there is no set.
 func identities(store *v1alpha1.BookStore, wanted *v1alpha1.Database) []v1alpha1.Database {
 	var all []v1alpha1.Database
 	if is, ok := recorded(store); ok {
@@ -107,8 +107,8 @@ func identities(store *v1alpha1.BookStore, wanted *v1alpha1.Database) []v1alpha1
 	return all
 }
 
-// takeStock finds what there is, by what the set says that it is, or else by what is known
-// of it.
+// takeStock finds the objects of the database, by the identity of the set, or else by the known
+// identity.
 func (r *Reconciler) takeStock(
 	ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database,
 	sets []appsv1.StatefulSet, podsOf func(v1alpha1.Database) ([]corev1.Pod, error),
@@ -165,10 +165,9 @@ func (db *database) isNothing() bool {
 	return db.set == nil && len(db.volumes)+len(db.pods)+len(db.left) == 0
 }
 
-// classify tells the database's own pods and claims from others. A claim is its own if it has
-// the name and the labels that a StatefulSet gives it, and is mounted by one of the
-// database's pods or by none. Pods that have come to their end mount nothing. Of a database
-// that is somebody else's, none is.
+// classify finds the pods and claims of the database. A claim belongs to the database if the claim
+// has the name and the labels that a StatefulSet sets, and one of the pods of the database or none
+// mounts it. Finished pods mount nothing. A database of somebody else has no claims.
 func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) {
 	selector := labels.SelectorFromSet(db.identity.Selector)
 	strangers := map[string]bool{} // claims that other pods mount
@@ -201,8 +200,8 @@ func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolume
 	slices.SortFunc(db.foreign, byOrdinal)
 }
 
-// isOwn reports whether the set controls pod. Those that nobody controls are what a set
-// left that is being re-created around them, if they mount the claim of their name.
+// isOwn reports whether the set controls pod. A pod without a controller belongs to a set that is
+// being recreated around the pod, if the pod mounts the claim of its name.
 func (db *database) isOwn(pod *corev1.Pod, selector labels.Selector) bool {
 	if db.taken || !selector.Matches(labels.Set(pod.Labels)) {
 		return false
@@ -214,8 +213,8 @@ func (db *database) isOwn(pod *corev1.Pod, selector labels.Selector) bool {
 	return db.set != nil && controller.UID == db.set.UID
 }
 
-// isLeft reports whether pod is one of a set that is gone: it either goes too, or is about
-// to be nobody's.
+// isLeft reports whether pod belongs to a set that is gone: the pod will be deleted, or lose its
+// controller.
 func isLeft(pod *corev1.Pod, set string) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	return controller != nil && controller.Kind == "StatefulSet" && controller.Name == set

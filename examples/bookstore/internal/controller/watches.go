@@ -25,17 +25,16 @@ import (
 )
 
 const (
-	// ownerIndex finds the StatefulSets of a BookStore by its UID.
+	// ownerIndex finds the StatefulSets of a BookStore by the UID of the BookStore.
 	ownerIndex = "owner"
-	// claimsIndex finds by what the names of claims begin with those claims, the pods that
-	// mount them, and the StatefulSets and BookStores whose claims are called so.
+	// claimsIndex finds, by the prefix of the names of claims, the claims, the pods that mount them, and
+	// the StatefulSets and BookStores whose claims have that prefix.
 	claimsIndex = "claims"
 )
 
-// SetupWithManager has the reconciler wake for what is asked of it, its own status writes
-// excepted; for whatever happens to its children, their status included; and for the
-// claims of databases and the pods that mount them, as those tell how a volume grows; and for
-// other templates.
+// SetupWithManager wakes the reconciler for changes of a BookStore except for its status, for all
+// changes of its children, for changes of the claims of databases and the pods that mount them,
+// which show how a volume grows, and for changes of the templates.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -70,7 +69,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// ownerOf is the UID of what controls a child.
+// ownerOf returns the UID of the controller of a child.
 func ownerOf(child client.Object) []string {
 	if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
 		return []string{string(owner.UID)}
@@ -78,9 +77,9 @@ func ownerOf(child client.Object) []string {
 	return nil
 }
 
-// beginningsOf are what the names of the claims begin with that an object is about: one
-// itself, a pod by those that it mounts, a set by those that it makes, and a BookStore by
-// those of the set that it last had.
+// beginningsOf returns the prefixes of the names of the claims that an object concerns: the claim
+// itself, the claims that a pod mounts, the claims that a set creates, and the claims of the last
+// known set of a BookStore.
 func beginningsOf(obj client.Object) []string {
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:
@@ -103,9 +102,9 @@ func beginningsOf(obj client.Object) []string {
 	return []string{beginning}
 }
 
-// requestsFor is for the BookStores that a claim, or a pod by the claims that it mounts, may
-// be about. Whether it belongs to them shows in the reconcile. A set that is not there yet
-// wakes its BookStore when it is.
+// requestsFor returns requests for the BookStores that a claim, or a pod by the claims that it
+// mounts, may concern. The reconcile finds out whether the object belongs to them. A set that does
+// not exist yet wakes its BookStore when it is created.
 func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
 	stores := sets.New[string]()
 	for _, beginning := range beginningsOf(obj) {
@@ -135,10 +134,10 @@ func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []recon
 	return requests
 }
 
-// Cached narrows what the manager's cache holds. Of children only the operator's own: one
-// that loses the label is one that is missing, which ensure finds on the server and labels
-// again. Of pods and claims all, as a stranger's may be in the way of a database; but of
-// each only what is looked at.
+// Cached limits the cache of the manager. Of children, the cache has only those of the operator: a
+// child that loses the label is missing; ensure finds the child on the server and adds the label
+// again. Of pods and claims, the cache has all, as an object of a stranger may conflict with a
+// database, but only the fields that the operator reads.
 func Cached() map[client.Object]cache.ByObject {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
@@ -149,7 +148,7 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// onlyMounts keeps of a pod which claims it mounts and what is looked at beside.
+// onlyMounts removes the fields of a pod that the operator does not read. The mounted claims stay.
 func onlyMounts(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {

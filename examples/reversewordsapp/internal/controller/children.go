@@ -11,19 +11,19 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-// managedByLabel selects what the manager's cache holds. It is the operator's own, whatever
-// a template says: ensure stamps it on children, and labelPods on pods and their ReplicaSets.
+// managedByLabel selects the objects in the cache of the manager. The operator sets the label, whatever a
+// template specifies: ensure adds it to children, and labelPods to pods and their ReplicaSets.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// children are what is made for a ReverseWordsApp. They hold what the templates specify and
-// nothing else: the API server fills in the rest, and ensure leaves it alone.
+// children are the children of a ReverseWordsApp. They have the fields that the templates specify
+// and no others: the API server sets defaults, which ensure leaves alone.
 type children struct {
 	deployment *appsv1.Deployment
 	service    *corev1.Service
 }
 
-// childrenFor makes them from manifests. An error is about a template, or about what it
-// makes of app.
+// childrenFor makes children from manifests. An error is about a template, or about its result for
+// app.
 func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:        app.Name,
@@ -54,10 +54,10 @@ func labelPods(deployment *appsv1.Deployment) {
 	pods.Labels[managedByLabel] = Name
 }
 
-// inOrder has what is served before what serves it.
+// inOrder returns the Deployment before the Service that sends traffic to its pods.
 func (c *children) inOrder() []client.Object { return []client.Object{c.deployment, c.service} }
 
-// checkNames refuses a ReverseWordsApp whose children could not be named after it.
+// checkNames refuses a ReverseWordsApp whose name is too long for the names of its children.
 func (c *children) checkNames(app string) error {
 	return operator.CheckNames(app, c.deployment.Name, c.service.Name)
 }

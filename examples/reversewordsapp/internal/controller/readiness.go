@@ -30,10 +30,10 @@ func notReady(reason, message string) verdict {
 	return verdict{reason: reason, message: message}
 }
 
-// judgeDeployment judges the Deployment as it is after our write, never as it was
-// before, and by err only if that kept it from being made. One that is not ready has a
-// reason that says most: what keeps one of its pods, else what keeps the Deployment, else
-// that it is under way. One that is being deleted is an err.
+// judgeDeployment judges the Deployment by a copy that includes our write, never by an older copy,
+// and by err only if err prevented the write. The reason of a Deployment that is not ready is the
+// trouble of one of its pods, else the trouble of the Deployment, else that it is in progress. A
+// Deployment in deletion is an err.
 func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, pods []corev1.Pod) verdict {
 	if deployment.Operation == "" {
 		return notReady(ensure.Reason(err), err.Error())
@@ -58,8 +58,8 @@ func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, po
 	return notReady(reasonProgressing, message)
 }
 
-// judgeService judges the Service: a load balancer has to have a cluster IP. One that was
-// not made waits for what err tells of, be it the Service's own or the Deployment's.
+// judgeService judges the Service: a load balancer needs a cluster IP. A Service that was not
+// ensured waits for the cause in err, which may be about the Deployment.
 func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
 	if service.Operation == "" {
 		return notReady(ensure.Reason(err), err.Error())
@@ -75,7 +75,7 @@ func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
 	return notReady(reasonProgressing, message)
 }
 
-// trouble is the reason why a pod does not become ready, unless it is only on its way.
+// trouble returns the reason why a pod does not become ready, or none if the pod is in progress.
 func trouble(pod *corev1.Pod) string {
 	onItsWay := []string{"", "ContainerCreating", "PodInitializing"}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -91,8 +91,8 @@ func trouble(pod *corev1.Pod) string {
 	return ""
 }
 
-// stuck is the reason why a rollout does not come to its end, if it does not. What kept
-// the one before is no reason.
+// stuck returns the reason why a rollout does not finish, or none. The reason of an earlier rollout
+// does not count.
 func stuck(deployment *appsv1.Deployment) string {
 	if deployment.Status.ObservedGeneration < deployment.Generation {
 		return ""

@@ -23,14 +23,14 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// Name is the operator's: the owner of the fields it applies, and the user agent.
+// Name is the name of the operator: its field owner and its user agent.
 const Name = "reverse-words-operator"
 
 const (
 	// workers is how many ReverseWordsApps are reconciled at once.
 	workers = 10
-	// patience is how often it is looked whether children are gone. The event that tells
-	// so comes sooner; this is for the one that gets lost.
+	// patience is the interval of the checks whether children are gone. The event of the deletion
+	// comes sooner, but may get lost.
 	patience = 30 * time.Second
 	// glance is how often that is looked at of children which the cache does not show: their
 	// events do not come.
@@ -46,8 +46,8 @@ type Reconciler struct {
 	events    events.EventRecorder
 }
 
-// New returns the reconciler of mgr, which makes children from templates. childLabels are
-// stamped on every child, whatever its template says.
+// New returns the reconciler of mgr, which makes children from templates. childLabels are added to
+// every child, whatever its template specifies.
 func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
 	stamp, err := operator.Stamp(own, childLabels, managedByLabel)
@@ -64,9 +64,8 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 	}, nil
 }
 
-// What Reconcile does, and nothing else. The finalizer is written by a patch. A child is
-// created by a patch, which takes both verbs, and read from the server where the cache
-// may be wrong.
+// These permissions are all that Reconcile needs. The finalizer is written by a patch. A child is created
+// by a patch, which takes both verbs, and read from the server where the cache may be wrong.
 //
 // +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps/status,verbs=patch
@@ -77,9 +76,9 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
-// Reconcile makes the Deployment and the Service in front of it, and tells how they
-// stand. What the templates called otherwise before goes when that is done. Once the
-// ReverseWordsApp is being deleted it removes all instead.
+// Reconcile ensures the Deployment and the Service, and reports their state. Afterwards, it deletes
+// children that the templates gave other names before. When the ReverseWordsApp is being deleted,
+// it removes all children instead.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsApp) (reconcile.Result, error) {
 	going, err := finalizer.Handle(ctx, r.client, app, finalizer.Step{
 		Name:    v1alpha1.Finalizer,
@@ -120,9 +119,9 @@ func (r *Reconciler) tell(
 	return ensure.Retry(ctx, errors.Join(err, stockErr), deployment, service)
 }
 
-// cleanUp deletes all children, whatever the templates say by now, and waits until they are
-// gone: a Deployment once its pods are, a Service once its load balancer is. Leaving them to
-// the garbage collector would do neither, as that begins when the ReverseWordsApp is gone.
+// cleanUp deletes all children, whatever the templates specify now, and waits until they are gone:
+// a Deployment goes after its pods, and a Service after its load balancer. The garbage collector
+// would begin only when the ReverseWordsApp is gone.
 func (r *Reconciler) cleanUp(ctx context.Context, app *v1alpha1.ReverseWordsApp) error {
 	children, err := r.cachedChildren(ctx, app)
 	if err != nil {
@@ -164,15 +163,15 @@ func (r *Reconciler) remove(
 	return nil
 }
 
-// takeLeave tells what keeps app, for as long as there is somebody to tell. It is also
-// where a ReverseWordsApp ends up that cannot be given its finalizer.
+// takeLeave reports why app cannot go yet, as long as app exists. It also reports why app cannot
+// get its finalizer.
 func (r *Reconciler) takeLeave(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, going finalizer.Result, err error,
 ) (reconcile.Result, error) {
 	var is verdict
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(app.Finalizers) == 0:
-		return ensure.Retry(ctx, err) // a fresh copy is on its way, or none any more
+		return ensure.Retry(ctx, err) // a newer copy is about to arrive, or app is gone
 	case err != nil:
 		is = notReady(ensure.Reason(err), err.Error())
 	case going.Reason != "":
@@ -190,8 +189,8 @@ func (r *Reconciler) takeLeave(
 	return reconcile.Result{RequeueAfter: going.After}, nil
 }
 
-// reject reports what is wrong with app itself, or with the templates: its children stay as
-// they are. Trying again soon would not help.
+// reject reports a mistake in app or in the templates. The children stay unchanged. Retrying soon
+// would not help.
 func (r *Reconciler) reject(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, reason string, err error,
 ) (reconcile.Result, error) {

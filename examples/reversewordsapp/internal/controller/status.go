@@ -7,10 +7,10 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// report writes into the status of app what there is and how it stands, with one
-// request, or none if the status says so already. ReverseWordsDeploymentNotReady is the
-// opposite of what is said of the Deployment; Ready takes the Service, too. A condition
-// that is good when False has no place in status.Setter.Ready, so both are written here.
+// report writes the state of the children into the status of app, with one request, or none if the
+// status is the same already. ReverseWordsDeploymentNotReady is the opposite of the condition of
+// the Deployment; Ready covers the Service, too. A condition that is good when False has no place
+// in status.Setter.Ready, so both are written here.
 func (r *Reconciler) report(ctx context.Context, app *v1alpha1.ReverseWordsApp, there stock, deployment, service verdict) error {
 	set := status.For(app)
 	return status.Patch(ctx, r.client, app, func(app *v1alpha1.ReverseWordsApp) {

@@ -17,18 +17,17 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 )
 
-// stock is what there is of a ReverseWordsApp, whether it could be made as it should be
-// or not.
+// stock holds the existing objects of a ReverseWordsApp, whether or not all could be ensured.
 type stock struct {
 	children []v1alpha1.Child
 	// pods are those of the Deployment that count, by name.
 	pods []corev1.Pod
 }
 
-// takeStock counts the children that were made, and of a kind of which none was (nil) those
-// in the manager's cache. It takes what the cache shows at that moment. To wait until our own
-// writes show would be for ever where somebody's webhook takes the label off that the
-// cache selects by, and nobody would be told of it.
+// takeStock returns the ensured children, and the children in the cache of each kind of which none
+// was ensured (nil). It reads the cache as it is at that moment. Waiting until the cache shows our
+// own writes could take for ever, if a webhook removes the label by which the cache selects, and
+// nobody would notice.
 func (r *Reconciler) takeStock(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, deployment *appsv1.Deployment, service *corev1.Service,
 ) (stock, error) {
@@ -60,13 +59,13 @@ func (r *Reconciler) takeStock(
 	return found, nil
 }
 
-// withInstead has child take the place of all others of its kind.
+// withInstead replaces all children of one kind by child.
 func withInstead(children []client.Object, child client.Object) []client.Object {
 	others := slices.DeleteFunc(children, func(other client.Object) bool { return operator.Kind(other) == operator.Kind(child) })
 	return append(others, child)
 }
 
-// cachedChildren are what the cache shows of childrenOf.
+// cachedChildren returns the children in the cache.
 func (r *Reconciler) cachedChildren(ctx context.Context, app *v1alpha1.ReverseWordsApp) ([]client.Object, error) {
 	return childrenOf(ctx, r.client, app, client.MatchingFields{ownerIndex: string(app.UID)}, client.DisableReadYourWritesConsistency)
 }
@@ -91,9 +90,9 @@ func childrenOf(
 	return slices.DeleteFunc(children, func(child client.Object) bool { return !metav1.IsControlledBy(child, app) }), nil
 }
 
-// podsOf are the Deployment's pods that are pending or running and to stay. A pod is the
-// Deployment's if it is its ReplicaSet's, and that is the Deployment's: the label alone
-// is anybody's.
+// podsOf returns the pods of the Deployment that are pending or running and not in deletion. A pod
+// belongs to the Deployment if one of the Deployment's ReplicaSets controls the pod: anybody may
+// use the label.
 func (r *Reconciler) podsOf(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
 	if err != nil {
@@ -112,7 +111,7 @@ func (r *Reconciler) podsOf(ctx context.Context, deployment *appsv1.Deployment) 
 	return thatCount(pods.Items, replicaSets.Items, deployment), nil
 }
 
-// thatCount sorts pods, and takes out of it what does not count.
+// thatCount returns the pods that belong to the Deployment, sorted.
 func thatCount(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata, deployment *appsv1.Deployment) []corev1.Pod {
 	own := sets.New[types.UID]()
 	for i := range replicaSets {

@@ -22,20 +22,20 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// ownerIndex finds the children of a ReverseWordsApp in the cache, by its UID.
+// ownerIndex finds the children of a ReverseWordsApp in the cache by its UID.
 const ownerIndex = "owner"
 
-// SetupWithManager says what wakes the reconciler, and what does not:
+// SetupWithManager wakes the reconciler for these events:
 //
-//   - of a ReverseWordsApp, what is asked of the operator, and not the status that it
+//   - of a ReverseWordsApp, changes of its spec and metadata, and not of the status, which the operator
 //     writes itself;
-//   - of its children, everything, their status above all, but heartbeats;
-//   - of their pods the same: that an image cannot be pulled reaches a Deployment's
-//     status only when its deadline is over;
-//   - of their ReplicaSets, that they come, go or change hands. Only they tell which
-//     pods are the Deployment's own. Their metadata says it all, so that is what is
-//     watched, for two rights and little memory;
-//   - that the templates change, which may be about all.
+//   - of its children, all changes, above all of their status, except for heartbeats;
+//   - of their pods, the same: a failure to pull an image reaches the status of a Deployment only after
+//     the deadline of the Deployment;
+//   - of their ReplicaSets, creations, deletions and changes of the controller. Only ReplicaSets show which
+//     pods belong to the Deployment. Their metadata suffices, so only metadata is watched, which takes
+//     two permissions and little memory;
+//   - changes of the templates, which wake all objects.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -62,7 +62,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// ownerOf is the UID of what controls a child.
+// ownerOf returns the UID of the controller of a child.
 func ownerOf(child client.Object) []string {
 	if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
 		return []string{string(owner.UID)}
@@ -70,10 +70,10 @@ func ownerOf(child client.Object) []string {
 	return nil
 }
 
-// appsOf are the ReverseWordsApps that a pod or a ReplicaSet belongs to: the controller of
-// the Deployment that controls the ReplicaSet. Names and labels are the templates' affair and
-// say nothing. Where a link of that chain is missing in the cache, be it not there yet or
-// gone already, nothing counts that hangs on it; its own event is what changes that.
+// appsOf returns requests for the ReverseWordsApp to which a pod or a ReplicaSet belongs: the
+// controller of the Deployment that controls the ReplicaSet. Names and labels are up to the
+// templates and show nothing. If a link of the chain is missing in the cache, there is no request;
+// the event of the missing object wakes the ReverseWordsApp.
 func (r *Reconciler) appsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	replicaSet := &metav1.PartialObjectMetadata{}
 	replicaSet.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
@@ -94,8 +94,8 @@ func (r *Reconciler) appsOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: app.Name}}}
 }
 
-// controllerOf reads into found what controls obj, and reports whether the cache has it and
-// it is of that kind.
+// controllerOf reads the controller of obj into found, and reports whether the cache has a
+// controller of that kind.
 func (r *Reconciler) controllerOf(ctx context.Context, obj client.Object, kind string, found client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil || owner.Kind != kind {
@@ -106,9 +106,9 @@ func (r *Reconciler) controllerOf(ctx context.Context, obj client.Object, kind s
 	return err == nil && found.GetUID() == owner.UID
 }
 
-// Cached narrows what the manager's cache holds to the operator's own: other people's
-// pods would fill its memory. A child that loses the label is one that is missing, which
-// ensure finds on the server and labels again. A pod that loses it drops out of appPods.
+// Cached limits the cache of the manager to objects of the operator: pods of others would fill its
+// memory. A child that loses the label is missing in the cache; ensure finds the child on the
+// server and adds the label again. A pod that loses the label is no longer in appPods.
 func Cached() map[client.Object]cache.ByObject {
 	own := labels.SelectorFromSet(labels.Set{managedByLabel: Name})
 	return map[client.Object]cache.ByObject{
@@ -119,7 +119,7 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// withoutSpec keeps of a pod what is looked at: it is only read.
+// withoutSpec removes the parts of a pod that the operator does not read. The pod is never written.
 func withoutSpec(obj any) (any, error) {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		pod.ManagedFields, pod.Spec = nil, corev1.PodSpec{}
@@ -127,8 +127,8 @@ func withoutSpec(obj any) (any, error) {
 	return obj, nil
 }
 
-// IsExpected tells of a warning of the API server whether it is about the finalizer's
-// name, which is what it is.
+// IsExpected reports whether a warning of the API server is about the name of the finalizer, which
+// cannot be changed.
 func IsExpected(warning string) bool {
 	return strings.HasPrefix(warning, `metadata.finalizers: "`+v1alpha1.Finalizer+`": `)
 }
