@@ -10,11 +10,11 @@ import "embed"
 //go:embed *.yaml *.tpl
 var Files embed.FS
 
-// Data is what the templates are given, as {{.Name}} for example. They get nothing else,
-// and their namespace is always the Application's.
+// Data is the data of the templates, such as {{.Name}}. Templates get no other data, and their
+// namespace is always that of the Application.
 type Data struct {
-	// Name, Namespace and Labels are the Application's. One of the labels is
-	// {{quote (index .Labels "team")}}, empty if it is not there.
+	// Name, Namespace and Labels are those of the Application. {{quote (index .Labels "team")}} is one of
+	// the labels, empty if the Application does not have the label.
 	Name      string
 	Namespace string
 	Labels    map[string]string
@@ -27,14 +27,14 @@ type Data struct {
 	// Title is the spec's, or World.
 	Title string
 
-	// Secret is what secret.yaml made; that file itself has none.
+	// Secret is the object of secret.yaml, nil in that file itself.
 	Secret *Secret
 }
 
-// Secret is for those that read it.
+// A Secret describes the Secret for manifests that use it.
 type Secret struct {
 	Name string
-	// Digest is another when what the Secret holds is another. It is no secret to those who
-	// can read what it is written into, and so must not be of one that can be guessed.
+	// Digest changes with the content of the Secret. People who can read the object in which the digest
+	// is written can test guesses of the content, so the content must not be easy to guess.
 	Digest string
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Stamp is what an operator labels every child with: its own label, and the childLabels
-// of its flags. Those may be none of the reserved ones, which have another meaning.
+// Stamp returns the labels that an operator adds to every child: its own label, and the childLabels
+// of its flags. childLabels must not contain reserved labels, which have another meaning.
 func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]string, error) {
 	for _, label := range reserved {
 		if _, taken := childLabels[label]; taken {
@@ -21,9 +21,9 @@ func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]s
 	return stamp, nil
 }
 
-// CheckNames refuses an object called owner whose children could not be called so: names
-// that hold the owner's, and all have to be what a Service's must be. A shortened name
-// would no longer tell people whose child it is.
+// CheckNames refuses an object called owner if its children cannot be named after it: their names
+// contain the name of the owner, and all must be valid names of a Service. A shortened name would
+// no longer show people the owner.
 func CheckNames(owner string, children ...string) error {
 	longest := 0
 	for _, child := range children {

@@ -16,7 +16,7 @@ import (
 // watchNamespaceEnv is read where the flag --watch-namespace is not given.
 const watchNamespaceEnv = "WATCH_NAMESPACE"
 
-// Flags are what every operator is started with.
+// Flags are the flags of every operator.
 type Flags struct {
 	MetricsBindAddress      string
 	HealthProbeBindAddress  string
@@ -31,9 +31,8 @@ type Flags struct {
 	zap  zap.Options
 }
 
-// ParseFlags reads args and the environment of the operator called name. own, if given,
-// adds flags that only this operator has. Asked for --help it writes the help to stdout and
-// returns flag.ErrHelp.
+// ParseFlags parses args and the environment of the operator called name. own, if given, adds flags
+// of this operator. With --help, ParseFlags writes the help to stdout and returns flag.ErrHelp.
 func ParseFlags(name string, args []string, stdout io.Writer, own ...func(*flag.FlagSet)) (*Flags, error) {
 	flags := &Flags{name: name}
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -86,8 +85,8 @@ func (f *Flags) addTo(set *flag.FlagSet) {
 	f.zap.BindFlags(set)
 }
 
-// readEnvironment refuses a namespace that cannot be one: an operator that fell back
-// to all namespaces would do more than it was told.
+// readEnvironment refuses an invalid namespace: falling back to all namespaces would exceed the
+// operator's orders.
 func (f *Flags) readEnvironment(set *flag.FlagSet) (err error) {
 	given := false
 	set.Visit(func(f *flag.Flag) { given = given || f.Name == "watch-namespace" })
@@ -101,8 +100,8 @@ func (f *Flags) readEnvironment(set *flag.FlagSet) (err error) {
 	return nil
 }
 
-// parseNamespace takes one namespace or none. Several would break the client's
-// reading of its own writes.
+// parseNamespace accepts one namespace or none. With several, the client could not read its own
+// writes.
 func parseNamespace(value string) (string, error) {
 	if value == "" {
 		return "", nil

@@ -10,9 +10,9 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// LogWrites logs what ensure.Set did, where it did something: what, why and to which
-// paths. Values other than numbers and booleans are not in a Result. Of children that it
-// did not reach, and of what it pruned in an earlier pass, there is nothing to tell.
+// LogWrites logs the writes of ensure.Set: the operation, the cause and the changed paths. A Result
+// contains no values other than numbers and booleans. Children that Set did not reach, and objects
+// pruned in an earlier pass, are not logged.
 func LogWrites(ctx context.Context, results ensure.Results) {
 	for _, child := range results.Children {
 		LogWrite(ctx, child)
@@ -24,7 +24,7 @@ func LogWrites(ctx context.Context, results ensure.Results) {
 	}
 }
 
-// LogWrite logs what ensure.Object did, in the same way.
+// LogWrite logs a write of ensure.Object in the same way.
 func LogWrite[T client.Object](ctx context.Context, result ensure.Result[T]) {
 	switch result.Operation {
 	case ensure.Created, ensure.Updated, ensure.Recreated:

@@ -1,5 +1,5 @@
-// Package operator holds what the example operators share: the flags they are
-// started with, and the manager and controller options that suit them.
+// Package operator has the code that the example operators share: their flags, and their manager and
+// controller options.
 package operator
 
 import (
@@ -25,22 +25,22 @@ import (
 // for the cache to show our own write from waiting for ever.
 const reconcileTimeout = time.Minute
 
-// Options are what sets one operator's manager apart from another's.
+// Options are the settings of a manager that differ between operators.
 type Options struct {
 	Scheme *runtime.Scheme
 	// Lease is the name of the leader election's lease.
 	Lease string
-	// Lock, if not nil, is what leader election goes by instead of a lease, and always.
+	// Lock, if not nil, replaces the lease of the leader election, and enables the election.
 	Lock resourcelock.Interface
-	// ByObject narrows what the cache holds of a kind.
+	// ByObject limits the cache by kind.
 	ByObject map[client.Object]cache.ByObject
 	// Expected tells which of the API server's warnings are not logged. Nil is none.
 	Expected func(warning string) bool
 }
 
-// NewManager returns a manager for the cluster that the kubeconfig or the pod's own
-// environment names. Its logs are structured, it answers on /healthz and /readyz,
-// and its client reads its own writes.
+// NewManager returns a manager for the cluster of the kubeconfig or of the pod's environment. The
+// manager writes structured logs and serves /healthz and /readyz, and its client reads its own
+// writes.
 func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
 	logger := zap.New(zap.UseFlagOptions(&flags.zap))
 	ctrl.SetLogger(logger)

@@ -10,8 +10,8 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// PruneOnceReady is ensure.Prune of kinds once deployment is ready, as the cache has it, and
-// nothing before: what templates call otherwise now serves until then. Its status wakes the
+// PruneOnceReady returns ensure.Prune of kinds once deployment is ready in the cache, and no option
+// before: children with former names serve until then. The status of the Deployment wakes the
 // reconciler again.
 func PruneOnceReady(ctx context.Context, c client.Reader, deployment *appsv1.Deployment, kinds ...client.Object) []ensure.Option {
 	var live appsv1.Deployment

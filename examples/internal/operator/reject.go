@@ -10,24 +10,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReasonInvalidTemplate is of a condition and of an event: no children can be made, because
-// of a template or of what it makes of an object's spec.
+// ReasonInvalidTemplate is the reason of a condition and of an event: no children can be made,
+// because of a template or its result for the spec of an object.
 const ReasonInvalidTemplate = "InvalidTemplate"
 
-// noteLimit is what the API takes for an event's note, in bytes.
+// noteLimit is the largest size of the note of an event, in bytes.
 const noteLimit = 1024
 
-// IsNews reports whether the condition of that type says something else than message. It is
-// asked before the condition is written, so that an event comes with a change and not with
-// every retry.
+// IsNews reports whether the condition of that type has another message. Call IsNews before writing
+// the condition, so that an event is recorded for each change and not for each retry.
 func IsNews(conditions []metav1.Condition, conditionType, message string) bool {
 	condition := meta.FindStatusCondition(conditions, conditionType)
 	return condition == nil || condition.Message != message
 }
 
-// Warn emits an event on obj that says why no children are made for it: what is wrong with it,
-// or with the templates. obj's condition has just been written: with a resourceVersion that an
-// earlier warning had, client-go would count that one again and drop this note.
+// Warn records an event about obj that says why no children are made: a mistake in obj or in the
+// templates. Write the condition of obj first: with the resourceVersion of an earlier warning,
+// client-go would count that warning again and drop this note.
 func Warn(recorder events.EventRecorder, obj client.Object, reason, note string) {
 	if len(note) > noteLimit {
 		note = strings.ToValidUTF8(note[:noteLimit], "") // without part of a rune

@@ -28,12 +28,12 @@ const sharedSuffix = ".tpl"
 // outlive whatever else lies there.
 const maxSize = 3 << 20
 
-// Templates are the manifests that an operator makes children from: those that it was
-// built with, overridden file by file from a folder.
+// Templates are the manifests of an operator's children: built-in ones, which files in a folder
+// override one by one.
 //
-// What they are made from is one state of the folder, which Source takes up at the start, and
-// again when the folder has changed, once it has come to rest: never a file that is half written, and never
-// one file of before a change beside another of after it.
+// All children are made from one state of the folder. Source reads the folder at the start, and
+// after each change once the folder stops changing. So no template is half written, and no two
+// templates are of different states.
 type Templates struct {
 	defaults fs.FS
 	scheme   *runtime.Scheme
@@ -41,13 +41,13 @@ type Templates struct {
 	current  atomic.Pointer[overridden]
 }
 
-// NewTemplates returns the templates of defaults, all of them in its root. scheme knows the
-// kinds that are made from them.
+// NewTemplates returns the templates of defaults, all in its root. scheme has the kinds of the
+// children.
 func NewTemplates(defaults fs.FS, scheme *runtime.Scheme) *Templates {
 	return &Templates{defaults: defaults, scheme: scheme}
 }
 
-// AddFlag adds the flag --templates. It is for ParseFlags.
+// AddFlag adds the flag --templates. Pass AddFlag to ParseFlags.
 func (t *Templates) AddFlag(set *flag.FlagSet) {
 	set.Func("templates",
 		"`folder` with templates that take the place of the operator's own of the same name. It need not be there; "+
@@ -60,9 +60,9 @@ func (t *Templates) AddFlag(set *flag.FlagSet) {
 		})
 }
 
-// Renderer returns a renderer of the templates as they are now. A reconcile asks once, so that all of its
-// children are of the same state. A folder that does not do, because a file cannot be read
-// or has a name that overrides nothing, is a *manifest.Error.
+// Renderer returns a renderer of the current templates. A reconcile calls Renderer once, so that
+// all its children are of the same state. An unusable folder, because a file cannot be read or has
+// a name that overrides nothing, is a *manifest.Error.
 func (t *Templates) Renderer() (*manifest.Renderer, error) {
 	now := t.current.Load()
 	if now == nil {
@@ -72,8 +72,8 @@ func (t *Templates) Renderer() (*manifest.Renderer, error) {
 	return now.renderer, now.err
 }
 
-// Render makes the children of owner, by childrenFor, from the templates as they are now. An
-// error is about a template, or about what it makes of owner.
+// Render makes the children of owner with childrenFor, from the current templates. An error is
+// about a template, or about its result for owner.
 func Render[O, C any](t *Templates, owner O, childrenFor func(O, *manifest.Renderer) (C, error)) (C, error) {
 	renderer, err := t.Renderer()
 	if err != nil {
@@ -106,9 +106,9 @@ func (t *Templates) read() *overridden {
 	return &overridden{files: files, renderer: manifest.NewRenderer(manifest.Overlay(files, t.defaults), t.scheme)}
 }
 
-// readFolder returns the files of the folder, the first that does not do as an error. What
-// is hidden, as the parts of a mounted ConfigMap are, and folders do not count, but for one
-// that is called as a file should be: a file that is not there is often mounted as such.
+// readFolder returns the files of the folder, or an error about the first unusable file. Hidden
+// files, such as the parts of a mounted ConfigMap, and folders are ignored, except for a folder
+// with the name of a template: a missing file is often mounted as a folder.
 func (t *Templates) readFolder() (fstest.MapFS, error) {
 	files := fstest.MapFS{}
 	if t.dir == "" {
@@ -148,7 +148,7 @@ func (t *Templates) isDefault(name string) bool {
 	return err == nil
 }
 
-// readFile returns what a file holds, if that is no more than room.
+// readFile returns the content of a file of up to room bytes.
 func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, error) {
 	switch {
 	case !t.isDefault(name) && filepath.Ext(name) != sharedSuffix:
@@ -160,7 +160,7 @@ func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, e
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	defer file.Close() //nolint:errcheck // nothing is written to it
+	defer file.Close() //nolint:errcheck // nothing is written
 	text, err := io.ReadAll(io.LimitReader(file, int64(room)+1))
 	switch {
 	case err != nil:
@@ -171,7 +171,7 @@ func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, e
 	return text, nil
 }
 
-// overridesNothing says what names there are.
+// overridesNothing returns an error that lists the valid names.
 func (t *Templates) overridesNothing(file string) error {
 	known, err := fs.ReadDir(t.defaults, ".")
 	if err != nil {

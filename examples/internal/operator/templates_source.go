@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// quiet is how long the folder has to stay as it is before it is taken up.
+	// quiet is the time without changes after which the folder is used.
 	quiet = 100 * time.Millisecond
 	// pollInterval is how often the folder is looked at without an event: the kernel may
 	// have none, of a network file system for example.
 	pollInterval = time.Minute
-	// mostLooks is how often it is waited for that at the start, where nothing else goes on.
+	// mostLooks limits the number of waits at the start, where nothing else runs.
 	mostLooks = 50
 )
 
-// Source takes up what changes in the folder and then wakes every object of the operator's
-// kind: list is an empty list of it, and reader the manager's cache. It is for the builder's
-// WatchesRawSource, and follows the folder for as long as the controller runs.
+// Source returns a source that reads the folder after a change and then wakes every object of the
+// operator's kind. list is an empty list of that kind, and reader the cache of the manager. Pass
+// the source to WatchesRawSource of the builder. It follows the folder while the controller runs.
 func (t *Templates) Source(reader client.Reader, list client.ObjectList) source.Source {
 	return &templatesSource{templates: t, reader: reader, list: list}
 }
@@ -62,19 +62,20 @@ func (s *templatesSource) Start(ctx context.Context, queue queue) error {
 	}
 	f.watch = func() {
 		for _, dir := range []string{filepath.Dir(s.templates.dir), s.templates.dir} {
-			_ = watcher.Add(dir) // it may not be there; what is watched stays so
+			_ = watcher.Add(dir) // the folder may not exist; watched folders stay watched
 		}
 	}
 	f.watch()
 	go func() {
-		defer watcher.Close() //nolint:errcheck // nothing is written to it
+		defer watcher.Close() //nolint:errcheck // nothing is written
 		f.follow(ctx, watcher.Events, watcher.Errors)
 	}()
 	return nil
 }
 
-// atRest reads the folder until it is twice the same: from what is half written children might
-// take other names for a moment, and lose what they are. One that never rests is taken as it is.
+// atRest reads the folder until two readings agree: from a half-written folder, children might get
+// other names for a moment, and lose their data. A folder that never stops changing is used as it
+// is.
 func (t *Templates) atRest(ctx context.Context) *overridden {
 	now := t.read()
 	for range mostLooks {
@@ -90,13 +91,13 @@ func (t *Templates) atRest(ctx context.Context) *overridden {
 	return now
 }
 
-// A follower takes up what changes.
+// A follower reads the folder after changes.
 type follower struct {
 	*templatesSource
 
 	queue queue
-	watch func()      // watches the folder, be it another than before; nil if nothing can be watched
-	taken *overridden // everybody has been woken for it
+	watch func()      // watches the folder, also a new one; nil if nothing can be watched
+	taken *overridden // all objects have been woken for this state
 	seen  *overridden // when the folder was last looked at
 }
 
@@ -104,7 +105,7 @@ type follower struct {
 func (f *follower) follow(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
-	settled := time.After(quiet) // something may have happened before it was watched
+	settled := time.After(quiet) // a change may have come before the watch
 	for {
 		select {
 		case <-ctx.Done():
@@ -127,13 +128,13 @@ func (f *follower) follow(ctx context.Context, events <-chan fsnotify.Event, err
 	}
 }
 
-// isAbout tells events of the folder, and of what is in it, from those of its neighbours.
+// isAbout reports whether an event is about the folder or its content, and not about a neighbour.
 func (f *follower) isAbout(event fsnotify.Event) bool {
 	return event.Name == f.templates.dir || filepath.Dir(event.Name) == f.templates.dir
 }
 
-// look takes the folder up if it is as it was when last looked at, but not what was taken
-// up. It returns false if that has to be seen again.
+// look uses the folder if it has not changed since the last look, but differs from the used state.
+// It returns false if the folder needs another look.
 func (f *follower) look(ctx context.Context) bool {
 	if f.watch != nil {
 		f.watch()

@@ -14,8 +14,8 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"
 )
 
-// maxTableName is how long PostgreSQL's identifiers are, in bytes; of longer ones it
-// silently takes the beginning.
+// maxTableName is the length of PostgreSQL's identifiers, in bytes. PostgreSQL cuts longer ones
+// silently.
 const maxTableName = 63
 
 // flags are this operator's own.
@@ -55,7 +55,7 @@ func (f *flags) addTo(set *flag.FlagSet) {
 			"any row counts whose key has the form namespace/name, so give it only if nobody else has such")
 }
 
-// check refuses what does not go together.
+// check refuses flags that exclude each other.
 func (f *flags) check(shared *operator.Flags) error {
 	switch {
 	case f.globalLock && shared.LeaderElect:

@@ -27,7 +27,7 @@ const lease = "postgreswriter-operator.demo.yash.com"
 // connections are one for each worker, and some for the lock and the sweeper.
 const connections = controller.Workers + 3
 
-// lockLost is what controller-runtime's manager ends with, which has no type.
+// lockLost is the text of the error that ends controller-runtime's manager. The error has no type.
 const lockLost = "leader election lost"
 
 func main() {
@@ -90,7 +90,8 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// newLock has an identity that no other process has, and that tells people whose it is.
+// newLock returns a lock with an identity that is unique to this process and tells people the
+// cluster.
 func newLock(pool *pgxpool.Pool, cluster string) (*globallock.Lock, error) {
 	pod, err := os.Hostname()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// Name is the operator's: the owner of the fields it applies, and the user agent.
+// Name is the name of the operator: its field owner and its user agent.
 const Name = "application-operator"
 
 // Reconciler makes the children of Applications.
@@ -34,8 +34,8 @@ type Reconciler struct {
 	templates *operator.Templates
 }
 
-// New returns the reconciler of mgr, which makes children from templates. childLabels are
-// stamped on every child, whatever its template says.
+// New returns the reconciler of mgr, which makes children from templates. childLabels are added to
+// every child, whatever its template specifies.
 func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
 	stamp, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel)
@@ -54,10 +54,9 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 	}, nil
 }
 
-// Cached narrows what the manager's cache holds to the operator's own: other
-// people's Secrets are none of its business, and other Deployments and Services
-// would fill its memory. A child that loses the label is one that is missing, which
-// ensure finds on the server and labels again.
+// Cached limits the cache of the manager to objects of the operator: it should not read Secrets of
+// others, and their Deployments and Services would fill its memory. A child that loses the label is
+// missing in the cache; ensure finds the child on the server and adds the label again.
 func Cached() map[client.Object]cache.ByObject {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
@@ -67,9 +66,8 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// SetupWithManager has the reconciler wake for what is asked of it, its own status
-// writes excepted, for whatever happens to its children, their status included, and for
-// other templates.
+// SetupWithManager wakes the reconciler for changes of an Application except for its status, for
+// all changes of its children, and for changes of the templates.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	return ctrl.NewControllerManagedBy(mgr).
@@ -82,9 +80,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// What Reconcile does, and nothing else. A child is created by a patch, which takes
-// both verbs; it is read from the server where the cache may be wrong; and an owner
-// reference that somebody removed is only put back by who may delete the child.
+// These permissions are all that Reconcile needs. A child is created by a patch, which takes both verbs,
+// and read from the server where the cache may be wrong. To restore an owner reference that somebody
+// removed, the operator needs the permission to delete the child.
 //
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications,verbs=get;list;watch
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/status,verbs=patch
@@ -93,9 +91,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups="",resources=secrets;services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
-// Reconcile makes the Secret, the Deployment that reads it and the Service in front,
-// in this order, and tells how they stand. What the templates called otherwise before
-// goes when that is done.
+// Reconcile ensures the Secret, the Deployment that reads the Secret, and the Service, in this
+// order, and reports their state. Afterwards, it deletes children that the templates gave other
+// names before.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (reconcile.Result, error) {
 	if app.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil // the garbage collector takes the children along

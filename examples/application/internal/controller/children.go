@@ -16,34 +16,34 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// What is written on children whatever the templates say.
+// These are written to children, whatever the templates specify.
 const (
-	// managedByLabel selects what the manager's cache holds.
+	// managedByLabel selects the objects in the cache of the manager.
 	managedByLabel = "app.kubernetes.io/managed-by"
 	// digestLabel holds the digest of each child's desired state.
 	digestLabel = "utilities.operators.sample.ibm.com/hash"
 )
 
-// children are what an Application wants. They hold what the templates say and nothing
-// else: the API server fills in the rest, and ensure leaves it alone.
+// children are the children of an Application. They have the fields that the templates specify and
+// no others: the API server sets defaults, which ensure leaves alone.
 type children struct {
 	secret     *corev1.Secret
 	deployment *appsv1.Deployment
 	service    *corev1.Service
 }
 
-// inOrder has what is read before what reads it.
+// inOrder returns each child before the children that use it.
 func (c *children) inOrder() []client.Object {
 	return []client.Object{c.secret, c.deployment, c.service}
 }
 
-// checkNames refuses an Application whose children could not be named after it.
+// checkNames refuses an Application whose name is too long for the names of its children.
 func (c *children) checkNames(application string) error {
 	return operator.CheckNames(application, c.secret.Name, c.deployment.Name, c.service.Name)
 }
 
-// childrenFor makes them from manifests. An error is about a template, or about what it
-// makes of app.
+// childrenFor makes children from manifests. An error is about a template, or about its result for
+// app.
 func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:       app.Name,
@@ -74,9 +74,9 @@ func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*child
 	return &children{secret, deployment, service}, nil
 }
 
-// contentOf is what pods read, whether the template has it as text or encoded. A greeting
-// is no secret to those who can read Deployments; where it were one, an HMAC with a key of
-// the operator's own would take the place of a plain digest.
+// contentOf returns the content that pods read, whether the template has it as text or encoded. A
+// greeting is no secret to people who can read Deployments. For a real secret, use an HMAC with a
+// key of the operator instead of a plain digest.
 func contentOf(secret *corev1.Secret) map[string][]byte {
 	content := maps.Clone(secret.Data)
 	if content == nil {

@@ -24,9 +24,9 @@ const reasonInvalidName = "InvalidName"
 // A verdict writes the Ready condition.
 type verdict func(set status.Setter, conditions *[]metav1.Condition)
 
-// readyWith judges the Deployment as it is after our write, never as it was before: a
-// copy older than that write does not count. What is on its way is not counted out pod
-// by pod, so that a rollout costs two status writes, however many pods it has.
+// readyWith judges the Deployment by a copy that includes our write: an older copy does not count.
+// The message does not count pods during a rollout, so that a rollout costs two writes of the
+// status, whatever the number of pods.
 func readyWith(deployment ensure.Result[*appsv1.Deployment]) verdict {
 	child := readiness.Of(deployment.Live)
 	if deployment.Stale || child.State == readiness.InProgress {
@@ -43,9 +43,8 @@ func notReady(reason, message string) verdict {
 	}
 }
 
-// report writes into the status of app how it stands. children are there when all are in
-// place; a pass that failed half-way has not seen them all and names none, which leaves
-// the list as it is.
+// report writes the state of app into its status. children are nil unless all were ensured: a pass
+// that failed half-way has not seen all children, and leaves the list unchanged.
 func (r *Reconciler) report(
 	ctx context.Context, app *v1alpha1.Application, ready verdict, children ...ensure.Result[client.Object],
 ) error {
@@ -59,14 +58,14 @@ func (r *Reconciler) report(
 	}, status.FieldOwner(Name))
 }
 
-// fail reports why a child is not as it should be, and says when to try again.
+// fail reports why a child does not match, and returns when to retry.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
 	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
 	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }
 
-// reject reports what is wrong with app itself, or with a template: the children stay as
-// they are. Trying again soon would not help.
+// reject reports a mistake in app or in a template. The children stay unchanged. Retrying soon
+// would not help.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reason string, err error) (reconcile.Result, error) {
 	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
 	reportErr := r.report(ctx, app, notReady(reason, err.Error()))

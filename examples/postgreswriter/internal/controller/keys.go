@@ -21,7 +21,7 @@ func (k keys) of(writer types.NamespacedName) string {
 	return key
 }
 
-// parse tells whose row it is, if it can be one of this cluster's.
+// parse returns the owner of a row, if the key can belong to this cluster.
 func (k keys) parse(key string) (types.NamespacedName, bool) {
 	if k.cluster != "" {
 		var ours bool

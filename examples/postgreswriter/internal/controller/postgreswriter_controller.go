@@ -20,13 +20,13 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// Name is the operator's: the user agent, and what the database sees.
+// Name is the name of the operator: its user agent, and its name for the database.
 const Name = "postgreswriter-operator"
 
 const (
 	// Workers is how many PostgresWriters are reconciled at once.
 	Workers = 4
-	// retryRefused is how often it is tried what somebody has to mend.
+	// retryRefused is the interval of retries if somebody has to resolve the error.
 	retryRefused = 5 * time.Minute
 )
 
@@ -34,8 +34,8 @@ const (
 type Options struct {
 	// ClusterName is part of the rows' keys, unless empty.
 	ClusterName string
-	// CheckInterval is how often a row that nothing happened to is looked at: the database
-	// tells nobody when it is edited by hand.
+	// CheckInterval is the interval of the checks of an unchanged row: the database does not report
+	// edits by hand.
 	CheckInterval time.Duration
 	// Sweep removes rows whose PostgresWriters are gone, WatchNamespace's if that is given.
 	Sweep          bool
@@ -62,15 +62,15 @@ func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
 	}
 }
 
-// What Reconcile does, and nothing else. The finalizer is written by a patch. So is the
-// count of events that are the same: a row that is put right again and again.
+// These permissions are all that Reconcile needs. The finalizer is written by a patch. So is the count of
+// equal events, about a row that is repaired again and again.
 //
 // +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile makes the row of writer, and tells how it stands. Once writer is being
-// deleted it removes the row instead.
+// Reconcile ensures the row of writer and reports its state. When writer is being deleted,
+// Reconcile removes the row instead.
 func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
 	going, err := finalizer.Handle(ctx, r.client, writer, finalizer.Step{
 		Name: v1.Finalizer,
@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
 }
 
-// tell records an event about a write to the row, which holds nothing of what is in the row.
+// tell records an event about a write, which contains no content of the row.
 func (r *Reconciler) tell(writer *v1.PostgresWriter, change, note string) {
 	r.recorder.Eventf(writer, nil, corev1.EventTypeNormal, "Row"+change, change, "%s", note)
 }
@@ -117,12 +117,12 @@ func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (r
 	return removed, err
 }
 
-// takeLeave tells what keeps writer, for as long as there is somebody to tell. It is also
-// where a PostgresWriter ends up that cannot be given its finalizer.
+// takeLeave reports why writer cannot go yet, as long as writer exists. It also reports why writer
+// cannot get its finalizer.
 func (r *Reconciler) takeLeave(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:
-		return ensure.Retry(ctx, err) // a fresh copy is on its way, or none any more
+		return ensure.Retry(ctx, err) // a newer copy is about to arrive, or writer is gone
 	case err != nil:
 		return r.fail(ctx, writer, err)
 	}

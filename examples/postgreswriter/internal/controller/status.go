@@ -29,8 +29,7 @@ func (r *Reconciler) written(ctx context.Context, writer *v1.PostgresWriter) err
 	})
 }
 
-// notReady reports why the row is not as the spec says. Where it is, if it is anywhere,
-// stays as it was reported last.
+// notReady reports why the row does not match the spec. The last reported place of the row stays.
 func (r *Reconciler) notReady(ctx context.Context, writer *v1.PostgresWriter, reason, message string) error {
 	set := status.For(writer)
 	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
@@ -45,9 +44,8 @@ func (r *Reconciler) report(ctx context.Context, writer *v1.PostgresWriter, chan
 	}, status.FieldOwner(Name))
 }
 
-// fail reports what keeps the row of writer from being as it should be, and says when to
-// try again: what somebody has to mend in the database, in minutes; all else as the rate
-// limiter has it.
+// fail reports why the row of writer does not match, and returns when to retry: after minutes if
+// somebody has to resolve the error in the database, else as the rate limiter decides.
 func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	var trouble *database.Error
 	if !errors.As(err, &trouble) {

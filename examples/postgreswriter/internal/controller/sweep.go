@@ -13,25 +13,24 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 )
 
-// sweepInterval is how often rows are compared with PostgresWriters, to find what hardly
-// ever happens; sweepRetry how soon it is tried again when that failed.
+// sweepInterval is the interval of the comparison of rows with PostgresWriters, which finds rare leftovers.
+// sweepRetry is the delay after a failed comparison.
 const (
 	sweepInterval = 10 * time.Minute
 	sweepRetry    = time.Minute
 )
 
-// leftovers has what is left of PostgresWriters that are gone removed. A finalizer sees to
-// that as a rule, but a PostgresWriter may go without: the API server loses a finalizer that
-// is added while a deletion crosses it, and people remove them by hand. So a
-// PostgresWriter that is not there has no row, and this is where one ends up that is asked
-// for after it has gone.
+// leftovers removes the rows of PostgresWriters that no longer exist. Usually, a finalizer does so.
+// But a PostgresWriter may go without: the API server loses a finalizer that is added during a
+// deletion, and people remove finalizers by hand. So a missing PostgresWriter has no row, and
+// requests for missing ones end here.
 type leftovers struct {
 	*Reconciler
 	next reconcile.Reconciler // for those that are there
 }
 
-// Reconcile trusts the cache. Were it behind, a row would be gone for a moment: the
-// PostgresWriter that it shows next is reconciled after this.
+// Reconcile trusts the cache. If the cache lagged, a row would be gone for a moment: the
+// PostgresWriter is reconciled as soon as the cache shows it.
 func (l leftovers) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	switch err := l.client.Get(ctx, request.NamespacedName, &v1.PostgresWriter{}); {
 	case apierrors.IsNotFound(err):
@@ -50,7 +49,7 @@ type sweeper struct {
 	gone chan<- event.TypedGenericEvent[types.NamespacedName]
 }
 
-// Start is called by the manager, when it leads.
+// Start runs while the manager leads.
 func (s sweeper) Start(ctx context.Context) error {
 	for {
 		next := sweepInterval

@@ -18,8 +18,8 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// SetupWithManager has the reconciler wake for what is asked of it, not for its own status
-// writes, and for what the sweeper finds. The database wakes nobody.
+// SetupWithManager wakes the reconciler for changes of a PostgresWriter except for its status, and
+// for the findings of the sweeper. The database wakes nobody.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1.PostgresWriter{}, builder.WithPredicates(predicates.Primary())).

@@ -22,13 +22,13 @@ const (
 	NotStored = "NotStored"
 	// Refused: the database refuses the statement for another reason.
 	Refused = "Refused"
-	// Unavailable: it is the database that is in trouble, or the way to it.
+	// Unavailable: the database, or the connection, has a problem.
 	Unavailable = "DatabaseUnavailable"
 	// NotActive: another operator has the global lock.
 	NotActive = "NotActive"
 )
 
-// An Error is what keeps a row from being as it should be.
+// An Error says why a row does not match.
 type Error struct {
 	// Reason is one of the constants.
 	Reason string
@@ -36,7 +36,7 @@ type Error struct {
 	// errors of connections, with their ports and addresses, are not.
 	Message string
 
-	cause error // nil if it is the operator that refuses
+	cause error // nil if the operator itself refuses
 }
 
 func (e *Error) Error() string {
@@ -46,14 +46,15 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.cause.Error()
 }
 
-// Unwrap is what the database, or the way to it, answered.
+// Unwrap returns the error of the database or of the connection.
 func (e *Error) Unwrap() error { return e.cause }
 
-// IsTemporary tells whether a later attempt may do better. Otherwise somebody has to change
-// the spec, the table, the operator's flags or its rights.
+// IsTemporary reports whether a later attempt may succeed. Otherwise, somebody has to change the
+// spec, the table, the flags of the operator or its permissions.
 func (e *Error) IsTemporary() bool { return e.Reason == Unavailable || e.Reason == NotActive }
 
-// Inactive is what a Guard returns if this operator may not write. The cause tells who may.
+// Inactive returns the error of a Guard for an operator that may not write. The cause says which
+// one may.
 func Inactive(cause error) *Error {
 	return &Error{Reason: NotActive, Message: "this operator does not have the global lock", cause: cause}
 }
@@ -62,9 +63,9 @@ func refuse(reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// judge makes an Error of what the database answers to a statement about the tables, if
-// that will be its answer the next time, too. Its text may quote the row, which is the spec,
-// but knows no password.
+// judge returns an Error for an answer of the database to a statement about the tables, if the
+// answer will be the same the next time. The text of the answer may quote the row, which is the
+// spec, but contains no password.
 func judge(err error, tables ...string) error {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) || isTemporary(answer.Code) {
@@ -88,9 +89,9 @@ func explain(err error) error {
 	return &Error{Reason: Unavailable, Message: "the database cannot be reached", cause: err}
 }
 
-// isTemporary tells by the code's class, the first two characters, of what a later attempt
-// may find otherwise: a connection, an account, a transaction that others interrupted, a
-// server that is full, going down or broken.
+// isTemporary reports whether the class of the code, its first two characters, is about a state
+// that may change: a connection, an account, an interrupted transaction, a server that is full,
+// shutting down or broken.
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func isTemporary(code string) bool {

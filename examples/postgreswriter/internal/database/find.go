@@ -14,7 +14,7 @@ import (
 // column.
 type values struct{ Name, Age, Country *string }
 
-// differsIn names the first column that is not as row has it.
+// differsIn returns the first column that differs from row.
 func (v values) differsIn(row Row) string {
 	is := func(stored *string, wanted string) bool { return stored != nil && *stored == wanted }
 	switch {
@@ -35,7 +35,7 @@ type findings struct {
 	doubled map[string]bool   // tables with more than one row of the key
 }
 
-// changeTo is what has to be done to have the row, and no other.
+// changeTo returns the change that leads to this row, and no other with the key.
 func (f findings) changeTo(row Row) Change {
 	if f.doubled[row.Table] {
 		return Updated // which such a table refuses
@@ -58,8 +58,8 @@ func (f findings) elsewhere(name string) []string {
 	return slices.DeleteFunc(all, func(other string) bool { return other == name })
 }
 
-// lookUp finds what is there now. A table that is dropped while it looks is not there when
-// it looks again.
+// lookUp returns the existing rows. A table that is dropped during the search is missing in the
+// next one.
 func (r *Rows) lookUp(ctx context.Context, key string) (findings, error) {
 	found, err := r.find(ctx, r.pool, key)
 	if isUndefinedTable(err) {
@@ -68,8 +68,8 @@ func (r *Rows) lookUp(ctx context.Context, key string) (findings, error) {
 	return found, err
 }
 
-// find looks for the key in all tables: in which one it should be may have changed, and
-// nothing that remembers where it was can be trusted.
+// find searches all tables for the key: the table may have changed, and no record of the earlier
+// table can be trusted.
 func (r *Rows) find(ctx context.Context, db querier, key string) (findings, error) {
 	tables, err := existing(ctx, db, r.options.Tables)
 	if err != nil {

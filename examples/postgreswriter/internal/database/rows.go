@@ -15,17 +15,17 @@ import (
 // for locks and for the server.
 const operationTimeout = 15 * time.Second
 
-// begin has the server end a transaction whose client waits for a lock in vain, or is
-// frozen: what it holds is not held for longer than that. It may hold the global lock, and
-// all workers may wait for a table that somebody has locked, one after another: a renewal of
-// the lock comes behind them, and has five seconds. Set for the transaction alone, this
-// works through a pooler as well.
+// begin starts a transaction that the server ends if its client waits for a lock in vain, or is
+// frozen, so that its locks are released. The transaction may hold the global lock, and all workers
+// may wait one after another for a table that somebody has locked: a renewal of the global lock
+// waits behind them, and has five seconds. As the settings are local to the transaction, they work
+// through a pooler, too.
 const begin = "begin; set local lock_timeout = '1s'; set local idle_in_transaction_session_timeout = '10s'"
 
 // listTimeout bounds the listing of all keys.
 const listTimeout = 5 * time.Minute
 
-// A Row is what a PostgresWriter wants in a table.
+// A Row is the row that a PostgresWriter wants in a table.
 type Row struct {
 	Table   string
 	Name    string
@@ -33,7 +33,7 @@ type Row struct {
 	Country string
 }
 
-// Change is what Put did.
+// A Change is the change that Put made.
 type Change string
 
 // The changes.
@@ -44,11 +44,11 @@ const (
 	Moved     Change = "Moved"
 )
 
-// A Guard tells at the beginning of a transaction whether it may write, and sees to it
-// that this holds until its end.
+// A Guard checks at the beginning of a transaction whether it may write, and ensures that this
+// holds until the end of the transaction.
 type Guard func(ctx context.Context, tx pgx.Tx) error
 
-// Options are what Rows need besides a database.
+// Options are the settings of Rows beside the database.
 type Options struct {
 	// Tables are those that may be written to.
 	Tables []string
@@ -69,8 +69,8 @@ func NewRows(pool *pgxpool.Pool, options Options) *Rows {
 	return &Rows{pool: pool, options: options}
 }
 
-// Open makes a pool of up to so many connections. It connects when it is first asked,
-// so that a database that is down is no error. The server sees the application's name.
+// Open returns a pool of up to that many connections. It connects with the first statement, so that
+// a database that is down is no error here. The server sees the name of the application.
 func Open(ctx context.Context, settings Settings, application string, connections int32) (*pgxpool.Pool, error) {
 	config, err := settings.pool(application, connections)
 	if err != nil {
@@ -79,9 +79,9 @@ func Open(ctx context.Context, settings Settings, application string, connection
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// Put makes the row with the key exactly so, and sees to it that none of the other
-// tables has one with the key: it is moved, in one transaction. If all is so it writes
-// nothing. Every error is an *Error.
+// Put inserts or updates the row with the key, and makes sure that none of the other tables has a
+// row with the key: such a row is moved, in one transaction. If everything is as desired, Put
+// writes nothing. Every error is an *Error.
 func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	if !slices.Contains(r.options.Tables, row.Table) {
 		return "", refuse(TableNotAllowed, "table %q is not one that the operator may write to: its flag --tables lists %s",
@@ -119,8 +119,8 @@ func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	return change, explain(err)
 }
 
-// Delete removes the row with the key, whatever table it is in. That there is none, or
-// no table any more, is success. It tells whether there was one. Every error is an *Error.
+// Delete removes the row with the key, from whatever table, and reports whether there was a row. A
+// missing row, or a missing table, is no error. Every error is an *Error.
 func (r *Rows) Delete(ctx context.Context, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 	return nil
 }
 
-// write runs a transaction, and commits it if do does not fail.
+// write runs a transaction, and commits the transaction unless do fails.
 func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{BeginQuery: begin}, func(tx pgx.Tx) error {
 		if r.options.Guard != nil {
@@ -174,14 +174,14 @@ func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 		if err := do(tx); err != nil {
 			return err
 		}
-		// What is to be checked at the end is checked here, where an answer can be told from
-		// one to the commit itself.
+		// Deferred constraints are checked here, where an error cannot be confused with an error of
+		// the commit itself.
 		_, err := tx.Exec(ctx, "set constraints all immediate")
 		return judge(err, r.options.Tables...)
 	})
 }
 
-// provide sees to it that the table is there and can hold the row.
+// provide makes sure that the table exists and can hold the row.
 func (r *Rows) provide(ctx context.Context, tx pgx.Tx, found findings, name string) error {
 	t, exists := found.tables[name]
 	switch {
@@ -202,8 +202,8 @@ func remove(ctx context.Context, tx pgx.Tx, key string, tables []string) error {
 	return nil
 }
 
-// store inserts or updates the row, and has it back: a table that makes something else of
-// it, by a trigger or a type, would be written to for ever.
+// store inserts or updates the row, and reads it back: a table that changes the row, by a trigger
+// or a type, would be written to for ever.
 func store(ctx context.Context, tx pgx.Tx, key string, row Row) error {
 	rows, err := tx.Query(ctx, `
 		insert into `+identifier(row.Table)+` as t (id, name, age, country)

@@ -23,7 +23,7 @@ const (
 // sslModes are libpq's, the default first.
 var sslModes = []string{"prefer", "disable", "allow", "require", "verify-ca", "verify-full"}
 
-// Settings say which database it is. They print without the password.
+// Settings identify a database. They print without the password.
 type Settings struct {
 	Host     string
 	Port     uint16
@@ -77,8 +77,8 @@ func (s Settings) String() string {
 // GoString is String: no verb prints the password.
 func (s Settings) GoString() string { return s.String() }
 
-// pool is how pgx connects. What these settings do not say, libpq's own variables do, such
-// as PGSSLROOTCERT. The password is no part of the text that is parsed, so that no error can quote it.
+// pool returns the configuration of pgx. The variables of libpq, such as PGSSLROOTCERT, add other
+// settings. The password is not part of the parsed text, so that no error can quote it.
 func (s Settings) pool(application string, connections int32) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig("sslmode=" + s.SSLMode + " host=" + quoted(s.Host) + " port=" + strconv.Itoa(int(s.Port)) +
 		" dbname=" + quoted(s.Name) + " user=" + quoted(s.User) + " password=none")

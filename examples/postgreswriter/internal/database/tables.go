@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// columns are what a table has to have.
+// columns are the columns that a table needs.
 var columns = []string{"id", "name", "age", "country"}
 
 // querier is a pool, a connection or a transaction.
@@ -21,8 +21,8 @@ type querier interface {
 // A table that exists.
 type table struct {
 	name string
-	// columns are those of ours that it has. An id that is no text cannot be a key of ours
-	// and is not among them.
+	// columns are the needed columns that the table has. An id of another type than text cannot hold our
+	// keys and is left out.
 	columns []string
 }
 
@@ -95,5 +95,5 @@ func create(ctx context.Context, tx pgx.Tx, name string) error {
 	return judge(err, name)
 }
 
-// identifier is a name as SQL has it, whatever is in it.
+// identifier returns a name, whatever its characters, as an identifier in SQL.
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -1,5 +1,5 @@
-// Package globallock elects one operator among those of several clusters that share a
-// database: by a row in it, as a Lease does in one cluster.
+// Package globallock elects one operator among those of several clusters that share a database, by a row in
+// the database, as a Lease does in one cluster.
 package globallock
 
 import (
@@ -31,8 +31,8 @@ const name = "postgreswriter-operator"
 
 var resource = schema.GroupResource{Resource: Table}
 
-// A Lock is a resourcelock.Interface. Like those of client-go it is for one elector,
-// which calls it from one goroutine; Guard may be called by others meanwhile.
+// A Lock is a resourcelock.Interface. Like the locks of client-go, a Lock is for one elector, which
+// calls its methods from one goroutine. Other goroutines may call Guard meanwhile.
 type Lock struct {
 	pool     *pgxpool.Pool
 	identity string
@@ -47,9 +47,9 @@ func New(pool *pgxpool.Pool, identity string) *Lock {
 	return &Lock{pool: pool, identity: identity}
 }
 
-// Guard fails a transaction unless this process holds the lock, and keeps the lock from
-// changing hands until the transaction ends: whoever comes to take it waits for its row.
-// So a holder that was frozen, and comes back when another has taken over, writes nothing.
+// Guard fails a transaction unless this process holds the lock, and keeps the lock from changing
+// hands until the transaction ends: an operator that wants to take the lock waits for its row. So a
+// holder that was frozen and comes back after another took over writes nothing.
 func (l *Lock) Guard(ctx context.Context, tx pgx.Tx) error {
 	var holder string
 	err := tx.QueryRow(ctx, `select holder from `+Table+` where name = $1 for update`, name).Scan(&holder)
@@ -62,7 +62,7 @@ func (l *Lock) Guard(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// Get reads the lock. If nobody ever held it that is NotFound.
+// Get reads the lock. The error is NotFound if nobody ever held the lock.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -86,8 +86,8 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return record, raw, err
 }
 
-// Create makes the lock, and its table if need be. That somebody else was quicker is
-// AlreadyExists.
+// Create creates the lock, and its table if necessary. The error is AlreadyExists if somebody else
+// was faster.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -131,11 +131,11 @@ func (l *Lock) createTable(ctx context.Context) error {
 	})
 }
 
-// Update takes the lock over, renews it or gives it up. That it is not as it was read or
-// written last is a Conflict.
+// Update takes the lock over, renews it or gives it up. The error is a Conflict if the lock changed
+// since it was read or written last.
 //
-// Only what this process holds is given up. An elector that was frozen, and believes that it
-// leads, reads the lock before it gives it up, and does not look whose it is by then.
+// Only a lock that this process holds is given up. An elector that was frozen, and believes that it
+// leads, reads the lock before giving it up, and does not check the holder.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -158,8 +158,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return nil
 }
 
-// release is done as well when another holds the lock. It is no Conflict, which the elector
-// would take as a reason to try again at once.
+// release gives the lock up, and does nothing if another process holds the lock. A Conflict would
+// make the elector try again at once.
 func (l *Lock) release(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	_, err := l.pool.Exec(ctx, `
 		update `+Table+` set version = version + 1, holder = '', lease_seconds = $3, acquired = $4, renewed = $5, transitions = $6
@@ -171,7 +171,7 @@ func (l *Lock) release(ctx context.Context, record resourcelock.LeaderElectionRe
 	return nil
 }
 
-// RecordEvent does nothing: the elector logs what it does.
+// RecordEvent does nothing: the elector writes logs.
 func (l *Lock) RecordEvent(string) {}
 
 // Identity is this process's.
