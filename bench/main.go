@@ -1,5 +1,5 @@
 // Command bench compares trueup with the functions that operators use today, on the same objects
-// and in one run. It exits with 1 if a figure misses its target.
+// and in one run. It exits with 1 if a figure misses the target.
 package main
 
 import (
@@ -59,7 +59,7 @@ func (o options) subjects() ([]subject, error) {
 	return chosen, nil
 }
 
-// run measures and prints all figures. It returns an error if one misses its target.
+// run measures and prints all figures. It returns an error if one misses the target.
 func run(ctx context.Context, out io.Writer, opts options) error {
 	chosen, err := opts.subjects()
 	if err != nil {

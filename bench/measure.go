@@ -42,10 +42,10 @@ func measure(rounds int, turn time.Duration, functions ...func() error) ([]cost,
 	return costs, nil
 }
 
-// retries bounds how often a figure that misses its target is measured again.
+// retries bounds how often a figure that misses the target is measured again.
 const retries = 2
 
-// measure repeats the measurement while a figure misses its target, because the machine may have
+// measure repeats the measurement while a figure misses the target, because the machine may have
 // been busy. The lowest of all values counts.
 func (o options) measure(figures func([]cost) (ratio, allocs target), functions ...func() error) ([]cost, error) {
 	costs, err := measure(o.rounds, o.turn, functions...)

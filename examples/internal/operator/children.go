@@ -9,7 +9,7 @@ import (
 )
 
 // Stamp returns the labels that an operator adds to every child: its own label, and the childLabels
-// of its flags. childLabels must not contain reserved labels, which have another meaning.
+// of the flags. childLabels must not contain reserved labels, which have another meaning.
 func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]string, error) {
 	for _, label := range reserved {
 		if _, taken := childLabels[label]; taken {
@@ -21,7 +21,7 @@ func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]s
 	return stamp, nil
 }
 
-// CheckNames refuses an object called owner if its children cannot be named after it: their names
+// CheckNames refuses an object called owner if its children cannot be named after the owner: their names
 // contain the name of the owner, and all must be valid names of a Service. A shortened name would
 // no longer show people the owner.
 func CheckNames(owner string, children ...string) error {

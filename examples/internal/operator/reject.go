@@ -11,7 +11,7 @@ import (
 )
 
 // ReasonInvalidTemplate is the reason of a condition and of an event: no children can be made,
-// because of a template or its result for the spec of an object.
+// because of a template or of the result for the spec of an object.
 const ReasonInvalidTemplate = "InvalidTemplate"
 
 // noteLimit is the largest size of the note of an event, in bytes.

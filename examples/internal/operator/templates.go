@@ -73,7 +73,7 @@ func (t *Templates) Renderer() (*manifest.Renderer, error) {
 }
 
 // Render makes the children of owner with childrenFor, from the current templates. An error is
-// about a template, or about its result for owner.
+// about a template, or about the result for owner.
 func Render[O, C any](t *Templates, owner O, childrenFor func(O, *manifest.Renderer) (C, error)) (C, error) {
 	renderer, err := t.Renderer()
 	if err != nil {

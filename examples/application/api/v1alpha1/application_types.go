@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What an Application gets when its spec does not say; the CRD holds the others.
+// These are defaults that the CRD does not have.
 const (
 	DefaultAmountPods int32 = 1
 	DefaultTitle            = "World"
@@ -16,8 +16,8 @@ const ReadyCondition = "Ready"
 
 // ApplicationSpec is the microservice that is wanted.
 type ApplicationSpec struct {
-	// version is the version of the application. Its pods carry it as the label
-	// app.kubernetes.io/version.
+	// version is the version of the application, and the label app.kubernetes.io/version of the
+	// pods.
 	// +kubebuilder:default="1.0.0"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -39,14 +39,14 @@ type ApplicationSpec struct {
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// title is whom the microservice greets, "World" if it is absent or empty.
+	// title is the name in the greeting, "World" if the field is absent or empty.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Title string `json:"title,omitempty"`
 }
 
-// ApplicationStatus tells how the Application stands. It is worked out anew from
-// the live objects in every reconcile and never read by the operator.
+// ApplicationStatus is the observed state. Every reconcile computes the status from the live objects, and
+// the operator never reads the status.
 type ApplicationStatus struct {
 	// observedGeneration is the generation of the spec that this status tells of.
 	// +optional
@@ -78,8 +78,7 @@ type Child struct {
 	UID types.UID `json:"uid"`
 }
 
-// Application is a microservice that greets: a Deployment, a Service in front of it
-// and a Secret with the greeting.
+// Application is a microservice that greets: a Deployment with a Service, and a Secret with the greeting.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -98,7 +97,7 @@ type Application struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec ApplicationSpec `json:"spec,omitempty"`
-	// status tells how it stands.
+	// status is the observed state.
 	// +optional
 	Status ApplicationStatus `json:"status,omitempty"`
 }

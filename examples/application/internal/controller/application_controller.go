@@ -23,7 +23,7 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// Name is the name of the operator: its field owner and its user agent.
+// Name is the name of the operator, the field owner and the user agent.
 const Name = "application-operator"
 
 // Reconciler makes the children of Applications.
@@ -35,7 +35,7 @@ type Reconciler struct {
 }
 
 // New returns the reconciler of mgr, which makes children from templates. childLabels are added to
-// every child, whatever its template specifies.
+// every child, whatever the template specifies.
 func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
 	stamp, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel)

@@ -37,12 +37,12 @@ func (c *children) inOrder() []client.Object {
 	return []client.Object{c.secret, c.deployment, c.service}
 }
 
-// checkNames refuses an Application whose name is too long for the names of its children.
+// checkNames refuses an Application whose name is too long for the names of the children.
 func (c *children) checkNames(application string) error {
 	return operator.CheckNames(application, c.secret.Name, c.deployment.Name, c.service.Name)
 }
 
-// childrenFor makes children from manifests. An error is about a template, or about its result for
+// childrenFor makes children from manifests. An error is about a template, or about the result for
 // app.
 func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{

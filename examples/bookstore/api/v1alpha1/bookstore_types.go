@@ -7,20 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finalizer keeps a BookStore until nothing of its database is left that no garbage
-// collector would take along.
+// Finalizer keeps a BookStore until the objects of the database that no garbage collector deletes are
+// gone.
 const Finalizer = "bookstores.blog.velotio.com/database"
 
 // The types of conditions, in the order in which they are written.
 const (
 	// DatabaseReadyCondition is True once all pods of the database are ready.
 	DatabaseReadyCondition = "DatabaseReady"
-	// AppReadyCondition is True once all pods of the app are available and its Service is ready.
+	// AppReadyCondition is True once all pods of the app are available and the Service is ready.
 	AppReadyCondition = "AppReady"
 	// ReadyCondition is True once both are.
 	ReadyCondition = "Ready"
-	// VolumeResizedCondition is True once the volumes of the database are as large as
-	// dbSize asks for. A BookStore that is Ready works whether it is True or not.
+	// VolumeResizedCondition is True once the volumes of the database have the size dbSize. A
+	// BookStore that is Ready works with and without this condition.
 	VolumeResizedCondition = "VolumeResized"
 )
 
@@ -33,31 +33,30 @@ const (
 	ReasonProvisioning = "Provisioning"
 	// ReasonResizing: volumes are being made larger.
 	ReasonResizing = "Resizing"
-	// ReasonFileSystemResizePending: a volume is larger, and the file system on it is not
-	// yet. It will be once the pod that the message names has been restarted, if not
-	// before.
+	// ReasonFileSystemResizePending: a volume is larger already, but the file system on the volume
+	// is not. The file system grows after a restart of the pod that the message names, or sooner.
 	ReasonFileSystemResizePending = "FileSystemResizePending"
-	// ReasonResizeFailed: who makes volumes larger says that it cannot.
+	// ReasonResizeFailed: the resizer of volumes reports a failure.
 	ReasonResizeFailed = "ResizeFailed"
-	// ReasonClaimTerminating: somebody deletes a claim. It is there for as long as the pod is
-	// that the message names.
+	// ReasonClaimTerminating: somebody deleted a claim. The claim goes when the pod that the message
+	// names is gone.
 	ReasonClaimTerminating = "ClaimTerminating"
 	// ReasonShrinkingRefused: no volume can be made smaller.
 	ReasonShrinkingRefused = "ShrinkingRefused"
-	// ReasonClassCannotExpand: the StorageClass of a claim does not allow it to grow.
+	// ReasonClassCannotExpand: the StorageClass of a claim does not allow an expansion.
 	ReasonClassCannotExpand = "ClassCannotExpand"
-	// ReasonForeignClaim: a claim has the name of one of the database's and is not its own.
+	// ReasonForeignClaim: a claim of somebody else has the name of a claim of the database.
 	ReasonForeignClaim = "ForeignClaim"
 )
 
-// BookStoreSpec is what should run.
+// BookStoreSpec is the desired state.
 type BookStoreSpec struct {
 	// bookApp is the web app.
 	// +kubebuilder:default={}
 	// +optional
 	BookApp BookApp `json:"bookApp,omitempty"`
 
-	// bookDB is the database behind it.
+	// bookDB is the database of the app.
 	// +kubebuilder:default={}
 	// +optional
 	BookDB BookDB `json:"bookDB,omitempty"`
@@ -113,7 +112,7 @@ type BookApp struct {
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 }
 
-// BookDB is a MongoDB and where it keeps its data.
+// BookDB is a MongoDB and the place of the data.
 type BookDB struct {
 	// repository is where the database's image is.
 	// +kubebuilder:default=mongo
@@ -135,8 +134,8 @@ type BookDB struct {
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// replicas is how many databases run. Each is a mongod of its own, with a volume of
-	// its own: they are no replica set, and the app is told of the first.
+	// replicas is the number of databases. Each one is a separate mongod with a separate volume:
+	// they are no replica set, and the app uses the first one.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -149,12 +148,12 @@ type BookDB struct {
 	// +optional
 	Port int32 `json:"port,omitempty"`
 
-	// dbSize is how large the volume of each database is. It may grow, if the
-	// StorageClass allows for that. It may not become less than what volumes have; what
-	// was asked for and never came may be taken back.
+	// dbSize is the size of the volume of each database. The size may grow if the StorageClass
+	// allows expansion. The size cannot become smaller than the volumes are, but a size that the
+	// volumes never reached may be taken back.
 	// ---
-	// The pattern is narrower than a Quantity's own, which lets pass what cannot be read
-	// (1e1.5) or takes for ever to (1e999999999999), and so would keep the operator from
+	// The pattern is narrower than that of a Quantity, which accepts values that cannot be read
+	// (1e1.5), or not in finite time (1e999999999999). Such a value would keep the operator from
 	// reading any BookStore.
 	// +kubebuilder:default="2Gi"
 	// +kubebuilder:validation:XIntOrString
@@ -162,27 +161,25 @@ type BookDB struct {
 	// +optional
 	DBSize resource.Quantity `json:"dbSize,omitzero"`
 
-	// storageClassName is the StorageClass of volumes that are still to be made. Without
-	// it that is the cluster's default.
+	// storageClassName is the StorageClass of new volumes. The default is that of the cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// retain keeps the volumes when the BookStore is deleted. A BookStore of the same name
-	// finds its data again.
+	// retain keeps the volumes when the BookStore is deleted. A new BookStore of the same name
+	// uses them again.
 	// +kubebuilder:default=true
 	// +optional
 	Retain *bool `json:"retain,omitempty"`
 
-	// restartForResize lets the operator restart a pod, where the file system on a
-	// volume that has grown waits for that. One pod at a time, once it has waited a
-	// while: most file systems need no restart.
+	// restartForResize allows the operator to restart a pod if the file system on a larger volume
+	// waits for a restart. The operator restarts one pod at a time, after a while: most file
+	// systems need no restart.
 	// +optional
 	RestartForResize bool `json:"restartForResize,omitempty"`
 }
 
-// BookStoreStatus tells how the BookStore stands. It is worked out anew from the live
-// objects in every reconcile and never read by the operator.
+// BookStoreStatus is the observed state. Every reconcile computes the status from the live objects.
 type BookStoreStatus struct {
 	// observedGeneration is the generation of the spec that this status tells of.
 	// +optional
@@ -201,9 +198,9 @@ type BookStoreStatus struct {
 	// +optional
 	Children []Child `json:"children,omitempty"`
 
-	// database is what tells the database's pods and volumes from others. That is the
-	// StatefulSet's to say; the operator goes by this where there is none, as for the moment
-	// in which it is made again.
+	// database is the identity by which the pods and volumes of the database are found. The
+	// StatefulSet decides the identity. Without a StatefulSet, such as while one is being recreated,
+	// the operator uses this field.
 	// +optional
 	Database *Database `json:"database,omitempty"`
 
@@ -214,14 +211,14 @@ type BookStoreStatus struct {
 	Volumes []Volume `json:"volumes,omitempty"`
 }
 
-// Database names what the pods and volumes of a database go by.
+// Database has the names that identify the pods and volumes of a database.
 type Database struct {
-	// statefulSet is its name. The names of pods begin with it.
+	// statefulSet is the name of the StatefulSet, with which the names of the pods begin.
 	StatefulSet string `json:"statefulSet"`
 	// service is the name of the headless Service.
 	Service string `json:"service"`
-	// claimTemplate is its name. The names of claims begin with it, and that of the
-	// StatefulSet follows.
+	// claimTemplate is the name of the claim template. The names of the claims consist of this
+	// name, the name of the StatefulSet and an ordinal.
 	ClaimTemplate string `json:"claimTemplate"`
 	// selector holds the labels of pods and claims.
 	Selector map[string]string `json:"selector"`
@@ -243,13 +240,13 @@ type Volume struct {
 	Name string `json:"name"`
 	// uid tells the claim from an earlier one of the same name.
 	UID types.UID `json:"uid"`
-	// capacity is how large the file system is. It is absent until there is a volume.
+	// capacity is the size of the file system. The field is absent until there is a volume.
 	// +optional
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
 }
 
-// BookStore is a book store on the web: an app and its database, whose data outlives
-// pods and whose volumes can grow.
+// BookStore is a book store on the web: an app and a database, whose data outlives pods and whose
+// volumes can grow.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -264,11 +261,11 @@ type BookStore struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what should run.
+	// spec is the desired state.
 	// +kubebuilder:default={}
 	// +optional
 	Spec BookStoreSpec `json:"spec,omitempty"`
-	// status tells how it stands.
+	// status is the observed state.
 	// +optional
 	Status BookStoreStatus `json:"status,omitempty"`
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// Name is the name of the operator: its field owner and its user agent.
+// Name is the name of the operator, the field owner and the user agent.
 const Name = "bookstore-operator"
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // Options configure an operator.
 type Options struct {
-	// ChildLabels are added to every child, whatever its template specifies.
+	// ChildLabels are added to every child, whatever the template specifies.
 	ChildLabels map[string]string
 	// Templates are the manifests of the children.
 	Templates *operator.Templates

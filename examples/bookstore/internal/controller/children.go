@@ -40,7 +40,7 @@ func (c *children) ofApp() []client.Object { return []client.Object{c.app, c.app
 
 func (c *children) inOrder() []client.Object { return slices.Concat(c.ofDatabase(), c.ofApp()) }
 
-// childrenFor makes children from manifests. An error is about a template, or about its result for
+// childrenFor makes children from manifests. An error is about a template, or about the result for
 // store.
 func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*children, error) {
 	data := dataFor(store)
@@ -130,7 +130,7 @@ func mounts(container corev1.Container, volume string) bool {
 	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == volume })
 }
 
-// checkNames refuses a BookStore whose name is too long for the names of its children. The pods of
+// checkNames refuses a BookStore whose name is too long for the names of the children. The pods of
 // a StatefulSet have a label with the name of the set and ten more characters.
 func (c *children) checkNames(store string) error {
 	return operator.CheckNames(store, c.databaseService.Name, c.app.Name, c.appService.Name, c.database.Name+"-0123456789")

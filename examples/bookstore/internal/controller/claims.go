@@ -21,7 +21,7 @@ import (
 // replicas. A claim that requests more is left alone, as a person may have enlarged it, unless the
 // operator itself requested that size for the set and the volume never reached it: then the request
 // is reduced. If one of the claims cannot be changed, nothing is written. An unbound claim cannot
-// be changed until it is bound.
+// be changed before it is bound.
 func (r *Reconciler) resizeClaims(ctx context.Context, db *database, standing, wanted resource.Quantity) error {
 	var others []volume
 	for _, volume := range db.volumes {

@@ -17,7 +17,7 @@ import (
 // that is there be another.
 const reasonRenameRefused = "RenameRefused"
 
-// The identity of a database tells its pods and volumes from others. The existing StatefulSet decides the
+// The identity of a database tells the pods and volumes of the database from others. The existing StatefulSet decides the
 // identity, as a template may have changed meanwhile. Without a set, such as while it is being recreated, the
 // last status decides. The templates decide the identity only of a database without pods and volumes.
 

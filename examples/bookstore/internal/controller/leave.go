@@ -70,7 +70,7 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, db *database) error {
 }
 
 // takeLeave reports why store cannot go yet, as long as store exists. It also reports why store
-// cannot get its finalizer.
+// cannot get the finalizer.
 func (r *Reconciler) takeLeave(
 	ctx context.Context, store *v1alpha1.BookStore, going finalizer.Result, err error,
 ) (reconcile.Result, error) {

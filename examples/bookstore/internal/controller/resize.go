@@ -69,7 +69,7 @@ func going(v volume) string {
 	return fmt.Sprintf("is being deleted: its data goes when pod %q does", v.pod.Name)
 }
 
-// failed returns why a volume cannot grow, if its resizer or its kubelet gave up, or reports a
+// failed returns why a volume cannot grow, if the resizer or the kubelet gave up, or reports a
 // failure and goes on. A complaint of the resizer may stay long after a success.
 func failed(v volume) string {
 	if !v.isGrowing() {
@@ -118,7 +118,7 @@ func unbound(v volume) string {
 	}
 }
 
-// isGrowing reports whether the volume is smaller than its claim requests.
+// isGrowing reports whether the volume is smaller than the claim requests.
 func (v volume) isGrowing() bool {
 	request := v.request()
 	return request.Cmp(v.capacity()) > 0

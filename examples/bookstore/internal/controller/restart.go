@@ -19,9 +19,9 @@ import (
 // long enough for a resize and store allows restarts. It returns the time until the next possible
 // restart; zero means that none is known.
 //
-// One pod at a time is deleted, while all others are ready. A pod that started after its volume had
+// One pod at a time is deleted, while all others are ready. A pod that started after the volume had
 // grown is not deleted, as a restart did not help. A pod whose claim is being deleted is not
-// deleted either, as its data would be lost.
+// deleted either, as the data would be lost.
 func (r *Reconciler) restart(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet],
 ) (time.Duration, error) {

@@ -21,7 +21,7 @@ func (db *database) owns() bool {
 	return db.set != nil && (db.mayOwn() || slices.ContainsFunc(slices.Concat(db.volumes, db.foreign), db.isOwnerOf))
 }
 
-// mayOwn reports whether the set shall own claims, or whether its controller may not know yet that
+// mayOwn reports whether the set shall own claims, or whether the controller may not know yet that
 // it shall not.
 func (db *database) mayOwn() bool {
 	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
@@ -35,8 +35,8 @@ func (db *database) isOwnerOf(volume volume) bool {
 	})
 }
 
-// release removes the set from the owners of claims, once its controller no longer adds it. The
-// controller removes it only from the claims of existing and ready pods.
+// release removes the set from the owners of claims, once the controller no longer adds the set. The
+// controller removes the set only from the claims of existing and ready pods.
 func (r *Reconciler) release(ctx context.Context, db *database) error {
 	if db.set == nil || db.mayOwn() {
 		return nil

@@ -32,8 +32,8 @@ const (
 	claimsIndex = "claims"
 )
 
-// SetupWithManager wakes the reconciler for changes of a BookStore except for its status, for all
-// changes of its children, for changes of the claims of databases and the pods that mount them,
+// SetupWithManager wakes the reconciler for changes of a BookStore except for the status, for all
+// changes of the children, for changes of the claims of databases and the pods that mount them,
 // which show how a volume grows, and for changes of the templates.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {

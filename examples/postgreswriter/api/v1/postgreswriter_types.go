@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalizer keeps a PostgresWriter until its row is gone.
+// Finalizer keeps a PostgresWriter until the row is gone.
 const Finalizer = "finalizers.postgreswriters.demo.yash.com/cleanup-row"
 
 // ReadyCondition is True once the row is as the spec says.
@@ -12,8 +12,8 @@ const ReadyCondition = "Ready"
 
 // PostgresWriterSpec is a row of a table.
 type PostgresWriterSpec struct {
-	// table holds the row. It has to be one of those that the operator's flag --tables
-	// lists. Once it is changed the row moves.
+	// table is the table of the row, one of those in the flag --tables of the operator. If the table
+	// changes, the row moves.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Table string `json:"table"`
@@ -34,8 +34,8 @@ type PostgresWriterSpec struct {
 	Country string `json:"country"`
 }
 
-// PostgresWriterStatus tells where the row is and how it stands. The operator never reads
-// it: it looks the row up in the database.
+// PostgresWriterStatus is the observed state of the row. The operator never reads the status: the row is
+// looked up in the database.
 type PostgresWriterStatus struct {
 	// observedGeneration is the generation of the spec that this status tells of.
 	// +optional
@@ -51,7 +51,7 @@ type PostgresWriterStatus struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// table is where the row was when the operator saw it last.
+	// table is the last table in which the operator saw the row.
 	// +optional
 	Table string `json:"table,omitempty"`
 }
@@ -70,10 +70,10 @@ type PostgresWriter struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the row as it should be.
+	// spec is the desired row.
 	// +required
 	Spec PostgresWriterSpec `json:"spec"`
-	// status tells where it is.
+	// status is the observed state.
 	// +optional
 	Status PostgresWriterStatus `json:"status,omitempty"`
 }

@@ -118,7 +118,7 @@ func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (r
 }
 
 // takeLeave reports why writer cannot go yet, as long as writer exists. It also reports why writer
-// cannot get its finalizer.
+// cannot get the finalizer.
 func (r *Reconciler) takeLeave(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finalizer keeps a ReverseWordsApp until its Service and its Deployment are gone. A
-// name with a slash would be better; this one is on the objects that are there already.
+// Finalizer keeps a ReverseWordsApp until the Service and the Deployment are gone. A name with a slash
+// would be better, but existing objects have this one.
 const Finalizer = "finalizer.reversewordsapp.apps.linuxera.org"
 
 // The types of conditions, in the order in which they are written.
@@ -19,7 +19,7 @@ const (
 	ReadyCondition = "Ready"
 )
 
-// ReverseWordsAppSpec is what should run.
+// ReverseWordsAppSpec is the desired state.
 type ReverseWordsAppSpec struct {
 	// replicas is how many pods run. At least one does: 0 counts as 1.
 	// +kubebuilder:default=1
@@ -43,8 +43,8 @@ type ReverseWordsAppSpec struct {
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 }
 
-// ReverseWordsAppStatus tells how the ReverseWordsApp stands. It is worked out anew from
-// the live objects in every reconcile and never read by the operator.
+// ReverseWordsAppStatus is the observed state. Every reconcile computes the status from the live objects, and
+// the operator never reads the status.
 type ReverseWordsAppStatus struct {
 	// observedGeneration is the generation of the spec that this status tells of.
 	// +optional
@@ -80,8 +80,7 @@ type Child struct {
 	UID types.UID `json:"uid"`
 }
 
-// ReverseWordsApp is a web service that reverses words: a Deployment and a Service in
-// front of it.
+// ReverseWordsApp is a web service that reverses words: a Deployment with a Service.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -96,11 +95,11 @@ type ReverseWordsApp struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what should run.
+	// spec is the desired state.
 	// +kubebuilder:default={}
 	// +optional
 	Spec ReverseWordsAppSpec `json:"spec,omitempty"`
-	// status tells how it stands.
+	// status is the observed state.
 	// +optional
 	Status ReverseWordsAppStatus `json:"status,omitempty"`
 }

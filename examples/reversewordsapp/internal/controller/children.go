@@ -22,7 +22,7 @@ type children struct {
 	service    *corev1.Service
 }
 
-// childrenFor makes children from manifests. An error is about a template, or about its result for
+// childrenFor makes children from manifests. An error is about a template, or about the result for
 // app.
 func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
@@ -57,7 +57,7 @@ func labelPods(deployment *appsv1.Deployment) {
 // inOrder returns the Deployment before the Service that sends traffic to its pods.
 func (c *children) inOrder() []client.Object { return []client.Object{c.deployment, c.service} }
 
-// checkNames refuses a ReverseWordsApp whose name is too long for the names of its children.
+// checkNames refuses a ReverseWordsApp whose name is too long for the names of the children.
 func (c *children) checkNames(app string) error {
 	return operator.CheckNames(app, c.deployment.Name, c.service.Name)
 }
