@@ -80,8 +80,7 @@ func copyInto(into, object client.Object) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
 }
 
-// Patch stores the metadata of an apply. The content stays, which already is the result of
-// the merge.
+// Patch stores the metadata of an apply. The content is the result of the merge already, and stays.
 func (s *store) Patch(_ context.Context, into client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	if !s.open {
 		return errWrite
