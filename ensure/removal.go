@@ -66,8 +66,8 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
 	entries[own] = managedfields.WithFields(entries[own], c.withoutHanded(c.ownedIn(live)))
 	merge, err := c.mergeAfter(live, entries)
-	if err != nil {
-		return nil
+	if err != nil || len(merge.CompleteKeys(nil)) > 0 {
+		return nil // without whole keys, nothing tells
 	}
 	var removed []obstacle.Obstacle
 	for _, o := range merge.Dropped() {
@@ -124,7 +124,9 @@ func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEnt
 		after.Object["metadata"] = maps.Clone(metadata)
 	}
 	after.SetManagedFields(entries)
-	return obstacle.Of(after, desired, c.fieldOwner), nil
+	merge := obstacle.Of(after, desired, c.fieldOwner)
+	merge.CompleteKeys(c.ownedIn(after))
+	return merge, nil
 }
 
 // checkPods refuses a removal that changes a pod template, unless the caller allows such removals. A

@@ -227,6 +227,7 @@ func TestMigrationAcrossVersions(t *testing.T) {
 	require.NoError(t, old.Get(t.Context(), client.ObjectKeyFromObject(first), second))
 	second.Annotations["dropped-too"] = "x"
 	second.Spec.MaxReplicas = 8
+	second.ResourceVersion = "" // the autoscaler writes the status meanwhile
 	require.NoError(t, old.Update(t.Context(), second))
 
 	desired := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}

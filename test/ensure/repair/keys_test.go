@@ -170,3 +170,17 @@ func TestUnknownKeys(t *testing.T) {
 		})
 	}
 }
+
+// TestDefaultedKeysAfterARestart: a new process finds the items that the last one applied, and writes
+// nothing.
+func TestDefaultedKeysAfterARestart(t *testing.T) {
+	t.Parallel()
+	defineRouters(t)
+	desired := router(`mode: open, zones: [{name: a}, {name: a, zone: there}, {name: b, kind: fancy}], dns: [{port: 53}, {port: 53, protocol: TCP}]`)
+	s := newStage(t, false, nil)
+	s.mustEnsure(desired)
+	before := s.live(desired)
+	s.ensurer = ensure.New(s.operate, s.operate, fieldOwner)
+	require.Equal(t, ensure.Unchanged, s.mustEnsure(desired).Operation)
+	require.Equal(t, before.GetResourceVersion(), s.live(desired).GetResourceVersion())
+}
