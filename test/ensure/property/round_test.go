@@ -1,6 +1,7 @@
 package property_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/internal/await"
 )
 
 const fieldOwner = "property-operator"
@@ -65,6 +67,7 @@ func (r *round) play() {
 	_, err := r.pass()
 	require.NoError(r.t, err)
 	r.t.Cleanup(r.remove)
+	r.awaitEstablished()
 	r.snapshot = append(r.snapshot, r.live())
 
 	r.writeTheirs()
@@ -225,6 +228,22 @@ func (r *round) live() *unstructured.Unstructured {
 	live := &unstructured.Unstructured{Object: r.parse(r.first)}
 	require.NoError(r.t, r.client.Get(r.t.Context(), client.ObjectKeyFromObject(live), live))
 	return live
+}
+
+// awaitEstablished waits until a CustomResourceDefinition is established: only then is its scope immutable.
+func (r *round) awaitEstablished() {
+	if r.subject.name != "CustomResourceDefinition" {
+		return
+	}
+	require.NoError(r.t, await.Until(r.t.Context(), time.Minute, func(context.Context) error {
+		conditions, _, _ := unstructured.NestedSlice(r.live().Object, "status", "conditions")
+		for _, condition := range conditions {
+			if c, _ := condition.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
+				return nil
+			}
+		}
+		return errors.New("it is not established")
+	}))
 }
 
 func (r *round) remove() {
