@@ -23,7 +23,7 @@ type place struct{ subject, step string }
 // lives are the differences that a child's life shows.
 var lives = []difference{
 	{
-		page: "It fills in no defaults",
+		page: "There are no defaults",
 		where: []place{
 			{"MutatingWebhookConfiguration", "after edit: all namespaces"},
 		},
@@ -37,7 +37,7 @@ var lives = []difference{
 		},
 	},
 	{
-		page:  "The first update of a claim moves its resourceVersion on a server",
+		page:  "On a server, the first update of a PersistentVolumeClaim changes the resourceVersion",
 		where: []place{{"PersistentVolumeClaim", "an update that changes nothing"}},
 	},
 	{

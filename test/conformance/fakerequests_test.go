@@ -29,11 +29,11 @@ import (
 // requests are the differences that single requests show.
 var requests = []difference{
 	{
-		page:  "It validates nothing but the fields, types and keys of an apply",
+		page:  "Only the fields, types and keys of an apply are validated",
 		where: []place{{"", "update with an invalid value"}, {"", "apply with a changed selector"}},
 	},
 	{
-		page:  "What is of a custom kind need not be in a namespace",
+		page:  "An object of a custom kind needs no namespace",
 		where: []place{{"", "create of a custom kind without a namespace"}},
 	},
 	{
@@ -41,11 +41,11 @@ var requests = []difference{
 		where: []place{{"", "create in a namespace that is not there"}},
 	},
 	{
-		page:  "What is deleted is gone at once, whatever the propagation",
+		page:  "A deleted object is gone at once, whatever the propagation",
 		where: []place{{"", "delete in the foreground"}},
 	},
 	{
-		page:  "It fills in no defaults",
+		page:  "There are no defaults",
 		where: []place{{"", "create with defaults to be filled in"}},
 	},
 }

@@ -110,7 +110,7 @@ func TestContestWithAController(t *testing.T) {
 			fightWithoutEnd(t, figures, shared.Namespace(t), tc.desired, tc.list, tc.undo)
 
 			o := startOperator(t, "contest-operator-"+namespace, tc.desired(namespace))
-			o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
+			o.awaitContent()
 			since, begun := shared.Mark(), time.Now()
 			r := startRival(t, rivalName, tc.list, namespace, tc.undo)
 			o.awaitContest(10 * time.Second)
@@ -181,7 +181,7 @@ func endsWhenTheRivalStops(o *operator, hold time.Duration) {
 	require.Equal(o.t, 1, o.requests(since), "the last try")
 	since = shared.Mark()
 	o.wait(2 * hold)
-	o.await(func() bool { _, _, last := o.outcome(); return last == nil })
+	o.awaitContent()
 	o.awaitPasses(10)
 	_, _, last := o.outcome()
 	require.NoError(o.t, last)
@@ -228,7 +228,7 @@ func TestContestOfTwoInstances(t *testing.T) {
 func TestContestOverDeletion(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "contest-operator-"+namespace, settings(namespace))
-	o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
+	o.awaitContent()
 	figures := newTable(t, "requests of an operator; somebody deletes its ConfigMap at once")
 	since, begun := shared.Mark(), time.Now()
 	r := startRival(t, rivalName, &corev1.ConfigMapList{}, namespace, remove)
@@ -254,5 +254,5 @@ func TestContestOverDeletion(t *testing.T) {
 	o.awaitContest(2 * hold)
 	require.Equal(t, 1, o.writes(since))
 	o.wait(2 * hold)
-	o.await(func() bool { _, _, last := o.outcome(); return last == nil })
+	o.awaitContent()
 }

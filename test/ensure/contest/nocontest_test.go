@@ -66,7 +66,7 @@ func TestNoContestWithARollout(t *testing.T) {
 func TestNoContestWithAnAutoscaler(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "scaled-operator-"+namespace, web(namespace, nil))
-	o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
+	o.awaitContent()
 	c := program.Client(t, shared, "autoscaler")
 	since := shared.Mark()
 	for i := range 30 {
@@ -90,7 +90,7 @@ func TestNoContestWithAWebhook(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stop()) })
 	o := startOperator(t, "admitted-operator-"+namespace, settings(namespace))
-	o.await(func() bool { passes, _, last := o.outcome(); return passes > 0 && last == nil })
+	o.awaitContent()
 	c := program.Client(t, shared, "stranger")
 	since := shared.Mark()
 	for i := range 10 {

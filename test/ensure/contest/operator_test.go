@@ -35,6 +35,7 @@ type operator struct {
 
 	mu        sync.Mutex
 	desired   client.Object
+	answered  client.Object // the desired state of the last pass
 	ensurer   func() *ensure.Ensurer
 	passes    int
 	last      error
@@ -78,8 +79,9 @@ func startOperator(t *testing.T, name string, desired client.Object) *operator {
 
 func (o *operator) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o.mu.Lock()
-	desired, e := o.desired.DeepCopyObject().(client.Object), o.ensurer()
+	wanted, e := o.desired, o.ensurer()
 	o.mu.Unlock()
+	desired, _ := wanted.DeepCopyObject().(client.Object)
 	if request.NamespacedName != client.ObjectKeyFromObject(desired) {
 		return reconcile.Result{}, nil
 	}
@@ -87,7 +89,7 @@ func (o *operator) Reconcile(ctx context.Context, request reconcile.Request) (re
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.passes++
-	o.last = err
+	o.answered, o.last = wanted, err
 	if errors.Is(err, ensure.ErrContested) {
 		o.contested++
 	}
@@ -171,6 +173,27 @@ func (o *operator) await(condition func() bool) {
 		o.wake()
 		return false
 	}, limit, tick, "%v", o)
+}
+
+// awaitContent wakes the operator until a pass with the present desired state succeeds.
+func (o *operator) awaitContent() {
+	o.t.Helper()
+	o.await(func() bool { return o.hasAnswered(nil) })
+}
+
+// awaitVerdict wakes the operator until a pass with the present desired state succeeds or reports a
+// contest, and reports whether there is a contest.
+func (o *operator) awaitVerdict() (isContested bool) {
+	o.t.Helper()
+	o.await(func() bool { return o.hasAnswered(nil) || o.hasAnswered(ensure.ErrContested) })
+	return o.contest() != nil
+}
+
+// hasAnswered reports whether the last pass had the present desired state and this result.
+func (o *operator) hasAnswered(result error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.answered == o.desired && errors.Is(o.last, result)
 }
 
 // awaitPasses wakes the operator as often as possible for n more passes.
