@@ -70,7 +70,7 @@ func (c *child) backsOff() error {
 	if !ok {
 		return nil
 	}
-	c.before = known
+	c.before = new(known)
 	left := known.Left(c.shows, c.clock.Now())
 	failed, ok := errors.AsType[*Error](known.Err)
 	if left <= 0 || !ok {

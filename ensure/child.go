@@ -40,9 +40,9 @@ type child struct {
 
 	call     string
 	isRead   bool
-	shown    client.Object             // live at the beginning of the call, nil if there was none
-	before   backoff.Attempt[question] // the last one when the call began
-	answered error                     // the error of the call while it backs off
+	shown    client.Object              // live at the beginning of the call, nil if there was none
+	before   *backoff.Attempt[question] // the last one when the call began; nil if there was none
+	answered error                      // the error of the call while it backs off
 }
 
 func (c *child) id() memory.ChildKey { return memory.ChildKey{GVK: c.gvk, Key: c.key} }

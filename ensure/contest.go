@@ -36,6 +36,9 @@ func (c *child) tryToWrite() error {
 // finishUnchanged returns the outcome of a call that had nothing to write. During a contest that is
 // an error, until the last write was left alone for long enough.
 func (c *child) finishUnchanged(found outcome) (outcome, error) {
+	if c.contests.IsEmpty() {
+		return found, nil
+	}
 	call := c.contestCall()
 	call.IsStale = found.stale
 	return found.unless(c.contested(c.contests.Unchanged(call)))

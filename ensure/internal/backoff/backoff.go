@@ -96,14 +96,14 @@ func (t *Table[Q]) NoteRepeat(key Key, question Q, err error, now time.Time) boo
 }
 
 // NoteFailure notes a failure, and returns how long to wait. before is the last attempt that was
-// known when the call began. A later one is that of another pass, which asked the same at the same
-// time.
-func (t *Table[Q]) NoteFailure(key Key, question Q, failure Failure, before Attempt[Q], now time.Time) time.Duration {
+// known when the call began; nil if there was none. A later one is that of another pass, which asked
+// the same at the same time.
+func (t *Table[Q]) NoteFailure(key Key, question Q, failure Failure, before *Attempt[Q], now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known, _ := t.Get(key)
 	isSame := known.Counts(question, now)
-	if isSame && known.at.After(before.at) {
+	if isSame && (before == nil || known.at.After(before.at)) {
 		return known.wait
 	}
 	next := Attempt[Q]{

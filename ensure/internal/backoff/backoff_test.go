@@ -59,7 +59,7 @@ func TestWaits(t *testing.T) {
 			for i, seconds := range tc.seconds {
 				wait := time.Duration(seconds) * time.Second
 				before, _ := table.Get(backoff.Key{})
-				require.Equal(t, wait, table.NoteFailure(backoff.Key{}, "v1", failure, before, now), "%s: %d", tc.reason, i)
+				require.Equal(t, wait, table.NoteFailure(backoff.Key{}, "v1", failure, &before, now), "%s: %d", tc.reason, i)
 				known, _ := table.Get(backoff.Key{})
 				require.Equal(t, wait, known.Left(is(true), now))
 				require.Equal(t, time.Duration(tc.changed[i])*time.Second, known.Left(is(false), now), "%s: %d", tc.reason, i)
@@ -72,13 +72,13 @@ func TestWaits(t *testing.T) {
 func is(same bool) func(string) bool { return func(string) bool { return same } }
 
 // fail notes a failed call of one request at start, and returns its wait.
-func fail(table *backoff.Table[string], asked string, before backoff.Attempt[string], at time.Time) time.Duration {
+func fail(table *backoff.Table[string], asked string, before *backoff.Attempt[string], at time.Time) time.Duration {
 	return table.NoteFailure(backoff.Key{}, asked, backoff.Failure{Err: errors.New("refused"), Requests: 1}, before, at)
 }
 
 func TestAnAttemptCountsForTheSameQuestion(t *testing.T) {
 	table := backoff.NewTable[string](1)
-	fail(table, "v1", backoff.Attempt[string]{}, start)
+	fail(table, "v1", nil, start)
 	known, ok := table.Get(backoff.Key{})
 	require.True(t, ok)
 	require.True(t, known.Counts("v1", start))
@@ -86,14 +86,13 @@ func TestAnAttemptCountsForTheSameQuestion(t *testing.T) {
 	require.True(t, known.Counts("v1", start.Add(5*time.Minute)))
 	require.False(t, known.Counts("v1", start.Add(6*time.Minute)), "it is too old")
 	require.False(t, backoff.Attempt[string]{}.Counts("", time.Time{}), "there is none")
-	require.Equal(t, 5*time.Second, fail(table, "v2", known, start.Add(5*time.Second)), "another question starts anew")
+	require.Equal(t, 5*time.Second, fail(table, "v2", &known, start.Add(5*time.Second)), "another question starts anew")
 }
 
 func TestPassesThatFailAtTheSameTimeCountOnce(t *testing.T) {
 	table := backoff.NewTable[string](1)
-	none := backoff.Attempt[string]{}
-	require.Equal(t, 5*time.Second, fail(table, "v1", none, start))
-	require.Equal(t, 5*time.Second, fail(table, "v1", none, start.Add(time.Second)))
+	require.Equal(t, 5*time.Second, fail(table, "v1", nil, start))
+	require.Equal(t, 5*time.Second, fail(table, "v1", nil, start.Add(time.Second)))
 	known, _ := table.Get(backoff.Key{})
 	require.Equal(t, 1, known.Count)
 }
@@ -106,7 +105,7 @@ func TestRepeat(t *testing.T) {
 	require.True(t, table.NoteRepeat(backoff.Key{}, "v1", foreign, start))
 	require.False(t, table.NoteRepeat(backoff.Key{}, "v1", errors.New("hidden"), start))
 	before, _ := table.Get(backoff.Key{})
-	fail(table, "v1", before, start.Add(time.Second))
+	fail(table, "v1", &before, start.Add(time.Second))
 	require.True(t, table.NoteRepeat(backoff.Key{}, "v1", errors.New("refused"), start.Add(time.Minute)))
 	known, _ := table.Get(backoff.Key{})
 	require.Zero(t, known.Count, "what follows is no failure in a row")

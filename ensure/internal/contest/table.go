@@ -73,6 +73,9 @@ func NewTable(entries int) *Table {
 	return &Table{contests: memory.NewTable[memory.ChildKey, *contest](entries)}
 }
 
+// IsEmpty reports whether nothing is counted for any child.
+func (t *Table) IsEmpty() bool { return t.contests.IsEmpty() }
+
 // IsWaiting reports whether Try would refuse a write.
 func (t *Table) IsWaiting(call Call) bool {
 	return t.ifOn(call, func(on *contest) Verdict {
@@ -172,7 +175,7 @@ func (t *Table) NeedsRival(call Call) bool {
 // ifOn returns the verdict of judge if a contest is on, and else none. There is mostly none over any
 // child, as reverts that are too old to count are forgotten.
 func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
-	if call.DryRun || t.contests.IsEmpty() {
+	if call.DryRun || t.IsEmpty() {
 		return Verdict{}
 	}
 	t.mu.Lock()
