@@ -82,6 +82,9 @@ func (c *child) backsOff() error {
 	return c.answered
 }
 
+// failedBefore reports whether the last attempt failed at a request.
+func (c *child) failedBefore() bool { return c.before != nil && c.before.Count > 0 }
+
 // ended notes the end of a call for the backoff, and returns the error of the call.
 func (c *child) ended(err error) error {
 	failed, ok := errors.AsType[*Error](err)

@@ -102,7 +102,7 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 		return found, err
 	}
 	// Somebody changed the object after the read: read once more, from the API server.
-	isDoubtful := live == nil && (c.unseen || c.before != nil && c.before.Count > 0)
+	isDoubtful := live == nil && (c.unseen || c.failedBefore())
 	c.unseen = c.unseen || live == nil
 	current, readErr := c.readServer(ctx)
 	switch {
