@@ -37,11 +37,6 @@ func (timePlan) append(e *encoder, v place) error {
 
 func (timePlan) null(v place) bool { return as[metav1.Time](v).IsZero() }
 
-func (timePlan) satisfies(_ *comparison, live, desired place) bool {
-	l, d := as[metav1.Time](live), as[metav1.Time](desired)
-	return !l.IsZero() && l.Unix() == d.Unix()
-}
-
 func (microTimePlan) append(e *encoder, v place) error {
 	e.buf = appendTime(e.buf, as[metav1.MicroTime](v).Time, metav1.RFC3339Micro)
 	return nil
@@ -51,27 +46,14 @@ func (microTimePlan) null(v place) bool {
 	return as[metav1.MicroTime](v).IsZero()
 }
 
-func (microTimePlan) satisfies(_ *comparison, live, desired place) bool {
-	l, d := as[metav1.MicroTime](live), as[metav1.MicroTime](desired)
-	return !l.IsZero() && l.UnixMicro() == d.UnixMicro()
-}
-
 func (durationPlan) append(e *encoder, v place) error {
 	e.buf = appendString(e.buf, as[metav1.Duration](v).Duration.String())
 	return nil
 }
 
-func (durationPlan) satisfies(_ *comparison, live, desired place) bool {
-	return *as[metav1.Duration](live) == *as[metav1.Duration](desired)
-}
-
 func (quantityPlan) append(e *encoder, v place) error {
 	e.buf = appendQuantity(e.buf, as[resource.Quantity](v))
 	return nil
-}
-
-func (quantityPlan) satisfies(_ *comparison, live, desired place) bool {
-	return sameQuantity(as[resource.Quantity](live), as[resource.Quantity](desired))
 }
 
 func (intOrStringPlan) append(e *encoder, v place) error {
@@ -84,18 +66,6 @@ func (intOrStringPlan) append(e *encoder, v place) error {
 		return fmt.Errorf("cannot encode an IntOrString of type %d", value.Type)
 	}
 	return nil
-}
-
-func (intOrStringPlan) satisfies(_ *comparison, live, desired place) bool {
-	l, d := as[intstr.IntOrString](live), as[intstr.IntOrString](desired)
-	switch {
-	case l.Type != d.Type:
-		return false
-	case d.Type == intstr.Int:
-		return l.IntVal == d.IntVal
-	default:
-		return sameText(l.StrVal, d.StrVal)
-	}
 }
 
 // zeroTest returns a test for values without meaning of a field of type t in an API struct, or nil if

@@ -14,28 +14,12 @@ type Change struct {
 	Old, New string
 }
 
-// Unsatisfied returns the places where live does not satisfy desired, in the sense of Satisfies, or
-// nil. Old is the value of live, and New the value of desired.
-func Unsatisfied(live, desired Object) []Change {
-	if Satisfies(live, desired) {
-		return nil
-	}
-	found := changes(live, desired, specified, (*walk).unsatisfied)
-	if len(found) == 0 {
-		return []Change{{}}
-	}
-	return found
-}
-
 // Diff returns the differences between the canonical forms of two objects, in their content, labels,
 // annotations (including digests), owner references and finalizers: additions, removals, changed values
 // and changed order. Items of lists with a merge key are matched by their keys.
 func Diff(before, after Object) []Change {
 	return changes(before, after, parts{metadata: true, digests: true}, (*walk).diff)
 }
-
-// specified are the parts that live has to satisfy.
-var specified = parts{metadata: true, digests: true, explicit: true}
 
 type compareFunc func(w *walk, s shape, path string, before, after any)
 

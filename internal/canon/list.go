@@ -1,7 +1,6 @@
 package canon
 
 import (
-	"bytes"
 	"encoding/base64"
 )
 
@@ -27,15 +26,6 @@ func (p *pointerPlan) appendTarget(e *encoder, target place) error {
 func (p *pointerPlan) null(v place) bool { return p.nullTarget(v.target()) }
 
 func (p *pointerPlan) nullTarget(target place) bool { return target.none() || p.elem.null(target) }
-
-func (p *pointerPlan) satisfies(c *comparison, live, desired place) bool {
-	if !c.enter() {
-		return false
-	}
-	satisfied := !live.isNil() && p.elem.satisfies(c, live.target(), desired.target())
-	c.leave()
-	return satisfied
-}
 
 // A listPlan reads a slice or an array. Whether two lists agree depends on the field that holds them:
 // see merge.go.
@@ -83,19 +73,6 @@ func (p *listPlan) appendItems(e *encoder, list items) error {
 
 func (p *listPlan) null(v place) bool { return p.slice && v.isNil() }
 
-func (p *listPlan) satisfies(c *comparison, live, desired place) bool {
-	if !c.enter() {
-		return false
-	}
-	satisfied := p.itemsSatisfied(c, p.items(live), p.items(desired))
-	c.leave()
-	return satisfied
-}
-
-func (p *listPlan) itemsSatisfied(c *comparison, live, desired items) bool {
-	return p.merge.satisfied(c, p.elem, live, desired)
-}
-
 // bytesPlan reads a []byte, which is base64 in JSON.
 type bytesPlan struct{}
 
@@ -109,10 +86,6 @@ func (bytesPlan) append(e *encoder, v place) error {
 }
 
 func (bytesPlan) null(v place) bool { return v.isNil() }
-
-func (bytesPlan) satisfies(_ *comparison, live, desired place) bool {
-	return !live.isNil() && bytes.Equal(*as[[]byte](live), *as[[]byte](desired))
-}
 
 func appendBase64(dst, value []byte) []byte {
 	dst = append(dst, '"')

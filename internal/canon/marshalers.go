@@ -26,12 +26,6 @@ func (p jsonPlan) null(v place) bool {
 	return err == nil && parsed == nil
 }
 
-func (p jsonPlan) satisfies(c *comparison, live, desired place) bool {
-	l, errLive := p.parse(live)
-	d, errDesired := p.parse(desired)
-	return errLive == nil && errDesired == nil && c.any(l, d)
-}
-
 func (p jsonPlan) parse(v place) (any, error) {
 	text, err := v.pointer(p.goType).(json.Marshaler).MarshalJSON()
 	if err != nil {
@@ -73,10 +67,6 @@ func (p textPlan) append(e *encoder, v place) error {
 	return nil
 }
 
-func (p textPlan) satisfies(_ *comparison, live, desired place) bool {
-	return sameForm(p, live, desired)
-}
-
 func isMarshalerPlan(p plan) bool {
 	switch p.(type) {
 	case jsonPlan, textPlan:
@@ -99,10 +89,6 @@ func (p interfacePlan) append(e *encoder, v place) error {
 
 func (p interfacePlan) null(v place) bool {
 	return v.isNil() || isNull(p.inner(v))
-}
-
-func (p interfacePlan) satisfies(c *comparison, live, desired place) bool {
-	return c.any(p.inner(live), p.inner(desired))
 }
 
 func (p interfacePlan) inner(v place) any { return v.value(p.goType).Interface() }
@@ -129,7 +115,3 @@ func (p quotedPlan) append(e *encoder, v place) error {
 }
 
 func (p quotedPlan) null(v place) bool { return p.inner.null(v) }
-
-func (p quotedPlan) satisfies(c *comparison, live, desired place) bool {
-	return p.inner.satisfies(c, live, desired)
-}

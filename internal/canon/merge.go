@@ -22,9 +22,7 @@ const (
 // mergeKey is a member of a list's items that tells them apart.
 type mergeKey struct {
 	name     string
-	location         // of the Go field in the item
-	size     uintptr // of an integer; 0 for a string
-	fallback string  // the default of the server
+	fallback string // the default of the server
 }
 
 // companions are the keys that the API server's schema has in addition to the
@@ -71,27 +69,12 @@ func appendKey(keys []mergeKey, item reflect.Type, key mergeKey) []mergeKey {
 		switch member.Type.Kind() {
 		case reflect.String:
 		case reflect.Int32, reflect.Int64, reflect.Int:
-			key.size = member.Type.Size()
 		default:
 			continue
 		}
-		key.location = locate(item, member.path)
 		return append(keys, key)
 	}
 	return keys
-}
-
-func (k *mergeKey) same(a, b place) bool {
-	x, inA := k.in(a)
-	y, inB := k.in(b)
-	switch {
-	case !inA || !inB:
-		return inA == inB
-	case k.size > 0:
-		return x.int(k.size) == y.int(k.size)
-	default:
-		return sameText(k.text(*as[string](x)), k.text(*as[string](y)))
-	}
 }
 
 func (k *mergeKey) text(s string) string {
@@ -99,71 +82,4 @@ func (k *mergeKey) text(s string) string {
 		return k.fallback
 	}
 	return s
-}
-
-func (r *mergeRule) satisfied(c *comparison, elem plan, live, desired items) bool {
-	switch r.kind {
-	case keyed:
-		return r.keyedSatisfied(c, elem, live, desired)
-	case set:
-		for i := range desired.length {
-			if !holds(c, elem, live, desired.at(i)) {
-				return false
-			}
-		}
-		return true
-	default:
-		if live.length != desired.length {
-			return false
-		}
-		for i := range desired.length {
-			if !itemSatisfied(c, elem, live.at(i), desired.at(i)) {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// keyedSatisfied reports whether, for each item of desired, live has an item with the same key that
-// satisfies the item, after the one found before.
-func (r *mergeRule) keyedSatisfied(c *comparison, elem plan, live, desired items) bool {
-	next := 0
-	for i := range desired.length {
-		item := desired.at(i)
-		for next < live.length && !(r.sameKey(live.at(next), item) && elem.satisfies(c, live.at(next), item)) {
-			next++
-		}
-		if next == live.length {
-			return false
-		}
-		next++
-	}
-	return true
-}
-
-func (r *mergeRule) sameKey(a, b place) bool {
-	for i := range r.keys {
-		if !r.keys[i].same(a, b) {
-			return false
-		}
-	}
-	return true
-}
-
-func holds(c *comparison, elem plan, live items, item place) bool {
-	for i := range live.length {
-		if itemSatisfied(c, elem, live.at(i), item) {
-			return true
-		}
-	}
-	return false
-}
-
-// itemSatisfied compares list items, where null is a value.
-func itemSatisfied(c *comparison, elem plan, live, desired place) bool {
-	if elem.null(desired) {
-		return elem.null(live)
-	}
-	return elem.satisfies(c, live, desired)
 }

@@ -19,9 +19,6 @@ type plan interface {
 	append(e *encoder, v place) error
 	// null reports whether append writes "null".
 	null(v place) bool
-	// satisfies reports whether live holds every value that desired specifies;
-	// desired is not null.
-	satisfies(c *comparison, live, desired place) bool
 }
 
 // A planKey distinguishes the two ways in which encoding/json reads a type with methods on its pointer:

@@ -1,7 +1,6 @@
 package canon
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 
@@ -85,14 +84,4 @@ func appendWhole(dst []byte, n int64, format resource.Format) []byte {
 		dst = strconv.AppendInt(append(dst, 'e'), int64(power)*3, 10)
 	}
 	return dst
-}
-
-// sameQuantity reports whether a and b have the same canonical form. Equal
-// amounts need not: the API keeps 1Gi and 1073741824 apart.
-func sameQuantity(a, b *resource.Quantity) bool {
-	x, y := *a, *b
-	if x.Cmp(y) != 0 {
-		return false
-	}
-	return x.Format == y.Format || bytes.Equal(appendQuantity(nil, a), appendQuantity(nil, b))
 }

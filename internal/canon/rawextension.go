@@ -15,18 +15,3 @@ func (p rawExtensionPlan) append(e *encoder, v place) error {
 	}
 	return p.jsonPlan.append(e, v)
 }
-
-func (p rawExtensionPlan) satisfies(c *comparison, live, desired place) bool {
-	l, errLive := p.read(live)
-	d, errDesired := p.read(desired)
-	return errLive == nil && errDesired == nil && c.any(l, d)
-}
-
-// read returns the canonical form, parsed.
-func (p rawExtensionPlan) read(v place) (any, error) {
-	text, err := encode(nil, func(e *encoder) error { return p.append(e, v) })
-	if err != nil {
-		return nil, err
-	}
-	return parseJSON(text)
-}

@@ -305,14 +305,6 @@ func paths(changes []canon.Change) (paths []string) {
 	return paths
 }
 
-func TestMetadataSatisfies(t *testing.T) {
-	t.Parallel()
-	live := &corev1.ConfigMap{ObjectMeta: meta(map[string]string{"a": "1", "b": "2"}), Data: map[string]string{"k": "other"}}
-	require.True(t, canon.MetadataSatisfies(live, &corev1.ConfigMap{ObjectMeta: meta(map[string]string{"a": "1"}), Data: map[string]string{"k": "v"}}))
-	require.False(t, canon.MetadataSatisfies(live, &corev1.ConfigMap{ObjectMeta: meta(map[string]string{"a": "2"})}))
-	require.False(t, canon.MetadataSatisfies(live, &corev1.Secret{}))
-}
-
 // Comparing must not write to its arguments: they may belong to a cache. Methods
 // of Quantity do.
 func TestSatisfiesOnlyReads(t *testing.T) {

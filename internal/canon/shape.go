@@ -85,6 +85,12 @@ func (s shape) isAlwaysThere() bool {
 	return false
 }
 
+// isMap reports whether the place holds a map of a Go type.
+func (s shape) isMap() bool {
+	_, ok := resolve(s.plan).(*mapPlan)
+	return ok
+}
+
 // resolve follows pointers.
 func resolve(p plan) plan {
 	for {

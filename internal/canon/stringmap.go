@@ -53,20 +53,3 @@ func (m *member) appendName(dst []byte) []byte {
 	}
 	return appendString(dst, m.name)
 }
-
-func (stringMapPlan) satisfies(_ *comparison, live, desired place) bool {
-	return stringMapSatisfied(*as[map[string]string](live), *as[map[string]string](desired))
-}
-
-func stringMapSatisfied(live, desired map[string]string) bool {
-	for key, text := range desired {
-		found, ok := live[key]
-		if !ok {
-			found, ok = live[valid(key)]
-		}
-		if !ok || !sameText(found, text) {
-			return false
-		}
-	}
-	return true
-}

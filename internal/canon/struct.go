@@ -89,34 +89,3 @@ func (f *field) append(e *encoder, v place) error {
 	e.buf = append(e.buf, ',')
 	return nil
 }
-
-func (p *structPlan) satisfies(c *comparison, live, desired place) bool {
-	if !c.enter() {
-		return false
-	}
-	satisfied := (!p.env.isEmpty(desired) || p.env.isEmpty(live)) && c.fields(p.fields, live, desired)
-	c.leave()
-	return satisfied
-}
-
-func (c *comparison) fields(fields []field, live, desired place) bool {
-	for i := range fields {
-		f := &fields[i]
-		value, ok := f.in(desired)
-		if !ok || f.omit.applies(value) {
-			continue
-		}
-		if !f.satisfies(c, live, value) {
-			return false
-		}
-	}
-	return true
-}
-
-func (f *field) satisfies(c *comparison, live, desired place) bool {
-	if f.plan.null(desired) {
-		return true
-	}
-	found, ok := f.in(live)
-	return ok && f.plan.satisfies(c, found, desired)
-}

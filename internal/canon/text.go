@@ -100,11 +100,6 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0xf], hexDigits[r>>4&0xf], hexDigits[r&0xf])
 }
 
-// sameText reports whether a and b have the same canonical form.
-func sameText(a, b string) bool {
-	return a == b || !(utf8.ValidString(a) && utf8.ValidString(b)) && valid(a) == valid(b)
-}
-
 // valid replaces each byte of s that is not UTF-8 by U+FFFD.
 func valid(s string) string {
 	if utf8.ValidString(s) {
