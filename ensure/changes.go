@@ -8,10 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // changes returns the changes that an apply made, by comparing live with the answer of the API server.
@@ -23,7 +24,7 @@ func (c *child) changes(live, answer client.Object) []Change {
 	if !c.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
 		return nil
 	}
-	found := canon.Diff(live, answer)
+	found := delta.Diff(live, answer)
 	if len(found) == 0 {
 		return nil
 	}
@@ -41,14 +42,14 @@ func (c *child) changes(live, answer client.Object) []Change {
 func (c *child) changesBy(applied application) []Change {
 	var changes []Change
 	if applied.tried { // made of an object that was just read: nobody wrote in between
-		changes = c.changesOf(canon.Diff(applied.before, applied.after))
+		changes = c.changesOf(delta.Diff(applied.before, applied.after))
 	} else {
 		changes = c.changes(applied.before, applied.after)
 	}
 	return noteRemoved(changes, applied.removed)
 }
 
-func (c *child) changesOf(found []canon.Change) []Change {
+func (c *child) changesOf(found []delta.Change) []Change {
 	var changes []Change
 	for _, change := range found {
 		changes = append(changes, c.changeOf(change))
@@ -57,7 +58,7 @@ func (c *child) changesOf(found []canon.Change) []Change {
 }
 
 // changeOf returns the change without its values if the kind is sensitive: a number can be a PIN.
-func (c *child) changeOf(change canon.Change) Change {
+func (c *child) changeOf(change delta.Change) Change {
 	if c.isSensitive(c.gvk.GroupKind()) {
 		return Change{Path: change.Path}
 	}
@@ -69,9 +70,9 @@ func (c *child) changeOf(change canon.Change) Change {
 func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 	for _, o := range removed {
 		text, noted := managedfields.Text(o.Path), false
-		steps := canon.Steps(text)
+		steps := paths.Steps(text)
 		for i := range changes {
-			at := canon.Steps(changes[i].Path)
+			at := paths.Steps(changes[i].Path)
 			if pointerTo(at) == o.Pointer && !slices.Equal(at, steps) {
 				changes[i].Path, at = text, steps
 			}
@@ -91,7 +92,7 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 func (c *child) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
 	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
 		return !c.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
-			steps := canon.Steps(change.Path)
+			steps := paths.Steps(change.Path)
 			n := min(len(o.Path), len(steps))
 			return managedfields.MayBeAt(o.Path[:n], steps[:n])
 		})
@@ -142,7 +143,7 @@ func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
 
 // unsatisfied lists where live is not as desired.
 func (c *child) unsatisfied(live client.Object) []Change {
-	return c.changesOf(canon.Unsatisfied(live, c.applied(c.desired)))
+	return c.changesOf(delta.Unsatisfied(live, c.applied(c.desired)))
 }
 
 func pathsOf(changes []Change) []string {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // A child is one desired object during a call.
@@ -21,8 +21,8 @@ type child struct {
 	key         types.NamespacedName
 	desired     client.Object          // a copy, stamped with namespace, owner and labels
 	created     client.Object          // desired with the values that Once names, or nil
-	unsent      []canon.Edit           // remove the values that Once names from desired
-	kept        []canon.Edit           // add the parents of a value that stays to desired
+	unsent      []delta.Edit           // remove the values that Once names from desired
+	kept        []delta.Edit           // add the parents of a value that stays to desired
 	controller  *metav1.OwnerReference // that desired names, or nil
 	stamped     client.Object          // desired with its digest, once there is something to send
 	form        uint64                 // checksum of desired's canonical form

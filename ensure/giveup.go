@@ -16,6 +16,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -148,7 +149,7 @@ func (c *child) applyNothing(ctx context.Context, live client.Object) (client.Ob
 func (c *child) givenUp(before, after client.Object) []Change {
 	own := c.ownedIn(before)
 	var changes []Change
-	for _, change := range canon.Diff(before, after) {
+	for _, change := range delta.Diff(before, after) {
 		if len(before.GetManagedFields()) == 0 || managedfields.Owns(own, change.Path) {
 			changes = append(changes, c.changeOf(change))
 		}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -56,7 +57,7 @@ func (c *child) readOnce() error {
 		if problem := c.problemWithOnce(steps); problem != "" {
 			return c.refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
-		c.unsent = append(c.unsent, canon.Edit{Path: steps})
+		c.unsent = append(c.unsent, delta.Edit{Path: steps})
 	}
 	return nil
 }
@@ -107,10 +108,10 @@ func (c *child) splitOnce() {
 }
 
 // applied returns obj without the fields that Once names.
-func (c *child) applied(obj client.Object) canon.Object { return canon.Edited(obj, c.unsent...) }
+func (c *child) applied(obj client.Object) canon.Object { return delta.Edited(obj, c.unsent...) }
 
 func (c *child) isMadeOnce(path fieldpath.Path) bool {
-	return slices.ContainsFunc(c.unsent, func(edit canon.Edit) bool { return managedfields.IsAt(path, edit.Path) })
+	return slices.ContainsFunc(c.unsent, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
 }
 
 // part returns desired as an apply sends it, with its digest.
@@ -119,41 +120,41 @@ func (c *child) part() (canon.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return canon.Edited(stamped, c.kept...), nil
+	return delta.Edited(stamped, c.kept...), nil
 }
 
 // whole returns desired as the creation sends it, with its digest, and with the values of a
 // replaced object.
-func (c *child) whole(replaced []canon.Edit) (canon.Object, error) {
+func (c *child) whole(replaced []delta.Edit) (canon.Object, error) {
 	if len(c.unsent) == 0 {
 		return c.withDigest()
 	}
 	if err := c.store.Set(c.created, c.digest); err != nil {
 		return nil, c.unfitDigest(err)
 	}
-	return canon.Edited(c.created, replaced...), nil
+	return delta.Edited(c.created, replaced...), nil
 }
 
 // onceIn returns the values of live for the fields that Once names.
-func (c *child) onceIn(live client.Object) ([]canon.Edit, error) {
+func (c *child) onceIn(live client.Object) ([]delta.Edit, error) {
 	if len(c.unsent) == 0 {
 		return nil, nil
 	}
-	found, err := canon.Values(live)
+	found, err := delta.Values(live)
 	if err != nil {
 		return nil, c.unfit(err)
 	}
-	var values []canon.Edit
+	var values []delta.Edit
 	for _, edit := range c.unsent {
 		if value := found(edit.Path); value != nil {
-			values = append(values, canon.Edit{Path: edit.Path, Value: value})
+			values = append(values, delta.Edit{Path: edit.Path, Value: value})
 		}
 	}
 	return values, nil
 }
 
 // onceInServer returns them as the server has them, for the object that replaces live.
-func (c *child) onceInServer(ctx context.Context, live client.Object) ([]canon.Edit, error) {
+func (c *child) onceInServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
 	if len(c.unsent) == 0 {
 		return nil, nil
 	}

@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
@@ -71,7 +72,7 @@ type replacement struct {
 	deleted types.UID
 	cause   Cause
 	changes []Change
-	once    []canon.Edit // values of the deleted object, for the new one
+	once    []delta.Edit // values of the deleted object, for the new one
 }
 
 // replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,
@@ -133,7 +134,7 @@ func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, e
 	if err != nil {
 		return false, err
 	}
-	reverted, err := c.candidate(canon.Edited(stamped, unchanged...), nil)
+	reverted, err := c.candidate(delta.Edited(stamped, unchanged...), nil)
 	if err != nil {
 		return false, err
 	}
@@ -151,22 +152,22 @@ func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, e
 
 // unchanged returns the edits that take back the changes of desired, but for values that others set in live,
 // and whether there are such values.
-func (c *child) unchanged(live client.Object) (edits []canon.Edit, isDrifted bool, err error) {
-	value, err := canon.Values(live)
+func (c *child) unchanged(live client.Object) (edits []delta.Edit, isDrifted bool, err error) {
+	value, err := delta.Values(live)
 	if err != nil {
 		return nil, false, c.unfit(err)
 	}
 	own, others := c.ownedIn(live), managedfields.Others(live, c.fieldOwner)
 	edits = slices.Clone(c.kept)
 	for _, path := range pathsOf(c.unsatisfied(live)) {
-		steps := canon.Steps(path)
+		steps := paths.Steps(path)
 		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
 		if isOthers && value(steps) != nil {
 			isDrifted = true
 			continue
 		}
 		steps = upToIndex(steps, value)
-		edits = append(edits, canon.Edit{Path: steps, Value: value(steps)})
+		edits = append(edits, delta.Edit{Path: steps, Value: value(steps)})
 	}
 	return edits, isDrifted, nil
 }

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -84,11 +84,11 @@ func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	if stored, adopted := c.storedIn(live); adopted || stored != c.digest {
 		return lost
 	}
-	wanted, err := canon.Values(c.applied(c.desired))
+	wanted, err := delta.Values(c.applied(c.desired))
 	if err != nil {
 		return lost // desired was read before
 	}
-	found, err := canon.Values(live)
+	found, err := delta.Values(live)
 	if err != nil {
 		return lost
 	}

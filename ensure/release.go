@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // Release hands fields over to somebody else with the values that they have, such as spec.replicas to
@@ -64,14 +65,14 @@ func (c *child) checkReleased() error {
 // have.
 func (c *child) parsePath(path, option string) ([]string, error) {
 	given := unfitPath(path, option)
-	steps, err := canon.ParsePath(path)
+	steps, err := paths.Parse(path)
 	if err != nil {
 		return nil, c.refuse("", given+err.Error())
 	}
 	if c.isSecret() && steps[0] == "stringData" {
 		return nil, c.refuse("", given+"is written only: the API server keeps it in data, so name it there")
 	}
-	if _, err := canon.Specifies(c.desired, steps); err != nil {
+	if _, err := delta.Specifies(c.desired, steps); err != nil {
 		return nil, c.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
 	}
 	return steps, nil
@@ -90,7 +91,7 @@ func (c *child) specified(steps []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return canon.Specifies(stamped, steps)
+	return delta.Specifies(stamped, steps)
 }
 
 // A handed path is one that Release or Once leaves to others.
@@ -101,9 +102,9 @@ type handed struct {
 
 func (c *child) handed() []handed {
 	var all []handed
-	add := func(option string, paths []string) {
-		for _, path := range paths {
-			steps, _ := canon.ParsePath(path) // was checked
+	add := func(option string, named []string) {
+		for _, path := range named {
+			steps, _ := paths.Parse(path) // was checked
 			all = append(all, handed{path: path, option: option, steps: steps})
 		}
 	}
@@ -119,12 +120,12 @@ func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fie
 	if len(all) == 0 {
 		return fields, nil
 	}
-	found, err := canon.Values(live)
+	found, err := delta.Values(live)
 	if err != nil {
 		return nil, c.unfit(err)
 	}
 	for _, h := range all {
-		if _, err := canon.Specifies(live, h.steps); err != nil {
+		if _, err := delta.Specifies(live, h.steps); err != nil {
 			return nil, c.refuse("", unfitPath(h.path, h.option)+err.Error())
 		}
 	}
@@ -138,7 +139,7 @@ func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fie
 		}
 	}
 	// The outer paths come first: an empty map replaces everything inside.
-	slices.SortStableFunc(c.kept, func(a, b canon.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+	slices.SortStableFunc(c.kept, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
 	return fields, nil
 }
 
@@ -185,7 +186,7 @@ func (c *child) keepParents(found func([]string) any, h handed, depth int) error
 	if _, isList := found(h.steps[:last]).([]any); isList {
 		empty = []any{}
 	}
-	c.kept = append(c.kept, canon.Edit{Path: h.steps[:last], Value: empty})
+	c.kept = append(c.kept, delta.Edit{Path: h.steps[:last], Value: empty})
 	return nil
 }
 
@@ -214,7 +215,7 @@ func (c *child) checkParts(ctx context.Context, live client.Object) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	before, err := canon.Values(live)
+	before, err := delta.Values(live)
 	if err != nil {
 		return c.unfit(err)
 	}
@@ -226,7 +227,7 @@ func (c *child) checkParts(ctx context.Context, live client.Object) error {
 	if err != nil {
 		return nil //nolint:nilerr // the apply itself is refused then, or repaired
 	}
-	after, err := canon.Values(answer)
+	after, err := delta.Values(answer)
 	if err != nil {
 		return c.unfit(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
@@ -105,7 +105,7 @@ func (c *child) droppedFrom(
 
 // isUnknown reports whether the Go type of desired lacks the dropped field.
 func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
-	_, err := canon.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
+	_, err := delta.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
 	return err != nil
 }
 
@@ -163,7 +163,7 @@ func (c *child) rehearse(ctx context.Context, live client.Object) (application, 
 	applied := application{before: r.typed(), after: r.tried, tried: true}
 	missed := removed // as far as a refusal tells
 	if ok {
-		missed = c.among(removed, c.changesOf(canon.Diff(applied.before, applied.after)))
+		missed = c.among(removed, c.changesOf(delta.Diff(applied.before, applied.after)))
 	}
 	if err := c.refusePods(missed); err != nil {
 		return application{}, err

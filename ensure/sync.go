@@ -7,6 +7,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -61,7 +62,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if stored, _ := c.storedIn(live); stored != c.digest {
 		return false
 	}
-	if !canon.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
+	if !delta.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
 		c.isReset(live) || c.isGivenUp(live) || len(c.unfinished(whole)) > 0 {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -86,7 +86,7 @@ func (c *child) giveUpAdded(ctx context.Context, after client.Object, added *fie
 // holds reports whether obj has a value at path, as far as its Go type has the field.
 func holds(obj client.Object, path fieldpath.Path) bool {
 	steps := managedfields.Steps(path)
-	depth, err := canon.Specifies(obj, steps)
+	depth, err := delta.Specifies(obj, steps)
 	return err != nil || depth == len(steps)
 }
 

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // compare returns the changes of a write and its outcome, given the object before and after the write.
@@ -31,7 +31,7 @@ func compare(before, after client.Object) ([]ensure.Change, string) {
 		return nil, "terminating"
 	}
 	var changes []ensure.Change
-	for _, change := range canon.Diff(before, after) {
+	for _, change := range delta.Diff(before, after) {
 		changes = append(changes, ensure.Change{Path: change.Path, Old: change.Old, New: change.New})
 	}
 	changes = append(changes, statusChanges("status", statusOf(before), statusOf(after))...)

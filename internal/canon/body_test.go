@@ -67,6 +67,11 @@ func TestBodyOfEnv(t *testing.T) {
 	requireBody(unstructuredOf(t, `{"apiVersion":"v1","spec":{"containers":[{"env":[{"name":"A"}]}]}}`), `{"name":"A","value":""}`)
 }
 
+func podWith(c corev1.Container) *corev1.Pod {
+	c.Name = "app"
+	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
+}
+
 func TestBodyDuplicates(t *testing.T) {
 	t.Parallel()
 	port := func(port int32, protocol corev1.Protocol) corev1.ContainerPort {
@@ -79,7 +84,7 @@ func TestBodyDuplicates(t *testing.T) {
 	}{
 		"env": {
 			"create takes two of a name, apply does not",
-			podWith(corev1.Container{Env: env("A", "B", "A")}),
+			podWith(corev1.Container{Env: []corev1.EnvVar{{Name: "A"}, {Name: "B"}, {Name: "A"}}}),
 			"spec.containers[name=app].env[name=A]",
 		},
 		"ports": {
@@ -94,7 +99,7 @@ func TestBodyDuplicates(t *testing.T) {
 			&corev1.Pod{Spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{}, {}}}},
 			"spec.imagePullSecrets[name=]",
 		},
-		"finalizers": {"a set has no doubles", &corev1.Pod{ObjectMeta: meta(nil, "f", "f")}, "metadata.finalizers[f]"},
+		"finalizers": {"a set has no doubles", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"f", "f"}}}, "metadata.finalizers[f]"},
 		"unstructured": {
 			"metadata is known everywhere",
 			unstructuredOf(t, `{"kind":"K","metadata":{"ownerReferences":[{"uid":"u"},{"uid":"u"}]},"spec":{"env":[{"name":"a"},{"name":"a"}]}}`),

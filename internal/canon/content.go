@@ -1,9 +1,11 @@
 package canon
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,14 +20,14 @@ type content struct {
 	typed   place
 	plan    *structPlan
 	members map[string]any
-	edits   []Edit // to be made
+	edits   []Edit // to be carried out
 }
 
 // read returns the content of obj, with the stringData of a Secret merged into data.
 func read(obj Object) (content, error) {
-	if e, ok := obj.(*withEdits); ok {
+	if e, ok := obj.(*edited); ok {
 		c, err := read(e.Object)
-		c.edits = slices.Concat(c.edits, e.edits)
+		c.edits = append(slices.Clip(c.edits), e.edit)
 		return c, err
 	}
 	v := reflect.ValueOf(obj)
@@ -90,4 +92,201 @@ func contentOf(obj Object, members map[string]any) content {
 		c.members = withEnvValues(c.members)
 	}
 	return c
+}
+
+// An Edit changes the JSON values of an object, whose shape is top, and returns them; nil if none is
+// left.
+type Edit func(top Shape, members map[string]any) (map[string]any, error)
+
+// Edited returns obj with an edit, for the functions of this package and of delta. Its methods are those
+// of obj and ignore the edit.
+func Edited(obj Object, edit Edit) Object { return &edited{Object: obj, edit: edit} }
+
+type edited struct {
+	Object
+	edit Edit
+}
+
+// unedited returns obj without edits.
+func unedited(obj Object) Object {
+	for {
+		e, ok := obj.(*edited)
+		if !ok {
+			return obj
+		}
+		obj = e.Object
+	}
+}
+
+// edit returns c with its edits carried out.
+func (c *content) edit(explicit bool) (*content, error) {
+	before := *c
+	before.edits = nil
+	top, members, err := tree(before, parts{metadata: true, identity: true, digests: true, explicit: explicit})
+	if err != nil {
+		return nil, err
+	}
+	for _, edit := range c.edits {
+		if members, err = edit(top, members); err != nil {
+			return nil, err
+		}
+	}
+	if members == nil {
+		members = map[string]any{}
+	}
+	if c.members != nil {
+		members["apiVersion"] = c.members["apiVersion"]
+	}
+	return &content{object: c.object, plan: c.plan, members: members}, nil
+}
+
+// withSecretData returns the Secret behind v, or, if the Secret has stringData, a copy whose stringData
+// is merged into data, as the API server does. The type is recognised by its name: canon does not
+// import k8s.io/api.
+func withSecretData(v reflect.Value) reflect.Value {
+	secret := v.Elem()
+	text := *secret.FieldByName("StringData").Addr().Interface().(*map[string]string)
+	if len(text) == 0 {
+		return v
+	}
+	merged := addressable(secret)
+	data := maps.Clone(*secret.FieldByName("Data").Addr().Interface().(*map[string][]byte))
+	if data == nil {
+		data = make(map[string][]byte, len(text))
+	}
+	for key, value := range text {
+		data[key] = []byte(valid(value))
+	}
+	merged.FieldByName("Data").Set(reflect.ValueOf(data))
+	merged.FieldByName("StringData").SetZero()
+	return merged.Addr()
+}
+
+// withSecretMembers is withSecretData for unstructured content. Malformed members are left for the
+// server to refuse.
+func withSecretMembers(members map[string]any) map[string]any {
+	text, ok := members["stringData"].(map[string]any)
+	if !ok || members["kind"] != "Secret" || members["apiVersion"] != "v1" {
+		return members
+	}
+	old, ok := members["data"].(map[string]any)
+	if !ok && members["data"] != nil {
+		return members
+	}
+	data := maps.Clone(old)
+	if data == nil {
+		data = make(map[string]any, len(text))
+	}
+	for key, value := range text {
+		value, ok := value.(string)
+		if !ok {
+			return members
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(valid(value)))
+	}
+	merged := maps.Clone(members)
+	delete(merged, "stringData")
+	if len(data) > 0 || old != nil {
+		merged["data"] = data
+	}
+	return merged
+}
+
+// An environment variable without a value has the empty one: the API knows no absent value.
+// So an empty value is a statement where it is sent or compared, unless valueFrom is set.
+// It is no part of a typed object's digest, in which no empty text is.
+
+// env is where the API's EnvVar has its value.
+type env struct{ value, valueFrom location }
+
+// envOf returns nil for all other structs. The type is known by its name only, as Secret is.
+func envOf(t reflect.Type) *env {
+	if t.Name() != "EnvVar" || t.PkgPath() != "k8s.io/api/core/v1" {
+		return nil
+	}
+	at := func(name string) location {
+		field, _ := t.FieldByName(name)
+		return locate(t, field.Index)
+	}
+	return &env{value: at("Value"), valueFrom: at("ValueFrom")}
+}
+
+// isEmpty reports whether the variable at v has the empty value.
+func (e *env) isEmpty(v place) bool {
+	if e == nil {
+		return false
+	}
+	value, _ := e.value.in(v)
+	from, _ := e.valueFrom.in(v)
+	return *as[string](value) == "" && from.isNil()
+}
+
+// podSpecs are where built-in kinds have pods: a Pod, a PodTemplate, a workload, a CronJob.
+var podSpecs = [][]string{
+	{"spec"},
+	{"template", "spec"},
+	{"spec", "template", "spec"},
+	{"spec", "jobTemplate", "spec", "template", "spec"},
+}
+
+// withEnvValues returns the members of a built-in kind with the empty values that are not
+// spelled out, in a copy if there are any.
+func withEnvValues(members map[string]any) map[string]any {
+	var content any = members
+	for _, path := range podSpecs {
+		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+			content, _ = changed(content, append(slices.Clone(path), list), func(containers any) (any, bool) {
+				return changedItems(containers, func(container any) (any, bool) {
+					return changed(container, []string{"env"}, func(variables any) (any, bool) {
+						return changedItems(variables, withEnvValue)
+					})
+				})
+			})
+		}
+	}
+	members, _ = content.(map[string]any)
+	return members
+}
+
+func withEnvValue(item any) (any, bool) {
+	variable, ok := item.(map[string]any)
+	if !ok || variable["value"] != nil || variable["valueFrom"] != nil {
+		return item, false
+	}
+	variable = maps.Clone(variable)
+	variable["value"] = ""
+	return variable, true
+}
+
+// changed returns an object with the value at path edited, in a copy of all on the way there;
+// false if edit changes nothing.
+func changed(object any, path []string, edit func(any) (any, bool)) (any, bool) {
+	if len(path) == 0 {
+		return edit(object)
+	}
+	members, _ := object.(map[string]any)
+	inner, ok := changed(members[path[0]], path[1:], edit)
+	if !ok {
+		return object, false
+	}
+	members = maps.Clone(members)
+	members[path[0]] = inner
+	return members, true
+}
+
+// changedItems does so with each item of a list.
+func changedItems(list any, edit func(any) (any, bool)) (any, bool) {
+	items, _ := list.([]any)
+	isCopy := false
+	for i, item := range items {
+		item, ok := edit(item)
+		if !ok {
+			continue
+		}
+		if !isCopy {
+			items, isCopy = slices.Clone(items), true
+		}
+		items[i] = item
+	}
+	return items, isCopy
 }

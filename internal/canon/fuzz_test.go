@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // fuzzed makes an object of some built-in kind from data. Unlike random objects
@@ -143,14 +144,14 @@ func FuzzSatisfies(f *testing.F) {
 			return
 		}
 		obj := throughJSON(t, random)
-		require.True(t, canon.Satisfies(obj, random), "what comes back from the server")
-		require.True(t, canon.Satisfies(random, random))
+		require.True(t, delta.Satisfies(obj, random), "what comes back from the server")
+		require.True(t, delta.Satisfies(random, random))
 		mutated, m := mutate(t, obj, rand.New(rand.NewSource(seed)))
 		if mutated == nil {
 			return
 		}
 		before, after := form(t, obj), form(t, mutated)
-		require.Equal(t, before == after, len(canon.Diff(obj, mutated)) == 0, "%v", m)
+		require.Equal(t, before == after, len(delta.Diff(obj, mutated)) == 0, "%v", m)
 		requireAgreement(t, mutated, obj, m)
 		requireAgreement(t, obj, mutated, m)
 		if m.ofItem() {
@@ -158,15 +159,15 @@ func FuzzSatisfies(f *testing.F) {
 		}
 		if _, err := canon.Body(obj, gvk, "", ""); err == nil {
 			added := contains(parsed(t, after), parsed(t, before))
-			require.Equal(t, added, canon.Satisfies(mutated, obj), "%v", m)
+			require.Equal(t, added, delta.Satisfies(mutated, obj), "%v", m)
 		}
 	})
 }
 
 func requireAgreement(t *testing.T, live, desired canon.Object, m mutation) {
 	t.Helper()
-	satisfied := canon.Satisfies(live, desired)
-	require.Equal(t, satisfied, len(canon.Unsatisfied(live, desired)) == 0, "%v", m)
+	satisfied := delta.Satisfies(live, desired)
+	require.Equal(t, satisfied, len(delta.Unsatisfied(live, desired)) == 0, "%v", m)
 	if !m.ofItem() && contains(parsed(t, form(t, live)), parsed(t, form(t, desired))) {
 		require.True(t, satisfied, "%v", m)
 	}

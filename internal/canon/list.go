@@ -1,7 +1,12 @@
 package canon
 
 import (
+	"cmp"
 	"encoding/base64"
+	"reflect"
+	"strings"
+
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // A pointerPlan reads the value behind a pointer.
@@ -34,7 +39,7 @@ type listPlan struct {
 	size   uintptr // of an item
 	length int     // of an array
 	slice  bool
-	merge  mergeRule
+	merge  MergeRule
 }
 
 // items finds the items of the list at v.
@@ -91,4 +96,93 @@ func appendBase64(dst, value []byte) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, value)
 	return append(dst, '"')
+}
+
+// A MergeRule says how the items of two lists are matched.
+type MergeRule struct {
+	Kind MergeKind
+	Keys []MergeKey // of Keyed
+}
+
+// A MergeKind is a way to match items.
+type MergeKind int
+
+// The ways to match items.
+const (
+	Atomic MergeKind = iota // by their indexes, as many in both lists
+	Keyed                   // by the values of the keys; live may have more
+	Set                     // by value; live may have more
+)
+
+// A MergeKey is a member of a list's items that tells them apart.
+type MergeKey struct {
+	Name    string
+	Default string // of the API server
+}
+
+// Text returns the value of the key in an item, with the default if there is none.
+func (k *MergeKey) Text(value string) string { return cmp.Or(value, k.Default) }
+
+// Name returns the name of an item in paths, such as name=app, or a member of a set.
+func (r *MergeRule) Name(item any) string {
+	if r.Kind == Set {
+		return Text(item)
+	}
+	members, _ := item.(map[string]any)
+	var keys []paths.Key
+	for _, key := range r.Keys {
+		if value := key.Text(Text(members[key.Name])); value != "" || len(r.Keys) == 1 {
+			keys = append(keys, paths.Key{Name: key.Name, Value: value})
+		}
+	}
+	return paths.ItemName(keys)
+}
+
+// companions are the keys that the API server's schema has in addition to the
+// one in the struct tag patchMergeKey: 53/TCP and 53/UDP are two ports.
+var companions = map[string]MergeKey{
+	"port":          {Name: "protocol", Default: "TCP"},
+	"containerPort": {Name: "protocol", Default: "TCP"},
+	"topologyKey":   {Name: "whenUnsatisfiable"},
+}
+
+// mergeList returns the first part of a plan for a field whose list the API server merges, or nil. The
+// struct tags of API types mark such fields. The schema of a custom kind is not known here.
+func mergeList(from *candidate) *listPlan {
+	if !isAPI(from.declaredIn) || from.Type.Kind() != reflect.Slice || isBytes(from.Type) {
+		return nil
+	}
+	if !strings.Contains(from.Tag.Get("patchStrategy"), "merge") {
+		return nil
+	}
+	name := from.Tag.Get("patchMergeKey")
+	if name == "" {
+		return &listPlan{slice: true, size: from.Type.Elem().Size(), merge: MergeRule{Kind: Set}}
+	}
+	keys := appendKey(nil, from.Type.Elem(), MergeKey{Name: name})
+	if len(keys) == 0 {
+		return nil
+	}
+	if companion, ok := companions[name]; ok {
+		keys = appendKey(keys, from.Type.Elem(), companion)
+	}
+	return &listPlan{slice: true, size: from.Type.Elem().Size(), merge: MergeRule{Kind: Keyed, Keys: keys}}
+}
+
+// appendKey appends key if item is a struct with such a member, of a kind that
+// can be compared.
+func appendKey(keys []MergeKey, item reflect.Type, key MergeKey) []MergeKey {
+	if item.Kind() != reflect.Struct {
+		return keys
+	}
+	for _, member := range jsonFields(item) {
+		if member.name != key.Name {
+			continue
+		}
+		switch member.Type.Kind() {
+		case reflect.String, reflect.Int32, reflect.Int64, reflect.Int:
+			return append(keys, key)
+		}
+	}
+	return keys
 }

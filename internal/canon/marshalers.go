@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // jsonPlan is for types with a MarshalJSON of their own: their output is parsed
@@ -115,3 +117,15 @@ func (p quotedPlan) append(e *encoder, v place) error {
 }
 
 func (p quotedPlan) null(v place) bool { return p.inner.null(v) }
+
+// A rawExtensionPlan reads an object inside a RawExtension like any other value. The type's own
+// MarshalJSON writes the output of encoding/json, including every empty struct that a later API version
+// adds.
+type rawExtensionPlan struct{ jsonPlan }
+
+func (p rawExtensionPlan) append(e *encoder, v place) error {
+	if extension := as[runtime.RawExtension](v); extension.Raw == nil && extension.Object != nil {
+		return e.any(extension.Object)
+	}
+	return p.jsonPlan.append(e, v)
+}

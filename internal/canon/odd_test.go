@@ -91,6 +91,19 @@ func TestOddTypesAreReadAsJSON(t *testing.T) {
 	}
 }
 
+// wired is an object that has no JSON form.
+type wired struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              wiring `json:"spec"`
+}
+
+type wiring struct {
+	Channel chan int `json:"channel"`
+}
+
+func (w *wired) DeepCopyObject() runtime.Object { copied := *w; return &copied }
+
 func TestAppendErrorsOfOddTypes(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -110,7 +123,7 @@ func TestAppendErrorsOfOddTypes(t *testing.T) {
 		"labels that are one in JSON":      {objectWith(func(m *metav1.ObjectMeta) { m.Labels = sameInJSON() }), "metadata.labels: two keys are"},
 		"annotations that are one in JSON": {objectWith(func(m *metav1.ObjectMeta) { m.Annotations = sameInJSON() }), "metadata.annotations: two keys are"},
 		"a member of unstructured content": {&unstructured.Unstructured{Object: map[string]any{"spec": make(chan int)}}, "[spec]: cannot encode"},
-		"a member of a spec":               {&gauge{Spec: gaugeSpec{Channel: make(chan int)}}, "spec.channel: cannot encode a value of type chan int"},
+		"a member of a spec":               {&wired{Spec: wiring{Channel: make(chan int)}}, "spec.channel: cannot encode a value of type chan int"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

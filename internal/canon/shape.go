@@ -3,92 +3,116 @@ package canon
 import (
 	"encoding/json"
 	"reflect"
-	"sort"
-	"strings"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// A shape is the plan of the Go value from which a place in an object's JSON was written, or nothing.
-// It gives each place its path and says how lists are matched. Only walks that run after a difference
-// was found need shapes, so they can afford to read the canonical form back.
-type shape struct {
+// A Shape is what the Go type of an object says about a place in its JSON: how lists are matched, and
+// whether empty and absent are the same. The zero Shape is that of a place whose type is not known.
+type Shape struct {
 	plan  plan
 	root  bool
 	field bool // of a Go struct
 }
 
-// tree writes the parts of c and reads them back as JSON, numbers as
-// json.Number.
-func tree(c content, p parts) (shape, map[string]any, error) {
+// Tree returns the content, labels, annotations (including digests), owner references and finalizers of
+// obj as JSON values in canonical form, numbers as json.Number. Empty values that are statements are
+// included.
+func Tree(obj Object) (Shape, map[string]any, error) {
+	c, err := read(obj)
+	if err != nil {
+		return Shape{}, nil, err
+	}
+	return tree(c, parts{metadata: true, digests: true, explicit: true})
+}
+
+// tree writes the parts of c and reads them back. Only the rare paths of a pass, which find differences
+// or write, can afford that.
+func tree(c content, p parts) (Shape, map[string]any, error) {
 	text, err := encode(nil, func(e *encoder) error { return e.object(&c, &p) })
 	if err != nil {
-		return shape{}, nil, err
+		return Shape{}, nil, err
 	}
 	parsed, err := parseJSON(text)
 	if err != nil {
-		return shape{}, nil, err
+		return Shape{}, nil, err
 	}
-	top := shape{root: true}
+	top := Shape{root: true}
 	if c.plan != nil {
 		top.plan = c.plan
 	}
 	return top, parsed.(map[string]any), nil
 }
 
-// member returns the shape and the path of a member of the object at path.
-func (s shape) member(path, name string) (shape, string) {
+// SameType reports whether a and b have the same Go type.
+func SameType(a, b Object) bool { return reflect.TypeOf(unedited(a)) == reflect.TypeOf(unedited(b)) }
+
+// Member returns the shape and the path of a member of the object at parent.
+func (s Shape) Member(parent, name string) (Shape, string) {
 	if s.root && name == "metadata" {
-		return shape{plan: planOf(reflect.TypeFor[metav1.ObjectMeta](), true), field: true}, name
+		return Shape{plan: planOf(reflect.TypeFor[metav1.ObjectMeta](), true), field: true}, name
 	}
 	switch p := resolve(s.plan).(type) {
 	case *structPlan:
-		for i := range p.fields {
-			if p.fields[i].name == name {
-				return shape{plan: p.fields[i].plan, field: true}, join(path, name)
-			}
-		}
-		return shape{}, join(path, name)
+		return p.member(name), paths.Member(parent, name)
 	case *mapPlan:
-		return shape{plan: p.elem}, path + "[" + name + "]"
+		return Shape{plan: p.elem}, paths.Item(parent, name)
 	case stringMapPlan:
-		return shape{plan: stringPlan{}}, path + "[" + name + "]"
+		return Shape{plan: stringPlan{}}, paths.Item(parent, name)
 	}
-	if strings.ContainsAny(name, "./[]=, ") || name == "" {
-		return shape{}, path + "[" + name + "]"
-	}
-	return shape{}, join(path, name)
+	return Shape{}, paths.MemberOrKey(parent, name)
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
+func (p *structPlan) member(name string) Shape {
+	for i := range p.fields {
+		if p.fields[i].name == name {
+			return Shape{plan: p.fields[i].plan, field: true}
+		}
 	}
-	return path + "." + name
+	return Shape{}
 }
 
-// items returns the shape of a list's items and how they are matched.
-func (s shape) items() (shape, mergeRule) {
+// MayHave reports whether the object may have a member with this name.
+func (s Shape) MayHave(name string) bool {
+	p, isStruct := resolve(s.plan).(*structPlan)
+	return !isStruct || s.root && name == "metadata" ||
+		slices.ContainsFunc(p.fields, func(f field) bool { return f.name == name })
+}
+
+// Items returns the shape of a list's items and how they are matched.
+func (s Shape) Items() (Shape, MergeRule) {
 	if p, ok := resolve(s.plan).(*listPlan); ok {
-		return shape{plan: p.elem}, p.merge
+		return Shape{plan: p.elem}, p.merge
 	}
-	return shape{}, mergeRule{}
+	return Shape{}, MergeRule{}
 }
 
-// isAlwaysThere reports whether the place is a struct field that holds a map or a struct: there, empty
+// IsList reports whether the place holds a list of a Go type.
+func (s Shape) IsList() bool {
+	_, ok := resolve(s.plan).(*listPlan)
+	return ok
+}
+
+// IsMap reports whether the place holds a map of a Go type, other than one of strings.
+func (s Shape) IsMap() bool {
+	_, ok := resolve(s.plan).(*mapPlan)
+	return ok
+}
+
+// IsUnknown reports whether no Go type says what the place holds.
+func (s Shape) IsUnknown() bool { return s.plan == nil }
+
+// IsAlwaysThere reports whether the place is a struct field that holds a map or a struct: there, empty
 // and absent are the same.
-func (s shape) isAlwaysThere() bool {
+func (s Shape) IsAlwaysThere() bool {
 	switch s.plan.(type) {
 	case *structPlan, *mapPlan, stringMapPlan:
 		return s.field
 	}
 	return false
-}
-
-// isMap reports whether the place holds a map of a Go type.
-func (s shape) isMap() bool {
-	_, ok := resolve(s.plan).(*mapPlan)
-	return ok
 }
 
 // resolve follows pointers.
@@ -102,8 +126,8 @@ func resolve(p plan) plan {
 	}
 }
 
-// shown returns the text of v if v is a number or a boolean. Any other value could be a secret.
-func (s shape) shown(v any) string {
+// Shown returns the text of v if v is a number or a boolean. Any other value could be a secret.
+func (s Shape) Shown(v any) string {
 	switch v := v.(type) {
 	case json.Number:
 		return v.String()
@@ -120,23 +144,8 @@ func (s shape) shown(v any) string {
 	return ""
 }
 
-// label names an item of a merged list: `name=app`, or a set's member.
-func (r *mergeRule) label(item any) string {
-	if r.kind == set {
-		return text(item)
-	}
-	members, _ := item.(map[string]any)
-	var parts []string
-	for _, key := range r.keys {
-		value := key.text(text(members[key.name]))
-		if value != "" || len(r.keys) == 1 {
-			parts = append(parts, key.name+"="+value)
-		}
-	}
-	return strings.Join(parts, ",")
-}
-
-func text(v any) string {
+// Text returns the text of a string or a number, and "" for other values.
+func Text(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -147,17 +156,14 @@ func text(v any) string {
 	}
 }
 
-func sortedNames(maps ...map[string]any) []string {
-	seen := map[string]bool{}
+// SortedNames returns the names of the members of objects, each once.
+func SortedNames(objects ...map[string]any) []string {
 	var names []string
-	for _, m := range maps {
-		for name := range m {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
+	for _, object := range objects {
+		for name := range object {
+			names = append(names, name)
 		}
 	}
-	sort.Strings(names)
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -1,6 +1,12 @@
 package canon
 
-import "reflect"
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // structPlan reads a struct: its members, ordered by name.
 type structPlan struct {
@@ -88,4 +94,128 @@ func (f *field) append(e *encoder, v place) error {
 	}
 	e.buf = append(e.buf, ',')
 	return nil
+}
+
+// candidate is a struct field on its way to become a member: encoding/json's
+// rules decide which of several with the same name it is.
+type candidate struct {
+	reflect.StructField
+	declaredIn reflect.Type
+	name       string
+	options    []string
+	path       []int
+	tagged     bool
+}
+
+func (c *candidate) has(option string) bool { return slices.Contains(c.options, option) }
+
+// jsonFields lists the members that encoding/json writes of the struct t,
+// ordered by name. Embedded structs without a name are read breadth first; of
+// several fields with one name the shallowest wins, then the tagged one, and if
+// two are left neither is a member.
+func jsonFields(t reflect.Type) []candidate {
+	var found []candidate
+	level := []embedded{{goType: t}}
+	visited := map[reflect.Type]bool{}
+	for len(level) > 0 {
+		var deeper []embedded
+		times := map[reflect.Type]int{}
+		for _, e := range level {
+			times[e.goType]++
+		}
+		for _, e := range level {
+			if visited[e.goType] {
+				continue
+			}
+			visited[e.goType] = true
+			fields, structs := e.read()
+			found = append(found, fields...)
+			if times[e.goType] > 1 {
+				found = append(found, fields...) // twice on one level: they hide each other
+			}
+			deeper = append(deeper, structs...)
+		}
+		level = deeper
+	}
+	return dominant(found)
+}
+
+// embedded is a struct whose fields are read as its holder's.
+type embedded struct {
+	goType reflect.Type
+	path   []int
+}
+
+func (e embedded) read() (fields []candidate, structs []embedded) {
+	for i := range e.goType.NumField() {
+		field := e.goType.Field(i)
+		tag := field.Tag.Get("json")
+		inner := field.Type
+		if inner.Name() == "" && inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		isStruct := inner.Kind() == reflect.Struct
+		if tag == "-" || !field.IsExported() && !(field.Anonymous && isStruct) {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if !validName(name) {
+			name = ""
+		}
+		path := append(slices.Clone(e.path), i)
+		if name == "" && field.Anonymous && isStruct {
+			structs = append(structs, embedded{inner, path})
+			continue
+		}
+		fields = append(fields, candidate{
+			StructField: field,
+			declaredIn:  e.goType,
+			name:        cmp.Or(name, field.Name),
+			options:     strings.Split(options, ","),
+			path:        path,
+			tagged:      name != "",
+		})
+	}
+	return fields, structs
+}
+
+func dominant(found []candidate) []candidate {
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(len(a.path), len(b.path)), byTag(a, b))
+	})
+	var members []candidate
+	for len(found) > 0 {
+		first := found[0]
+		rivals := 1
+		for rivals < len(found) && found[rivals].name == first.name {
+			rivals++
+		}
+		tied := rivals > 1 && len(found[1].path) == len(first.path) && found[1].tagged == first.tagged
+		if !tied {
+			members = append(members, first)
+		}
+		found = found[rivals:]
+	}
+	return members
+}
+
+func byTag(a, b candidate) int {
+	switch {
+	case a.tagged == b.tagged:
+		return 0
+	case a.tagged:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// validName reports whether encoding/json takes name from a tag.
+func validName(name string) bool {
+	for _, r := range name {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+	}
+	return name != ""
 }

@@ -3,13 +3,12 @@ package managedfields
 import (
 	"bytes"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // Fields returns the fields that an entry owns. An unreadable entry owns nothing.
@@ -62,7 +61,7 @@ func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
 // If the Go type has no merge key for a list, the path has the index of the item, while the fields have
 // its key if the server knows one. Then any item counts.
 func Owns(fields *fieldpath.Set, path string) bool {
-	return ownsSteps(fields, canon.Steps(path))
+	return ownsSteps(fields, paths.Steps(path))
 }
 
 func ownsSteps(fields *fieldpath.Set, steps []string) bool {
@@ -92,24 +91,18 @@ func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 
 // Text returns a path in the form of Change.Path.
 func Text(path fieldpath.Path) string {
-	var text strings.Builder
+	text := ""
 	for _, element := range path {
-		switch {
-		case element.FieldName == nil:
-			text.WriteString("[" + itemText(element) + "]")
-		case strings.ContainsAny(*element.FieldName, "./[]=, "):
-			text.WriteString("[" + *element.FieldName + "]")
-		default:
-			if text.Len() > 0 {
-				text.WriteByte('.')
-			}
-			text.WriteString(*element.FieldName)
+		if element.FieldName != nil {
+			text = paths.MemberOrKey(text, *element.FieldName)
+		} else {
+			text = paths.Item(text, itemText(element))
 		}
 	}
-	return text.String()
+	return text
 }
 
-// Steps returns the steps of a path, as canon.Steps returns those of its text. Unlike the text, the
+// Steps returns the steps of a path, as paths.Steps returns those of its text. Unlike the text, the
 // path shows a key that contains brackets.
 func Steps(path fieldpath.Path) []string {
 	steps := make([]string, len(path))
@@ -132,11 +125,11 @@ func itemText(element fieldpath.PathElement) string {
 	case element.Key == nil:
 		return ""
 	}
-	var parts []string
+	var keys []paths.Key
 	for _, field := range *element.Key {
-		parts = append(parts, field.Name+"="+scalarText(field.Value))
+		keys = append(keys, paths.Key{Name: field.Name, Value: scalarText(field.Value)})
 	}
-	return strings.Join(parts, ",")
+	return paths.ItemName(keys)
 }
 
 // IsAt reports whether path leads to where the steps do, or below.
@@ -170,7 +163,7 @@ func isStep(element fieldpath.PathElement, step string) bool {
 	case element.Index != nil:
 		return strconv.Itoa(*element.Index) == step
 	case element.Key != nil:
-		return isKey(*element.Key, canon.ParseKeys(step))
+		return isKey(*element.Key, paths.Keys(step))
 	case element.Value != nil:
 		return scalarText(*element.Value) == step
 	}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 func TestOwns(t *testing.T) {
@@ -92,7 +92,7 @@ func TestIsAt(t *testing.T) {
 		"spec.slots[0].other":      {name, false, false},
 	}
 	for text, tc := range cases {
-		require.Equal(t, tc.at, IsAt(tc.path, canon.Steps(text)), text)
-		require.Equal(t, tc.maybe, MayBeAt(tc.path, canon.Steps(text)), text)
+		require.Equal(t, tc.at, IsAt(tc.path, paths.Steps(text)), text)
+		require.Equal(t, tc.maybe, MayBeAt(tc.path, paths.Steps(text)), text)
 	}
 }

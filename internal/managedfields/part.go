@@ -4,7 +4,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // MayBePart reports whether fields may have the place that steps lead to only together with more:
@@ -29,10 +29,10 @@ func MayBePart(fields *fieldpath.Set, steps []string) bool {
 
 // isHalfNamed reports whether step names an item by some of its keys.
 func isHalfNamed(element fieldpath.PathElement, step string) bool {
-	if element.Key == nil || isKey(*element.Key, canon.ParseKeys(step)) {
+	if element.Key == nil || isKey(*element.Key, paths.Keys(step)) {
 		return false
 	}
-	found, wanted := value.FieldList{}, canon.ParseKeys(step)
+	found, wanted := value.FieldList{}, paths.Keys(step)
 	for _, field := range *element.Key {
 		if _, named := wanted[field.Name]; named {
 			found = append(found, field)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 func TestMayBePart(t *testing.T) {
@@ -33,6 +33,6 @@ func TestMayBePart(t *testing.T) {
 		"spec.other.x":                              false,
 		"":                                          false,
 	} {
-		require.Equal(t, want, MayBePart(fields, canon.Steps(path)), path)
+		require.Equal(t, want, MayBePart(fields, paths.Steps(path)), path)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // An Obstacle is a field, or a list item, that may conflict with a merge.
@@ -212,7 +212,7 @@ func (m *Merge) resolveAll(named []string) []fieldpath.Path {
 func (m *Merge) resolve(merged any, field string) fieldpath.Path {
 	var path fieldpath.Path
 	owned := m.owned
-	for _, step := range canon.Steps(field) {
+	for _, step := range paths.Steps(field) {
 		element, value, ok := enter(merged, step, owned)
 		if !ok {
 			break

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // What is spared is no obstacle, nor is what it is in; what is beside it may be.
@@ -37,7 +37,7 @@ spec: {size: 1}`,
 		"spec.users[name=root].password": {[]string{"spec.auth", "spec.mode", "spec.plain", "spec.users[name=guest]"}, nil},
 	} {
 		m := found.merge(t)
-		m.Spare(canon.Steps(path))
+		m.Spare(paths.Steps(path))
 		require.ElementsMatch(t, want.obstacles, textsOf(m.Obstacles(nil)), path)
 		require.ElementsMatch(t, want.fixed, textsOf(m.Fixed()), path)
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // zeroTable lists the fields that a Go type cannot leave out and set to zero in different ways: no
@@ -170,11 +170,11 @@ func verdict(t *testing.T, live *unstructured.Unstructured, wanted client.Object
 }
 
 // unsatisfied returns the parts of wanted that live lacks, as ensure compares them.
-func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Object) []canon.Change {
+func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Object) []delta.Change {
 	t.Helper()
 	typed, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(wanted).Elem()))
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed))
-	return canon.Unsatisfied(typed, wanted)
+	return delta.Unsatisfied(typed, wanted)
 }
 
 // rank orders verdicts: a more definite verdict ranks higher.

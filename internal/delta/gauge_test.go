@@ -1,4 +1,4 @@
-package canon_test
+package delta_test
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // gauge is a custom kind whose spec has what no built-in kind has.
@@ -112,8 +113,8 @@ func TestSatisfiesOfCustomTypes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live, desired := &gauge{Spec: c.live}, &gauge{Spec: c.desired}
-			require.Equal(t, c.want, canon.Satisfies(live, desired), c.reason)
-			require.Equal(t, c.want, len(canon.Unsatisfied(live, desired)) == 0, "the paths say the same")
+			require.Equal(t, c.want, delta.Satisfies(live, desired), c.reason)
+			require.Equal(t, c.want, len(delta.Unsatisfied(live, desired)) == 0, "the paths say the same")
 		})
 	}
 }
@@ -147,11 +148,11 @@ func TestCyclesEnd(t *testing.T) {
 			t.Parallel()
 			_, err := canon.AppendObject(nil, &gauge{Spec: ring})
 			require.ErrorContains(t, err, "cycle")
-			require.False(t, canon.Satisfies(&gauge{Spec: ring}, &gauge{Spec: ring}))
-			require.Equal(t, []canon.Change{{}}, canon.Unsatisfied(&gauge{Spec: ring}, &gauge{Spec: ring}))
+			require.False(t, delta.Satisfies(&gauge{Spec: ring}, &gauge{Spec: ring}))
+			require.Equal(t, []delta.Change{{}}, delta.Unsatisfied(&gauge{Spec: ring}, &gauge{Spec: ring}))
 			_, err = canon.Body(&gauge{Spec: ring}, corev1.SchemeGroupVersion.WithKind("Gauge"), "", "")
 			require.ErrorContains(t, err, "cycle")
-			_, err = canon.Specifies(&gauge{Spec: ring}, []string{"spec"})
+			_, err = delta.Specifies(&gauge{Spec: ring}, []string{"spec"})
 			require.ErrorContains(t, err, "cycle")
 		})
 	}
@@ -187,7 +188,7 @@ func TestSatisfiesOfGoTypesInUnstructured(t *testing.T) {
 			t.Parallel()
 			desired := unstructuredOf(t, `{}`)
 			desired.Object = map[string]any{"metadata": c.metadata, "spec": c.spec}
-			require.Equal(t, c.want, canon.Satisfies(live, desired))
+			require.Equal(t, c.want, delta.Satisfies(live, desired))
 		})
 	}
 }

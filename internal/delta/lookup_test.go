@@ -1,9 +1,8 @@
-package canon_test
+package delta_test
 
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,25 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/paths"
 )
-
-func TestSteps(t *testing.T) {
-	for path, want := range map[string][]string{
-		"spec":                                {"spec"},
-		"spec.replicas":                       {"spec", "replicas"},
-		"metadata.annotations[example.com/x]": {"metadata", "annotations", "example.com/x"},
-		"spec.ports[port=80,protocol=TCP].nodePort": {"spec", "ports", "port=80,protocol=TCP", "nodePort"},
-		"data[.a.b][c]": {"data", ".a.b", "c"},
-	} {
-		steps, err := canon.ParsePath(path)
-		require.NoError(t, err, path)
-		require.Empty(t, cmp.Diff(want, steps))
-	}
-	for _, path := range []string{"", ".", ".spec", "spec.", "spec..x", "spec[", "spec[]", "spec]", "spec[a]b", "/spec", "spec[a[b]]", "[a]", "a b"} {
-		_, err := canon.ParsePath(path)
-		require.Error(t, err, path)
-	}
-}
 
 func TestSpecifies(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
@@ -74,14 +57,14 @@ func TestSpecifies(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
-			steps, err := canon.ParsePath(tc.path)
+			steps, err := paths.Parse(tc.path)
 			require.NoError(t, err)
-			depth, err := canon.Specifies(tc.obj, steps)
+			depth, err := delta.Specifies(tc.obj, steps)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, depth, tc.path)
 		})
 	}
-	for path, obj := range map[string]canon.Object{
+	for at, obj := range map[string]canon.Object{
 		"spec.replica":                deployment,
 		"metadata.label":              deployment,
 		"data":                        deployment,
@@ -91,11 +74,11 @@ func TestSpecifies(t *testing.T) {
 		pods + "containers[name=web].args[0]":                 deployment,
 		"spec.rooms[0].size":                                  custom,
 	} {
-		steps, err := canon.ParsePath(path)
+		steps, err := paths.Parse(at)
 		require.NoError(t, err)
-		_, err = canon.Specifies(obj, steps)
-		require.Error(t, err, path)
+		_, err = delta.Specifies(obj, steps)
+		require.Error(t, err, at)
 	}
-	_, err := canon.Specifies((*appsv1.Deployment)(nil), []string{"spec"})
+	_, err := delta.Specifies((*appsv1.Deployment)(nil), []string{"spec"})
 	require.Error(t, err)
 }

@@ -1,4 +1,4 @@
-package canon_test
+package delta_test
 
 import (
 	"testing"
@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 func TestEdited(t *testing.T) {
-	set := func(path string, to any) canon.Edit { return canon.Edit{Path: canon.Steps(path), Value: to} }
-	gone := func(path string) canon.Edit { return set(path, nil) }
+	set := func(at string, to any) delta.Edit { return delta.Edit{Path: paths.Steps(at), Value: to} }
+	gone := func(at string) delta.Edit { return set(at, nil) }
 	labels := map[string]string{"app": "web"}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels, Annotations: map[string]string{"note": "x"}},
@@ -47,97 +49,97 @@ func TestEdited(t *testing.T) {
 	const context = `"securityContext":{"fsGroup":7}`
 	cases := map[string]struct {
 		obj   canon.Object
-		edits []canon.Edit
+		edits []delta.Edit
 		want  string
 	}{
 		"a member": {
 			deployment,
-			[]canon.Edit{gone("spec.template.spec.securityContext.fsGroup")},
+			[]delta.Edit{gone("spec.template.spec.securityContext.fsGroup")},
 			head + spec + `"containers":[{` + env + `"image":"web:1","name":"web",` + ports + `}],"securityContext":{}}}}}`,
 		},
 		"an item": {
 			deployment,
-			[]canon.Edit{gone(container + ".ports[containerPort=53,protocol=UDP]")},
+			[]delta.Edit{gone(container + ".ports[containerPort=53,protocol=UDP]")},
 			head + spec + `"containers":[{` + env + `"image":"web:1","name":"web","ports":[{"containerPort":53,"name":"a"}]}],` + context + `}}}}`,
 		},
 		"the last item": {
 			deployment,
-			[]canon.Edit{gone(container + ".env[name=X]")},
+			[]delta.Edit{gone(container + ".env[name=X]")},
 			head + spec + `"containers":[{"image":"web:1","name":"web",` + ports + `}],` + context + `}}}}`,
 		},
 		"a member of an item": {
 			deployment,
-			[]canon.Edit{set(container+".image", "web:2")},
+			[]delta.Edit{set(container+".image", "web:2")},
 			head + spec + `"containers":[{` + env + `"image":"web:2","name":"web",` + ports + `}],` + context + `}}}}`,
 		},
 		"a new item": {
 			deployment,
-			[]canon.Edit{set(container+".env[name=Y]", map[string]any{"name": "Y", "value": "2"}), gone(container + ".ports")},
+			[]delta.Edit{set(container+".env[name=Y]", map[string]any{"name": "Y", "value": "2"}), gone(container + ".ports")},
 			head + spec + `"containers":[{"env":[{"name":"X","value":"1"},{"name":"Y","value":"2"}],"image":"web:1","name":"web"}],` + context + `}}}}`,
 		},
 		"in an item that is not there": {
 			deployment,
-			[]canon.Edit{set("spec.template.spec.containers[name=other].image", "x"), gone("spec.template"), gone("spec.selector")},
+			[]delta.Edit{set("spec.template.spec.containers[name=other].image", "x"), gone("spec.template"), gone("spec.selector")},
 			head[:len(head)-1] + `}`,
 		},
-		"what its Go type always writes": {set1, []canon.Edit{gone("spec.serviceName")}, `{"kind":"K","metadata":{"name":"db"}}`},
-		"all that there is":              {set1, []canon.Edit{gone("spec"), gone("metadata")}, `{"kind":"K"}`},
-		"the last key of a map":          {secret, []canon.Edit{gone("data.user"), gone("data[password]")}, `{"kind":"K","metadata":{"name":"s"}}`},
-		"stringData":                     {secret, []canon.Edit{gone("data[password]")}, `{"data":{"user":"dQ=="},"kind":"K","metadata":{"name":"s"}}`},
-		"an unstructured member":         {custom, []canon.Edit{gone("spec.size"), gone("spec.users[name=root].id")}, `{"kind":"K","metadata":{"name":"r"},"spec":{"users":[{"name":"root"}]}}`},
-		"an unstructured item":           {custom, []canon.Edit{gone("spec.users[name=root]")}, `{"kind":"K","metadata":{"name":"r"},"spec":{"size":3}}`},
+		"what its Go type always writes": {set1, []delta.Edit{gone("spec.serviceName")}, `{"kind":"K","metadata":{"name":"db"}}`},
+		"all that there is":              {set1, []delta.Edit{gone("spec"), gone("metadata")}, `{"kind":"K"}`},
+		"the last key of a map":          {secret, []delta.Edit{gone("data.user"), gone("data[password]")}, `{"kind":"K","metadata":{"name":"s"}}`},
+		"stringData":                     {secret, []delta.Edit{gone("data[password]")}, `{"data":{"user":"dQ=="},"kind":"K","metadata":{"name":"s"}}`},
+		"an unstructured member":         {custom, []delta.Edit{gone("spec.size"), gone("spec.users[name=root].id")}, `{"kind":"K","metadata":{"name":"r"},"spec":{"users":[{"name":"root"}]}}`},
+		"an unstructured item":           {custom, []delta.Edit{gone("spec.users[name=root]")}, `{"kind":"K","metadata":{"name":"r"},"spec":{"size":3}}`},
 		"new unstructured content": {
 			custom,
-			[]canon.Edit{gone("spec"), set("spec.a.b", "c"), set("spec.list[name=x]", map[string]any{"name": "x"}), set("spec.other", []any{})},
+			[]delta.Edit{gone("spec"), set("spec.a.b", "c"), set("spec.list[name=x]", map[string]any{"name": "x"}), set("spec.other", []any{})},
 			`{"kind":"K","metadata":{"name":"r"},"spec":{"a":{"b":"c"},"list":[{"name":"x"}],"other":[]}}`,
 		},
 		"null in a custom kind": {
 			&unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Realm", "spec": map[string]any{"a": nil, "b": nil, "c": int64(1)},
 			}},
-			[]canon.Edit{gone("spec.b"), gone("spec.c"), gone("spec.d")},
+			[]delta.Edit{gone("spec.b"), gone("spec.c"), gone("spec.d")},
 			`{"kind":"K","spec":{"a":null}}`,
 		},
 		"null in a built-in kind": {
 			&unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": nil, "b": "1", "c": "2"},
 			}},
-			[]canon.Edit{gone("data.c")},
+			[]delta.Edit{gone("data.c")},
 			`{"kind":"K","data":{"b":"1"}}`,
 		},
 		"null in free-form content": {
 			&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(`{"a":null,"b":1}`)}, Revision: 3},
-			[]canon.Edit{gone("data.b")},
+			[]delta.Edit{gone("data.b")},
 			`{"kind":"K","data":{"a":null},"revision":3}`,
 		},
 		"an empty value beside it": {
 			&corev1.Pod{Spec: corev1.PodSpec{Hostname: "h", Containers: []corev1.Container{{Name: "web", Env: []corev1.EnvVar{{Name: "X"}}}}}},
-			[]canon.Edit{gone("spec.hostname")},
+			[]delta.Edit{gone("spec.hostname")},
 			`{"kind":"K","spec":{"containers":[{"env":[{"name":"X","value":""}],"name":"web"}]}}`,
 		},
 		"a variable's value": {
 			&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Env: []corev1.EnvVar{{Name: "X", Value: "1"}}}}}},
-			[]canon.Edit{gone("spec.containers[name=web].env[name=X].value")},
+			[]delta.Edit{gone("spec.containers[name=web].env[name=X].value")},
 			`{"kind":"K","spec":{"containers":[{"env":[{"name":"X"}],"name":"web"}]}}`,
 		},
 		"an unstructured variable's value": {
 			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{
 				"containers": []any{map[string]any{"name": "web", "env": []any{map[string]any{"name": "X", "value": "1"}, map[string]any{"name": "Y"}}}},
 			}}},
-			[]canon.Edit{gone("spec.containers[name=web].env[name=X].value")},
+			[]delta.Edit{gone("spec.containers[name=web].env[name=X].value")},
 			`{"kind":"K","spec":{"containers":[{"env":[{"name":"X"},{"name":"Y","value":""}],"name":"web"}]}}`,
 		},
 		"no edit": {set1, nil, `{"kind":"K","metadata":{"name":"db"},"spec":{"serviceName":"db"}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			edited := canon.Edited(tc.obj, tc.edits...)
+			edited := delta.Edited(tc.obj, tc.edits...)
 			body, err := canon.Body(edited, schema.GroupVersionKind{Kind: "K"}, "", "")
 			require.NoError(t, err)
 			require.JSONEq(t, tc.want, string(body))
-			require.True(t, canon.Satisfies(edited, edited))
-			require.Empty(t, canon.Diff(edited, edited))
-			again, err := canon.Body(canon.Edited(edited, tc.edits...), schema.GroupVersionKind{Kind: "K"}, "", "")
+			require.True(t, delta.Satisfies(edited, edited))
+			require.Empty(t, delta.Diff(edited, edited))
+			again, err := canon.Body(delta.Edited(edited, tc.edits...), schema.GroupVersionKind{Kind: "K"}, "", "")
 			require.NoError(t, err)
 			if name != "a new item" {
 				require.JSONEq(t, tc.want, string(again), "edits of what is edited")
@@ -150,26 +152,26 @@ func TestEdited(t *testing.T) {
 func TestEditedSatisfies(t *testing.T) {
 	live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Data: map[string][]byte{"user": []byte("u"), "password": []byte("1")}}
 	desired := &corev1.Secret{Data: map[string][]byte{"user": []byte("u"), "password": []byte("2")}}
-	edit := canon.Edit{Path: []string{"data", "password"}}
-	require.False(t, canon.Satisfies(live, desired))
-	require.True(t, canon.Satisfies(live, canon.Edited(desired, edit)))
+	edit := delta.Edit{Path: []string{"data", "password"}}
+	require.False(t, delta.Satisfies(live, desired))
+	require.True(t, delta.Satisfies(live, delta.Edited(desired, edit)))
 	desired.Data["user"] = []byte("v")
-	require.False(t, canon.Satisfies(live, canon.Edited(desired, edit)))
-	require.Equal(t, []canon.Change{{Path: "data[user]"}}, canon.Unsatisfied(live, canon.Edited(desired, edit)))
-	require.False(t, canon.Satisfies(&corev1.ConfigMap{}, canon.Edited(desired, edit)), "another type")
+	require.False(t, delta.Satisfies(live, delta.Edited(desired, edit)))
+	require.Equal(t, []delta.Change{{Path: "data[user]"}}, delta.Unsatisfied(live, delta.Edited(desired, edit)))
+	require.False(t, delta.Satisfies(&corev1.ConfigMap{}, delta.Edited(desired, edit)), "another type")
 }
 
 func TestEditsThatCannotBe(t *testing.T) {
-	for path, want := range map[string]string{
+	for at, want := range map[string]string{
 		"spec.replica": "there is no replica",
 		"spec.template.spec.containers[web].image": "should be [name=…]",
 	} {
 		obj := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 		obj.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
-		_, err := canon.AppendObject(nil, canon.Edited(obj, canon.Edit{Path: canon.Steps(path)}))
+		_, err := canon.AppendObject(nil, delta.Edited(obj, delta.Edit{Path: paths.Steps(at)}))
 		require.ErrorContains(t, err, want)
-		require.False(t, canon.Satisfies(obj, canon.Edited(obj, canon.Edit{Path: canon.Steps(path)})))
+		require.False(t, delta.Satisfies(obj, delta.Edited(obj, delta.Edit{Path: paths.Steps(at)})))
 	}
-	_, err := canon.AppendObject(nil, canon.Edited((*corev1.Secret)(nil), canon.Edit{Path: []string{"data"}}))
+	_, err := canon.AppendObject(nil, delta.Edited((*corev1.Secret)(nil), delta.Edit{Path: []string{"data"}}))
 	require.Error(t, err)
 }

@@ -1,6 +1,7 @@
-package canon_test
+package delta_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -12,16 +13,39 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // podWith returns a pod whose only container is c.
 func podWith(c corev1.Container) *corev1.Pod {
 	c.Name = "app"
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
+}
+
+// database is a custom kind.
+type database struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              databaseSpec `json:"spec"`
+}
+
+type databaseSpec struct {
+	Timeout metav1.Duration `json:"timeout"`
+	Users   []string        `json:"users,omitempty"`
+}
+
+func (d *database) DeepCopyObject() runtime.Object { copied := *d; return &copied }
+
+func unstructuredOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(text), &u.Object))
+	return u
 }
 
 func env(names ...string) (vars []corev1.EnvVar) {
@@ -290,19 +314,19 @@ func TestSatisfies(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, len(c.unsatisfied) == 0, canon.Satisfies(c.live, c.desired), c.reason)
-			if diff := cmp.Diff(c.unsatisfied, paths(canon.Unsatisfied(c.live, c.desired))); diff != "" {
+			require.Equal(t, len(c.unsatisfied) == 0, delta.Satisfies(c.live, c.desired), c.reason)
+			if diff := cmp.Diff(c.unsatisfied, pathsOf(delta.Unsatisfied(c.live, c.desired))); diff != "" {
 				t.Errorf("%s: -want +got\n%s", c.reason, diff)
 			}
 		})
 	}
 }
 
-func paths(changes []canon.Change) (paths []string) {
+func pathsOf(changes []delta.Change) (found []string) {
 	for _, change := range changes {
-		paths = append(paths, change.Path)
+		found = append(found, change.Path)
 	}
-	return paths
+	return found
 }
 
 // Comparing must not write to its arguments: they may belong to a cache. Methods
@@ -317,8 +341,8 @@ func TestSatisfiesOnlyReads(t *testing.T) {
 	big.AsDec()
 	desired.Spec.Containers[0].Resources.Limits["cpu"] = big
 	liveBefore, desiredBefore := live.DeepCopy(), desired.DeepCopy()
-	require.True(t, canon.Satisfies(live, desired))
-	require.True(t, canon.Satisfies(desired, live))
+	require.True(t, delta.Satisfies(live, desired))
+	require.True(t, delta.Satisfies(desired, live))
 	require.Equal(t, liveBefore, live)
 	require.Equal(t, desiredBefore, desired)
 }
