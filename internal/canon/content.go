@@ -192,35 +192,6 @@ func withSecretMembers(members map[string]any) map[string]any {
 	return merged
 }
 
-// An environment variable without a value has the empty one: the API knows no absent value.
-// So an empty value is a statement where it is sent or compared, unless valueFrom is set.
-// It is no part of a typed object's digest, in which no empty text is.
-
-// env is where the API's EnvVar has its value.
-type env struct{ value, valueFrom location }
-
-// envOf returns nil for all other structs. The type is known by its name only, as Secret is.
-func envOf(t reflect.Type) *env {
-	if t.Name() != "EnvVar" || t.PkgPath() != "k8s.io/api/core/v1" {
-		return nil
-	}
-	at := func(name string) location {
-		field, _ := t.FieldByName(name)
-		return locate(t, field.Index)
-	}
-	return &env{value: at("Value"), valueFrom: at("ValueFrom")}
-}
-
-// isEmpty reports whether the variable at v has the empty value.
-func (e *env) isEmpty(v place) bool {
-	if e == nil {
-		return false
-	}
-	value, _ := e.value.in(v)
-	from, _ := e.valueFrom.in(v)
-	return *as[string](value) == "" && from.isNil()
-}
-
 // podSpecs are where built-in kinds have pods: a Pod, a PodTemplate, a workload, a CronJob.
 var podSpecs = [][]string{
 	{"spec"},

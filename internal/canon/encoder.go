@@ -19,31 +19,6 @@ const maxKept = 64 << 10
 
 var errTooDeep = errors.New("nested too deeply, or in a cycle")
 
-// Append appends the canonical form of v, any API value, to dst.
-//
-// An Object, or a struct to which an Object points, is appended as by AppendObject, and any other value
-// by the rules of the package. A value without a JSON form (a channel, a function, NaN, a cycle of
-// pointers) is an error, and dst is returned unchanged.
-func Append(dst []byte, v any) ([]byte, error) {
-	if obj, ok := asObject(v); ok {
-		return AppendObject(dst, obj)
-	}
-	return encode(dst, func(e *encoder) error { return e.any(v) })
-}
-
-func asObject(v any) (Object, bool) {
-	if obj, ok := v.(Object); ok {
-		return obj, true
-	}
-	t := reflect.TypeOf(v)
-	if t == nil || t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(objectType) {
-		return nil, false
-	}
-	return addressable(reflect.ValueOf(v)).Addr().Interface().(Object), true
-}
-
-var objectType = reflect.TypeFor[Object]()
-
 // encoder is the state of one walk: the bytes written so far and the scratch
 // space that maps need to bring their members in order.
 type encoder struct {

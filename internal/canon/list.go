@@ -3,6 +3,7 @@ package canon
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"reflect"
 	"strings"
 
@@ -185,4 +186,27 @@ func appendKey(keys []MergeKey, item reflect.Type, key MergeKey) []MergeKey {
 		}
 	}
 	return keys
+}
+
+// Text returns the text of a string or a number, and "" for other values.
+func Text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	default:
+		return ""
+	}
+}
+
+// resolve follows pointers.
+func resolve(p plan) plan {
+	for {
+		pointer, ok := p.(*pointerPlan)
+		if !ok {
+			return p
+		}
+		p = pointer.elem
+	}
 }

@@ -22,6 +22,18 @@ type Object interface {
 	runtime.Object
 }
 
+// Append appends the canonical form of v, any API value, to dst.
+//
+// An Object, or a struct to which an Object points, is appended as by AppendObject, and any other value
+// by the rules of the package. A value without a JSON form (a channel, a function, NaN, a cycle of
+// pointers) is an error, and dst is returned unchanged.
+func Append(dst []byte, v any) ([]byte, error) {
+	if obj, ok := asObject(v); ok {
+		return AppendObject(dst, obj)
+	}
+	return encode(dst, func(e *encoder) error { return e.any(v) })
+}
+
 // AppendObject appends everything that obj specifies to dst: its content and, of its metadata, the
 // namespace, name, labels, annotations, owner references and finalizers. The status, apiVersion, kind,
 // and annotations whose keys begin with DigestPrefix are left out.
@@ -162,8 +174,6 @@ func (p *parts) keep(member string) func(key string) bool {
 
 func isNoDigest(key string) bool { return !strings.HasPrefix(key, DigestPrefix) }
 
-func isAny(string) bool { return true }
-
 // metadata writes the members of the metadata that a caller specifies, if there
 // are any.
 func (e *encoder) metadata(c *content, p *parts) error {
@@ -282,3 +292,16 @@ func (c *content) metadata() (map[string]any, error) {
 	}
 	return metadata, nil
 }
+
+func asObject(v any) (Object, bool) {
+	if obj, ok := v.(Object); ok {
+		return obj, true
+	}
+	t := reflect.TypeOf(v)
+	if t == nil || t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(objectType) {
+		return nil, false
+	}
+	return addressable(reflect.ValueOf(v)).Addr().Interface().(Object), true
+}
+
+var objectType = reflect.TypeFor[Object]()

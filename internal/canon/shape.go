@@ -115,17 +115,6 @@ func (s Shape) IsAlwaysThere() bool {
 	return false
 }
 
-// resolve follows pointers.
-func resolve(p plan) plan {
-	for {
-		pointer, ok := p.(*pointerPlan)
-		if !ok {
-			return p
-		}
-		p = pointer.elem
-	}
-}
-
 // Shown returns the text of v if v is a number or a boolean. Any other value could be a secret.
 func (s Shape) Shown(v any) string {
 	switch v := v.(type) {
@@ -142,18 +131,6 @@ func (s Shape) Shown(v any) string {
 		}
 	}
 	return ""
-}
-
-// Text returns the text of a string or a number, and "" for other values.
-func Text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	default:
-		return ""
-	}
 }
 
 // SortedNames returns the names of the members of objects, each once.

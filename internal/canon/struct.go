@@ -219,3 +219,32 @@ func validName(name string) bool {
 	}
 	return name != ""
 }
+
+// An env is where the API's EnvVar has its value.
+//
+// An environment variable without a value has the empty one: the API knows no absent value. So bodies and
+// comparisons contain an empty value, unless valueFrom is set. The digest of a typed object does not, as
+// it contains no empty text.
+type env struct{ value, valueFrom location }
+
+// envOf returns nil for all other structs. The type is known by its name only, as Secret is.
+func envOf(t reflect.Type) *env {
+	if t.Name() != "EnvVar" || t.PkgPath() != "k8s.io/api/core/v1" {
+		return nil
+	}
+	at := func(name string) location {
+		field, _ := t.FieldByName(name)
+		return locate(t, field.Index)
+	}
+	return &env{value: at("Value"), valueFrom: at("ValueFrom")}
+}
+
+// isEmpty reports whether the variable at v has the empty value.
+func (e *env) isEmpty(v place) bool {
+	if e == nil {
+		return false
+	}
+	value, _ := e.value.in(v)
+	from, _ := e.valueFrom.in(v)
+	return *as[string](value) == "" && from.isNil()
+}
