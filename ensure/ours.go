@@ -23,7 +23,8 @@ type claim struct {
 
 // claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
 // shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
-// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
+// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted, as another
+// instance may have released the object. Nobody releases by emptying all managed fields.
 func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
 	digest, adopted := c.digestOn(live)
@@ -33,8 +34,8 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 	case digest != "":
 		return claim{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
 	case c.remembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.fieldOwner)):
-		onlyByUID := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil
-		return claim{ours: true, adopted: c.last.Adopted || onlyByUID, live: live}, nil
+		mayBeReleased := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil && !c.isReset(live)
+		return claim{ours: true, adopted: c.last.Adopted || mayBeReleased, live: live}, nil
 	case controller == nil && c.isPredecessors(live):
 		return claim{ours: true, adopted: true, live: live}, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -369,6 +370,43 @@ func TestRecreateBesideAnObstacle(t *testing.T) {
 	res := w.eventually(database("2Gi"), anewOrphaned)
 	require.Equal(t, ensure.Recreated, res.Operation)
 	require.Empty(t, cmp.Diff([]int32{5432}, portsOf(res.Live.(*appsv1.StatefulSet))))
+}
+
+// TestRecreateOfWhatWasStripped: somebody strips an object of all metadata and managed fields, as
+// kubectl replace can. The object is still ours, and a change of desired may replace it.
+func TestRecreateOfWhatWasStripped(t *testing.T) {
+	t.Parallel()
+	w := newCachedWorkshop(t)
+	database := func(size string, port int32) *appsv1.StatefulSet {
+		set := w.database(size)
+		set.Spec.Replicas = new(int32(0))
+		set.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "sql", ContainerPort: port}}
+		return set
+	}
+	w.mustBe(ensure.Created, database("1Gi", 5432))
+	w.awaitCached(database("1Gi", 5432))
+	w.mustBe(ensure.Unchanged, database("1Gi", 5432))
+	stripped := database("1Gi", 5432)
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := w.human.Get(w.ctx, client.ObjectKeyFromObject(stripped), stripped); err != nil {
+			return err
+		}
+		stripped.SetLabels(nil)
+		stripped.SetAnnotations(nil)
+		stripped.SetOwnerReferences(nil)
+		stripped.SetManagedFields([]metav1.ManagedFieldsEntry{{}}) // a list of one empty entry removes all
+		return w.human.Update(w.ctx, stripped)
+	}))
+	w.awaitCached(stripped)
+	res := w.mustBe(ensure.Updated, database("1Gi", 5432))
+	require.Equal(t, ensure.Drifted, res.Cause)
+	for _, entry := range res.Live.GetManagedFields() {
+		isOurs := entry.Manager == workshopOwner
+		require.Equal(t, isOurs, strings.Contains(entry.FieldsV1.GetRawString(), `"f:containerPort"`), entry.Manager)
+	}
+	res = w.eventually(database("2Gi", 5433), anewOrphaned)
+	require.Equal(t, ensure.Recreated, res.Operation)
+	require.Empty(t, cmp.Diff([]int32{5433}, portsOf(res.Live.(*appsv1.StatefulSet))))
 }
 
 func portsOf(set *appsv1.StatefulSet) []int32 {
