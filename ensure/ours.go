@@ -23,8 +23,7 @@ type claim struct {
 
 // claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
 // shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
-// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted, as another
-// instance may have released the object. Nobody releases by emptying all managed fields.
+// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
 func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
 	digest, adopted := c.digestOn(live)
@@ -34,8 +33,7 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 	case digest != "":
 		return claim{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
 	case c.remembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.fieldOwner)):
-		mayBeReleased := controller == nil && managedfields.Applied(live, c.fieldOwner) == nil && !c.isReset(live)
-		return claim{ours: true, adopted: c.last.Adopted || mayBeReleased, live: live}, nil
+		return claim{ours: true, adopted: c.last.Adopted || c.mayBeReleased(live), live: live}, nil
 	case controller == nil && c.isPredecessors(live):
 		return claim{ours: true, adopted: true, live: live}, nil
 	}
@@ -54,6 +52,12 @@ func (c *child) claimOn(ctx context.Context, live client.Object) (claim, error) 
 		adopted: !c.isMadeForOwner(live, controller),
 		live:    live,
 	}, nil
+}
+
+// mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
+// releases an object by emptying all managed fields.
+func (c *child) mayBeReleased(live client.Object) bool {
+	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, c.fieldOwner) == nil && !c.isReset(live)
 }
 
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field
