@@ -22,7 +22,8 @@ type contest struct {
 	owner          Generation // the latest that wanted one of states
 	betweenCallers bool       // the contest is about states
 
-	wait  time.Duration // between two tries; zero while no contest is on
+	wait   time.Duration // between two tries; zero while no contest is on
+	paused time.Duration // the wait of a contest that may go on
 	paths []string      // that are contested
 	wrote time.Time     // when a field was set back last
 	tried time.Time     // when a write was allowed last
@@ -37,7 +38,7 @@ func (c *contest) isRecent(now time.Time) bool {
 		}
 	}
 	c.states = slices.DeleteFunc(c.states, func(s state) bool { return now.Sub(s.at) >= window })
-	return len(c.reverted)+len(c.states) > 0
+	return len(c.reverted)+len(c.states) > 0 || c.paused > 0 && now.Sub(c.tried) < longest
 }
 
 // count counts a revert of paths. One too many begins the contest, and each one during a contest
@@ -58,9 +59,13 @@ func (c *contest) count(paths []string, now time.Time) {
 	}
 }
 
+// pause ends the wait. The next state that is not kept resumes the contest.
+func (c *contest) pause() { c.wait, c.paused = 0, c.wait }
+
 // prolong begins the wait, or doubles the one so far, and adds paths to the contested ones.
 func (c *contest) prolong(paths []string, now time.Time) {
-	c.wait = min(max(2*c.wait, firstWait), longestWait)
+	c.wait = min(max(2*c.wait, 2*c.paused, firstWait), longestWait)
+	c.paused = 0
 	c.wrote, c.tried = now, now
 	for _, path := range paths {
 		if !slices.Contains(c.paths, path) && len(c.paths) < maxPaths {

@@ -2,6 +2,7 @@ package contest_test
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -463,4 +464,54 @@ func TestHasWritten(t *testing.T) {
 	require.False(t, s.table.HasWritten(s.call.Child, contest.Absent), "it was created since")
 	play(s, []step{wait(2 * time.Minute), findsUnchanged})
 	require.False(t, s.table.HasWritten(s.call.Child, "blue"), "too long ago to count")
+}
+
+// TestLoopsEnd: callers that poll, each as often as the last verdict allows, write less and less often.
+func TestLoopsEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		periods  []time.Duration // one for each caller
+		isRandom bool
+	}{
+		"random content, ten times a second":   {[]time.Duration{100 * time.Millisecond}, true},
+		"random content, every three seconds":  {[]time.Duration{3 * time.Second}, true},
+		"two callers, each second":             {[]time.Duration{time.Second, time.Second}, false},
+		"two callers, one ten times as often":  {[]time.Duration{100 * time.Millisecond, time.Second}, false},
+		"two callers that differ by a second":  {[]time.Duration{3 * time.Second, 4 * time.Second}, false},
+		"two callers with random content each": {[]time.Duration{time.Second, 2 * time.Second}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			next := make([]time.Time, len(tc.periods))
+			for i := range next {
+				next[i] = s.call.Now.Add(time.Duration(i) * 300 * time.Millisecond)
+			}
+			live, begin := "", s.call.Now
+			var writes []time.Duration
+			for count := 0; s.call.Now.Sub(begin) < 40*time.Minute; count++ {
+				caller := 0
+				for i := range next {
+					if next[i].Before(next[caller]) {
+						caller = i
+					}
+				}
+				s.call.Now = next[caller]
+				digest := "of caller " + strconv.Itoa(caller)
+				if tc.isRandom {
+					digest = strconv.Itoa(count)
+				}
+				wants(digest)(s)
+				if live == digest {
+					findsUnchanged(s)
+				} else if tries(s); !s.verdict.Contested {
+					live = digest
+					writes = append(writes, s.call.Now.Sub(begin))
+					supersedes("data[color]")(s)
+				}
+				next[caller] = s.call.Now.Add(max(tc.periods[caller], s.verdict.Wait))
+			}
+			late := slices.DeleteFunc(slices.Clone(writes), func(at time.Duration) bool { return at < 10*time.Minute })
+			require.LessOrEqual(t, len(writes)-len(late), 40, "in the first ten minutes")
+			require.LessOrEqual(t, len(late), 15, "in the last half an hour, two in five minutes: %v", late)
+		})
+	}
 }

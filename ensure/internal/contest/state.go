@@ -64,18 +64,19 @@ type state struct {
 }
 
 // supersede notes a state. After one state too many, supersede returns the rival: another caller or,
-// if desired is never the same, the field owner itself.
+// if desired is never the same, the field owner itself. In a pause, one state that is not kept is too many.
 func (c *contest) supersede(wanted Wanted, now time.Time, fieldOwner string) (rival string) {
 	if wanted.Owner.isAfter(c.owner) {
 		c.owner = wanted.Owner
 	}
-	next := state{Wanted: wanted, at: now}
+	next, resumes := state{Wanted: wanted, at: now}, false
 	switch last := c.current(); {
 	case last == nil:
 	case last.Digest == wanted.Digest: // another pass has noted it
 		return ""
 	default:
 		last.kept = last.kept || now.Sub(last.at) >= shortLived
+		resumes = c.paused > 0 && !last.kept
 		next.returns = !last.kept && last.Digest != Absent &&
 			slices.ContainsFunc(c.states, func(s state) bool { return s.Wanted == wanted })
 	}
@@ -85,6 +86,8 @@ func (c *contest) supersede(wanted Wanted, now time.Time, fieldOwner string) (ri
 	c.states = append(c.states, next)
 	different := c.countDifferent()
 	switch {
+	case resumes:
+		return c.rival
 	case different >= maxDifferent, c.countReturns() >= returns && different > fewStates:
 		return fieldOwner
 	case c.countReturns() >= returns:
@@ -133,8 +136,8 @@ func (c *contest) repeat(digest string, now time.Time) {
 }
 
 // hasStood notes that a call wants a desired state during a contest between callers, and reports whether
-// the written state stood until then, although every call was free to want another. While writes are held,
-// only the first such call shows that.
+// no call wanted another state for long enough after the last write. Only the first call that does shows
+// that.
 func (c *contest) hasStood(digest string, now time.Time) bool {
 	last := c.current()
 	if !c.betweenCallers || last == nil || last.challenged || last.Digest == digest {

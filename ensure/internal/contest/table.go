@@ -8,8 +8,8 @@
 // for ten seconds then. After that, each call that writes doubles the wait, up to five minutes. The
 // contest ends once a write was left alone for twice as long as the wait, once desired changes, or
 // ten minutes after the last try. A contest between callers does not end with a change of desired, but
-// with the next generation of the owner, or if no call wants another desired state for five seconds
-// after a write.
+// with the next generation of the owner. The contest pauses if no call wants another desired state for
+// five seconds after a write, and goes on with the next desired state that stands for less.
 package contest
 
 import (
@@ -189,7 +189,9 @@ func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
 	case known.wait > 0 && !known.hasStood(call.Digest, call.Now):
 		t.until = call.Now.Add(longest)
 		return judge(known)
-	case known.wait > 0, !known.isRecent(call.Now):
+	case known.wait > 0:
+		known.pause()
+	case !known.isRecent(call.Now):
 		t.contests.Remove(call.Child)
 	default:
 		known.repeat(call.Digest, call.Now)
