@@ -42,7 +42,13 @@ func (c *child) giveUp(ctx context.Context, live client.Object) (outcome, error)
 // unapply gives up all fields that this field owner has applied to live, except for content that the
 // API server requires. It returns live as it was before, and the answer.
 func (c *child) unapply(ctx context.Context, live client.Object) (before, after client.Object, err error) {
-	after, err = c.applyNothing(ctx, live)
+	if taken := c.takeoverIn(live).fields; taken.Empty() || c.dryRun {
+		after, err = c.applyNothing(ctx, live)
+	} else if live, err = c.current(ctx, live); err == nil {
+		if after, err = c.giveUpBut(ctx, live, taken.Has); err == nil {
+			after, err = c.dropNote(ctx, after)
+		}
+	}
 	switch {
 	case !isRefused(err):
 		return live, after, err

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/managedfields"
-	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
 // Operations of patches that change managed fields only, as errors name them.
@@ -49,7 +48,7 @@ func (c *child) checkManagers() error {
 
 // handOver applies desired to live after correcting the managed fields of live.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	if len(c.release)+len(c.once) > 0 || c.leavesOwners(live) {
+	if len(c.release)+len(c.once) > 0 || c.leavesOwners(live) || !c.takeoverIn(live).fields.Empty() {
 		var err error
 		if live, err = c.current(ctx, live); err != nil {
 			return outcome{}, err
@@ -99,10 +98,7 @@ func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (
 // finish applies desired to live, which needs no handover, or had one in a pass that got no
 // further: then the apply is the rest of that.
 func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	var removed []obstacle.Obstacle
-	if len(c.migrateFrom) > 0 {
-		removed = c.unfinished(live)
-	}
+	removed := c.unfinished(live)
 	if len(removed) > 0 {
 		cause = Migrated
 	}
@@ -177,8 +173,8 @@ func (c *child) handover(live client.Object) (handover, error) {
 		return handover{}, err
 	}
 	_, after = managedfields.Split(after, c.isLeftOwner)
-	if stored, _ := c.storedIn(live); stored != "" && len(c.migrateFrom) == 0 {
-		_, after = managedfields.Split(after, isIn(c.unfinished(live))) // of a repair, whose obstacles may be none by now
+	if after, err = c.withoutTakenOver(live, after); err != nil {
+		return handover{}, err
 	}
 	entry = managedfields.WithFields(entry, after)
 	switch {

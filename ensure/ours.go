@@ -109,7 +109,7 @@ func (c *child) digestOn(live client.Object) (digest string, adopted bool) {
 			digest = cmp.Or(digest, hash.DefaultStore(name).Get(live))
 		}
 	}
-	return strings.CutPrefix(digest, adoptedMark)
+	return digestIn(digest)
 }
 
 // appliersOf returns the other managers, except for those that MigrateFrom names, that apply the

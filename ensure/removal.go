@@ -55,11 +55,11 @@ func (c *child) removals(ctx context.Context, live client.Object, h handover) ([
 }
 
 // unfinished returns the fields that this field owner has applied to live although desired does not
-// specify them, if desired is the state that was applied last, or none was: a migration or a repair was
-// cut off between taking over the fields and its apply.
+// specify them, if desired is the state that was applied last, or none was: a migration was cut off
+// between taking over the fields and its apply.
 func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	stored, _ := c.storedIn(live)
-	if stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
+	if len(c.migrateFrom) == 0 || stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
 		return nil
 	}
 	entries := slices.Clone(live.GetManagedFields())

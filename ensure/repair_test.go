@@ -152,7 +152,9 @@ func TestARefusalAfterARepair(t *testing.T) {
 	after := live(t, s, service())
 	require.ElementsMatch(t, managers(before), managers(after))
 	for i, entry := range before.GetManagedFields() {
-		require.Equal(t, string(entry.FieldsV1.GetRawBytes()), string(after.GetManagedFields()[i].FieldsV1.GetRawBytes()))
+		digest := `"f:metadata":{"f:annotations":{"f:spec-hash.trueup-go.github.io/shop-operator":{}}},` // is written by the next apply
+		before := strings.Replace(string(entry.FieldsV1.GetRawBytes()), digest, "", 1)
+		require.Equal(t, before, string(after.GetManagedFields()[i].FieldsV1.GetRawBytes()))
 	}
 }
 

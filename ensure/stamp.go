@@ -86,7 +86,13 @@ const adoptedMark = "adopt-"
 
 // storedIn returns the digest that live carries, and whether the child was adopted.
 func (c *child) storedIn(live client.Object) (digest string, adopted bool) {
-	return strings.CutPrefix(c.store.Get(live), adoptedMark)
+	return digestIn(c.store.Get(live))
+}
+
+// digestIn returns the digest in a stored value, and whether the child was adopted.
+func digestIn(stored string) (digest string, adopted bool) {
+	stored, _, _ = strings.Cut(stored, takeoverMark)
+	return strings.CutPrefix(stored, adoptedMark)
 }
 
 // withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not build

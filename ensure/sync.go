@@ -59,7 +59,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if known, ok := c.known(live); ok {
 		return c.isConfirmed(live, known)
 	}
-	if stored, _ := c.storedIn(live); stored != c.digest {
+	if stored, _ := c.storedIn(live); stored != c.digest || c.takeoverIn(live).digest != "" {
 		return false
 	}
 	if !delta.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||

@@ -2,12 +2,15 @@ package ensure
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
@@ -16,12 +19,93 @@ import (
 // takeOverAttempts bounds the tries beside others who write at the same time.
 const takeOverAttempts = 5
 
+// A takeover is a note about the fields that a repair has taken over for the apply of a desired state.
+// The note follows the stored digest until that apply overwrites both. Without the note, a process that
+// wants another desired state could not tell these fields from those that desired drops, and its apply
+// would remove them. A digest in a label has no room for a note.
+type takeover struct {
+	digest string // of the desired state
+	fields *fieldpath.Set
+}
+
+const (
+	takeoverMark    = " taken over for "
+	longestTakeover = 16 << 10 // bytes of a note; an object has 256 KiB for annotations
+)
+
+// takeoverIn returns the note in live; without one, no fields.
+func (c *child) takeoverIn(live client.Object) takeover {
+	noted := takeover{fields: fieldpath.NewSet()}
+	_, note, isNoted := strings.Cut(c.store.Get(live), takeoverMark)
+	digest, fields, _ := strings.Cut(note, " ")
+	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
+		noted.digest = digest
+	}
+	return noted
+}
+
+// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
+// repair took over for another desired state, and that desired does not specify.
+func (c *child) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	noted := c.takeoverIn(live)
+	if noted.digest == c.digest || noted.fields.Empty() {
+		return fields, nil
+	}
+	wanted, err := delta.Values(c.applied(c.desired))
+	if err != nil {
+		return nil, c.unfit(err)
+	}
+	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
+		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
+	})
+	return rest, nil
+}
+
+// noteTakeover returns the operations that write the note.
+func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
+	fields, err := taken.ToJSON()
+	stored, _, _ := strings.Cut(r.store.Get(r.live), takeoverMark)
+	note := stored + takeoverMark + r.digest + " " + string(fields)
+	noted := &metav1.ObjectMeta{Annotations: r.live.GetAnnotations(), Labels: r.live.GetLabels()}
+	if err != nil || len(note) > longestTakeover || r.store.Set(noted, note) != nil || !maps.Equal(noted.Labels, r.live.GetLabels()) {
+		return nil
+	}
+	if len(r.live.GetAnnotations()) == 0 {
+		return []jsonpatch.Operation{jsonpatch.Add("/metadata/annotations", noted.Annotations)}
+	}
+	var operations []jsonpatch.Operation
+	for key, value := range noted.Annotations {
+		if r.live.GetAnnotations()[key] != value {
+			operations = append(operations, jsonpatch.Add(jsonpatch.Join("/metadata/annotations", key), value))
+		}
+	}
+	return operations
+}
+
+// dropNote removes the stored digest with a note from live, which is given up.
+func (c *child) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
+	var operations []jsonpatch.Operation
+	for key, value := range live.GetAnnotations() {
+		if value == c.store.Get(live) && strings.Contains(value, takeoverMark) {
+			pointer := jsonpatch.Join("/metadata/annotations", key)
+			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
+		}
+	}
+	if len(operations) == 0 {
+		return live, nil
+	}
+	return c.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
+}
+
 // takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
-// removes them. It writes managed fields only, and only while the obstacles have not changed since the
-// trials.
+// removes them. It writes managed fields and a note only, and only while the obstacles have not changed
+// since the trials. The returned object does not have the note.
 func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
 	for range takeOverAttempts {
 		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
+		if err == nil {
+			err = r.store.Set(taken, r.store.Get(r.live))
+		}
 		if err == nil || !hasMoved(err) {
 			return taken, err
 		}
@@ -56,7 +140,7 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 	} else {
 		p.Replace(own, entry)
 	}
-	return p.Operations()
+	return append(p.Operations(), r.noteTakeover(taken)...)
 }
 
 func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
@@ -72,6 +156,7 @@ func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
 			return // the apply succeeded, although the answer was lost
 		}
+		r.strike(p, taken, metav1.ManagedFieldsOperationUpdate, r.isOfDigest) // the next apply overwrites the note
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, r.live.GetManagedFields()[at], obstacles)
 		}

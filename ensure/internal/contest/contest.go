@@ -24,9 +24,9 @@ type contest struct {
 
 	wait   time.Duration // between two tries; zero while no contest is on
 	paused time.Duration // the wait of a contest that may go on
-	paths []string      // that are contested
-	wrote time.Time     // when a field was set back last
-	tried time.Time     // when a write was allowed last
+	paths  []string      // that are contested
+	wrote  time.Time     // when a field was set back last
+	tried  time.Time     // when a write was allowed last
 }
 
 // isRecent forgets reverts and states that are too old to count, and reports whether any is left.

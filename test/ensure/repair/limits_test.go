@@ -2,7 +2,6 @@ package repair_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -200,48 +199,8 @@ func TestBrokenRepairGivesBack(t *testing.T) {
 		before := s.live(service)
 		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
 		require.ErrorIs(t, err, program.ErrBroken)
+		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
+		s.mustEnsure(service)
 		require.Equal(t, specified(before), specified(s.live(service)))
-		s.mustEnsure(service)
-		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
 	})
-}
-
-// TestCrashedRepairGivesBack: the process ends after taking over, and the next one wants the
-// earlier state. The other owners keep their fields, whatever is wanted afterwards.
-func TestCrashedRepairGivesBack(t *testing.T) {
-	t.Parallel()
-	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
-		t.Helper()
-		s := newStage(t, typed, func(c client.Client) client.Client {
-			return &crashing{Broken: program.Broken{Client: c, At: 3, Done: true}}
-		})
-		s.mustEnsure(service)
-		s.write(service, metricsPort)
-		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
-		require.ErrorIs(t, err, program.ErrBroken)
-		require.Contains(t, specified(s.live(service))["owners"].(map[string]string)[fieldOwner+" Apply"], "9090", "it was taken over")
-
-		s.operate = program.Client(t, shared, "operator")
-		s.ensurer = ensure.New(s.operate, s.operate, fieldOwner)
-		require.Equal(t, ensure.Unchanged, s.mustEnsure(service).Operation)
-		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
-		s.mustEnsure(strings.Replace(service, "{app: web}", "{app: other}", 1))
-		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
-	})
-}
-
-// A crashing client fails from one of its patches on.
-type crashing struct {
-	program.Broken
-
-	crashed bool
-}
-
-func (c *crashing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if c.crashed {
-		return program.ErrBroken
-	}
-	err := c.Broken.Patch(ctx, obj, patch, opts...)
-	c.crashed = errors.Is(err, program.ErrBroken)
-	return err
 }
