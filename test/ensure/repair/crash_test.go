@@ -68,11 +68,13 @@ var crashes = map[string]crash{
 		"spec.loadBalancerSourceRanges=[10.0.0.0/8]",
 	},
 	"a struct": {
-		rolling, write{by: other, yaml: `spec: {strategy: {rollingUpdate: {maxSurge: 7}}}`},
+		rolling,
+		write{by: other, yaml: `spec: {strategy: {rollingUpdate: {maxSurge: 7}}}`},
 		strings.Replace(rolling, "RollingUpdate", "Recreate", 1), "spec.strategy.rollingUpdate.maxSurge=7",
 	},
 	"a zero value": {
-		rolling, write{by: other, yaml: `spec: {strategy: {rollingUpdate: {maxSurge: 0}}}`},
+		rolling,
+		write{by: other, yaml: `spec: {strategy: {rollingUpdate: {maxSurge: 0}}}`},
 		strings.Replace(rolling, "RollingUpdate", "Recreate", 1), "spec.strategy.rollingUpdate.maxSurge=0",
 	},
 }
