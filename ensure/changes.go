@@ -49,22 +49,6 @@ func (c *child) changesBy(applied application) []Change {
 	return noteRemoved(changes, applied.removed)
 }
 
-func (c *child) changesOf(found []delta.Change) []Change {
-	var changes []Change
-	for _, change := range found {
-		changes = append(changes, c.changeOf(change))
-	}
-	return changes
-}
-
-// changeOf returns the change without its values if the kind is sensitive: a number can be a PIN.
-func (c *child) changeOf(change delta.Change) Change {
-	if c.isSensitive(c.gvk.GroupKind()) {
-		return Change{Path: change.Path}
-	}
-	return Change{Path: change.Path, Old: change.Old, New: change.New}
-}
-
 // noteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name
 // items by their index, and the next item may have taken the place of a removed one.
 func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
@@ -139,11 +123,6 @@ func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bo
 // ownedIn returns the fields that our applies own in obj.
 func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
 	return managedfields.Fields(managedfields.Applied(obj, c.fieldOwner))
-}
-
-// unsatisfied lists where live is not as desired.
-func (c *child) unsatisfied(live client.Object) []Change {
-	return c.changesOf(delta.Unsatisfied(live, c.applied(c.desired)))
 }
 
 func pathsOf(changes []Change) []string {

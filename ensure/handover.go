@@ -26,26 +26,6 @@ func (o *options) handsOver() bool {
 // leaves reports whether an option leaves fields to others, or allows to remove them.
 func (o *options) leaves() bool { return len(o.release)+len(o.once) > 0 || o.removeFromPods }
 
-func (c *child) checkHandover() error {
-	if !c.handsOver() {
-		return nil
-	}
-	if err := c.checkManagers(); err != nil {
-		return err
-	}
-	if err := c.checkOnce(); err != nil {
-		return err
-	}
-	return c.checkReleased()
-}
-
-func (c *child) checkManagers() error {
-	if slices.Contains(c.migrateFrom, "") {
-		return c.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
-	}
-	return nil
-}
-
 // handOver applies desired to live after correcting the managed fields of live.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	if len(c.release)+len(c.once) > 0 || c.leavesOwners(live) || !c.takeoverIn(live).fields.Empty() {
@@ -242,4 +222,24 @@ func (c *child) strike(
 		return fieldpath.NewSet()
 	}
 	return p.Strike([]int{own}, isStruck)
+}
+
+func (i *intent) checkHandover() error {
+	if !i.handsOver() {
+		return nil
+	}
+	if err := i.checkManagers(); err != nil {
+		return err
+	}
+	if err := i.checkOnce(); err != nil {
+		return err
+	}
+	return i.checkReleased()
+}
+
+func (i *intent) checkManagers() error {
+	if slices.Contains(i.migrateFrom, "") {
+		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	}
+	return nil
 }

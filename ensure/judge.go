@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
@@ -113,20 +112,6 @@ func (c *child) isFineAlone(ctx context.Context, live client.Object, refusal err
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || slices.Contains(named, cause.Field)
 	}), nil
-}
-
-// tryCreate has the API server create candidate by a dry run. The API server checks last whether the
-// object exists, so the error for an existing object means that all other checks passed.
-func (c *child) tryCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
-	if err := c.ask(); err != nil {
-		return err
-	}
-	err := c.client.Create(ctx, candidate.DeepCopy(),
-		client.DryRunAll, client.FieldOwner(c.fieldOwner), client.DisableReadYourWritesConsistency)
-	if answer.IsThere(err) {
-		return nil
-	}
-	return err
 }
 
 // immutable says that the server takes desired, but not for this object.

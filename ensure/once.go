@@ -47,28 +47,43 @@ func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
 }
 
+// onceInServer returns them as the server has them, for the object that replaces live.
+func (c *child) onceInServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
+	if len(c.unsent) == 0 {
+		return nil, nil
+	}
+	complete, err := c.rereadJSON(ctx, "delete", live.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	if complete.GetResourceVersion() != live.GetResourceVersion() {
+		return nil, c.conflict("delete", "it was changed meanwhile", nil)
+	}
+	return c.onceIn(complete)
+}
+
 // readOnce checks the paths, and makes the edits that remove them from desired.
-func (c *child) readOnce() error {
-	for _, path := range c.once {
-		steps, err := c.parsePath(path, "ensure.Once")
+func (i *intent) readOnce() error {
+	for _, path := range i.once {
+		steps, err := i.parsePath(path, "ensure.Once")
 		if err != nil {
 			return err
 		}
-		if problem := c.problemWithOnce(steps); problem != "" {
-			return c.refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
+		if problem := i.problemWithOnce(steps); problem != "" {
+			return i.refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
-		c.unsent = append(c.unsent, delta.Edit{Path: steps})
+		i.unsent = append(i.unsent, delta.Edit{Path: steps})
 	}
 	return nil
 }
 
-func (c *child) problemWithOnce(steps []string) string {
+func (i *intent) problemWithOnce(steps []string) string {
 	switch steps[0] {
 	case "apiVersion", "kind", "status":
 		return "is not for ensure to write"
 	case "metadata":
 		place, ok := singleItem(steps)
-		_, isEveryones := c.Ensurer.labels[place.key]
+		_, isEveryones := i.Ensurer.labels[place.key]
 		switch {
 		case !ok:
 			return "is neither a label nor an annotation: of the metadata, only these can be named, by their keys"
@@ -89,13 +104,13 @@ func singleItem(steps []string) (item, bool) {
 
 // splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
 // names from desired. The content stays; see applied.
-func (c *child) splitOnce() {
-	if len(c.unsent) == 0 {
+func (i *intent) splitOnce() {
+	if len(i.unsent) == 0 {
 		return
 	}
-	c.created = c.copyForStamping(c.desired)
-	labels, annotations := maps.Clone(c.desired.GetLabels()), maps.Clone(c.desired.GetAnnotations())
-	for _, edit := range c.unsent {
+	i.created = i.copyForStamping(i.desired)
+	labels, annotations := maps.Clone(i.desired.GetLabels()), maps.Clone(i.desired.GetAnnotations())
+	for _, edit := range i.unsent {
 		switch place, _ := singleItem(edit.Path); place.member {
 		case "labels":
 			delete(labels, place.key)
@@ -103,49 +118,49 @@ func (c *child) splitOnce() {
 			delete(annotations, place.key)
 		}
 	}
-	c.desired.SetLabels(labels)
-	c.desired.SetAnnotations(annotations)
+	i.desired.SetLabels(labels)
+	i.desired.SetAnnotations(annotations)
 }
 
 // applied returns obj without the fields that Once names.
-func (c *child) applied(obj client.Object) canon.Object { return delta.Edited(obj, c.unsent...) }
+func (i *intent) applied(obj client.Object) canon.Object { return delta.Edited(obj, i.unsent...) }
 
-func (c *child) isMadeOnce(path fieldpath.Path) bool {
-	return slices.ContainsFunc(c.unsent, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
+func (i *intent) isMadeOnce(path fieldpath.Path) bool {
+	return slices.ContainsFunc(i.unsent, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
 }
 
 // part returns desired as an apply sends it, with its digest.
-func (c *child) part() (canon.Object, error) {
-	stamped, err := c.withDigest()
+func (i *intent) part() (canon.Object, error) {
+	stamped, err := i.withDigest()
 	if err != nil {
 		return nil, err
 	}
-	return delta.Edited(stamped, c.kept...), nil
+	return delta.Edited(stamped, i.kept...), nil
 }
 
 // whole returns desired as the creation sends it, with its digest, and with the values of a
 // replaced object.
-func (c *child) whole(replaced []delta.Edit) (canon.Object, error) {
-	if len(c.unsent) == 0 {
-		return c.withDigest()
+func (i *intent) whole(replaced []delta.Edit) (canon.Object, error) {
+	if len(i.unsent) == 0 {
+		return i.withDigest()
 	}
-	if err := c.store.Set(c.created, c.digest); err != nil {
-		return nil, c.unfitDigest(err)
+	if err := i.store.Set(i.created, i.digest); err != nil {
+		return nil, i.unfitDigest(err)
 	}
-	return delta.Edited(c.created, replaced...), nil
+	return delta.Edited(i.created, replaced...), nil
 }
 
 // onceIn returns the values of live for the fields that Once names.
-func (c *child) onceIn(live client.Object) ([]delta.Edit, error) {
-	if len(c.unsent) == 0 {
+func (i *intent) onceIn(live client.Object) ([]delta.Edit, error) {
+	if len(i.unsent) == 0 {
 		return nil, nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return nil, c.unfit(err)
+		return nil, i.unfit(err)
 	}
 	var values []delta.Edit
-	for _, edit := range c.unsent {
+	for _, edit := range i.unsent {
 		if value := found(edit.Path); value != nil {
 			values = append(values, delta.Edit{Path: edit.Path, Value: value})
 		}
@@ -153,33 +168,18 @@ func (c *child) onceIn(live client.Object) ([]delta.Edit, error) {
 	return values, nil
 }
 
-// onceInServer returns them as the server has them, for the object that replaces live.
-func (c *child) onceInServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
-	if len(c.unsent) == 0 {
-		return nil, nil
-	}
-	complete, err := c.rereadJSON(ctx, "delete", live.GetUID())
-	if err != nil {
-		return nil, err
-	}
-	if complete.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, c.conflict("delete", "it was changed meanwhile", nil)
-	}
-	return c.onceIn(complete)
-}
-
 // checkOnce refuses paths that ensure itself writes.
-func (c *child) checkOnce() error {
-	for i, edit := range c.unsent {
+func (i *intent) checkOnce() error {
+	for at, edit := range i.unsent {
 		place, ok := singleItem(edit.Path)
 		if !ok {
 			continue
 		}
-		if _, err := c.withDigest(); err != nil {
+		if _, err := i.withDigest(); err != nil {
 			return err
 		}
-		if place.in(c.stamped) {
-			return c.refuse(c.once[i], "is given to ensure.Once, but holds the digest")
+		if place.in(i.stamped) {
+			return i.refuse(i.once[at], "is given to ensure.Once, but holds the digest")
 		}
 	}
 	return nil

@@ -3,9 +3,7 @@ package ensure
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,11 +92,6 @@ func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerRefer
 	})
 }
 
-// ownsReference reports whether an entry owns a field of an owner reference.
-func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
-	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
-}
-
 // digestOn returns the digest that shows live to be ours, and whether live was adopted. The digest may
 // be in an annotation of a former field owner, or in the default annotation if the digest has another
 // store now.
@@ -110,29 +103,6 @@ func (c *child) digestOn(live client.Object) (digest string, adopted bool) {
 		}
 	}
 	return digestIn(digest)
-}
-
-// appliersOf returns the other managers, except for those that MigrateFrom names, that apply the
-// reference to the controller of live: they created live for the same owner.
-func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
-	var appliers []string
-	entries := live.GetManagedFields()
-	for i := range entries {
-		entry := &entries[i]
-		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
-			entry.Manager == c.fieldOwner || slices.Contains(c.migrateFrom, entry.Manager) {
-			continue
-		}
-		if ownsReference(entry, controller) {
-			appliers = appendNew(appliers, entry.Manager)
-		}
-	}
-	return appliers
-}
-
-// isWanted reports whether a controller is the one that desired names.
-func (c *child) isWanted(controller *metav1.OwnerReference) bool {
-	return c.controller != nil && sameOwner(*controller, *c.controller)
 }
 
 // remembered also covers a kubectl replace, which leaves neither digest nor owner
@@ -150,14 +120,6 @@ func (c *child) isPredecessors(live client.Object) bool {
 		latest.Owner != "" && latest.Owner == c.controllerName()
 }
 
-// controllerName returns kind and name of the controller that desired names; empty if there is none.
-func (c *child) controllerName() string {
-	if c.controller == nil {
-		return ""
-	}
-	return c.controller.Kind + " " + c.controller.Name
-}
-
 // mayAdopt reports whether a foreign object may be taken over.
 func (c *child) mayAdopt(live client.Object) bool {
 	if !c.adopt {
@@ -166,25 +128,4 @@ func (c *child) mayAdopt(live client.Object) bool {
 	// Two controllers are refused by the server.
 	controller := metav1.GetControllerOfNoCopy(live)
 	return c.controller == nil || controller == nil || c.isWanted(controller)
-}
-
-// foreign returns the error for an object of somebody else. The doc of ErrForeign names the options
-// that take over the object.
-func (c *child) foreign(live client.Object) error {
-	controller, wanted := metav1.GetControllerOfNoCopy(live), c.controller
-	var detail string
-	switch {
-	case controller == nil:
-		detail = "it exists and nothing shows that it was made by " + c.fieldOwner +
-			": delete it if nobody needs it"
-	case c.isWanted(controller):
-		who := strings.Join(c.appliersOf(live, controller), " and ")
-		detail = "it was made for the same owner by " + who + ": only one of them and " + c.fieldOwner + " can make it"
-	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
-		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
-			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)
-	default:
-		detail = fmt.Sprintf("it is controlled by %s %q, which decides what is in it", controller.Kind, controller.Name)
-	}
-	return c.fail(ErrForeign, "ensure", detail)
 }

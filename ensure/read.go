@@ -4,11 +4,7 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trueup-go/trueup/internal/answer"
 )
 
 const (
@@ -47,14 +43,6 @@ func (c *child) read(ctx context.Context) (client.Object, error) {
 	return live, err
 }
 
-// readServer returns the object from the API server, or nil if there is none.
-func (c *child) readServer(ctx context.Context) (client.Object, error) {
-	if err := c.ask(); err != nil {
-		return nil, err
-	}
-	return c.get(ctx, c.reader)
-}
-
 // complete returns live with its managed fields, from the API server if the cache may have stripped
 // them.
 func (c *child) complete(ctx context.Context, live client.Object) (client.Object, error) {
@@ -71,48 +59,6 @@ func (c *child) current(ctx context.Context, live client.Object) (client.Object,
 		return c.reread(ctx, live)
 	}
 	return c.complete(ctx, live)
-}
-
-// reread returns live from the API server.
-func (c *child) reread(ctx context.Context, live client.Object) (client.Object, error) {
-	complete, err := c.readServer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if complete == nil || complete.GetUID() != live.GetUID() {
-		return nil, c.conflict("read", "the cache is behind", nil)
-	}
-	return complete, nil
-}
-
-// rereadJSON returns the object with this UID from the API server, with fields that a Go type may not
-// have.
-func (c *child) rereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(c.gvk)
-	if err := c.ask(); err != nil {
-		return nil, err
-	}
-	switch err := c.reader.Get(ctx, c.key, live); {
-	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return nil, c.conflict(operation, "it was replaced meanwhile", err)
-	case err != nil:
-		return nil, c.requestError("read", err)
-	}
-	return live, nil
-}
-
-func (c *child) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
-	live := c.empty(c.desired)
-	switch err := from.Get(ctx, c.key, live, opts...); {
-	case err == nil:
-		c.seen = live
-		return live, nil
-	case answer.IsGone(err):
-		return nil, nil
-	default:
-		return nil, c.requestError("read", err)
-	}
 }
 
 // checkHidden returns an error for a child of ours that the API server has had for long and that the

@@ -43,76 +43,6 @@ func Release(paths ...string) Option {
 	return func(o *options) { o.release = append(o.release, paths...) }
 }
 
-// checkReleased refuses paths that the child cannot have and paths that desired specifies.
-func (c *child) checkReleased() error {
-	for _, path := range c.release {
-		steps, err := c.parsePath(path, "ensure.Release")
-		if err != nil {
-			return err
-		}
-		depth, err := c.specified(steps)
-		if err != nil {
-			return err
-		}
-		if depth == len(steps) {
-			return c.refuse(path, "is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)")
-		}
-	}
-	return nil
-}
-
-// parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
-// have.
-func (c *child) parsePath(path, option string) ([]string, error) {
-	given := unfitPath(path, option)
-	steps, err := paths.Parse(path)
-	if err != nil {
-		return nil, c.refuse("", given+err.Error())
-	}
-	if c.isSecret() && steps[0] == "stringData" {
-		return nil, c.refuse("", given+"is written only: the API server keeps it in data, so name it there")
-	}
-	if _, err := delta.Specifies(c.desired, steps); err != nil {
-		return nil, c.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
-	}
-	return steps, nil
-}
-
-// unfitPath begins a refusal of a path.
-func unfitPath(path, option string) string {
-	return fmt.Sprintf("the path %q given to %s ", path, option)
-}
-
-func (c *child) isSecret() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
-
-// specified returns how many steps of a path desired specifies, as it is sent.
-func (c *child) specified(steps []string) (int, error) {
-	stamped, err := c.withDigest()
-	if err != nil {
-		return 0, err
-	}
-	return delta.Specifies(stamped, steps)
-}
-
-// A handed path is one that Release or Once leaves to others.
-type handed struct {
-	path, option string
-	steps        []string
-}
-
-func (c *child) handed() []handed {
-	var all []handed
-	add := func(option string, named []string) {
-		for _, path := range named {
-			steps, _ := paths.Parse(path) // was checked
-			all = append(all, handed{path: path, option: option, steps: steps})
-		}
-	}
-	add("ensure.Release", c.release)
-	add("ensure.Once", c.once)
-	return all
-}
-
 // withoutReleased returns fields, which this field owner owns in live, without those that Release or
 // Once leave to others.
 func (c *child) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
@@ -248,4 +178,74 @@ func mayBePart(live client.Object, path []string) bool {
 		}
 	}
 	return false
+}
+
+// checkReleased refuses paths that the child cannot have and paths that desired specifies.
+func (i *intent) checkReleased() error {
+	for _, path := range i.release {
+		steps, err := i.parsePath(path, "ensure.Release")
+		if err != nil {
+			return err
+		}
+		depth, err := i.specified(steps)
+		if err != nil {
+			return err
+		}
+		if depth == len(steps) {
+			return i.refuse(path, "is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)")
+		}
+	}
+	return nil
+}
+
+// parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
+// have.
+func (i *intent) parsePath(path, option string) ([]string, error) {
+	given := unfitPath(path, option)
+	steps, err := paths.Parse(path)
+	if err != nil {
+		return nil, i.refuse("", given+err.Error())
+	}
+	if i.isSecret() && steps[0] == "stringData" {
+		return nil, i.refuse("", given+"is written only: the API server keeps it in data, so name it there")
+	}
+	if _, err := delta.Specifies(i.desired, steps); err != nil {
+		return nil, i.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
+	}
+	return steps, nil
+}
+
+// unfitPath begins a refusal of a path.
+func unfitPath(path, option string) string {
+	return fmt.Sprintf("the path %q given to %s ", path, option)
+}
+
+func (i *intent) isSecret() bool { return i.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
+
+// specified returns how many steps of a path desired specifies, as it is sent.
+func (i *intent) specified(steps []string) (int, error) {
+	stamped, err := i.withDigest()
+	if err != nil {
+		return 0, err
+	}
+	return delta.Specifies(stamped, steps)
+}
+
+// A handed path is one that Release or Once leaves to others.
+type handed struct {
+	path, option string
+	steps        []string
+}
+
+func (i *intent) handed() []handed {
+	var all []handed
+	add := func(option string, named []string) {
+		for _, path := range named {
+			steps, _ := paths.Parse(path) // was checked
+			all = append(all, handed{path: path, option: option, steps: steps})
+		}
+	}
+	add("ensure.Release", i.release)
+	add("ensure.Once", i.once)
+	return all
 }

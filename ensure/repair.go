@@ -16,7 +16,6 @@ import (
 
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
-	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
@@ -205,14 +204,4 @@ func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstru
 	}
 	candidate := &unstructured.Unstructured{}
 	return candidate, candidate.UnmarshalJSON(body)
-}
-
-func (c *child) patchJSON(
-	ctx context.Context, operation string, operations []jsonpatch.Operation, opts ...client.PatchOption,
-) (client.Object, error) {
-	patch, err := json.Marshal(operations)
-	if err != nil {
-		return nil, c.unfit(err)
-	}
-	return c.patch(ctx, operation, types.JSONPatchType, patch, opts...)
 }

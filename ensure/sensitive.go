@@ -1,9 +1,7 @@
 package ensure
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,32 +25,4 @@ func WithSensitive(kinds ...schema.GroupKind) Setting {
 // isSensitive reports whether the API server's messages about a kind are not to be shown.
 func (e *Ensurer) isSensitive(kind schema.GroupKind) bool {
 	return answer.IsSensitive(kind) || slices.Contains(e.sensitive, kind)
-}
-
-// hideItems returns path up to the first list item or map key if the kind is sensitive: an item is
-// named by a value. The keys of Secrets and ConfigMaps are shown.
-func (c *child) hideItems(path string) string {
-	field, _, isCut := strings.Cut(path, "[")
-	isKey := slices.Contains([]string{"data", "stringData", "binaryData"}, field)
-	if !isCut || isKey || strings.HasPrefix(path, "metadata.") || !c.isSensitive(c.gvk.GroupKind()) {
-		return path
-	}
-	return field + "[…]"
-}
-
-// shownChanges returns changes as they may be shown.
-func (c *child) shownChanges(changes []Change) []Change {
-	shown := slices.Clone(changes)
-	for i := range shown {
-		shown[i].Path = c.hideItems(shown[i].Path)
-	}
-	return shown
-}
-
-// message is what the API server says about the child, or otherwise if that is not to be shown.
-func (c *child) message(err error, otherwise string) string {
-	if c.isSensitive(c.gvk.GroupKind()) {
-		return otherwise
-	}
-	return cmp.Or(answer.Message(err, c.key.Name), otherwise)
 }

@@ -1,12 +1,9 @@
 package ensure
 
 import (
-	"crypto/sha256"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -107,21 +104,6 @@ func (c *child) confirm(live client.Object) {
 		At:       c.clock.Now(),
 		Shown:    !c.unseen && live.GetUID() == c.last.UID && c.last.Shown,
 	})
-}
-
-// fingerprint returns a digest of the content of live, without the metadata, the status and the fields
-// that Once names.
-func (c *child) fingerprint(live client.Object) (string, bool) {
-	content, err := canon.AppendContent(nil, c.applied(live))
-	if err != nil {
-		return "", false
-	}
-	return digestOf(content), true
-}
-
-func digestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return string(sum[:16])
 }
 
 // causeToWrite returns why an object that is not in sync will be written.

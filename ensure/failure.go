@@ -1,0 +1,232 @@
+package ensure
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// fail makes an error of class about the child.
+func (t *target) fail(class error, operation, detail string, paths ...string) *Error {
+	shown := slices.Clone(paths)
+	for i, path := range paths {
+		shown[i] = t.hideItems(path)
+		detail = strings.ReplaceAll(detail, path, shown[i])
+	}
+	return &Error{
+		Operation: operation, Kind: t.gvk, Key: t.key,
+		Reason: reasons[class], Paths: shown, class: class, detail: detail,
+	}
+}
+
+// reasons are condition reasons by class; that of ErrAPI comes from the server.
+var reasons = map[error]string{
+	ErrRefused:          "Refused",
+	ErrOwnerTerminating: "OwnerTerminating",
+	ErrTerminating:      "Terminating",
+	ErrForeign:          "Foreign",
+	ErrHidden:           "Hidden",
+	ErrInvalid:          "Invalid",
+	ErrImmutable:        "Immutable",
+	ErrContested:        "Contested",
+}
+
+// refuse is an error of the caller's: nothing was sent.
+func (t *target) refuse(path, detail string) *Error {
+	if path == "" {
+		return t.fail(ErrRefused, "ensure", detail)
+	}
+	return t.fail(ErrRefused, "ensure", path+" "+detail, path)
+}
+
+// terminating returns the error for a child in deletion.
+func (t *target) terminating(operation, detail string) *Error {
+	if !t.ifExists {
+		detail += " and will be made again once it is gone"
+	}
+	return t.fail(ErrTerminating, operation, detail)
+}
+
+// foreign returns the error for an object of somebody else. The doc of ErrForeign names the options
+// that take over the object.
+func (t *target) foreign(live client.Object) error {
+	controller, wanted := metav1.GetControllerOfNoCopy(live), t.controller
+	var detail string
+	switch {
+	case controller == nil:
+		detail = "it exists and nothing shows that it was made by " + t.fieldOwner +
+			": delete it if nobody needs it"
+	case t.isWanted(controller):
+		who := strings.Join(t.appliersOf(live, controller), " and ")
+		detail = "it was made for the same owner by " + who + ": only one of them and " + t.fieldOwner + " can make it"
+	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
+		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
+			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)
+	default:
+		detail = fmt.Sprintf("it is controlled by %s %q, which decides what is in it", controller.Kind, controller.Name)
+	}
+	return t.fail(ErrForeign, "ensure", detail)
+}
+
+// appliersOf returns the other managers, except for those that MigrateFrom names, that apply the
+// reference to the controller of live: they created live for the same owner.
+func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
+	var appliers []string
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
+			entry.Manager == t.fieldOwner || slices.Contains(t.migrateFrom, entry.Manager) {
+			continue
+		}
+		if ownsReference(entry, controller) {
+			appliers = appendNew(appliers, entry.Manager)
+		}
+	}
+	return appliers
+}
+
+// ownsReference reports whether an entry owns a field of an owner reference.
+func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
+	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
+}
+
+// unknownKind returns the error for an object of unknown kind: a mistake in the code, or an API server
+// that could not be asked.
+func (t *target) unknownKind(what string, err error) *Error {
+	unknown, ok := errors.AsType[*noKindError](err)
+	if !ok {
+		return t.requestError("ensure", err)
+	}
+	refusal := t.refuse("", what+" has no kind: "+answer.Describe(unknown.error)+
+		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
+	refusal.cause = unknown.error
+	return refusal
+}
+
+// unfit reports a desired object that no apply could carry.
+func (t *target) unfit(err error) *Error {
+	if duplicate, ok := errors.AsType[*canon.DuplicateError](err); ok {
+		return t.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
+	}
+	refusal := t.refuse("", "cannot be encoded: "+err.Error())
+	refusal.cause = err
+	return refusal
+}
+
+// requestError turns the failure of a request into an *Error.
+func (t *target) requestError(operation string, err error) *Error {
+	out := t.fail(ErrAPI, operation, "")
+	out.cause = err
+	out.moved = (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)) && !answer.IsWebhook(err) ||
+		isHandover(operation) && answer.IsGone(err)
+	out.Paths = answer.Fields(err)
+	moved := t.whatMoved(operation, err)
+	switch {
+	case slices.ContainsFunc(answer.Causes(err), isNamespaceTerminating):
+		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
+	case moved != "":
+		return t.conflict(operation, moved, err)
+	case isInvalid(err):
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", t.message(err, describeCauses(err))
+		if len(out.Paths) == 0 {
+			out.Paths = undeclaredFields(err)
+		}
+	case isLiveInvalid(err):
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", "the object as it is does not fit the schema of "+t.apiVersion+
+			", so that nothing can be applied to it: mend the object or the schema: "+t.message(err, answer.NotShown)
+	case apierrors.IsForbidden(err):
+		out.Reason, out.detail = apiReason(err), t.message(err, "a right is missing ("+rightsTo(operation)+"), "+
+			"a quota is used up, or a policy objects; "+answer.NotShown)
+	case apierrors.IsNotFound(err) && isAboutNamespace(err):
+		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
+	default:
+		out.Reason, out.detail = apiReason(err), t.message(err, answer.Describe(err))
+	}
+	return out
+}
+
+// rightsTo names those that an operation takes.
+func rightsTo(operation string) string {
+	switch operation {
+	case "delete":
+		return "delete on its kind"
+	case "list":
+		return "list on its kind, and watch for a cache"
+	case "prune":
+		return "get on the owner's kind"
+	}
+	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
+}
+
+// conflict returns the error for an object that changed after the read. Nothing is wrong with desired.
+func (t *target) conflict(operation, detail string, err error) *Error {
+	out := t.fail(ErrAPI, operation, detail)
+	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
+	if err == nil {
+		err = errors.New(detail)
+	}
+	out.cause = apierrors.NewConflict(schema.GroupResource{Group: t.gvk.Group, Resource: t.gvk.Kind}, t.key.Name, err)
+	return out
+}
+
+// whatMoved recognizes the refusals that are conflicts by another name; empty for
+// others.
+func (t *target) whatMoved(operation string, err error) string {
+	paths := answer.Fields(err)
+	switch {
+	case !apierrors.IsInvalid(err):
+		return ""
+	case (operation == "apply" || operation == releasing) && slices.Contains(paths, "metadata.uid"):
+		return "it was replaced meanwhile"
+	case operation == "apply" && answer.IsLateFinalizer(err):
+		return "its deletion began meanwhile"
+	case operation == "apply" && t.controlled && slices.Contains(paths, "metadata.ownerReferences"):
+		return "it got another controller meanwhile"
+	case isTested(operation) && answer.IsFailedTest(err):
+		return "it was changed meanwhile"
+	}
+	return ""
+}
+
+// isTested reports whether operation is a JSON patch that tests the values on which it depends.
+func isTested(operation string) bool { return operation == "repair" || isHandover(operation) }
+
+// hideItems returns path up to the first list item or map key if the kind is sensitive: an item is
+// named by a value. The keys of Secrets and ConfigMaps are shown.
+func (t *target) hideItems(path string) string {
+	field, _, isCut := strings.Cut(path, "[")
+	isKey := slices.Contains([]string{"data", "stringData", "binaryData"}, field)
+	if !isCut || isKey || strings.HasPrefix(path, "metadata.") || !t.isSensitive(t.gvk.GroupKind()) {
+		return path
+	}
+	return field + "[…]"
+}
+
+// shownChanges returns changes as they may be shown.
+func (t *target) shownChanges(changes []Change) []Change {
+	shown := slices.Clone(changes)
+	for i := range shown {
+		shown[i].Path = t.hideItems(shown[i].Path)
+	}
+	return shown
+}
+
+// message is what the API server says about the child, or otherwise if that is not to be shown.
+func (t *target) message(err error, otherwise string) string {
+	if t.isSensitive(t.gvk.GroupKind()) {
+		return otherwise
+	}
+	return cmp.Or(answer.Message(err, t.key.Name), otherwise)
+}

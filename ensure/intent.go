@@ -1,0 +1,215 @@
+package ensure
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
+)
+
+// An intent is a target with its desired state, stamped with the namespace, owner and labels.
+type intent struct {
+	target
+
+	desired client.Object // the stamped copy
+	created client.Object // desired with the values that Once names, or nil
+	unsent  []delta.Edit  // remove the values that Once names from desired
+	kept    []delta.Edit  // add the parents of a value that stays to desired
+	stamped client.Object // desired with its digest, once there is something to send
+	form    uint64        // checksum of the canonical form of desired
+	digest  string
+	adopted bool // somebody else created the live object
+}
+
+// stamp sets the desired state to a copy of desired with namespace, labels and owner.
+func (i *intent) stamp(desired client.Object) error {
+	i.desired = i.copyForStamping(desired)
+	if err := i.readOnce(); err != nil {
+		return err
+	}
+	i.desired.SetNamespace(i.key.Namespace)
+	if len(i.labels) > 0 {
+		labels := maps.Clone(desired.GetLabels())
+		if labels == nil {
+			labels = make(map[string]string, len(i.labels))
+		}
+		maps.Copy(labels, i.labels)
+		i.desired.SetLabels(labels)
+	}
+	if !i.controlled {
+		i.controller = metav1.GetControllerOfNoCopy(i.desired)
+	} else if err := i.stampOwner(); err != nil {
+		return err
+	}
+	i.splitOnce()
+	return nil
+}
+
+func (i *intent) stampOwner() error {
+	owner, err := i.kindOf(i.owner)
+	if err != nil {
+		return i.unknownKind("the owner given to ensure.ControlledBy", err)
+	}
+	yes := new(true)
+	controller := metav1.OwnerReference{
+		APIVersion:         owner.apiVersion,
+		Kind:               owner.gvk.Kind,
+		Name:               i.owner.GetName(),
+		UID:                i.owner.GetUID(),
+		Controller:         yes,
+		BlockOwnerDeletion: yes,
+	}
+	others := i.desired.GetOwnerReferences()
+	refs := append(make([]metav1.OwnerReference, 0, 1+len(others)), controller)
+	for _, ref := range others {
+		switch {
+		case sameOwner(ref, controller):
+		case ptr.Deref(ref.Controller, false):
+			return i.refuse("metadata.ownerReferences", fmt.Sprintf(
+				"names another controller, %s %q, than ensure.ControlledBy does", ref.Kind, ref.Name))
+		default:
+			refs = append(refs, ref)
+		}
+	}
+	i.desired.SetOwnerReferences(refs)
+	i.controller = &refs[0]
+	return nil
+}
+
+// sameOwner compares by UID; the fake client gives none, so there names must do.
+func sameOwner(a, b metav1.OwnerReference) bool {
+	if a.UID != "" || b.UID != "" {
+		return a.UID == b.UID
+	}
+	groupA, _ := schema.ParseGroupVersion(a.APIVersion)
+	groupB, _ := schema.ParseGroupVersion(b.APIVersion)
+	return groupA.Group == groupB.Group && a.Kind == b.Kind && a.Name == b.Name
+}
+
+// forms are buffers for canonical forms. One that a giant object grew is not kept.
+var forms = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxKeptForm = 64 << 10
+
+// computeDigest sets the digest of everything that desired specifies, except for a stored digest.
+// Mostly, desired is the same as in the pass before, whose record is last. A checksum of its canonical form shows that for a
+// tenth of the cost of a digest.
+func (i *intent) computeDigest(last memory.Record) error {
+	err := i.store.Set(i.desired, "")
+	if err == nil {
+		err = i.checksum()
+	}
+	switch {
+	case err != nil:
+	case last.Digest != "" && last.Checksum == i.form:
+		i.digest = last.Digest
+	default:
+		i.digest, err = i.digester.Object(i.applied(i.desired))
+	}
+	if err != nil {
+		return i.unfitDigest(err)
+	}
+	return nil
+}
+
+// checksum sets the checksum of desired. The seed differs in each process, so that nobody can construct
+// two desired states with the same checksum; by chance, two have the same once in 2^64.
+func (i *intent) checksum() error {
+	buffer, _ := forms.Get().(*[]byte)
+	defer forms.Put(buffer)
+	form, err := canon.AppendObject((*buffer)[:0], i.applied(i.desired))
+	if err != nil {
+		return err
+	}
+	i.form = maphash.Bytes(i.seed, form)
+	if cap(form) <= maxKeptForm {
+		*buffer = form
+	}
+	return nil
+}
+
+// fingerprint returns a digest of the content of live, without the metadata, the status and the fields
+// that Once names.
+func (i *intent) fingerprint(live client.Object) (string, bool) {
+	content, err := canon.AppendContent(nil, i.applied(live))
+	if err != nil {
+		return "", false
+	}
+	return digestOf(content), true
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return string(sum[:16])
+}
+
+// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest begins
+// with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the prefix and 56
+// hex digits.
+const adoptedMark = "adopt-"
+
+// storedIn returns the digest that live carries, and whether the child was adopted.
+func (i *intent) storedIn(live client.Object) (digest string, adopted bool) {
+	return digestIn(i.store.Get(live))
+}
+
+// digestIn returns the digest in a stored value, and whether the child was adopted.
+func digestIn(stored string) (digest string, adopted bool) {
+	stored, _, _ = strings.Cut(stored, takeoverMark)
+	return strings.CutPrefix(stored, adoptedMark)
+}
+
+// withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not build
+// it.
+func (i *intent) withDigest() (canon.Object, error) {
+	if i.stamped == nil {
+		digest := i.digest
+		if i.adopted {
+			digest = adoptedMark + digest
+		}
+		stamped := i.copyForStamping(i.desired)
+		if err := i.store.Set(stamped, digest); err != nil {
+			return nil, i.unfitDigest(err)
+		}
+		i.stamped = stamped
+	}
+	return i.applied(i.stamped), nil
+}
+
+func (i *intent) unfitDigest(err error) *Error {
+	refusal := i.refuse("", "cannot compute or store its digest: "+err.Error())
+	refusal.cause = err
+	return refusal
+}
+
+// unsatisfied lists where live is not as desired.
+func (i *intent) unsatisfied(live client.Object) []Change {
+	return i.changesOf(delta.Unsatisfied(live, i.applied(i.desired)))
+}
+
+func (i *intent) changesOf(found []delta.Change) []Change {
+	var changes []Change
+	for _, change := range found {
+		changes = append(changes, i.changeOf(change))
+	}
+	return changes
+}
+
+// changeOf returns the change without its values if the kind is sensitive: a number can be a PIN.
+func (i *intent) changeOf(change delta.Change) Change {
+	if i.isSensitive(i.gvk.GroupKind()) {
+		return Change{Path: change.Path}
+	}
+	return Change{Path: change.Path, Old: change.Old, New: change.New}
+}

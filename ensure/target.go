@@ -1,0 +1,136 @@
+package ensure
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+)
+
+// A target is the object that a call names, and the options of the call.
+type target struct {
+	*Ensurer
+	kind
+	options
+
+	key        types.NamespacedName
+	controller *metav1.OwnerReference // that desired names, or nil
+}
+
+func (t *target) id() memory.ChildKey { return memory.ChildKey{GVK: t.gvk, Key: t.key} }
+
+// ownedID tells calls on behalf of different owners apart.
+func (t *target) ownedID() memory.OwnedKey {
+	id := memory.OwnedKey{ChildKey: t.id()}
+	if t.controller != nil {
+		id.Owner = t.controller.UID
+	}
+	return id
+}
+
+// controllerName returns kind and name of the controller that desired names; empty if there is none.
+func (t *target) controllerName() string {
+	if t.controller == nil {
+		return ""
+	}
+	return t.controller.Kind + " " + t.controller.Name
+}
+
+// isWanted reports whether a controller is the one that desired names.
+func (t *target) isWanted(controller *metav1.OwnerReference) bool {
+	return t.controller != nil && sameOwner(*controller, *t.controller)
+}
+
+func (t *target) ownerName() string {
+	return fmt.Sprintf("the owner %q", client.ObjectKeyFromObject(t.owner).String())
+}
+
+func (t *target) checkOwner() error {
+	if isNil(t.owner) {
+		return t.refuse("", "the owner given to ensure.ControlledBy is nil")
+	}
+	if !t.isReadable(t.owner) {
+		return t.refuse("", fmt.Sprintf("the owner given to ensure.ControlledBy is a %T: "+
+			"it must be a pointer to a struct that embeds no pointer", t.owner))
+	}
+	switch {
+	case t.owner.GetUID() == "" && t.owner.GetResourceVersion() == "":
+		return t.refuse("", t.ownerName()+" was never created: pass the object as it was read")
+	case t.owner.GetNamespace() != "" && t.scope == clusterScoped:
+		return t.refuse("", t.ownerName()+" is namespaced and cannot own a cluster-scoped object: "+
+			"the garbage collector would delete it at once; use a finalizer instead")
+	}
+	return nil
+}
+
+// checkOptions refuses those that mean nothing for an object that is wanted.
+func (t *target) checkOptions() error {
+	switch {
+	case t.propagation != "":
+		return t.refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
+	case t.deleteAdopted:
+		return t.refuse("", "ensure.DeleteAdopted is for ensure.Absent and ensure.Prune: Object deletes nothing")
+	case t.prune != nil:
+		return t.refuse("", "ensure.Prune is for ensure.Set")
+	case t.only != nil:
+		return t.refuse("", "ensure.OnlyFor names another object: give it the very pointer that ensure.Object is given")
+	case t.ifMissing && (t.ifExists || t.adopt || t.recreate != "" || t.handsOver()):
+		return t.refuse("", "ensure.IfMissing writes nothing to what exists: it goes with ensure.ControlledBy and ensure.DryRun only")
+	case t.onDrift && t.recreate == "":
+		return t.refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
+	case t.recreate != "" && t.recreate != metav1.DeletePropagationBackground && t.recreate != metav1.DeletePropagationOrphan:
+		return t.refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", t.recreate))
+	}
+	return nil
+}
+
+// checkDesired refuses fields that an apply cannot contain, and fields that only a copy of a live
+// object has.
+func (t *target) checkDesired(desired client.Object) error {
+	switch {
+	case desired.GetGenerateName() != "":
+		return t.refuse("metadata.generateName", "cannot be ensured: the object could not be found again; set a name")
+	case desired.GetName() == "":
+		return t.refuse("metadata.name", "is required")
+	case desired.GetResourceVersion() != "":
+		return t.refuse("metadata.resourceVersion", copied)
+	case desired.GetUID() != "":
+		return t.refuse("metadata.uid", copied)
+	case len(desired.GetManagedFields()) > 0:
+		return t.refuse("metadata.managedFields", copied)
+	case t.statusSet(desired):
+		return t.refuse("status", "is not written by ensure; leave it out")
+	}
+	if path, problem := unreadableMetadata(desired); path != "" {
+		return t.refuse(path, problem)
+	}
+	return nil
+}
+
+// place settles the namespace.
+func (t *target) place(desired client.Object) error {
+	if t.scope == clusterScoped {
+		if desired.GetNamespace() != "" {
+			return t.refuse("metadata.namespace", "must be empty for a cluster-scoped kind")
+		}
+		return nil
+	}
+	if t.controlled && t.owner.GetNamespace() != "" {
+		if t.key.Namespace == "" {
+			t.key.Namespace = t.owner.GetNamespace()
+		}
+		if t.key.Namespace != t.owner.GetNamespace() {
+			return t.refuse("metadata.namespace", fmt.Sprintf(
+				"differs from the owner's, %q: owner references do not cross namespaces", t.owner.GetNamespace()))
+		}
+	}
+	if t.key.Namespace == "" && t.scope == namespaced {
+		return t.refuse("metadata.namespace", "is required: there is no namespaced owner to take it from")
+	}
+	return nil
+}
+
+const copied = "is the server's to set: build desired anew with only what you care about, do not copy a live object"
