@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -118,11 +117,6 @@ func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bo
 		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
 		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
-}
-
-// ownedIn returns the fields that our applies own in obj.
-func (c *child) ownedIn(obj client.Object) *fieldpath.Set {
-	return managedfields.Fields(managedfields.Applied(obj, c.fieldOwner))
 }
 
 func pathsOf(changes []Change) []string {

@@ -10,7 +10,7 @@ import (
 
 // A child is one desired object during a call.
 type child struct {
-	session
+	ownership
 
 	last        memory.Record  // the last answer of the API server that was known when live was read
 	lastApplied memory.Applied // by this Ensurer, for whichever owner
@@ -50,7 +50,8 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 
 // identify finds out which object is meant.
 func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
-	c := &child{session: session{intent: intent{target: target{Ensurer: e, options: o}}}}
+	c := &child{}
+	c.target = target{Ensurer: e, options: o}
 	if c.isNil {
 		return nil, c.refuse("", "an Option is nil")
 	}

@@ -116,114 +116,6 @@ func (c *child) lateHandover(ctx context.Context, applied client.Object) client.
 	return patched
 }
 
-// patchManagers sends the handover of live, after a conversion of the managed fields if the API server
-// needs one, and returns the answer.
-func (c *child) patchManagers(ctx context.Context, live client.Object) (client.Object, error) {
-	live, err := c.convertible(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	h, err := c.handover(live)
-	if err != nil {
-		return nil, err
-	}
-	return c.patchJSON(ctx, h.operation, h.patch.Operations())
-}
-
-// A handover gives this field owner the fields of the old managers and the fields that others took from
-// it. Released fields get no owner.
-type handover struct {
-	operation string
-	old       []int          // the entries of old managers
-	own       *fieldpath.Set // that this field owner has applied before the handover
-	patch     *managedfields.Patch
-}
-
-// handover returns the handover that live needs, with an empty patch if live needs none.
-func (c *child) handover(live client.Object) (handover, error) {
-	p, old := managedfields.NewPatch(live), c.oldEntries(live)
-	entries := live.GetManagedFields()
-	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
-	entry := c.ownEntry(entries, own, old)
-	before := managedfields.Fields(&entry)
-	taken := p.Strike(old, func(path fieldpath.Path) bool { return !c.isLeft(path) })
-	taken = taken.Union(c.regain(p, live, old))
-	after, err := c.withoutReleased(live, before.Union(taken))
-	if err != nil {
-		return handover{}, err
-	}
-	_, after = managedfields.Split(after, c.isLeftOwner)
-	if after, err = c.withoutTakenOver(live, after); err != nil {
-		return handover{}, err
-	}
-	entry = managedfields.WithFields(entry, after)
-	switch {
-	case own < 0 && !after.Empty():
-		p.Add(entry)
-	case own >= 0 && (len(old) > 0 || !after.Equals(before)):
-		p.Replace(own, entry)
-	}
-	if len(old) > 0 {
-		return handover{migrating, old, before, p}, nil
-	}
-	return handover{releasing, nil, before, p}, nil
-}
-
-// ownEntry returns the entry of this field owner's applies, or a new one. A new entry has the API
-// version that the old managers wrote, or the child's if they wrote several.
-func (c *child) ownEntry(entries []metav1.ManagedFieldsEntry, own int, old []int) metav1.ManagedFieldsEntry {
-	if own >= 0 {
-		return entries[own]
-	}
-	entry := metav1.ManagedFieldsEntry{
-		Manager: c.fieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: c.apiVersion, FieldsType: "FieldsV1",
-	}
-	var versions []string
-	for _, at := range old { // the newest comes last
-		entry.Time = entries[at].Time
-		versions = appendNew(versions, entries[at].APIVersion)
-	}
-	if len(versions) == 1 {
-		entry.APIVersion = versions[0]
-	}
-	return entry
-}
-
-// patchEntries changes the managed fields of live as build says, on a fresh copy if others
-// write in between, and returns the server's answer, or live if there was nothing to change.
-func (c *child) patchEntries(
-	ctx context.Context, operation string, live client.Object, build func(p *managedfields.Patch, live client.Object),
-) (client.Object, error) {
-	for range takeOverAttempts {
-		p := managedfields.NewPatch(live)
-		build(p, live)
-		operations := p.Operations()
-		if len(operations) == 0 {
-			return live, nil
-		}
-		patched, err := c.patchJSON(ctx, operation, operations)
-		if !hasMoved(err) {
-			return patched, err
-		}
-		if live, err = c.reread(ctx, live); err != nil {
-			return nil, err
-		}
-	}
-	return nil, c.conflict(operation, "it was changed meanwhile", nil)
-}
-
-// strike removes the paths for which isStruck holds from our own entry of an operation, and
-// returns them.
-func (c *child) strike(
-	p *managedfields.Patch, live client.Object, operation metav1.ManagedFieldsOperationType, isStruck func(fieldpath.Path) bool,
-) *fieldpath.Set {
-	own := managedfields.Find(live, c.fieldOwner, operation)
-	if own < 0 {
-		return fieldpath.NewSet()
-	}
-	return p.Strike([]int{own}, isStruck)
-}
-
 func (i *intent) checkHandover() error {
 	if !i.handsOver() {
 		return nil
@@ -243,3 +135,79 @@ func (i *intent) checkManagers() error {
 	}
 	return nil
 }
+
+// A handover gives this field owner the fields of the old managers and the fields that others took from
+// it. Released fields get no owner.
+type handover struct {
+	operation string
+	old       []int          // the entries of old managers
+	own       *fieldpath.Set // that this field owner has applied before the handover
+	patch     *managedfields.Patch
+}
+
+// handover returns the handover that live needs, with an empty patch if live needs none.
+func (o *ownership) handover(live client.Object) (handover, error) {
+	p, old := managedfields.NewPatch(live), o.oldEntries(live)
+	entries := live.GetManagedFields()
+	own := managedfields.Find(live, o.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := o.ownEntry(entries, own, old)
+	before := managedfields.Fields(&entry)
+	taken := p.Strike(old, func(path fieldpath.Path) bool { return !o.isLeft(path) })
+	taken = taken.Union(o.regain(p, live, old))
+	after, err := o.withoutReleased(live, before.Union(taken))
+	if err != nil {
+		return handover{}, err
+	}
+	_, after = managedfields.Split(after, o.isLeftOwner)
+	if after, err = o.withoutTakenOver(live, after); err != nil {
+		return handover{}, err
+	}
+	entry = managedfields.WithFields(entry, after)
+	switch {
+	case own < 0 && !after.Empty():
+		p.Add(entry)
+	case own >= 0 && (len(old) > 0 || !after.Equals(before)):
+		p.Replace(own, entry)
+	}
+	if len(old) > 0 {
+		return handover{migrating, old, before, p}, nil
+	}
+	return handover{releasing, nil, before, p}, nil
+}
+
+// patchManagers sends the handover of live, after a conversion of the managed fields if the API server
+// needs one, and returns the answer.
+func (o *ownership) patchManagers(ctx context.Context, live client.Object) (client.Object, error) {
+	live, err := o.convertible(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	h, err := o.handover(live)
+	if err != nil {
+		return nil, err
+	}
+	return o.patchJSON(ctx, h.operation, h.patch.Operations())
+}
+
+// oldEntries are the indexes of the entries to take over.
+func (o *ownership) oldEntries(live client.Object) []int {
+	if len(o.migrateFrom) == 0 {
+		return nil
+	}
+	var old []int
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		isOwn := entry.Manager == o.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+		if isOwn || entry.Subresource != "" || !slices.Contains(o.migrateFrom, entry.Manager) {
+			continue
+		}
+		if _, taken := managedfields.Split(managedfields.Fields(entry), o.isLeft); !taken.Empty() {
+			old = append(old, i)
+		}
+	}
+	return old
+}
+
+// isMigrating reports whether live is to be taken over from an old manager.
+func (o *ownership) isMigrating(live client.Object) bool { return len(o.oldEntries(live)) > 0 }

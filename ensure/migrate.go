@@ -6,12 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // MigrateFrom takes over the fields that other field managers own: an earlier version of the
@@ -41,39 +38,6 @@ import (
 // Without managers the option has no effect.
 func MigrateFrom(managers ...string) Option {
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
-}
-
-// isMigrating reports whether live is to be taken over from an old manager.
-func (c *child) isMigrating(live client.Object) bool { return len(c.oldEntries(live)) > 0 }
-
-// oldEntries are the indexes of the entries to take over.
-func (c *child) oldEntries(live client.Object) []int {
-	if len(c.migrateFrom) == 0 {
-		return nil
-	}
-	var old []int
-	entries := live.GetManagedFields()
-	for i := range entries {
-		entry := &entries[i]
-		isOwn := entry.Manager == c.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
-		if isOwn || entry.Subresource != "" || !slices.Contains(c.migrateFrom, entry.Manager) {
-			continue
-		}
-		if _, taken := managedfields.Split(managedfields.Fields(entry), c.isLeft); !taken.Empty() {
-			old = append(old, i)
-		}
-	}
-	return old
-}
-
-// isLeft reports whether path is not taken over. Fields that we take over and do not apply are removed,
-// so these stay: the status, the owners of an object that was adopted for no owner, fields that Once
-// names, and the content if desired is metadata only.
-func (c *child) isLeft(path fieldpath.Path) bool {
-	if _, ok := c.desired.(*metav1.PartialObjectMetadata); ok && isContent(path) {
-		return true
-	}
-	return managedfields.IsAt(path, []string{"status"}) || c.isLeftOwner(path) || c.isMadeOnce(path)
 }
 
 // withManagers returns live with its managed fields, if MigrateFrom needs them and live is not known to

@@ -2,33 +2,13 @@ package ensure
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/answer"
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
-
-// leavesOwners reports whether the owners of live stay as they are, though an earlier call may
-// have applied one of them.
-func (c *child) leavesOwners(live client.Object) bool {
-	return c.adopt && c.controller == nil && len(live.GetOwnerReferences()) > 0
-}
-
-// isLeftOwner reports whether path is that of an owner that stays, and that desired does not
-// name. If our applies own it, the next one removes it.
-func (c *child) isLeftOwner(path fieldpath.Path) bool {
-	if !c.adopt || c.controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
-		return false
-	}
-	return !slices.ContainsFunc(c.desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
-		return managedfields.IsAt(path, []string{"metadata", "ownerReferences", "uid=" + string(ref.UID)})
-	})
-}
 
 // checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
 // cache that is behind, such as that of a replica that has just become the leader, shows an

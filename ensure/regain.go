@@ -58,33 +58,14 @@ func (c *child) entryIn(live client.Object) string {
 	return digestOf(own.FieldsV1.GetRawBytes())
 }
 
-// regain removes our fields from the entries of other updates in live, except for the entries old,
-// which are taken over as a whole. It returns the fields that this field owner had not applied before.
-func (c *child) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
-	own := c.ownedIn(live)
-	lost := c.lost(live, own)
-	var nobodys, others []int
-	for _, at := range managedfields.Updates(live) {
-		manager := live.GetManagedFields()[at].Manager
-		switch {
-		case slices.Contains(old, at):
-		case manager == c.fieldOwner || manager == beforeFirstApply && !c.adopted:
-			nobodys = append(nobodys, at)
-		default:
-			others = append(others, at)
-		}
-	}
-	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
-}
-
 // lost returns the fields of updates in which live is as desired, as far as this field owner does not
 // own them although desired was applied.
-func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
+func (o *ownership) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	lost := fieldpath.NewSet()
-	if stored, adopted := c.storedIn(live); adopted || stored != c.digest {
+	if stored, adopted := o.storedIn(live); adopted || stored != o.digest {
 		return lost
 	}
-	wanted, err := delta.Values(c.applied(c.desired))
+	wanted, err := delta.Values(o.applied(o.desired))
 	if err != nil {
 		return lost // desired was read before
 	}
@@ -102,4 +83,23 @@ func (c *child) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 		})
 	}
 	return lost
+}
+
+// regain removes our fields from the entries of other updates in live, except for the entries old,
+// which are taken over as a whole. It returns the fields that this field owner had not applied before.
+func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
+	own := o.ownedIn(live)
+	lost := o.lost(live, own)
+	var nobodys, others []int
+	for _, at := range managedfields.Updates(live) {
+		manager := live.GetManagedFields()[at].Manager
+		switch {
+		case slices.Contains(old, at):
+		case manager == o.fieldOwner || manager == beforeFirstApply && !o.adopted:
+			nobodys = append(nobodys, at)
+		default:
+			others = append(others, at)
+		}
+	}
+	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
 }

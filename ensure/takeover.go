@@ -33,34 +33,6 @@ const (
 	longestTakeover = 16 << 10 // bytes of a note; an object has 256 KiB for annotations
 )
 
-// takeoverIn returns the note in live; without one, no fields.
-func (c *child) takeoverIn(live client.Object) takeover {
-	noted := takeover{fields: fieldpath.NewSet()}
-	_, note, isNoted := strings.Cut(c.store.Get(live), takeoverMark)
-	digest, fields, _ := strings.Cut(note, " ")
-	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
-		noted.digest = digest
-	}
-	return noted
-}
-
-// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
-// repair took over for another desired state, and that desired does not specify.
-func (c *child) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	noted := c.takeoverIn(live)
-	if noted.digest == c.digest || noted.fields.Empty() {
-		return fields, nil
-	}
-	wanted, err := delta.Values(c.applied(c.desired))
-	if err != nil {
-		return nil, c.unfit(err)
-	}
-	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
-		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
-	})
-	return rest, nil
-}
-
 // noteTakeover returns the operations that write the note.
 func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
 	fields, err := taken.ToJSON()
@@ -80,21 +52,6 @@ func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
 		}
 	}
 	return operations
-}
-
-// dropNote removes the stored digest with a note from live, which is given up.
-func (c *child) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
-	var operations []jsonpatch.Operation
-	for key, value := range live.GetAnnotations() {
-		if value == c.store.Get(live) && strings.Contains(value, takeoverMark) {
-			pointer := jsonpatch.Join("/metadata/annotations", key)
-			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
-		}
-	}
-	if len(operations) == 0 {
-		return live, nil
-	}
-	return c.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
 }
 
 // takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
@@ -182,4 +139,47 @@ func (r *repair) disown(ctx context.Context, applied client.Object, fields *fiel
 		return applied, nil
 	}
 	return disowned, err
+}
+
+// takeoverIn returns the note in live; without one, no fields.
+func (o *ownership) takeoverIn(live client.Object) takeover {
+	noted := takeover{fields: fieldpath.NewSet()}
+	_, note, isNoted := strings.Cut(o.store.Get(live), takeoverMark)
+	digest, fields, _ := strings.Cut(note, " ")
+	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
+		noted.digest = digest
+	}
+	return noted
+}
+
+// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
+// repair took over for another desired state, and that desired does not specify.
+func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	noted := o.takeoverIn(live)
+	if noted.digest == o.digest || noted.fields.Empty() {
+		return fields, nil
+	}
+	wanted, err := delta.Values(o.applied(o.desired))
+	if err != nil {
+		return nil, o.unfit(err)
+	}
+	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
+		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
+	})
+	return rest, nil
+}
+
+// dropNote removes the stored digest with a note from live, which is given up.
+func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
+	var operations []jsonpatch.Operation
+	for key, value := range live.GetAnnotations() {
+		if value == o.store.Get(live) && strings.Contains(value, takeoverMark) {
+			pointer := jsonpatch.Join("/metadata/annotations", key)
+			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
+		}
+	}
+	if len(operations) == 0 {
+		return live, nil
+	}
+	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
 }

@@ -43,19 +43,6 @@ func (c *child) applyConvertible(ctx context.Context, live client.Object, refusa
 	return live, after, err
 }
 
-// makeConvertible makes all entries of live be of our API version, after a refusal that
-// isUnconvertible. If they are so already, the refusal stands.
-func (c *child) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
-	live, err := c.reread(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	if !managedfields.HasOtherVersions(live, c.apiVersion) {
-		return nil, refusal
-	}
-	return c.rewriteVersions(ctx, live)
-}
-
 // tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
 // rewriting would need managed fields that a dry run does not store.
 func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
@@ -73,21 +60,14 @@ func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal 
 	return r.typed(), r.tried, err
 }
 
-// rewriteVersions makes all entries of live be of our API version.
-func (c *child) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
-	p := managedfields.NewPatch(live)
-	p.SetAPIVersion(c.apiVersion)
-	return c.patchJSON(ctx, "repair", p.Operations())
-}
-
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
-func (c *child) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if c.dryRun || !managedfields.HasOtherVersions(live, c.apiVersion) {
+func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
+	if o.dryRun || !managedfields.HasOtherVersions(live, o.apiVersion) {
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
-	tried, err := c.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	tried, err := o.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	switch {
 	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
 		return live, nil
@@ -95,9 +75,29 @@ func (c *child) convertible(ctx context.Context, live client.Object) (client.Obj
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = c.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	_, err = o.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
-	return c.rewriteVersions(ctx, live)
+	return o.rewriteVersions(ctx, live)
+}
+
+// makeConvertible makes all entries of live be of our API version, after a refusal that
+// isUnconvertible. If they are so already, the refusal stands.
+func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := o.reread(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if !managedfields.HasOtherVersions(live, o.apiVersion) {
+		return nil, refusal
+	}
+	return o.rewriteVersions(ctx, live)
+}
+
+// rewriteVersions makes all entries of live be of our API version.
+func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
+	p := managedfields.NewPatch(live)
+	p.SetAPIVersion(o.apiVersion)
+	return o.patchJSON(ctx, "repair", p.Operations())
 }

@@ -89,12 +89,3 @@ func holds(obj client.Object, path fieldpath.Path) bool {
 	depth, err := delta.Specifies(obj, steps)
 	return err != nil || depth == len(steps)
 }
-
-// isOfDigest reports whether path is where our digest is kept.
-func (c *child) isOfDigest(path fieldpath.Path) bool {
-	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
-		return false
-	}
-	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
-	return place.in(c.stamped) && !place.in(c.desired)
-}
