@@ -62,80 +62,26 @@ func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Opt
 }
 
 func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (outcome, error) {
-	c, err := e.newUnwanted(obj, o)
+	r, err := e.newRemoval(obj, o)
 	if err != nil {
 		return outcome{}, err
 	}
-	if !c.dryRun {
-		c.replacements.Remove(c.ownedID())
+	if !r.dryRun {
+		r.replacements.Remove(r.ownedID())
 	}
-	found, err := c.lookAndRemove(ctx, obj)
-	if c.isUninstalled(err) {
+	found, err := r.run(ctx, obj)
+	if r.isUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
-	return c.finishRemoval(found, err)
+	return r.finish(found, err)
 }
 
-// finishRemoval returns the outcome of a removal after reporting the outcome.
-func (c *child) finishRemoval(found outcome, err error) (outcome, error) {
-	c.wrote(found)
-	if err == nil && found.cause == Unwanted && !c.dryRun {
-		found, err = c.finishSuperseding(found)
-	}
-	err = c.ended(err)
-	c.warn(err)
-	c.countRequests(found, err)
-	found.changes = c.shownChanges(found.changes)
-	return found, err
-}
+// A removal deletes an object that is not wanted, or gives up an adopted one.
+type removal struct{ *child }
 
-// lookAndRemove deletes the object that the cache shows. If the cache shows none or an outdated one,
-// the object on the API server is deleted.
-func (c *child) lookAndRemove(ctx context.Context, meant client.Object) (outcome, error) {
-	live, err := c.read(ctx)
-	if err != nil {
-		return outcome{}, err
-	}
-	switch {
-	case live != nil:
-		found, err := c.remove(ctx, live, meant)
-		if err == nil || !hasMoved(err) {
-			return found, err
-		}
-	case c.memory.Absent.Has(c.id()):
-		return outcome{operation: Gone}, nil
-	}
-	c.unseen = true
-	return c.removeFromServer(ctx, func(live client.Object) (outcome, error) {
-		if live == nil {
-			c.memory.Absent.Set(c.id(), struct{}{})
-		}
-		return c.remove(ctx, live, meant)
-	})
-}
-
-// removalTries bounds how often an object is looked at that somebody changes at the same time.
-const removalTries = 5
-
-// removeFromServer calls remove with the object on the API server, nil if there is none, because the
-// cache does not show the object as it is now. Right after its creation, an object is often changed
-// again between the read and the delete, so remove is called a few times.
-func (c *child) removeFromServer(ctx context.Context, remove func(live client.Object) (outcome, error)) (found outcome, err error) {
-	for range removalTries {
-		var live client.Object
-		if live, err = c.readServer(ctx); err != nil {
-			return outcome{}, err
-		}
-		if found, err = remove(live); err == nil || !hasMoved(err) {
-			return found, err
-		}
-	}
-	return found, err
-}
-
-// newUnwanted checks the arguments of the caller. Only the kind, the name, the namespace and the UID of
+// newRemoval checks the arguments of the caller. Only the kind, the name, the namespace and the UID of
 // obj count.
-func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
+func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	c, err := e.identify(obj, o)
 	if err != nil {
 		return nil, err
@@ -158,57 +104,12 @@ func (e *Ensurer) newUnwanted(obj client.Object, o options) (*child, error) {
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired, c.call = c.empty(obj), callAbsent
 	if c.controlled {
-		return c, c.stampOwner()
+		return &removal{c}, c.stampOwner()
 	}
 	if obj.GetResourceVersion() == "" { // else anybody may have set it
 		c.controller = metav1.GetControllerOfNoCopy(obj)
 	}
-	return c, nil
-}
-
-// remove deletes live, nil if there is none, if live is the object that is meant and ours. An object of
-// somebody else only loses the fields that we added.
-func (c *child) remove(ctx context.Context, live, meant client.Object) (outcome, error) {
-	if live == nil || meant.GetUID() != "" && live.GetUID() != meant.GetUID() {
-		return outcome{operation: Gone}, nil
-	}
-	if live.GetDeletionTimestamp() != nil {
-		return c.letGo(ctx, live)
-	}
-	if c.isReleased(live) {
-		return outcome{live: live, operation: Released}, nil
-	}
-	c.recall()
-	live, err := c.complete(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	claim, err := c.claimOn(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	if !claim.ours && !c.isBeside(claim.live) {
-		return c.leaveToOthers(claim.live)
-	}
-	if err := c.tryToWrite(); err != nil {
-		return outcome{}, err
-	}
-	if claim.ours && (!claim.adopted || c.deleteAdopted) {
-		return c.delete(ctx, live)
-	}
-	return c.giveUp(ctx, claim.live)
-}
-
-// leaveToOthers is for an object that has nothing of ours. That, like that there is no object, the
-// server has to confirm.
-func (c *child) leaveToOthers(live client.Object) (outcome, error) {
-	if !c.unseen {
-		return outcome{}, c.conflict("read", "the cache may be behind", nil) // the server knows
-	}
-	if !c.dryRun {
-		c.noteReleased(live)
-	}
-	return outcome{live: live, operation: Released}, nil
+	return &removal{c}, nil
 }
 
 func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {
@@ -238,4 +139,106 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 		c.memory.NoteDeletion(c.ownedID())
 	}
 	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
+}
+
+// finish returns the outcome of a removal after reporting the outcome.
+func (r *removal) finish(found outcome, err error) (outcome, error) {
+	r.wrote(found)
+	if err == nil && found.cause == Unwanted && !r.dryRun {
+		found, err = r.finishSuperseding(found)
+	}
+	err = r.ended(err)
+	r.warn(err)
+	r.countRequests(found, err)
+	found.changes = r.shownChanges(found.changes)
+	return found, err
+}
+
+// run deletes the object that the cache shows. If the cache shows none or an outdated one,
+// the object on the API server is deleted.
+func (r *removal) run(ctx context.Context, meant client.Object) (outcome, error) {
+	live, err := r.read(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	switch {
+	case live != nil:
+		found, err := r.remove(ctx, live, meant)
+		if err == nil || !hasMoved(err) {
+			return found, err
+		}
+	case r.memory.Absent.Has(r.id()):
+		return outcome{operation: Gone}, nil
+	}
+	r.unseen = true
+	return r.removeFromServer(ctx, func(live client.Object) (outcome, error) {
+		if live == nil {
+			r.memory.Absent.Set(r.id(), struct{}{})
+		}
+		return r.remove(ctx, live, meant)
+	})
+}
+
+// removalTries bounds how often an object is looked at that somebody changes at the same time.
+const removalTries = 5
+
+// removeFromServer calls remove with the object on the API server, nil if there is none, because the
+// cache does not show the object as it is now. Right after its creation, an object is often changed
+// again between the read and the delete, so remove is called a few times.
+func (r *removal) removeFromServer(ctx context.Context, remove func(live client.Object) (outcome, error)) (found outcome, err error) {
+	for range removalTries {
+		var live client.Object
+		if live, err = r.readServer(ctx); err != nil {
+			return outcome{}, err
+		}
+		if found, err = remove(live); err == nil || !hasMoved(err) {
+			return found, err
+		}
+	}
+	return found, err
+}
+
+// remove deletes live, nil if there is none, if live is the object that is meant and ours. An object of
+// somebody else only loses the fields that we added.
+func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcome, error) {
+	if live == nil || meant.GetUID() != "" && live.GetUID() != meant.GetUID() {
+		return outcome{operation: Gone}, nil
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return r.letGo(ctx, live)
+	}
+	if r.isReleased(live) {
+		return outcome{live: live, operation: Released}, nil
+	}
+	r.recall()
+	live, err := r.complete(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	claim, err := r.claimOn(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !claim.ours && !r.isBeside(claim.live) {
+		return r.leaveToOthers(claim.live)
+	}
+	if err := r.tryToWrite(); err != nil {
+		return outcome{}, err
+	}
+	if claim.ours && (!claim.adopted || r.deleteAdopted) {
+		return r.delete(ctx, live)
+	}
+	return r.giveUp(ctx, claim.live)
+}
+
+// leaveToOthers is for an object that has nothing of ours. That, like that there is no object, the
+// server has to confirm.
+func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
+	if !r.unseen {
+		return outcome{}, r.conflict("read", "the cache may be behind", nil) // the server knows
+	}
+	if !r.dryRun {
+		r.noteReleased(live)
+	}
+	return outcome{live: live, operation: Released}, nil
 }

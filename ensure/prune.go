@@ -48,8 +48,8 @@ func Prune(kinds ...client.Object) Option {
 	return func(o *options) { o.prune = append(o.prune, kinds...) }
 }
 
-// newUnwantedKind is any object of a kind that the owner may control.
-func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error) {
+// newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
+func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
 	o.prune, o.only = nil, nil
 	if isNil(like) {
 		return nil, e.refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
@@ -64,10 +64,11 @@ func (e *Ensurer) newUnwantedKind(like client.Object, o options) (*child, error)
 	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired, c.call = c.empty(like), callPrune
-	if _, err := c.emptyList(); err != nil { // before anything is written
+	r := &removal{c}
+	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
 	}
-	return c, c.stampOwner()
+	return r, c.stampOwner()
 }
 
 // removeRest deletes what is no longer wanted.
@@ -83,23 +84,23 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			return removed, err
 		}
 		for _, live := range members {
-			c := kind.named(live)
-			if s.has(c.member()) {
+			r := kind.named(live)
+			if s.has(r.member()) {
 				continue
 			}
 			if live.GetDeletionTimestamp() == nil {
-				err := c.tryToWrite()
+				err := r.tryToWrite()
 				if err == nil && !isOwnerCurrent {
-					err = c.checkOwnerIsCurrent(ctx)
+					err = r.checkOwnerIsCurrent(ctx)
 				}
 				if err != nil {
-					err = c.ended(err)
-					c.countRequests(outcome{}, err)
+					err = r.ended(err)
+					r.countRequests(outcome{}, err)
 					return removed, err
 				}
 				isOwnerCurrent = true
 			}
-			found, err := c.finishRemoval(c.removeMember(ctx, live))
+			found, err := r.finish(r.removeMember(ctx, live))
 			if err != nil {
 				return removed, err
 			}
@@ -115,33 +116,33 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	return removed, nil
 }
 
-// named is the child that live is.
-func (c *child) named(live client.Object) *child {
-	named := *c
+// named returns the removal of live.
+func (r *removal) named(live client.Object) *removal {
+	named := *r.child
 	named.key, named.seen = client.ObjectKeyFromObject(live), live
 	named.show(live)
-	return &named
+	return &removal{&named}
 }
 
 // members are the objects of the kind that were made for the owner, the newest first.
-func (c *child) members(ctx context.Context) ([]client.Object, error) {
-	list, err := c.list(ctx)
+func (r *removal) members(ctx context.Context) ([]client.Object, error) {
+	list, err := r.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var members []client.Object
 	err = meta.EachListItem(list, func(item runtime.Object) error {
-		if live, ok := item.(client.Object); ok && c.isMember(live) {
+		if live, ok := item.(client.Object); ok && r.isMember(live) {
 			own, _ := live.DeepCopyObject().(client.Object) // the cache's is everybody's
 			if isDynamic(own) {
-				own.GetObjectKind().SetGroupVersionKind(c.gvk)
+				own.GetObjectKind().SetGroupVersionKind(r.gvk)
 			}
 			members = append(members, own)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, c.requestError("list", err)
+		return nil, r.requestError("list", err)
 	}
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
@@ -152,87 +153,87 @@ func (c *child) members(ctx context.Context) ([]client.Object, error) {
 // isMember reports whether this field owner, or a former name of this field owner, created live for
 // this owner. A digest alone does not show that: Deployments copy their annotations to their
 // ReplicaSets.
-func (c *child) isMember(live client.Object) bool {
+func (r *removal) isMember(live client.Object) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
-	if controller == nil || !c.isWanted(controller) {
+	if controller == nil || !r.isWanted(controller) {
 		return false
 	}
-	if c.store.Get(live) != "" {
-		return !managedfields.IsDisowned(live, c.fieldOwner)
+	if r.store.Get(live) != "" {
+		return !managedfields.IsDisowned(live, r.fieldOwner)
 	}
-	return slices.ContainsFunc(c.migrateFrom, func(name string) bool {
+	return slices.ContainsFunc(r.migrateFrom, func(name string) bool {
 		digest := hash.DefaultStore(name).Get(live)
-		mayGo := digest != "" && (c.deleteAdopted || !strings.HasPrefix(digest, adoptedMark))
+		mayGo := digest != "" && (r.deleteAdopted || !strings.HasPrefix(digest, adoptedMark))
 		return mayGo && !managedfields.IsDisowned(live, name)
 	})
 }
 
 // removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.
-func (c *child) removeMember(ctx context.Context, live client.Object) (outcome, error) {
+func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome, error) {
 	if live.GetDeletionTimestamp() != nil {
-		return c.letGo(ctx, live)
+		return r.letGo(ctx, live)
 	}
 	if len(live.GetManagedFields()) > 0 {
-		found, err := c.discard(ctx, live)
+		found, err := r.discard(ctx, live)
 		if err == nil || !hasMoved(err) {
 			return found, err
 		}
-		c.unseen = true
+		r.unseen = true
 	}
 	// The cached copy is outdated, or has no managed fields, without which a copied digest looks like
 	// ours. So the API server is asked.
-	return c.removeFromServer(ctx, func(live client.Object) (outcome, error) {
+	return r.removeFromServer(ctx, func(live client.Object) (outcome, error) {
 		switch {
 		case live == nil:
 			return outcome{operation: Gone}, nil
-		case !c.isMember(live):
+		case !r.isMember(live):
 			return outcome{live: live, operation: Unchanged}, nil
 		case live.GetDeletionTimestamp() != nil:
-			return c.letGo(ctx, live)
+			return r.letGo(ctx, live)
 		}
-		return c.discard(ctx, live)
+		return r.discard(ctx, live)
 	})
 }
 
 // discard deletes live, or gives up our fields if live was adopted.
-func (c *child) discard(ctx context.Context, live client.Object) (outcome, error) {
-	if _, adopted := c.digestOn(live); adopted && !c.deleteAdopted {
-		return c.giveUp(ctx, live)
+func (r *removal) discard(ctx context.Context, live client.Object) (outcome, error) {
+	if _, adopted := r.digestOn(live); adopted && !r.deleteAdopted {
+		return r.giveUp(ctx, live)
 	}
-	return c.delete(ctx, live)
+	return r.delete(ctx, live)
 }
 
 // list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
-func (c *child) list(ctx context.Context) (client.ObjectList, error) {
-	list, err := c.emptyList()
+func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
+	list, err := r.emptyList()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.backsOff(); err != nil {
+	if err := r.backsOff(); err != nil {
 		return nil, err
 	}
-	opts := []client.ListOption{client.InNamespace(c.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
+	opts := []client.ListOption{client.InNamespace(r.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
 	bounded := newPatience(ctx, readWait)
 	defer bounded.end()
-	err = c.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
+	err = r.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
 	if bounded.ranOut(ctx, err) {
-		if err := c.endlessWait("list"); err != nil {
+		if err := r.endlessWait("list"); err != nil {
 			return nil, err
 		}
-		err = c.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
+		err = r.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
 	}
 	if err != nil {
-		c.noteReadFailure(err)
-		return nil, c.requestError("list", err)
+		r.noteReadFailure(err)
+		return nil, r.requestError("list", err)
 	}
 	return list, nil
 }
 
 // emptyList returns a new list to read into.
-func (c *child) emptyList() (client.ObjectList, error) {
-	gvk := c.gvk
+func (r *removal) emptyList() (client.ObjectList, error) {
+	gvk := r.gvk
 	gvk.Kind += "List"
-	switch c.desired.(type) {
+	switch r.desired.(type) {
 	case runtime.Unstructured:
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)
@@ -242,10 +243,10 @@ func (c *child) emptyList() (client.ObjectList, error) {
 		list.SetGroupVersionKind(gvk)
 		return list, nil
 	}
-	obj, err := c.client.Scheme().New(gvk)
+	obj, err := r.client.Scheme().New(gvk)
 	list, ok := obj.(client.ObjectList)
 	if err != nil || !ok {
-		return nil, c.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
+		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
 	}
 	return list, nil
 }

@@ -86,8 +86,8 @@ func ResultOf[T client.Object](results Results, child T) Result[T] {
 
 // A set is a call of Set.
 type set struct {
-	children []*child // in order
-	unwanted []*child // one for each kind to be pruned, in order; they have no name
+	children []*child   // in order
+	unwanted []*removal // one for each kind to be pruned, in order
 }
 
 // memberKey tells children apart. The versions of a kind are views of the same objects.
@@ -124,7 +124,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 	}
 	o.controlled, o.owner = true, owner
 	for _, kind := range o.prune {
-		c, err := e.newUnwantedKind(kind, o)
+		c, err := e.newRemovalOf(kind, o)
 		if err != nil {
 			return nil, err
 		}
