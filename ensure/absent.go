@@ -77,7 +77,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 }
 
 // A removal deletes an object that is not wanted, or gives up an adopted one.
-type removal struct{ *child }
+type removal struct{ withdrawal }
 
 // newRemoval checks the arguments of the caller. Only the kind, the name, the namespace and the UID of
 // obj count.
@@ -104,12 +104,12 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired, c.call = c.empty(obj), callAbsent
 	if c.controlled {
-		return &removal{c}, c.stampOwner()
+		return &removal{withdrawal{c}}, c.stampOwner()
 	}
 	if obj.GetResourceVersion() == "" { // else anybody may have set it
 		c.controller = metav1.GetControllerOfNoCopy(obj)
 	}
-	return &removal{c}, nil
+	return &removal{withdrawal{c}}, nil
 }
 
 func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {

@@ -63,7 +63,7 @@ func (c *child) conclude(ctx context.Context, live client.Object, cause Cause, a
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !c.isWanted(controller) && !c.adopt {
 		c.wrote(found) // all the same: somebody took control between our read and our apply
-		return outcome{}, c.withdraw(ctx, live, answer)
+		return outcome{}, withdrawal{c}.withdraw(ctx, live, answer)
 	}
 	c.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {

@@ -135,7 +135,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, err
 	}
 	if !claim.ours && !c.mayAdopt(live) {
-		return outcome{}, c.leaveForeign(ctx, claim.live)
+		return outcome{}, withdrawal{c}.leaveForeign(ctx, claim.live)
 	}
 	c.ours, c.adopted, c.stamped = claim.ours, claim.adopted, nil
 	if !claim.ours {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/trueup-go/trueup/internal/canon"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -128,4 +130,28 @@ func (c *child) mayAdopt(live client.Object) bool {
 	// Two controllers are refused by the server.
 	controller := metav1.GetControllerOfNoCopy(live)
 	return c.controller == nil || controller == nil || c.isWanted(controller)
+}
+
+// isGivenUp reports whether this field owner has applied no content of live although desired has some:
+// the program ended while it gave live up.
+func (c *child) isGivenUp(live client.Object) bool {
+	own := managedfields.Applied(live, c.fieldOwner)
+	if own == nil {
+		return false
+	}
+	owned, _ := managedfields.Split(managedfields.Fields(own), isContent)
+	content, err := canon.AppendContent(nil, c.applied(c.desired))
+	return err == nil && string(content) != "{}" && owned.Empty()
+}
+
+// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
+// no owner: live was adopted beside its controller. If this field owner applied the reference to that
+// controller, the fields belong to that owner.
+func (c *child) isBeside(live client.Object) bool {
+	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, c.fieldOwner)
+	if c.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
+		return false
+	}
+	digest, adopted := c.digestOn(live)
+	return adopted || digest == ""
 }

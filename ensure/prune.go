@@ -64,7 +64,7 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired, c.call = c.empty(like), callPrune
-	r := &removal{c}
+	r := &removal{withdrawal{c}}
 	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (r *removal) named(live client.Object) *removal {
 	named := *r.child
 	named.key, named.seen = client.ObjectKeyFromObject(live), live
 	named.show(live)
-	return &removal{&named}
+	return &removal{withdrawal{&named}}
 }
 
 // members are the objects of the kind that were made for the owner, the newest first.

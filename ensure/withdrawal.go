@@ -1,0 +1,247 @@
+package ensure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// A withdrawal removes from an object what this field owner has applied: all of it from an object that
+// is given up, and the fields of one apply from an object of somebody else.
+type withdrawal struct{ *child }
+
+// giveUp removes the fields of live that only this field owner has applied, and keeps fields that
+// others own, too. If the API server refuses the removal, as a Deployment needs its selector, the
+// content stays and has no owner afterwards.
+func (w withdrawal) giveUp(ctx context.Context, live client.Object) (outcome, error) {
+	before, after, err := w.unapply(ctx, live)
+	if err == nil && !w.dryRun {
+		after, err = w.dropReference(ctx, after)
+	}
+	if err != nil {
+		w.memory.Doubt(w.ownedID())
+		return outcome{}, err
+	}
+	if !w.dryRun {
+		w.noteReleased(after)
+	}
+	return outcome{live: after, operation: Released, cause: Unwanted, changes: w.givenUp(before, after)}, nil
+}
+
+// unapply gives up all fields that this field owner has applied to live, except for content that the
+// API server requires. It returns live as it was before, and the answer.
+func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, after client.Object, err error) {
+	if taken := w.takeoverIn(live).fields; taken.Empty() || w.dryRun {
+		after, err = w.applyNothing(ctx, live)
+	} else if live, err = w.current(ctx, live); err == nil {
+		if after, err = w.giveUpBut(ctx, live, taken.Has); err == nil {
+			after, err = w.dropNote(ctx, after)
+		}
+	}
+	switch {
+	case !isRefused(err):
+		return live, after, err
+	case w.dryRun: // nothing is stored that the next requests could build on
+		return live, live, nil
+	}
+	if before, err = w.current(ctx, live); err != nil {
+		return nil, nil, err
+	}
+	after, err = w.giveUpBut(ctx, before, isContent)
+	return before, after, err
+}
+
+// letGo removes the finalizers that this field owner has applied to an adopted object in deletion.
+// Otherwise, the object would never be deleted.
+func (w withdrawal) letGo(ctx context.Context, live client.Object) (outcome, error) {
+	going := outcome{live: live, operation: Deleting}
+	if _, adopted := w.digestOn(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
+		return going, nil
+	}
+	live, err := w.complete(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	claim, err := w.claimOn(ctx, live)
+	if err != nil || !claim.ours && !w.isBeside(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
+		return going, err
+	}
+	before, after, err := w.unapply(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	going.live, going.changes = after, w.givenUp(before, after)
+	return going, nil
+}
+
+// dropReference removes the reference to the owner if no other manager owns the reference. With the
+// reference, the object would be deleted together with its owner.
+func (w withdrawal) dropReference(ctx context.Context, live client.Object) (client.Object, error) {
+	references := live.GetOwnerReferences()
+	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
+	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager != beforeFirstApply && ownsReference(&entry, &references[at])
+	}) {
+		return live, nil
+	}
+	pointer := "/metadata/ownerReferences/" + strconv.Itoa(at)
+	return w.patchJSON(ctx, releasing, append(managedfields.TestUID(live),
+		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
+}
+
+// giveUpBut removes the fields of live that only this field owner has applied. Fields for which isKept
+// holds stay without an owner.
+func (w withdrawal) giveUpBut(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
+	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
+		w.strike(p, live, metav1.ManagedFieldsOperationApply, isKept)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.applyNothing(ctx, live)
+}
+
+// applyNothing gives up everything that this field owner has applied to live: the API server removes
+// the fields that nobody else owns.
+func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (client.Object, error) {
+	metadata := map[string]any{"name": w.key.Name}
+	if w.key.Namespace != "" {
+		metadata["namespace"] = w.key.Namespace
+	}
+	if uid := live.GetUID(); uid != "" { // the fake client gives none
+		metadata["uid"] = uid
+	}
+	body, err := json.Marshal(map[string]any{"apiVersion": w.apiVersion, "kind": w.gvk.Kind, "metadata": metadata})
+	if err != nil {
+		return nil, w.unfit(err)
+	}
+	answer, err := w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
+	if w.dryRun || !isUnconvertible(err) {
+		return answer, err
+	}
+	if _, err = w.makeConvertible(ctx, live, err); err != nil {
+		return nil, err
+	}
+	return w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
+}
+
+// givenUp returns the changes of fields that this field owner owned in before.
+func (w withdrawal) givenUp(before, after client.Object) []Change {
+	own := w.ownedIn(before)
+	var changes []Change
+	for _, change := range delta.Diff(before, after) {
+		if len(before.GetManagedFields()) == 0 || managedfields.Owns(own, change.Path) {
+			changes = append(changes, w.changeOf(change))
+		}
+	}
+	return changes
+}
+
+// isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
+func (w withdrawal) isReleased(live client.Object) bool {
+	known, ok := w.memory.Foreign.Get(w.ownedID())
+	return ok && known.Added == nil && known.Look.UID == live.GetUID() &&
+		(known.IsNewerThan(live.GetResourceVersion()) || known.Look == w.lookOf(live))
+}
+
+// noteReleased remembers that live, as it looks now, is not ours any more and has no field of ours.
+func (w withdrawal) noteReleased(live client.Object) {
+	w.memory.Release(w.ownedID(), memory.Foreign{Look: w.lookOf(live), Version: live.GetResourceVersion()})
+}
+
+// leaveForeign finishes a withdrawal from live, which is not ours, and returns an error.
+func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error {
+	known, _ := w.memory.Foreign.Get(w.ownedID())
+	if known.Added == nil || known.Look.UID != live.GetUID() || w.dryRun {
+		return w.foreign(live)
+	}
+	complete, err := w.reread(ctx, live)
+	if err != nil {
+		return err
+	}
+	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || w.isWanted(controller) {
+		return w.foreign(live) // the other controller released the object meanwhile
+	}
+	if _, err := w.withDigest(); err != nil {
+		return err
+	}
+	return w.withdrawAdded(ctx, complete, known.Added)
+}
+
+// withdraw gives up the fields that this field owner applied to an object which another controller took
+// between our read of before and the answer after. Fields that this apply added are removed. Older
+// fields came to the other controller with the object, and stay.
+func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) error {
+	if w.dryRun {
+		return w.foreign(after)
+	}
+	added, _ := managedfields.Split(w.ownedIn(after), func(path fieldpath.Path) bool {
+		return !holds(before, path) || w.isOfDigest(path)
+	})
+	return w.withdrawAdded(ctx, after, added)
+}
+
+// withdrawAdded gives up the fields that our apply added to an object that another controller took.
+// They are remembered until that is done.
+func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added *fieldpath.Set) error {
+	w.memory.Foreign.Set(w.ownedID(), memory.Foreign{Look: memory.Look{UID: live.GetUID()}, Added: added})
+	left, err := w.giveUpAdded(ctx, live, added)
+	if isRefused(err) {
+		left, err = w.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !w.isOfDigest(path) })
+	}
+	if err != nil {
+		return err
+	}
+	w.noteReleased(left)
+	return w.foreign(live)
+}
+
+// giveUpAdded removes the fields that our apply added. All other fields belong to an entry of updates
+// meanwhile: the API server removes a struct together with its fields if nobody owns any of them.
+func (w withdrawal) giveUpAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
+	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
+	_, err := w.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
+		own := managedfields.Applied(live, w.fieldOwner)
+		if kept := w.strike(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
+			entry := managedfields.WithFields(*own, kept)
+			entry.Operation = metav1.ManagedFieldsOperationUpdate
+			p.Give(entry)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	left, err := w.applyNothing(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return w.patchEntries(ctx, releasing, left, func(p *managedfields.Patch, live client.Object) {
+		w.strike(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
+	})
+}
+
+// isRefused reports whether the API server, or a policy, does not want an object to be so.
+func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
+
+func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
+
+// holds reports whether obj has a value at path, as far as its Go type has the field.
+func holds(obj client.Object, path fieldpath.Path) bool {
+	steps := managedfields.Steps(path)
+	depth, err := delta.Specifies(obj, steps)
+	return err != nil || depth == len(steps)
+}
