@@ -8,8 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
@@ -22,25 +20,6 @@ const (
 	callAbsent = "absent"
 	callPrune  = "prune"
 )
-
-// A question decides, together with the content of the live object, how a call ends.
-type question struct {
-	isRead  bool
-	uid     types.UID // of the live object; empty if there is none
-	digest  string
-	allowed permission
-}
-
-// A permission holds the options that allow writes.
-type permission struct {
-	recreate, propagation metav1.DeletionPropagation
-	named, onDrift        bool
-	adopt, deleteAdopted  bool
-	ifExists, ifMissing   bool
-	fromPods              bool
-	handover              string // the field managers of MigrateFrom, and the paths of Release
-	generation            int64  // of the owner, when pruning
-}
 
 // isRace reports whether err may be over as soon as the cache shows the object as it is by now: a
 // conflict, or an object that turned out to be foreign or to be deleted.

@@ -69,14 +69,6 @@ func (c *child) finishSuperseding(found outcome) (outcome, error) {
 	return found.unless(c.contested(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
 }
 
-// unless returns found, or no outcome with an error.
-func (found outcome) unless(err error) (outcome, error) {
-	if err != nil {
-		return outcome{}, err
-	}
-	return found, nil
-}
-
 // contested returns the error of a verdict.
 func (c *child) contested(verdict contest.Verdict) error {
 	if !verdict.Contested {

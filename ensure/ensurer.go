@@ -9,6 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/delta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -174,4 +180,60 @@ func isNil(v any) bool {
 	}
 	value := reflect.ValueOf(v)
 	return value.Kind() == reflect.Pointer && value.IsNil()
+}
+
+// silence is the recorder of an Ensurer that was given none.
+type silence struct{}
+
+func (silence) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
+
+// A question decides, together with the content of the live object, how a call ends.
+type question struct {
+	isRead  bool
+	uid     types.UID // of the live object; empty if there is none
+	digest  string
+	allowed permission
+}
+
+// A permission holds the options that allow writes.
+type permission struct {
+	recreate, propagation metav1.DeletionPropagation
+	named, onDrift        bool
+	adopt, deleteAdopted  bool
+	ifExists, ifMissing   bool
+	fromPods              bool
+	handover              string // the field managers of MigrateFrom, and the paths of Release
+	generation            int64  // of the owner, when pruning
+}
+
+// A replacement holds the values of a deleted child until the creation of the next one.
+type replacement struct {
+	deleted types.UID
+	cause   Cause
+	changes []Change
+	once    []delta.Edit // values of the deleted object, for the new one
+}
+
+// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest begins
+// with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the prefix and 56
+// hex digits.
+const adoptedMark = "adopt-"
+
+// WithSensitive names kinds whose values must not be shown, in addition to Secret. The API server's
+// message can quote the object, so for these kinds the text of an Error, and of an event, has only the
+// fields and the types of the causes, and a Change has no values; list items and map keys are left
+// out of paths. For all other kinds the message is
+// shown: whoever may read the condition, the event or the log may read the child.
+//
+//	ensure.WithSensitive(schema.GroupKind{Group: "vault.example.com", Kind: "Credentials"})
+//
+// The setting covers all versions of a kind, and may be given several times.
+func WithSensitive(kinds ...schema.GroupKind) Setting {
+	kinds = slices.Clone(kinds)
+	return func(e *Ensurer) { e.sensitive = append(e.sensitive, kinds...) }
+}
+
+// isSensitive reports whether the API server's messages about a kind are not to be shown.
+func (e *Ensurer) isSensitive(kind schema.GroupKind) bool {
+	return answer.IsSensitive(kind) || slices.Contains(e.sensitive, kind)
 }

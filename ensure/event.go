@@ -46,11 +46,6 @@ func WithRecorder(recorder events.EventRecorder) Setting {
 	return func(e *Ensurer) { e.recorder = recorder }
 }
 
-// silence is the recorder of an Ensurer that was given none.
-type silence struct{}
-
-func (silence) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
-
 // wrote counts a write that changed something, and records an event about it.
 func (c *child) wrote(found outcome) {
 	if found.cause == "" || c.dryRun {

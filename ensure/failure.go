@@ -230,3 +230,14 @@ func (t *target) message(err error, otherwise string) string {
 	}
 	return cmp.Or(answer.Message(err, t.key.Name), otherwise)
 }
+
+// Operations of patches that change managed fields only, as errors name them.
+const (
+	migrating = "migrate" // gives the fields of old managers to this field owner, and released fields to nobody
+	releasing = "release" // gives released fields, or fields that we own twice, to nobody
+)
+
+func isHandover(operation string) bool { return operation == migrating || operation == releasing }
+
+// refuseCall is a refusal that is about no child in particular.
+func (e *Ensurer) refuseCall(detail string) *Error { return (&target{Ensurer: e}).refuse("", detail) }

@@ -11,21 +11,6 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Operations of patches that change managed fields only, as errors name them.
-const (
-	migrating = "migrate" // gives the fields of old managers to this field owner, and released fields to nobody
-	releasing = "release" // gives released fields, or fields that we own twice, to nobody
-)
-
-func isHandover(operation string) bool { return operation == migrating || operation == releasing }
-
-func (o *options) handsOver() bool {
-	return len(o.migrateFrom) > 0 || o.leaves()
-}
-
-// leaves reports whether an option leaves fields to others, or allows to remove them.
-func (o *options) leaves() bool { return len(o.release)+len(o.once) > 0 || o.removeFromPods }
-
 // handOver applies desired to live after correcting the managed fields of live.
 func (c *child) handOver(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	if len(c.release)+len(c.once) > 0 || c.leavesOwners(live) || !c.takeoverIn(live).fields.Empty() {

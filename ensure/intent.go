@@ -154,11 +154,6 @@ func digestOf(content []byte) string {
 	return string(sum[:16])
 }
 
-// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest begins
-// with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the prefix and 56
-// hex digits.
-const adoptedMark = "adopt-"
-
 // storedIn returns the digest that live carries, and whether the child was adopted.
 func (i *intent) storedIn(live client.Object) (digest string, adopted bool) {
 	return digestIn(i.store.Get(live))

@@ -3,6 +3,7 @@ package ensure
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -199,3 +200,17 @@ func saysSomething(value any) bool {
 	}
 	return !reflect.ValueOf(value).IsZero()
 }
+
+// holdsMore are the kinds whose deletion destroys more than the object.
+var holdsMore = []schema.GroupKind{
+	{Kind: "Namespace"},
+	{Kind: "PersistentVolume"},
+	{Kind: "PersistentVolumeClaim"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
+
+func (k kind) holdsMore() bool { return slices.Contains(holdsMore, k.gvk.GroupKind()) }
+
+func (k kind) isSecret() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
+
+func (k kind) isService() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }

@@ -47,28 +47,6 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 	return resultOf[T](found), nil
 }
 
-// An outcome is a Result whose object has no Go type yet.
-type outcome struct {
-	live      client.Object
-	operation Operation
-	cause     Cause
-	changes   []Change
-	stale     bool
-}
-
-// resultOf returns the Result of an outcome. T is the Go type of the child, as kind.empty makes objects
-// of that type.
-func resultOf[T client.Object](found outcome) Result[T] {
-	live, _ := found.live.(T)
-	return Result[T]{
-		Live:      live,
-		Operation: found.operation,
-		Cause:     found.cause,
-		Changes:   found.changes,
-		Stale:     found.stale,
-	}
-}
-
 // ensure creates or updates the child to match desired. It is called once for each child.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	found, err := c.lookAndSettle(ctx)

@@ -120,3 +120,38 @@ func Propagation(policy metav1.DeletionPropagation) Option {
 func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }
+
+func (o *options) handsOver() bool {
+	return len(o.migrateFrom) > 0 || o.leaves()
+}
+
+// leaves reports whether an option leaves fields to others, or allows to remove them.
+func (o *options) leaves() bool { return len(o.release)+len(o.once) > 0 || o.removeFromPods }
+
+// of are the options of one of the children.
+func (o *options) of(desired client.Object) options {
+	own := *o
+	own.prune, own.propagation, own.deleteAdopted = nil, "", false
+	own = own.narrowedTo(desired)
+	own.only = nil
+	return own
+}
+
+// narrowedTo returns the options, and those that OnlyFor gives to desired. The options of other
+// children stay in only.
+func (o *options) narrowedTo(desired client.Object) options {
+	if len(o.only) == 0 {
+		return *o // without the allocation of another
+	}
+	own := *o
+	own.only = nil
+	for _, part := range o.only {
+		if !part.isFor(desired) {
+			own.only = append(own.only, part)
+			continue
+		}
+		own.add(part.opts)
+		own.recreateNamed = own.recreateNamed || resolve(part.opts).recreate != ""
+	}
+	return own
+}

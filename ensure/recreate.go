@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,27 +51,9 @@ func RecreateOnDrift() Option {
 	return func(o *options) { o.onDrift = true }
 }
 
-// holdsMore are the kinds whose deletion destroys more than the object.
-var holdsMore = []schema.GroupKind{
-	{Kind: "Namespace"},
-	{Kind: "PersistentVolume"},
-	{Kind: "PersistentVolumeClaim"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
-}
-
-func (c *child) holdsMore() bool { return slices.Contains(holdsMore, c.gvk.GroupKind()) }
-
 // mayRecreate reports whether the caller allows that the child is deleted for this cause.
 func (c *child) mayRecreate(cause Cause) bool {
 	return c.recreate != "" && (c.recreateNamed || !c.holdsMore()) && (cause == DesiredChanged || c.onDrift)
-}
-
-// A replacement holds the values of a deleted child until the creation of the next one.
-type replacement struct {
-	deleted types.UID
-	cause   Cause
-	changes []Change
-	once    []delta.Edit // values of the deleted object, for the new one
 }
 
 // replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,

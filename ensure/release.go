@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -142,8 +141,6 @@ func (i *intent) parsePath(path, option string) ([]string, error) {
 func unfitPath(path, option string) string {
 	return fmt.Sprintf("the path %q given to %s ", path, option)
 }
-
-func (i *intent) isSecret() bool { return i.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
 
 // specified returns how many steps of a path desired specifies, as it is sent.
 func (i *intent) specified(steps []string) (int, error) {

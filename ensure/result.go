@@ -90,3 +90,33 @@ func orNone(value string) string {
 	}
 	return value
 }
+
+// An outcome is a Result whose object has no Go type yet.
+type outcome struct {
+	live      client.Object
+	operation Operation
+	cause     Cause
+	changes   []Change
+	stale     bool
+}
+
+// resultOf returns the Result of an outcome. T is the Go type of the child, as kind.empty makes objects
+// of that type.
+func resultOf[T client.Object](found outcome) Result[T] {
+	live, _ := found.live.(T)
+	return Result[T]{
+		Live:      live,
+		Operation: found.operation,
+		Cause:     found.cause,
+		Changes:   found.changes,
+		Stale:     found.stale,
+	}
+}
+
+// unless returns found, or no outcome with an error.
+func (found outcome) unless(err error) (outcome, error) {
+	if err != nil {
+		return outcome{}, err
+	}
+	return found, nil
+}

@@ -157,34 +157,6 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 
 const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set"
 
-// of are the options of one of the children.
-func (o *options) of(desired client.Object) options {
-	own := *o
-	own.prune, own.propagation, own.deleteAdopted = nil, "", false
-	own = own.narrowedTo(desired)
-	own.only = nil
-	return own
-}
-
-// narrowedTo returns the options, and those that OnlyFor gives to desired. The options of other
-// children stay in only.
-func (o *options) narrowedTo(desired client.Object) options {
-	if len(o.only) == 0 {
-		return *o // without the allocation of another
-	}
-	own := *o
-	own.only = nil
-	for _, part := range o.only {
-		if !part.isFor(desired) {
-			own.only = append(own.only, part)
-			continue
-		}
-		own.add(part.opts)
-		own.recreateNamed = own.recreateNamed || resolve(part.opts).recreate != ""
-	}
-	return own
-}
-
 func (n narrowed) isFor(child client.Object) bool { return isSame(n.child, child) }
 
 // isSame compares pointers; other values, which no child can be, are never the same.

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/obstacle"
@@ -17,8 +16,6 @@ import (
 // Cluster IPs and node ports belong to one Service, so that they can prevent the creation of another one.
 // The Service that has them may be live itself. On kube-apiserver 1.36, a dry run finds taken node ports,
 // one at a time and before all other faults, but never a taken cluster IP.
-
-func (c *child) isService() bool { return c.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
 
 // leaveOut takes out of candidate the node ports that the server found to be taken, fields,
 // if they are live's, which differs from desired in other paths; false if that is not all
