@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -90,3 +91,14 @@ func appendNew(list []string, s string) []string {
 	}
 	return append(list, s)
 }
+
+func withoutIndexes(fields []string) []string {
+	bare := make([]string, 0, len(fields))
+	for _, field := range fields {
+		bare = append(bare, indexes.ReplaceAllString(field, "[]"))
+	}
+	slices.Sort(bare)
+	return slices.Compact(bare)
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]`)

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/delta"
@@ -117,48 +116,4 @@ func (c *child) othersMeanwhile(live, answer client.Object) func(path string) bo
 		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
 		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
-}
-
-func pathsOf(changes []Change) []string {
-	var paths []string
-	for _, change := range changes {
-		paths = appendNew(paths, change.Path)
-	}
-	return paths
-}
-
-// An item is a label, an annotation, a finalizer or an owner reference: several managers have such
-// items beside each other. A list that did not exist before has no key.
-type item struct{ member, key string }
-
-// itemAt returns the item that path is in, such as metadata.labels[app] or
-// metadata.ownerReferences[uid=x].name. Keys hold no brackets.
-func itemAt(path string) (item, bool) {
-	member, rest, _ := strings.Cut(path, "[")
-	key, _, _ := strings.Cut(rest, "]")
-	switch member {
-	case "metadata.labels", "metadata.annotations", "metadata.finalizers":
-	case "metadata.ownerReferences":
-		key = strings.TrimPrefix(key, "uid=")
-	default:
-		return item{}, false
-	}
-	return item{member: strings.TrimPrefix(member, "metadata."), key: key}, true
-}
-
-func (i item) in(obj client.Object) bool {
-	there := false
-	switch i.member {
-	case "labels":
-		_, there = obj.GetLabels()[i.key]
-	case "annotations":
-		_, there = obj.GetAnnotations()[i.key]
-	case "finalizers":
-		there = slices.ContainsFunc(obj.GetFinalizers(), func(name string) bool { return i.key == "" || name == i.key })
-	case "ownerReferences":
-		there = slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
-			return i.key == "" || string(ref.UID) == i.key
-		})
-	}
-	return there
 }

@@ -10,12 +10,9 @@ import (
 
 // A child is one desired object during a call.
 type child struct {
-	ownership
+	observation
 
-	last        memory.Record  // the last answer of the API server that was known when live was read
 	lastApplied memory.Applied // by this Ensurer, for whichever owner
-	unseen      bool           // the cache did not show the object
-	ours        bool           // live may be written without ensure.Adopt
 	alone       bool           // a dry run found that the server would create desired but for live
 	hasTry      bool           // the call may write during a contest
 }

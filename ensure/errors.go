@@ -117,3 +117,8 @@ func (e *Error) Is(target error) bool { return target == e.class }
 
 // Unwrap returns the StatusError if the API server answered, or another cause, or nil.
 func (e *Error) Unwrap() error { return e.cause }
+
+func hasMoved(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.moved
+}

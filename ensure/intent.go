@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,16 +84,6 @@ func (i *intent) stampOwner() error {
 	i.desired.SetOwnerReferences(refs)
 	i.controller = &refs[0]
 	return nil
-}
-
-// sameOwner compares by UID; the fake client gives none, so there names must do.
-func sameOwner(a, b metav1.OwnerReference) bool {
-	if a.UID != "" || b.UID != "" {
-		return a.UID == b.UID
-	}
-	groupA, _ := schema.ParseGroupVersion(a.APIVersion)
-	groupB, _ := schema.ParseGroupVersion(b.APIVersion)
-	return groupA.Group == groupB.Group && a.Kind == b.Kind && a.Name == b.Name
 }
 
 // forms are buffers for canonical forms. One that a giant object grew is not kept.

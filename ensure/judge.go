@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -72,17 +71,6 @@ func namesAll(a, b error) bool {
 	fields := withoutIndexes(answer.Fields(a))
 	return !slices.ContainsFunc(withoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
 }
-
-func withoutIndexes(fields []string) []string {
-	bare := make([]string, 0, len(fields))
-	for _, field := range fields {
-		bare = append(bare, indexes.ReplaceAllString(field, "[]"))
-	}
-	slices.Sort(bare)
-	return slices.Compact(bare)
-}
-
-var indexes = regexp.MustCompile(`\[\d+\]`)
 
 // isFineAlone reports whether the API server would create desired, by a dry run, and another one for
 // each node port that live itself has. A refusal of other fields than those of the update counts as

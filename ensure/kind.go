@@ -214,3 +214,16 @@ func (k kind) holdsMore() bool { return slices.Contains(holdsMore, k.gvk.GroupKi
 func (k kind) isSecret() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
 
 func (k kind) isService() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
+
+// isReset reports whether somebody emptied the managed fields of live. A cache strips them
+// from all objects of a kind or from none.
+func (k kind) isReset(live client.Object) bool {
+	return k.managed.Load() && len(live.GetManagedFields()) == 0
+}
+
+// noteManaged remembers that copies of this kind come with managed fields.
+func (k kind) noteManaged(live client.Object) {
+	if !k.managed.Load() && len(live.GetManagedFields()) > 0 {
+		k.managed.Store(true)
+	}
+}

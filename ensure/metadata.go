@@ -4,9 +4,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -59,31 +60,6 @@ func isListOf[T any](value any) bool {
 	return ok
 }
 
-// oursIn returns a fingerprint of the metadata of live that desired specifies, and of its digest.
-// Labels, annotations, owners and finalizers of others do not count.
-func (c *child) oursIn(live client.Object) string {
-	var found notes
-	found.add(c.store.Get(live))
-	found.addKeys(c.desired.GetLabels(), live.GetLabels())
-	found.addKeys(c.desired.GetAnnotations(), live.GetAnnotations())
-	owners := live.GetOwnerReferences()
-	for _, wanted := range c.desired.GetOwnerReferences() {
-		for _, ref := range owners {
-			if sameOwner(ref, wanted) {
-				found.add(ref.APIVersion, ref.Kind, ref.Name)
-				found.addBool(ptr.Deref(ref.Controller, false))
-				found.addBool(ptr.Deref(ref.BlockOwnerDeletion, false))
-			}
-		}
-		found.add("")
-	}
-	finalizers := live.GetFinalizers()
-	for _, finalizer := range c.desired.GetFinalizers() {
-		found.addBool(slices.Contains(finalizers, finalizer))
-	}
-	return digestOf(found)
-}
-
 // notes are texts and booleans one after another, told apart by quotes.
 type notes []byte
 
@@ -102,4 +78,40 @@ func (n *notes) addKeys(desired, live map[string]string) {
 		n.addBool(there)
 	}
 	n.add("")
+}
+
+// An item is a label, an annotation, a finalizer or an owner reference: several managers have such
+// items beside each other. A list that did not exist before has no key.
+type item struct{ member, key string }
+
+// itemAt returns the item that path is in, such as metadata.labels[app] or
+// metadata.ownerReferences[uid=x].name. Keys hold no brackets.
+func itemAt(path string) (item, bool) {
+	member, rest, _ := strings.Cut(path, "[")
+	key, _, _ := strings.Cut(rest, "]")
+	switch member {
+	case "metadata.labels", "metadata.annotations", "metadata.finalizers":
+	case "metadata.ownerReferences":
+		key = strings.TrimPrefix(key, "uid=")
+	default:
+		return item{}, false
+	}
+	return item{member: strings.TrimPrefix(member, "metadata."), key: key}, true
+}
+
+func (i item) in(obj client.Object) bool {
+	there := false
+	switch i.member {
+	case "labels":
+		_, there = obj.GetLabels()[i.key]
+	case "annotations":
+		_, there = obj.GetAnnotations()[i.key]
+	case "finalizers":
+		there = slices.ContainsFunc(obj.GetFinalizers(), func(name string) bool { return i.key == "" || name == i.key })
+	case "ownerReferences":
+		there = slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+			return i.key == "" || string(ref.UID) == i.key
+		})
+	}
+	return there
 }

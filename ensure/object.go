@@ -184,8 +184,3 @@ func (c *child) make(ctx context.Context) (outcome, error) {
 	}
 	return c.finishWrite(nil, found)
 }
-
-func hasMoved(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.moved
-}

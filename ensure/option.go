@@ -1,6 +1,8 @@
 package ensure
 
 import (
+	"reflect"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -155,3 +157,10 @@ func (o *options) narrowedTo(desired client.Object) options {
 	}
 	return own
 }
+
+// isSame compares pointers; other values, which no child can be, are never the same.
+func isSame(a, b client.Object) bool {
+	return reflect.ValueOf(a).Kind() == reflect.Pointer && reflect.ValueOf(b).Kind() == reflect.Pointer && a == b
+}
+
+func (n narrowed) isFor(child client.Object) bool { return isSame(n.child, child) }

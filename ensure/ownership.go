@@ -110,3 +110,5 @@ func (o *ownership) isOfDigest(path fieldpath.Path) bool {
 	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
 	return place.in(o.stamped) && !place.in(o.desired)
 }
+
+func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }

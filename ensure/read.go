@@ -17,61 +17,61 @@ const (
 )
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
-func (c *child) read(ctx context.Context) (client.Object, error) {
-	if err := c.backsOff(); err != nil {
+func (o *observation) read(ctx context.Context) (client.Object, error) {
+	if err := o.backsOff(); err != nil {
 		return nil, err
 	}
 	bounded := newPatience(ctx, readWait)
 	defer bounded.end()
-	live, err := c.get(bounded, c.client) //nolint:contextcheck // bounded is made from ctx
+	live, err := o.get(bounded, o.client) //nolint:contextcheck // bounded is made from ctx
 	if bounded.ranOut(ctx, err) {
 		// The read waited for our own write, or for the first list of an informer, which may go on.
-		if err := c.endlessWait("read"); err != nil {
+		if err := o.endlessWait("read"); err != nil {
 			return nil, err
 		}
-		live, err = c.get(ctx, c.client, client.DisableReadYourWritesConsistency)
+		live, err = o.get(ctx, o.client, client.DisableReadYourWritesConsistency)
 	}
 	if err != nil {
-		c.noteReadFailure(err)
+		o.noteReadFailure(err)
 		return nil, err
 	}
-	c.show(live)
+	o.show(live)
 	if live != nil {
-		c.memory.NoteShown(c.id())
-		c.noteManaged(live)
+		o.memory.NoteShown(o.id())
+		o.noteManaged(live)
 	}
 	return live, err
 }
 
 // complete returns live with its managed fields, from the API server if the cache may have stripped
 // them.
-func (c *child) complete(ctx context.Context, live client.Object) (client.Object, error) {
+func (o *observation) complete(ctx context.Context, live client.Object) (client.Object, error) {
 	if len(live.GetManagedFields()) > 0 {
 		return live, nil
 	}
-	return c.reread(ctx, live)
+	return o.reread(ctx, live)
 }
 
 // current returns live with its managed fields, as new as our last answer or newer. From an older copy,
 // fields that became ours since would not be given up, and the apply would remove them.
-func (c *child) current(ctx context.Context, live client.Object) (client.Object, error) {
-	if c.isOutdated(live) {
-		return c.reread(ctx, live)
+func (o *observation) current(ctx context.Context, live client.Object) (client.Object, error) {
+	if o.isOutdated(live) {
+		return o.reread(ctx, live)
 	}
-	return c.complete(ctx, live)
+	return o.complete(ctx, live)
 }
 
 // checkHidden returns an error for a child of ours that the API server has had for long and that the
 // cache still does not show: drift would go unnoticed, and each pass would cost two requests.
-func (c *child) checkHidden(live client.Object) error {
-	if !c.unseen {
+func (o *observation) checkHidden(live client.Object) error {
+	if !o.unseen {
 		return nil
 	}
-	now := c.clock.Now()
-	if now.Sub(c.memory.HiddenSince(c.id(), live.GetUID(), now)) < hiddenAfter {
+	now := o.clock.Now()
+	if now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) < hiddenAfter {
 		return nil
 	}
-	return c.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
+	return o.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
 		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, "+
 		"which a restart of the operator mends")
 }

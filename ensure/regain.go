@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -20,43 +19,6 @@ import (
 // beforeFirstApply is the manager whose updates the API server says all that is there to be,
 // when something is applied to an object without managed fields.
 const beforeFirstApply = "before-first-apply"
-
-// isDisowned reports whether this field owner owns other fields of live than at the last answer of the
-// API server.
-func (c *child) isDisowned(live client.Object, known memory.Record) bool {
-	if len(live.GetManagedFields()) == 0 {
-		return c.isReset(live)
-	}
-	entry := c.entryIn(live)
-	return entry == "" || known.Entry != "" && entry != known.Entry
-}
-
-// isReset reports whether somebody emptied the managed fields of live. A cache strips them
-// from all objects of a kind or from none.
-func (c *child) isReset(live client.Object) bool {
-	return c.managed.Load() && len(live.GetManagedFields()) == 0
-}
-
-// noteManaged remembers that copies of this kind come with managed fields.
-func (c *child) noteManaged(live client.Object) {
-	if !c.managed.Load() && len(live.GetManagedFields()) > 0 {
-		c.managed.Store(true)
-	}
-}
-
-// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
-// those that Once names. It is empty if live has no managed fields.
-func (c *child) entryIn(live client.Object) string {
-	own := managedfields.Applied(live, c.fieldOwner)
-	if own == nil || own.FieldsV1 == nil {
-		return ""
-	}
-	if len(c.unsent) > 0 {
-		rest := managedfields.WithFields(*own, c.withoutHanded(managedfields.Fields(own)))
-		own = &rest
-	}
-	return digestOf(own.FieldsV1.GetRawBytes())
-}
 
 // lost returns the fields of updates in which live is as desired, as far as this field owner does not
 // own them although desired was applied.
@@ -102,4 +64,18 @@ func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int
 		}
 	}
 	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
+}
+
+// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
+// those that Once names. It is empty if live has no managed fields.
+func (o *ownership) entryIn(live client.Object) string {
+	own := managedfields.Applied(live, o.fieldOwner)
+	if own == nil || own.FieldsV1 == nil {
+		return ""
+	}
+	if len(o.unsent) > 0 {
+		rest := managedfields.WithFields(*own, o.withoutHanded(managedfields.Fields(own)))
+		own = &rest
+	}
+	return digestOf(own.FieldsV1.GetRawBytes())
 }

@@ -120,3 +120,11 @@ func (found outcome) unless(err error) (outcome, error) {
 	}
 	return found, nil
 }
+
+func pathsOf(changes []Change) []string {
+	var paths []string
+	for _, change := range changes {
+		paths = appendNew(paths, change.Path)
+	}
+	return paths
+}

@@ -2,7 +2,6 @@ package ensure
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -156,10 +155,3 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 }
 
 const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set"
-
-func (n narrowed) isFor(child client.Object) bool { return isSame(n.child, child) }
-
-// isSame compares pointers; other values, which no child can be, are never the same.
-func isSame(a, b client.Object) bool {
-	return reflect.ValueOf(a).Kind() == reflect.Pointer && reflect.ValueOf(b).Kind() == reflect.Pointer && a == b
-}

@@ -3,6 +3,8 @@ package ensure
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,3 +136,13 @@ func (t *target) place(desired client.Object) error {
 }
 
 const copied = "is the server's to set: build desired anew with only what you care about, do not copy a live object"
+
+// sameOwner compares by UID; the fake client gives none, so there names must do.
+func sameOwner(a, b metav1.OwnerReference) bool {
+	if a.UID != "" || b.UID != "" {
+		return a.UID == b.UID
+	}
+	groupA, _ := schema.ParseGroupVersion(a.APIVersion)
+	groupB, _ := schema.ParseGroupVersion(b.APIVersion)
+	return groupA.Group == groupB.Group && a.Kind == b.Kind && a.Name == b.Name
+}

@@ -237,8 +237,6 @@ func (w withdrawal) giveUpAdded(ctx context.Context, after client.Object, added 
 // isRefused reports whether the API server, or a policy, does not want an object to be so.
 func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
 
-func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
-
 // holds reports whether obj has a value at path, as far as its Go type has the field.
 func holds(obj client.Object, path fieldpath.Path) bool {
 	steps := managedfields.Steps(path)
