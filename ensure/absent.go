@@ -143,13 +143,13 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 
 // finish returns the outcome of a removal after reporting the outcome.
 func (r *removal) finish(found outcome, err error) (outcome, error) {
-	r.wrote(found)
+	r.report().wrote(found)
 	if err == nil && found.cause == Unwanted && !r.dryRun {
-		found, err = r.finishSuperseding(found)
+		found, err = r.contest().finishSuperseding(found)
 	}
 	err = r.ended(err)
-	r.warn(err)
-	r.countRequests(found, err)
+	r.report().warn(err)
+	r.report().countRequests(found, err)
 	found.changes = r.shownChanges(found.changes)
 	return found, err
 }
@@ -222,7 +222,7 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcom
 	if !claim.ours && !r.isBeside(claim.live) {
 		return r.leaveToOthers(claim.live)
 	}
-	if err := r.tryToWrite(); err != nil {
+	if err := r.contest().tryToWrite(); err != nil {
 		return outcome{}, err
 	}
 	if claim.ours && (!claim.adopted || r.deleteAdopted) {

@@ -41,34 +41,34 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // apply puts live right, as a rule in one request, which the server may find to be
 // nothing. It carries live's UID: without it an apply based on a stale read would bring a
 // deleted object back.
-func (c *child) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	applied, err := c.applyOrRepair(ctx, live)
-	return c.conclude(ctx, live, cause, applied, err)
+func (u update) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	applied, err := u.applyOrRepair(ctx, live)
+	return u.conclude(ctx, live, cause, applied, err)
 }
 
 // conclude returns the outcome of an application to live, or of a rehearsal of one.
-func (c *child) conclude(ctx context.Context, live client.Object, cause Cause, applied application, err error) (outcome, error) {
+func (u update) conclude(ctx context.Context, live client.Object, cause Cause, applied application, err error) (outcome, error) {
 	if errors.Is(err, ErrImmutable) {
-		return c.replaceOrGiveUp(ctx, live, cause, err)
+		return recreation{u.child}.run(ctx, live, cause, err)
 	}
 	if err != nil {
 		return outcome{}, err
 	}
-	c.recall() // what other reconciles learnt meanwhile counts, too
+	u.recall() // what other reconciles learnt meanwhile counts, too
 	answer := applied.after
 	found := outcome{live: answer, operation: Unchanged}
-	changes := c.changesBy(applied)
-	if len(changes) > 0 || c.isOutdated(live) && cause == DesiredChanged {
+	changes := u.changesBy(applied)
+	if len(changes) > 0 || u.isOutdated(live) && cause == DesiredChanged {
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}
-	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !c.isWanted(controller) && !c.adopt {
-		c.wrote(found) // all the same: somebody took control between our read and our apply
-		return outcome{}, withdrawal{c}.withdraw(ctx, live, answer)
+	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
+		u.report().wrote(found) // all the same: somebody took control between our read and our apply
+		return outcome{}, withdrawal{u.child}.withdraw(ctx, live, answer)
 	}
-	c.confirm(answer)
+	u.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
-		c.wrote(found)
-		return outcome{}, c.terminating("apply", "its deletion began meanwhile")
+		u.report().wrote(found)
+		return outcome{}, u.terminating("apply", "its deletion began meanwhile")
 	}
 	return found, nil
 }

@@ -12,8 +12,27 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
+// withoutDigest returns paths without the one of the digest, unless there is no other.
+func (c *child) withoutDigest(paths []string) []string {
+	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
+		return rest
+	}
+	return paths
+}
+
+// isDigest reports whether path is the one of the digest.
+func (c *child) isDigest(path string) bool {
+	place, ok := itemAt(path)
+	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
+}
+
+// A contention is what a call has to do with a contest over its child.
+type contention struct{ *child }
+
+func (c *child) contest() contention { return contention{c} }
+
 // contestCall returns the facts about this call that decide about a contest.
-func (c *child) contestCall() contest.Call {
+func (c contention) contestCall() contest.Call {
 	call := contest.Call{
 		Child: c.id(), Wanted: contest.Wanted{Digest: c.digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
 	}
@@ -27,7 +46,7 @@ func (c *child) contestCall() contest.Call {
 }
 
 // tryToWrite fails if a contest forbids to write now. If a try is due, this call has it.
-func (c *child) tryToWrite() error {
+func (c contention) tryToWrite() error {
 	verdict := c.contests.Try(c.contestCall())
 	c.hasTry = c.hasTry || verdict.HasTry
 	return c.contested(verdict)
@@ -35,7 +54,7 @@ func (c *child) tryToWrite() error {
 
 // finishUnchanged returns the outcome of a call that had nothing to write. During a contest that is
 // an error, until the last write was left alone for long enough.
-func (c *child) finishUnchanged(found outcome) (outcome, error) {
+func (c contention) finishUnchanged(found outcome) (outcome, error) {
 	if c.contests.IsEmpty() {
 		return found, nil
 	}
@@ -46,8 +65,8 @@ func (c *child) finishUnchanged(found outcome) (outcome, error) {
 
 // finishWrite returns the outcome of a write. live is the object before the write; nil if there was
 // none. The reverted paths are counted; one revert too many is ErrContested.
-func (c *child) finishWrite(live client.Object, found outcome) (outcome, error) {
-	c.wrote(found)
+func (c contention) finishWrite(live client.Object, found outcome) (outcome, error) {
+	c.report().wrote(found)
 	if c.supersedes(live, found) {
 		return c.finishSuperseding(found)
 	}
@@ -64,13 +83,13 @@ func (c *child) finishWrite(live client.Object, found outcome) (outcome, error) 
 
 // finishSuperseding returns the outcome of a write that changed the desired state of the child. One
 // change too many is ErrContested.
-func (c *child) finishSuperseding(found outcome) (outcome, error) {
+func (c contention) finishSuperseding(found outcome) (outcome, error) {
 	paths := c.withoutDigest(pathsOf(found.changes))
 	return found.unless(c.contested(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
 }
 
 // contested returns the error of a verdict.
-func (c *child) contested(verdict contest.Verdict) error {
+func (c contention) contested(verdict contest.Verdict) error {
 	if !verdict.Contested {
 		return nil
 	}
@@ -84,7 +103,7 @@ func (c *child) contested(verdict contest.Verdict) error {
 
 // supersedes reports whether a write replaced another desired state that this Ensurer wrote, on
 // behalf of whichever owner. The result of that write may not be known yet.
-func (c *child) supersedes(live client.Object, found outcome) bool {
+func (c contention) supersedes(live client.Object, found outcome) bool {
 	if c.dryRun || found.cause == "" {
 		return false
 	}
@@ -101,7 +120,7 @@ func (c *child) supersedes(live client.Object, found outcome) bool {
 // reverted returns the paths that a write changed although the API server was content with the same
 // desired state before. Fields that this field owner owned neither before nor after do not count:
 // others changed them between the read and the write.
-func (c *child) reverted(live client.Object, found outcome) []string {
+func (c contention) reverted(live client.Object, found outcome) []string {
 	switch {
 	case c.last.Digest != c.digest:
 		return nil
@@ -117,7 +136,7 @@ func (c *child) reverted(live client.Object, found outcome) []string {
 
 // revertedIn returns the reverted paths of an object that existed. An object with another UID than
 // the last known one means that somebody replaced it, unless this Ensurer had deleted it.
-func (c *child) revertedIn(live client.Object, found outcome) []string {
+func (c contention) revertedIn(live client.Object, found outcome) []string {
 	isOther := live.GetUID() != c.last.UID
 	if found.operation == Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
 		return nil
@@ -135,7 +154,7 @@ func (c *child) revertedIn(live client.Object, found outcome) []string {
 
 // ownedBefore returns the fields that this field owner owned before the write, those of old managers
 // included.
-func (c *child) ownedBefore(live client.Object) *fieldpath.Set {
+func (c contention) ownedBefore(live client.Object) *fieldpath.Set {
 	owned := c.ownedIn(live)
 	for _, at := range c.oldEntries(live) {
 		owned = owned.Union(managedfields.Fields(&live.GetManagedFields()[at]))
@@ -146,7 +165,7 @@ func (c *child) ownedBefore(live client.Object) *fieldpath.Set {
 // withRival returns a copy of live, not yet written, whose managed fields show who wrote it. That is
 // live, unless the cache strips the managed fields. Then the API server is asked, once per contest:
 // before the write that may begin it, which takes the fields back.
-func (c *child) withRival(ctx context.Context, live client.Object) (client.Object, error) {
+func (c contention) withRival(ctx context.Context, live client.Object) (client.Object, error) {
 	if len(live.GetManagedFields()) > 0 || !c.contests.NeedsRival(c.contestCall()) {
 		return live, nil
 	}
@@ -158,25 +177,11 @@ func (c *child) withRival(ctx context.Context, live client.Object) (client.Objec
 }
 
 // rivalIn returns who changed paths in live, before they were set back; empty if that is not known.
-func (c *child) rivalIn(live client.Object, paths []string) string {
+func (c contention) rivalIn(live client.Object, paths []string) string {
 	stored, _ := c.storedIn(live)
 	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.isDigest(path) })
 	if stored != "" && stored != c.digest && managedfields.ManagerOf(managedfields.Others(live, c.fieldOwner), digest...) == "" {
 		return contest.AnotherInstance(c.fieldOwner)
 	}
 	return contest.RivalIn(live, c.fieldOwner, paths)
-}
-
-// withoutDigest returns paths without the one of the digest, unless there is no other.
-func (c *child) withoutDigest(paths []string) []string {
-	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
-		return rest
-	}
-	return paths
-}
-
-// isDigest reports whether path is the one of the digest.
-func (c *child) isDigest(path string) bool {
-	place, ok := itemAt(path)
-	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
 }

@@ -2,13 +2,8 @@ package ensure
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // WithRecorder makes the Ensurer record an event for each write that changed something, and for
@@ -46,75 +41,8 @@ func WithRecorder(recorder events.EventRecorder) Setting {
 	return func(e *Ensurer) { e.recorder = recorder }
 }
 
-// wrote counts a write that changed something, and records an event about it.
-func (c *child) wrote(found outcome) {
-	if found.cause == "" || c.dryRun {
-		return
-	}
-	c.countWrite(found)
-	regarding, related := c.referTo(found.live), runtime.Object(nil)
-	if c.controlled {
-		regarding, related = c.referToOwner(), regarding
-	}
-	reason := string(found.cause)
-	if found.cause == Missing {
-		reason = string(Created) // which reads better
-	}
-	c.recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.operation), "%s", c.note(found))
-}
-
-// referTo returns a reference to the child. Typed objects do not hold their kind, and the scheme of a
-// recorder need not be that of the client.
-func (c *child) referTo(live client.Object) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: c.apiVersion, Kind: c.gvk.Kind, Namespace: live.GetNamespace(), Name: live.GetName(),
-		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(),
-	}
-}
-
-// referToOwner names the controller as owner references do.
-func (c *child) referToOwner() *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: c.controller.APIVersion, Kind: c.controller.Kind, Namespace: c.owner.GetNamespace(), Name: c.controller.Name,
-		UID: c.controller.UID, ResourceVersion: c.owner.GetResourceVersion(),
-	}
-}
-
 // noteLimit is how many bytes of note the API server takes.
 const noteLimit = 1024
-
-// note returns a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If not all
-// changes fit, the sentence says how many are left out. A first change that does not fit is cut at the
-// boundary of a rune.
-func (c *child) note(found outcome) string {
-	name := strings.TrimPrefix(c.key.String(), "/") // of a cluster-scoped object
-	note := strings.ToLower(string(found.operation)) + " " + c.gvk.Kind + " " + name
-	changes := c.worthTelling(c.shownChanges(found.changes))
-	separator := ": "
-	for i, change := range changes {
-		longer := note + separator + change.String()
-		rest := andMore(len(changes) - i - 1)
-		switch {
-		case len(longer)+len(rest) <= noteLimit:
-			note, separator = longer, ", "
-		case i == 0:
-			return strings.ToValidUTF8(longer[:noteLimit-len(rest)], "") + rest
-		default:
-			return note + andMore(len(changes)-i)
-		}
-	}
-	return note
-}
-
-// worthTelling leaves out where the digest is kept, which changes with all else that is
-// desired, unless that is all.
-func (c *child) worthTelling(changes []Change) []Change {
-	rest := slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return c.isDigest(change.Path) })
-	if len(rest) == 0 {
-		return changes
-	}
-	return rest
-}
 
 func andMore(changes int) string {
 	if changes == 0 {

@@ -52,19 +52,6 @@ func (k kind) countWrite(found outcome) {
 	writesTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind, string(found.operation), string(found.cause)).Inc()
 }
 
-// countRequests counts the requests of a call by its operation and cause. Most calls send none.
-func (c *child) countRequests(found outcome, err error) {
-	if c.requests == 0 {
-		return
-	}
-	operation, cause := string(found.operation), string(found.cause)
-	if err != nil {
-		operation, cause = failed, failure(err)
-	}
-	requestsTotal().WithLabelValues(c.gvk.Group, c.gvk.Kind, operation, cause).Add(float64(c.requests))
-	c.requests = 0
-}
-
 // failure returns Reason of an error, except for reasons that a webhook or an aggregated API server
 // makes up, of which there may be many.
 func failure(err error) string {

@@ -54,8 +54,8 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 		found, err = outcome{operation: Gone}, nil
 	}
 	err = c.ended(err)
-	c.warn(err)
-	c.countRequests(found, err)
+	c.report().warn(err)
+	c.report().countRequests(found, err)
 	if errors.Is(err, ErrContested) {
 		observer.Report(ctx, err)
 	}
@@ -67,7 +67,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 // settles the object on the API server.
 func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	live, err := c.read(ctx)
-	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contestCall()) {
+	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contest().contestCall()) {
 		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
 		c.unseen = true
 		live, err = c.readServer(ctx)
@@ -127,14 +127,14 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		return outcome{}, err
 	}
 	if c.isStale(live) {
-		return c.finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
+		return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
 	}
 	whole, err := c.withManagers(ctx, claim.live)
 	if err != nil {
 		return outcome{}, err
 	}
 	if !c.isMigrating(whole) && c.inSync(live, whole) {
-		return c.finishUnchanged(outcome{live: live, operation: Unchanged})
+		return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
 	}
 	return c.write(ctx, whole, c.causeToWrite(live))
 }
@@ -149,24 +149,24 @@ func (c *child) leave(live client.Object) (outcome, error) {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return outcome{}, c.foreign(live)
 	}
-	return c.finishUnchanged(outcome{live: live, operation: Unchanged})
+	return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
 }
 
 // write updates live to match desired, unless a contest forbids writes.
 func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
-	if err := c.tryToWrite(); err != nil {
+	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err
 	}
-	live, err := c.withRival(ctx, live)
+	live, err := c.contest().withRival(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	found, err := c.handOver(ctx, live, cause)
+	found, err := update{c}.run(ctx, live, cause)
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.finishWrite(live, found)
+	return c.contest().finishWrite(live, found)
 }
 
 // make creates the child, unless a contest or IfExists forbids that.
@@ -175,12 +175,12 @@ func (c *child) make(ctx context.Context) (outcome, error) {
 		return outcome{operation: Gone}, nil
 	}
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
-	if err := c.tryToWrite(); err != nil {
+	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err
 	}
 	found, err := c.create(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.finishWrite(nil, found)
+	return c.contest().finishWrite(nil, found)
 }

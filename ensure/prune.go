@@ -89,13 +89,13 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				continue
 			}
 			if live.GetDeletionTimestamp() == nil {
-				err := r.tryToWrite()
+				err := r.contest().tryToWrite()
 				if err == nil && !isOwnerCurrent {
 					err = r.checkOwnerIsCurrent(ctx)
 				}
 				if err != nil {
 					err = r.ended(err)
-					r.countRequests(outcome{}, err)
+					r.report().countRequests(outcome{}, err)
 					return removed, err
 				}
 				isOwnerCurrent = true

@@ -51,19 +51,35 @@ func RecreateOnDrift() Option {
 	return func(o *options) { o.onDrift = true }
 }
 
-// mayRecreate reports whether the caller allows that the child is deleted for this cause.
-func (c *child) mayRecreate(cause Cause) bool {
-	return c.recreate != "" && (c.recreateNamed || !c.holdsMore()) && (cause == DesiredChanged || c.onDrift)
+// upToIndex returns the steps to the first list without keys, whose items have no names.
+func upToIndex(steps []string, value func(path []string) any) []string {
+	for i, step := range steps {
+		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
+			return steps[:i]
+		}
+	}
+	return steps
 }
 
-// replaceOrGiveUp deletes live, which cannot be changed as desired, and makes the child again,
+// dropReplacement forgets a pending replacement once the child has another UID: somebody else created
+// the child first.
+func (c *child) dropReplacement(uid types.UID) {
+	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
+		c.replacements.Remove(c.ownedID())
+	}
+}
+
+// A recreation deletes an object that cannot be changed as desired, and creates it again.
+type recreation struct{ *child }
+
+// run deletes live, which cannot be changed as desired, and makes the child again,
 // if that is allowed and of use. Else the refusal stands.
-func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
-	if !c.mayRecreate(cause) || !c.ours || c.adopted || c.adopt || c.ifExists || !c.alone {
+func (r recreation) run(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.alone {
 		return outcome{}, refusal
 	}
-	if cause == DesiredChanged && !c.onDrift {
-		refused, err := c.isDriftRefused(ctx, live)
+	if cause == DesiredChanged && !r.onDrift {
+		refused, err := r.isDriftRefused(ctx, live)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -72,7 +88,7 @@ func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause C
 		}
 	}
 	if cause != DesiredChanged {
-		changed, err := c.isChangedByOthers(ctx, live)
+		changed, err := r.isChangedByOthers(ctx, live)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -80,67 +96,95 @@ func (c *child) replaceOrGiveUp(ctx context.Context, live client.Object, cause C
 			return outcome{}, refusal
 		}
 	}
-	return c.replaceWhole(ctx, live, cause, refusal)
+	return r.replaceWhole(ctx, live, cause, refusal)
+}
+
+// replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
+// fails because live exists, and a later pass creates the child.
+func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+	changes := r.unsatisfied(live)
+	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
+		for _, path := range e.Paths {
+			changes = append(changes, Change{Path: path})
+		}
+	}
+	once, err := r.onceInServer(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	r.propagation = r.recreate
+	deleted, err := r.delete(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if r.dryRun {
+		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
+	}
+	if deleted.cause != "" { // by us
+		r.report().wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
+	}
+	r.replacements.Set(r.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
+	return r.create(ctx)
 }
 
 // isChangedByOthers reports whether live differs from desired in a field that this field owner does not
 // own any more. A differing field that this field owner owns was changed by a webhook, which would
 // change a new object, too.
-func (c *child) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
-	unsatisfied := pathsOf(c.unsatisfied(live))
+func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
+	unsatisfied := pathsOf(r.unsatisfied(live))
 	if len(unsatisfied) == 0 {
 		return false, nil
 	}
-	complete, err := c.complete(ctx, live)
+	complete, err := r.complete(ctx, live)
 	if err != nil {
 		return false, err
 	}
-	own := c.ownedIn(complete)
+	own := r.ownedIn(complete)
 	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
 }
 
 // isDriftRefused reports whether the API server refuses to revert the values that others set in live. A
 // dry run takes the changes of desired back and reverts only these values. If the API server refuses,
 // no change of desired helps, and only RecreateOnDrift allows to recreate the child.
-func (c *child) isDriftRefused(ctx context.Context, live client.Object) (bool, error) {
-	complete, err := c.complete(ctx, live)
+func (r recreation) isDriftRefused(ctx context.Context, live client.Object) (bool, error) {
+	complete, err := r.complete(ctx, live)
 	if err != nil {
 		return false, err
 	}
-	unchanged, isDrifted, err := c.unchanged(complete)
+	unchanged, isDrifted, err := r.unchanged(complete)
 	if err != nil || !isDrifted {
 		return false, err
 	}
-	stamped, err := c.withDigest()
+	stamped, err := r.withDigest()
 	if err != nil {
 		return false, err
 	}
-	reverted, err := c.candidate(delta.Edited(stamped, unchanged...), nil)
+	reverted, err := r.candidate(delta.Edited(stamped, unchanged...), nil)
 	if err != nil {
 		return false, err
 	}
-	current, err := c.rereadJSON(ctx, "repair", live.GetUID())
+	current, err := r.rereadJSON(ctx, "repair", live.GetUID())
 	if err != nil {
 		return false, err
 	}
-	r := repair{child: c, live: current, merge: obstacle.Of(current, reverted, c.fieldOwner)}
-	if err := r.completeKeys(ctx); err != nil {
+	trial := repair{child: r.child, live: current, merge: obstacle.Of(current, reverted, r.fieldOwner)}
+	if err := trial.completeKeys(ctx); err != nil {
 		return false, err
 	}
-	isAccepted, err := r.try(ctx, r.merge.Obstacles(nil))
+	isAccepted, err := trial.try(ctx, trial.merge.Obstacles(nil))
 	return !isAccepted, err
 }
 
 // unchanged returns the edits that take back the changes of desired, but for values that others set in live,
 // and whether there are such values.
-func (c *child) unchanged(live client.Object) (edits []delta.Edit, isDrifted bool, err error) {
+func (r recreation) unchanged(live client.Object) (edits []delta.Edit, isDrifted bool, err error) {
 	value, err := delta.Values(live)
 	if err != nil {
-		return nil, false, c.unfit(err)
+		return nil, false, r.unfit(err)
 	}
-	own, others := c.ownedIn(live), managedfields.Others(live, c.fieldOwner)
-	edits = slices.Clone(c.kept)
-	for _, path := range pathsOf(c.unsatisfied(live)) {
+	own, others := r.ownedIn(live), managedfields.Others(live, r.fieldOwner)
+	edits = slices.Clone(r.kept)
+	for _, path := range pathsOf(r.unsatisfied(live)) {
 		steps := paths.Steps(path)
 		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
 		if isOthers && value(steps) != nil {
@@ -153,48 +197,7 @@ func (c *child) unchanged(live client.Object) (edits []delta.Edit, isDrifted boo
 	return edits, isDrifted, nil
 }
 
-// upToIndex returns the steps to the first list without keys, whose items have no names.
-func upToIndex(steps []string, value func(path []string) any) []string {
-	for i, step := range steps {
-		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
-			return steps[:i]
-		}
-	}
-	return steps
-}
-
-// replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
-// fails because live exists, and a later pass creates the child.
-func (c *child) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
-	changes := c.unsatisfied(live)
-	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
-		for _, path := range e.Paths {
-			changes = append(changes, Change{Path: path})
-		}
-	}
-	once, err := c.onceInServer(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	c.propagation = c.recreate
-	deleted, err := c.delete(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	if c.dryRun {
-		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
-	}
-	if deleted.cause != "" { // by us
-		c.wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
-	}
-	c.replacements.Set(c.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
-	return c.create(ctx)
-}
-
-// dropReplacement forgets a pending replacement once the child has another UID: somebody else created
-// the child first.
-func (c *child) dropReplacement(uid types.UID) {
-	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
-		c.replacements.Remove(c.ownedID())
-	}
+// mayRecreate reports whether the caller allows that the child is deleted for this cause.
+func (r recreation) mayRecreate(cause Cause) bool {
+	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
 }

@@ -2,7 +2,6 @@ package ensure
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -57,39 +56,6 @@ func beginning(path string, steps int) string {
 		}
 	}
 	return path
-}
-
-// checkParts refuses an apply that would remove a field which is left to others, because the API server
-// merges the field as part of a larger value that is applied. The API server is asked only if the
-// managed fields show that this may happen.
-func (c *child) checkParts(ctx context.Context, live client.Object) error {
-	parts := slices.DeleteFunc(c.handed(), func(h handed) bool { return !mayBePart(live, h.steps) })
-	if len(parts) == 0 {
-		return nil
-	}
-	before, err := delta.Values(live)
-	if err != nil {
-		return c.unfit(err)
-	}
-	parts = slices.DeleteFunc(parts, func(h handed) bool { return before(h.steps) == nil })
-	if len(parts) == 0 {
-		return nil
-	}
-	answer, err := c.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil {
-		return nil //nolint:nilerr // the apply itself is refused then, or repaired
-	}
-	after, err := delta.Values(answer)
-	if err != nil {
-		return c.unfit(err)
-	}
-	for _, h := range parts {
-		if after(h.steps) == nil {
-			return c.refuse(h.path, "is given to "+h.option+", but would be removed by the next apply, as the API server writes it "+
-				"only together with more: name the list or the map that it is in, or an item by all its keys")
-		}
-	}
-	return nil
 }
 
 func mayBePart(live client.Object, path []string) bool {

@@ -27,33 +27,6 @@ func RemoveFromPodTemplates() Option {
 	return func(o *options) { o.removeFromPods = true }
 }
 
-// removals returns the fields that the apply after a handover removes because the old managers owned
-// them. Fields that this field owner had applied, too, are left out: they are removed because desired
-// dropped them.
-func (c *child) removals(ctx context.Context, live client.Object, h handover) ([]obstacle.Obstacle, error) {
-	if h.operation != migrating {
-		return nil, nil
-	}
-	dropped, err := c.droppedFrom(ctx, live, h.patch.Entries())
-	if err != nil {
-		return nil, err
-	}
-	var removed []obstacle.Obstacle
-	entries := live.GetManagedFields()
-	for _, o := range dropped {
-		o.Managers = nil
-		for _, at := range h.old {
-			if managedfields.Holds(managedfields.Fields(&entries[at]).Difference(h.own), o.Path) {
-				o.Managers = appendNew(o.Managers, entries[at].Manager)
-			}
-		}
-		if len(o.Managers) > 0 && !o.IsEmpty() {
-			removed = append(removed, o)
-		}
-	}
-	return removed, nil
-}
-
 // unfinished returns the fields that this field owner has applied to live although desired does not
 // specify them, if desired is the state that was applied last, or none was: a migration was cut off
 // between taking over the fields and its apply.
@@ -77,30 +50,6 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 		}
 	}
 	return removed
-}
-
-// droppedFrom returns the fields that an apply removes from live, given other managed fields. If the Go
-// type of live lacks some of these fields, live is read again without a Go type.
-func (c *child) droppedFrom(
-	ctx context.Context, live client.Object, entries []metav1.ManagedFieldsEntry,
-) ([]obstacle.Obstacle, error) {
-	merge, err := c.mergeAfter(live, entries)
-	if err != nil {
-		return nil, err
-	}
-	dropped := merge.Dropped()
-	_, isJSON := live.(runtime.Unstructured)
-	if isJSON || !slices.ContainsFunc(dropped, c.isUnknown) {
-		return dropped, nil
-	}
-	complete, err := c.rereadJSON(ctx, migrating, live.GetUID())
-	if err != nil {
-		return nil, err
-	}
-	if merge, err = c.mergeAfter(complete, entries); err != nil {
-		return nil, err
-	}
-	return merge.Dropped(), nil
 }
 
 // isUnknown reports whether the Go type of desired lacks the dropped field.
@@ -129,46 +78,97 @@ func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEnt
 	return merge, nil
 }
 
+// removals returns the fields that the apply after a handover removes because the old managers owned
+// them. Fields that this field owner had applied, too, are left out: they are removed because desired
+// dropped them.
+func (u update) removals(ctx context.Context, live client.Object, h handover) ([]obstacle.Obstacle, error) {
+	if h.operation != migrating {
+		return nil, nil
+	}
+	dropped, err := u.droppedFrom(ctx, live, h.patch.Entries())
+	if err != nil {
+		return nil, err
+	}
+	var removed []obstacle.Obstacle
+	entries := live.GetManagedFields()
+	for _, o := range dropped {
+		o.Managers = nil
+		for _, at := range h.old {
+			if managedfields.Holds(managedfields.Fields(&entries[at]).Difference(h.own), o.Path) {
+				o.Managers = appendNew(o.Managers, entries[at].Manager)
+			}
+		}
+		if len(o.Managers) > 0 && !o.IsEmpty() {
+			removed = append(removed, o)
+		}
+	}
+	return removed, nil
+}
+
+// droppedFrom returns the fields that an apply removes from live, given other managed fields. If the Go
+// type of live lacks some of these fields, live is read again without a Go type.
+func (u update) droppedFrom(
+	ctx context.Context, live client.Object, entries []metav1.ManagedFieldsEntry,
+) ([]obstacle.Obstacle, error) {
+	merge, err := u.mergeAfter(live, entries)
+	if err != nil {
+		return nil, err
+	}
+	dropped := merge.Dropped()
+	_, isJSON := live.(runtime.Unstructured)
+	if isJSON || !slices.ContainsFunc(dropped, u.isUnknown) {
+		return dropped, nil
+	}
+	complete, err := u.rereadJSON(ctx, migrating, live.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	if merge, err = u.mergeAfter(complete, entries); err != nil {
+		return nil, err
+	}
+	return merge.Dropped(), nil
+}
+
 // checkPods refuses a removal that changes a pod template, unless the caller allows such removals. A
 // dry run shows which removals do: often the API server would set the same value as a default.
-func (c *child) checkPods(ctx context.Context, live client.Object, removed []obstacle.Obstacle) error {
-	if c.removeFromPods || !slices.ContainsFunc(removed, func(o obstacle.Obstacle) bool { return o.InPodTemplate }) {
+func (u update) checkPods(ctx context.Context, live client.Object, removed []obstacle.Obstacle) error {
+	if u.removeFromPods || !slices.ContainsFunc(removed, func(o obstacle.Obstacle) bool { return o.InPodTemplate }) {
 		return nil
 	}
-	_, err := c.rehearse(ctx, live)
+	_, err := u.rehearse(ctx, live)
 	return err
 }
 
 // rehearse tries the apply that follows a handover of live by a dry run.
-func (c *child) rehearse(ctx context.Context, live client.Object) (application, error) {
-	r := repair{child: c}
+func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
+	r := repair{child: u.child}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err
 	}
-	h, err := c.handover(r.live)
+	h, err := u.handover(r.live)
 	if err != nil {
 		return application{}, err
 	}
-	removed, err := c.removals(ctx, r.live, h)
+	removed, err := u.removals(ctx, r.live, h)
 	if err != nil {
 		return application{}, err
 	}
-	if r.merge, err = c.mergeAfter(r.live, h.patch.Entries()); err != nil {
+	if r.merge, err = u.mergeAfter(r.live, h.patch.Entries()); err != nil {
 		return application{}, err
 	}
 	ok, err := r.try(ctx, nil)
-	if err != nil && (c.dryRun || !apierrors.IsBadRequest(err)) { // a webhook may take no dry runs
+	if err != nil && (u.dryRun || !apierrors.IsBadRequest(err)) { // a webhook may take no dry runs
 		return application{}, err
 	}
 	applied := application{before: r.typed(), after: r.tried, tried: true}
 	missed := removed // as far as a refusal tells
 	if ok {
-		missed = c.among(removed, c.changesOf(delta.Diff(applied.before, applied.after)))
+		missed = u.among(removed, u.changesOf(delta.Diff(applied.before, applied.after)))
 	}
-	if err := c.refusePods(missed); err != nil {
+	if err := u.refusePods(missed); err != nil {
 		return application{}, err
 	}
-	if !ok && c.dryRun {
+	if !ok && u.dryRun {
 		r.refusal = r.denied
 		if applied, err = r.run(ctx); err != nil {
 			return application{}, err
@@ -180,8 +180,8 @@ func (c *child) rehearse(ctx context.Context, live client.Object) (application, 
 
 // refusePods returns an error that names the fields whose removal would change a pod template, unless
 // the caller allows such removals.
-func (c *child) refusePods(missed []obstacle.Obstacle) error {
-	if c.removeFromPods {
+func (u update) refusePods(missed []obstacle.Obstacle) error {
+	if u.removeFromPods {
 		return nil
 	}
 	var paths, whose []string
@@ -195,7 +195,7 @@ func (c *child) refusePods(missed []obstacle.Obstacle) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return c.fail(ErrRefused, "ensure", "ensure.MigrateFrom would remove from its pod template, which restarts pods, "+
+	return u.fail(ErrRefused, "ensure", "ensure.MigrateFrom would remove from its pod template, which restarts pods, "+
 		strings.Join(whose, ", ")+": keep that with ensure.Release, specify it in desired, "+
 		"or allow the removal with ensure.RemoveFromPodTemplates", paths...)
 }

@@ -28,27 +28,6 @@ type application struct {
 	tried         bool                // and not done
 }
 
-// applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
-// although desired is valid: an edited Service port stays beside ours and has the same name. Then the
-// conflicting fields are taken over, and the next apply removes them.
-func (c *child) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
-	applied, err := c.sendApply(ctx, live.GetUID())
-	if isUnconvertible(err) {
-		live, applied, err = c.applyConvertible(ctx, live, err)
-	}
-	if err == nil {
-		return c.removeSources(ctx, application{before: live, after: applied})
-	}
-	if !namesFieldsOnly(err) {
-		return application{}, err
-	}
-	r := repair{child: c, refusal: err}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return application{}, err
-	}
-	return r.run(ctx)
-}
-
 // namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none
 // of the metadata. A cause without a field is an admission policy's.
 func namesFieldsOnly(err error) bool {
@@ -204,4 +183,25 @@ func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstru
 	}
 	candidate := &unstructured.Unstructured{}
 	return candidate, candidate.UnmarshalJSON(body)
+}
+
+// applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
+// although desired is valid: an edited Service port stays beside ours and has the same name. Then the
+// conflicting fields are taken over, and the next apply removes them.
+func (u update) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
+	applied, err := u.sendApply(ctx, live.GetUID())
+	if isUnconvertible(err) {
+		live, applied, err = u.applyConvertible(ctx, live, err)
+	}
+	if err == nil {
+		return u.removeSources(ctx, application{before: live, after: applied})
+	}
+	if !namesFieldsOnly(err) {
+		return application{}, err
+	}
+	r := repair{child: u.child, refusal: err}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return application{}, err
+	}
+	return r.run(ctx)
 }

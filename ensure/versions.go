@@ -30,36 +30,6 @@ var unconvertible = regexp.MustCompile(
 	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
 		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
 
-// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
-// returns the object before and after.
-func (c *child) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	if c.dryRun {
-		return c.tryConvertible(ctx, live, refusal)
-	}
-	if live, err = c.makeConvertible(ctx, live, refusal); err != nil {
-		return nil, nil, err
-	}
-	after, err = c.sendApply(ctx, live.GetUID())
-	return live, after, err
-}
-
-// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
-// rewriting would need managed fields that a dry run does not store.
-func (c *child) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	r := repair{child: c, refusal: refusal}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return nil, nil, err
-	}
-	if !managedfields.HasOtherVersions(r.live, c.apiVersion) {
-		return nil, nil, refusal
-	}
-	ok, err := r.try(ctx, nil)
-	if !ok && err == nil {
-		err = r.denied
-	}
-	return r.typed(), r.tried, err
-}
-
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
 func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
@@ -100,4 +70,34 @@ func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (cl
 	p := managedfields.NewPatch(live)
 	p.SetAPIVersion(o.apiVersion)
 	return o.patchJSON(ctx, "repair", p.Operations())
+}
+
+// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
+// returns the object before and after.
+func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	if u.dryRun {
+		return u.tryConvertible(ctx, live, refusal)
+	}
+	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
+		return nil, nil, err
+	}
+	after, err = u.sendApply(ctx, live.GetUID())
+	return live, after, err
+}
+
+// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
+// rewriting would need managed fields that a dry run does not store.
+func (u update) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	r := repair{child: u.child, refusal: refusal}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return nil, nil, err
+	}
+	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
+		return nil, nil, refusal
+	}
+	ok, err := r.try(ctx, nil)
+	if !ok && err == nil {
+		err = r.denied
+	}
+	return r.typed(), r.tried, err
 }
