@@ -1,7 +1,6 @@
 package ensure
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,21 +44,6 @@ import (
 // objects that are never written again as a whole, use IfMissing.
 func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
-}
-
-// onceInServer returns them as the server has them, for the object that replaces live.
-func (c *child) onceInServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
-	if len(c.unsent) == 0 {
-		return nil, nil
-	}
-	complete, err := c.rereadJSON(ctx, "delete", live.GetUID())
-	if err != nil {
-		return nil, err
-	}
-	if complete.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, c.conflict("delete", "it was changed meanwhile", nil)
-	}
-	return c.onceIn(complete)
 }
 
 // readOnce checks the paths, and makes the edits that remove them from desired.

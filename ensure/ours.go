@@ -19,18 +19,6 @@ type claim struct {
 	live    client.Object // with its managed fields, if they had to be known
 }
 
-// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
-// no owner: live was adopted beside its controller. If this field owner applied the reference to that
-// controller, the fields belong to that owner.
-func (c *child) isBeside(live client.Object) bool {
-	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, c.fieldOwner)
-	if c.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
-		return false
-	}
-	digest, adopted := c.digestOn(live)
-	return adopted || digest == ""
-}
-
 // claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
 // shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
 // an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.

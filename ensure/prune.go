@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trueup-go/trueup/internal/answer"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -249,4 +252,45 @@ func (r *removal) emptyList() (client.ObjectList, error) {
 		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
 	}
 	return list, nil
+}
+
+// checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
+// cache that is behind, such as that of a replica that has just become the leader, shows an
+// older one, which may want other children.
+func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
+	current := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: r.controller.APIVersion, Kind: r.controller.Kind},
+	}
+	if err := r.ask(); err != nil {
+		return err
+	}
+	switch err := r.reader.Get(ctx, client.ObjectKeyFromObject(r.owner), current); {
+	case answer.IsGone(err):
+		return r.conflict("prune", r.ownerName()+" is gone", nil)
+	case err != nil:
+		failed := r.requestError("prune", err)
+		if r.isSensitive(current.GroupVersionKind().GroupKind()) {
+			failed.detail = answer.Describe(err)
+		}
+		failed.detail = strings.TrimSuffix("cannot read "+r.ownerName()+": "+failed.detail, ": ")
+		return failed
+	}
+	switch {
+	case r.owner.GetUID() != "" && current.GetUID() != r.owner.GetUID():
+		return r.conflict("prune", r.ownerName()+" was replaced meanwhile", nil)
+	case current.GetDeletionTimestamp() != nil:
+		return r.conflict("prune", r.ownerName()+" is being deleted", nil)
+	case isChanged(r.owner, current):
+		return r.conflict("prune", r.ownerName()+" was changed meanwhile", nil)
+	}
+	return nil
+}
+
+// isChanged reports whether current may want something else than owner did, which is an
+// earlier copy, or one that the caller made of the UID alone.
+func isChanged(owner, current client.Object) bool {
+	if owner.GetGeneration() != 0 {
+		return owner.GetGeneration() != current.GetGeneration()
+	}
+	return owner.GetResourceVersion() != "" && owner.GetResourceVersion() != current.GetResourceVersion()
 }

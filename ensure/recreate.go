@@ -201,3 +201,18 @@ func (r recreation) unchanged(live client.Object) (edits []delta.Edit, isDrifted
 func (r recreation) mayRecreate(cause Cause) bool {
 	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
 }
+
+// onceInServer returns them as the server has them, for the object that replaces live.
+func (r recreation) onceInServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
+	if len(r.unsent) == 0 {
+		return nil, nil
+	}
+	complete, err := r.rereadJSON(ctx, "delete", live.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	if complete.GetResourceVersion() != live.GetResourceVersion() {
+		return nil, r.conflict("delete", "it was changed meanwhile", nil)
+	}
+	return r.onceIn(complete)
+}

@@ -109,7 +109,7 @@ func (r *repair) run(ctx context.Context) (application, error) {
 	all := r.merge.Obstacles(answer.Fields(r.refusal))
 	obstacles, err := r.find(ctx, all)
 	if err == nil && len(obstacles) == 0 {
-		obstacles, err = r.judge(ctx, all)
+		obstacles, err = judgement{r}.run(ctx, all)
 	}
 	if err != nil {
 		return application{}, err

@@ -17,16 +17,6 @@ import (
 // The Service that has them may be live itself. On kube-apiserver 1.36, a dry run finds taken node ports,
 // one at a time and before all other faults, but never a taken cluster IP.
 
-// leaveOut takes out of candidate the node ports that the server found to be taken, fields,
-// if they are live's, which differs from desired in other paths; false if that is not all
-// that was found.
-func (c *child) leaveOut(candidate *unstructured.Unstructured, fields, differing []string) bool {
-	if !c.isService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
-		return false
-	}
-	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
-}
-
 // mayBeNodePort reports whether path leads to a node port, or to a whole port.
 func mayBeNodePort(path string) bool {
 	return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && !strings.Contains(path, "].")
@@ -47,16 +37,6 @@ func dropNodePort(candidate *unstructured.Unstructured, field string) bool {
 	_, there := port["nodePort"]
 	delete(port, "nodePort")
 	return there
-}
-
-// wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
-func (c *child) wantsAnotherIP(candidate *unstructured.Unstructured, differing []string) bool {
-	if !c.isService() || !slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }) {
-		return false
-	}
-	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
-	ips, _, _ := unstructured.NestedStringSlice(candidate.Object, "spec", "clusterIPs")
-	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
 }
 
 // keepNodePorts adds the node ports of edited ports, which are among the obstacles, to desired, and

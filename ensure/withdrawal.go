@@ -243,3 +243,15 @@ func holds(obj client.Object, path fieldpath.Path) bool {
 	depth, err := delta.Specifies(obj, steps)
 	return err != nil || depth == len(steps)
 }
+
+// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
+// no owner: live was adopted beside its controller. If this field owner applied the reference to that
+// controller, the fields belong to that owner.
+func (w withdrawal) isBeside(live client.Object) bool {
+	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, w.fieldOwner)
+	if w.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
+		return false
+	}
+	digest, adopted := w.digestOn(live)
+	return adopted || digest == ""
+}
