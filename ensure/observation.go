@@ -1,7 +1,18 @@
 package ensure
 
 import (
+	"cmp"
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/hash"
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // An observation is what a pass knows about the live object: the copy that was read, the last answer of
@@ -12,4 +23,312 @@ type observation struct {
 	last   memory.Record // the last answer of the API server that was known when live was read
 	unseen bool          // the cache did not show the object
 	ours   bool          // live may be written without ensure.Adopt
+}
+
+// claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
+// shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
+// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
+func (o *observation) claimOn(ctx context.Context, live client.Object) (claim, error) {
+	controller := metav1.GetControllerOfNoCopy(live)
+	digest, adopted := o.digestOn(live)
+	switch {
+	case controller != nil && !o.isWanted(controller):
+		return claim{live: live}, nil
+	case digest != "":
+		return claim{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
+	case o.remembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.fieldOwner)):
+		return claim{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
+	case controller == nil && o.isPredecessors(live):
+		return claim{ours: true, adopted: true, live: live}, nil
+	}
+	live, err := o.complete(ctx, live)
+	if err != nil {
+		return claim{}, err
+	}
+	if managedfields.Applied(live, o.fieldOwner) != nil {
+		return claim{ours: true, adopted: true, live: live}, nil
+	}
+	if controller == nil {
+		return claim{live: live}, nil
+	}
+	return claim{
+		ours:    len(o.appliersOf(live, controller)) == 0,
+		adopted: !o.isMadeForOwner(live, controller),
+		live:    live,
+	}, nil
+}
+
+// mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
+// releases an object by emptying all managed fields.
+func (o *observation) mayBeReleased(live client.Object) bool {
+	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.isReset(live)
+}
+
+// isCopy reports whether somebody created live from a child of ours, including the digest: this field
+// owner has applied no field of live.
+func (o *observation) isCopy(live client.Object, digest string) bool {
+	if digest == o.digest || o.remembered(live) {
+		return false
+	}
+	names := slices.Concat([]string{o.fieldOwner}, o.migrateFrom)
+	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
+}
+
+// isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
+func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
+	digest, adopted := o.digestOn(live)
+	if digest == "" || adopted {
+		return false, nil
+	}
+	if known, ok := o.known(live); ok {
+		return !known.Adopted, nil
+	}
+	complete, err := o.complete(ctx, live)
+	return err == nil && managedfields.Applied(complete, o.fieldOwner) != nil, err
+}
+
+// isMadeForOwner reports whether the managed fields show that an earlier version of the operator
+// created live for its controller: an update set the reference, or a program that MigrateFrom names
+// did. With Adopt, only such a program counts, as somebody else may have created live.
+func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != beforeFirstApply
+		isNamed := slices.Contains(o.migrateFrom, entry.Manager)
+		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
+	})
+}
+
+// digestOn returns the digest that shows live to be ours, and whether live was adopted. The digest may
+// be in an annotation of a former field owner, or in the default annotation if the digest has another
+// store now.
+func (o *observation) digestOn(live client.Object) (digest string, adopted bool) {
+	digest = o.store.Get(live)
+	if digest == "" {
+		for _, name := range slices.Concat([]string{o.fieldOwner}, o.migrateFrom) {
+			digest = cmp.Or(digest, hash.DefaultStore(name).Get(live))
+		}
+	}
+	return digestIn(digest)
+}
+
+// remembered also covers a kubectl replace, which leaves neither digest nor owner
+// nor managed fields of ours.
+func (o *observation) remembered(live client.Object) bool {
+	known, ok := o.known(live)
+	return ok && known.UID != ""
+}
+
+// isPredecessors reports whether this Ensurer last applied live for an owner of the same kind and
+// name, which was deleted and created again after somebody had replaced live without a trace.
+func (o *observation) isPredecessors(live client.Object) bool {
+	latest, _ := o.memory.Applied.Get(o.id())
+	return o.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
+		latest.Owner != "" && latest.Owner == o.controllerName()
+}
+
+// mayAdopt reports whether a foreign object may be taken over.
+func (o *observation) mayAdopt(live client.Object) bool {
+	if !o.adopt {
+		return false
+	}
+	// Two controllers are refused by the server.
+	controller := metav1.GetControllerOfNoCopy(live)
+	return o.controller == nil || controller == nil || o.isWanted(controller)
+}
+
+// read returns the object through the client, usually a cached copy, or nil if there is none.
+func (o *observation) read(ctx context.Context) (client.Object, error) {
+	if err := o.backsOff(); err != nil {
+		return nil, err
+	}
+	bounded := newPatience(ctx, readWait)
+	defer bounded.end()
+	live, err := o.get(bounded, o.client) //nolint:contextcheck // bounded is made from ctx
+	if bounded.ranOut(ctx, err) {
+		// The read waited for our own write, or for the first list of an informer, which may go on.
+		if err := o.endlessWait("read"); err != nil {
+			return nil, err
+		}
+		live, err = o.get(ctx, o.client, client.DisableReadYourWritesConsistency)
+	}
+	if err != nil {
+		o.noteReadFailure(err)
+		return nil, err
+	}
+	o.show(live)
+	if live != nil {
+		o.memory.NoteShown(o.id())
+		o.noteManaged(live)
+	}
+	return live, err
+}
+
+// complete returns live with its managed fields, from the API server if the cache may have stripped
+// them.
+func (o *observation) complete(ctx context.Context, live client.Object) (client.Object, error) {
+	if len(live.GetManagedFields()) > 0 {
+		return live, nil
+	}
+	return o.reread(ctx, live)
+}
+
+// current returns live with its managed fields, as new as our last answer or newer. From an older copy,
+// fields that became ours since would not be given up, and the apply would remove them.
+func (o *observation) current(ctx context.Context, live client.Object) (client.Object, error) {
+	if o.isOutdated(live) {
+		return o.reread(ctx, live)
+	}
+	return o.complete(ctx, live)
+}
+
+// checkHidden returns an error for a child of ours that the API server has had for long and that the
+// cache still does not show: drift would go unnoticed, and each pass would cost two requests.
+func (o *observation) checkHidden(live client.Object) error {
+	if !o.unseen {
+		return nil
+	}
+	now := o.clock.Now()
+	if now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) < hiddenAfter {
+		return nil
+	}
+	return o.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
+		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, "+
+		"which a restart of the operator mends")
+}
+
+// recall looks up the last confirmed state. Without one, c.last is the zero Record.
+func (o *observation) recall() { o.last = o.memory.Record(o.ownedID()) }
+
+// known returns the record of live, and whether there is one.
+func (o *observation) known(live client.Object) (memory.Record, bool) {
+	return o.last, o.last.Digest != "" && o.last.UID == live.GetUID()
+}
+
+// noteShown remembers that the cache has shown live. If the cache shows the object no longer, the
+// object was deleted.
+func (o *observation) noteShown(live client.Object) {
+	if known, ok := o.known(live); ok && !known.Shown && !o.unseen {
+		o.last.Shown = true
+		o.memory.Confirm(o.ownedID(), o.last)
+	}
+}
+
+// isStale reports whether live is a cached copy that is older than the last answer of the API server to
+// this desired state, or a copy of an object that existed before. Differences are no drift then.
+func (o *observation) isStale(live client.Object) bool {
+	return o.last.Digest == o.digest && o.last.IsNewerThan(live.GetResourceVersion()) && o.clock.Now().Sub(o.last.At) < memory.MaxLag
+}
+
+// isOutdated reports whether live is from before our own last answer.
+func (o *observation) isOutdated(live client.Object) bool {
+	known, ok := o.known(live)
+	return ok && known.IsNewerThan(live.GetResourceVersion())
+}
+
+// isExpected reports whether the cache should show the child soon: this Ensurer created or changed the
+// child lately, and the cache has not shown it since.
+func (o *observation) isExpected() bool {
+	o.recall()
+	return o.last.UID != "" && !o.last.Shown && o.clock.Now().Sub(o.last.At) < memory.MaxLag
+}
+
+// isDisowned reports whether this field owner owns other fields of live than at the last answer of the
+// API server.
+func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
+	if len(live.GetManagedFields()) == 0 {
+		return o.isReset(live)
+	}
+	entry := o.entryIn(live)
+	return entry == "" || known.Entry != "" && entry != known.Entry
+}
+
+// isConfirmed reports whether live has the content and the metadata of the last answer of the API
+// server. So a webhook that changes desired, or even its metadata and digest, costs no request.
+func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
+	if known.Digest != o.digest {
+		return false
+	}
+	if known.UID != "" && known.Version == live.GetResourceVersion() {
+		return true // without UIDs, on the fake client, versions come again
+	}
+	content, ok := o.fingerprint(live)
+	if !ok || content != known.Content || o.oursIn(live) != known.Metadata || o.isDisowned(live, known) {
+		return false
+	}
+	known.Version, known.At = live.GetResourceVersion(), o.clock.Now()
+	o.memory.Confirm(o.ownedID(), known)
+	return true
+}
+
+// confirm remembers that live is the answer of the API server to desired.
+func (o *observation) confirm(live client.Object) {
+	content, ok := o.fingerprint(live)
+	if !ok || o.dryRun { // nothing was stored
+		return
+	}
+	o.memory.Applied.Set(o.id(), memory.Applied{Digest: o.digest, UID: live.GetUID(), Owner: o.controllerName()})
+	o.memory.Confirm(o.ownedID(), memory.Record{
+		UID:      live.GetUID(),
+		Digest:   o.digest,
+		Checksum: o.form,
+		Version:  live.GetResourceVersion(),
+		Content:  content,
+		Metadata: o.oursIn(live),
+		Entry:    o.entryIn(live),
+		Adopted:  o.adopted,
+		At:       o.clock.Now(),
+		Shown:    !o.unseen && live.GetUID() == o.last.UID && o.last.Shown,
+	})
+}
+
+// causeToWrite returns why an object that is not in sync will be written.
+func (o *observation) causeToWrite(live client.Object) Cause {
+	stored, _ := o.storedIn(live)
+	known, remembered := o.known(live)
+	switch {
+	case remembered && known.Digest == o.digest:
+		return Drifted // also if the stored digest was changed: not by us
+	case remembered, stored != "" && stored != o.digest:
+		return DesiredChanged
+	case !o.ours && stored == "":
+		return Adopted
+	}
+	return Drifted
+}
+
+// oursIn returns a fingerprint of the metadata of live that desired specifies, and of its digest.
+// Labels, annotations, owners and finalizers of others do not count.
+func (o *observation) oursIn(live client.Object) string {
+	var found notes
+	found.add(o.store.Get(live))
+	found.addKeys(o.desired.GetLabels(), live.GetLabels())
+	found.addKeys(o.desired.GetAnnotations(), live.GetAnnotations())
+	owners := live.GetOwnerReferences()
+	for _, wanted := range o.desired.GetOwnerReferences() {
+		for _, ref := range owners {
+			if sameOwner(ref, wanted) {
+				found.add(ref.APIVersion, ref.Kind, ref.Name)
+				found.addBool(ptr.Deref(ref.Controller, false))
+				found.addBool(ptr.Deref(ref.BlockOwnerDeletion, false))
+			}
+		}
+		found.add("")
+	}
+	finalizers := live.GetFinalizers()
+	for _, finalizer := range o.desired.GetFinalizers() {
+		found.addBool(slices.Contains(finalizers, finalizer))
+	}
+	return digestOf(found)
+}
+
+// isGivenUp reports whether this field owner has applied no content of live although desired has some:
+// the program ended while it gave live up.
+func (o *observation) isGivenUp(live client.Object) bool {
+	own := managedfields.Applied(live, o.fieldOwner)
+	if own == nil {
+		return false
+	}
+	owned, _ := managedfields.Split(managedfields.Fields(own), isContent)
+	content, err := canon.AppendContent(nil, o.applied(o.desired))
+	return err == nil && string(content) != "{}" && owned.Empty()
 }

@@ -1,8 +1,16 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
+	"reflect"
 	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,3 +120,292 @@ func (o *ownership) isOfDigest(path fieldpath.Path) bool {
 }
 
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
+
+// lost returns the fields of updates in which live is as desired, as far as this field owner does not
+// own them although desired was applied.
+func (o *ownership) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
+	lost := fieldpath.NewSet()
+	if stored, adopted := o.storedIn(live); adopted || stored != o.digest {
+		return lost
+	}
+	wanted, err := delta.Values(o.applied(o.desired))
+	if err != nil {
+		return lost // desired was read before
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return lost
+	}
+	for _, at := range managedfields.Updates(live) {
+		fields := managedfields.Fields(&live.GetManagedFields()[at]).Leaves()
+		fields.Difference(own).Iterate(func(path fieldpath.Path) {
+			steps := managedfields.Steps(path)
+			if value := wanted(steps); value != nil && reflect.DeepEqual(value, found(steps)) {
+				lost.Insert(path.Copy())
+			}
+		})
+	}
+	return lost
+}
+
+// regain removes our fields from the entries of other updates in live, except for the entries old,
+// which are taken over as a whole. It returns the fields that this field owner had not applied before.
+func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
+	own := o.ownedIn(live)
+	lost := o.lost(live, own)
+	var nobodys, others []int
+	for _, at := range managedfields.Updates(live) {
+		manager := live.GetManagedFields()[at].Manager
+		switch {
+		case slices.Contains(old, at):
+		case manager == o.fieldOwner || manager == beforeFirstApply && !o.adopted:
+			nobodys = append(nobodys, at)
+		default:
+			others = append(others, at)
+		}
+	}
+	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
+}
+
+// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
+// those that Once names. It is empty if live has no managed fields.
+func (o *ownership) entryIn(live client.Object) string {
+	own := managedfields.Applied(live, o.fieldOwner)
+	if own == nil || own.FieldsV1 == nil {
+		return ""
+	}
+	if len(o.unsent) > 0 {
+		rest := managedfields.WithFields(*own, o.withoutHanded(managedfields.Fields(own)))
+		own = &rest
+	}
+	return digestOf(own.FieldsV1.GetRawBytes())
+}
+
+func (o *ownership) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
+	for _, h := range o.handed() {
+		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps) })
+	}
+	return fields
+}
+
+// withoutReleased returns fields, which this field owner owns in live, without those that Release or
+// Once leave to others.
+func (o *ownership) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	all := o.handed()
+	if len(all) == 0 {
+		return fields, nil
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return nil, o.unfit(err)
+	}
+	for _, h := range all {
+		if _, err := delta.Specifies(live, h.steps); err != nil {
+			return nil, o.refuse("", unfitPath(h.path, h.option)+err.Error())
+		}
+	}
+	fields, o.kept = o.withoutHanded(fields), nil
+	for _, h := range all {
+		if found(h.steps) == nil {
+			continue
+		}
+		if fields, err = o.withoutParents(found, fields, h); err != nil {
+			return nil, err
+		}
+	}
+	// The outer paths come first: an empty map replaces everything inside.
+	slices.SortStableFunc(o.kept, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+	return fields, nil
+}
+
+// withoutParents keeps the structs, maps and items around a value that has no owner, if desired does
+// not specify them: the apply would remove them together with the value when it removes anything
+// inside. They are given up, or applied empty if desired dropped other fields inside. An item of a list
+// cannot be empty, so the caller has to release the item.
+func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
+	depth, err := o.specified(h.steps)
+	if err != nil {
+		return nil, err
+	}
+	for n := depth + 1; n < len(h.steps); n++ {
+		beside, _ := managedfields.Split(fields, func(p fieldpath.Path) bool {
+			return len(p) > n && managedfields.IsAt(p, h.steps[:n]) && !managedfields.IsAt(p, h.steps[:n+1])
+		})
+		if !beside.Empty() {
+			return fields, o.keepParents(found, h, depth)
+		}
+	}
+	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps[:depth+1]) })
+	return rest, nil
+}
+
+// keepParents adds the parents of a value to the apply, empty. depth is the number of steps that
+// desired specifies.
+func (o *ownership) keepParents(found func([]string) any, h handed, depth int) error {
+	last := len(h.steps) - 1
+	for n := depth; n < last; n++ {
+		if _, isList := found(h.steps[:n]).([]any); isList {
+			item := beginning(h.path, n+1)
+			return o.refuse(h.path, "is to stay, but desired has nothing left in "+item+
+				", which would be removed with it: give "+h.option+" "+item)
+		}
+	}
+	empty := any(map[string]any{})
+	if _, isList := found(h.steps[:last]).([]any); isList {
+		empty = []any{}
+	}
+	o.kept = append(o.kept, delta.Edit{Path: h.steps[:last], Value: empty})
+	return nil
+}
+
+// takeoverIn returns the note in live; without one, no fields.
+func (o *ownership) takeoverIn(live client.Object) takeover {
+	noted := takeover{fields: fieldpath.NewSet()}
+	_, note, isNoted := strings.Cut(o.store.Get(live), takeoverMark)
+	digest, fields, _ := strings.Cut(note, " ")
+	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
+		noted.digest = digest
+	}
+	return noted
+}
+
+// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
+// repair took over for another desired state, and that desired does not specify.
+func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	noted := o.takeoverIn(live)
+	if noted.digest == o.digest || noted.fields.Empty() {
+		return fields, nil
+	}
+	wanted, err := delta.Values(o.applied(o.desired))
+	if err != nil {
+		return nil, o.unfit(err)
+	}
+	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
+		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
+	})
+	return rest, nil
+}
+
+// dropNote removes the stored digest with a note from live, which is given up.
+func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
+	var operations []jsonpatch.Operation
+	for key, value := range live.GetAnnotations() {
+		if value == o.store.Get(live) && strings.Contains(value, takeoverMark) {
+			pointer := jsonpatch.Join("/metadata/annotations", key)
+			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
+		}
+	}
+	if len(operations) == 0 {
+		return live, nil
+	}
+	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
+}
+
+// handover returns the handover that live needs, with an empty patch if live needs none.
+func (o *ownership) handover(live client.Object) (handover, error) {
+	p, old := managedfields.NewPatch(live), o.oldEntries(live)
+	entries := live.GetManagedFields()
+	own := managedfields.Find(live, o.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := o.ownEntry(entries, own, old)
+	before := managedfields.Fields(&entry)
+	taken := p.Strike(old, func(path fieldpath.Path) bool { return !o.isLeft(path) })
+	taken = taken.Union(o.regain(p, live, old))
+	after, err := o.withoutReleased(live, before.Union(taken))
+	if err != nil {
+		return handover{}, err
+	}
+	_, after = managedfields.Split(after, o.isLeftOwner)
+	if after, err = o.withoutTakenOver(live, after); err != nil {
+		return handover{}, err
+	}
+	entry = managedfields.WithFields(entry, after)
+	switch {
+	case own < 0 && !after.Empty():
+		p.Add(entry)
+	case own >= 0 && (len(old) > 0 || !after.Equals(before)):
+		p.Replace(own, entry)
+	}
+	if len(old) > 0 {
+		return handover{migrating, old, before, p}, nil
+	}
+	return handover{releasing, nil, before, p}, nil
+}
+
+// patchManagers sends the handover of live, after a conversion of the managed fields if the API server
+// needs one, and returns the answer.
+func (o *ownership) patchManagers(ctx context.Context, live client.Object) (client.Object, error) {
+	live, err := o.convertible(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	h, err := o.handover(live)
+	if err != nil {
+		return nil, err
+	}
+	return o.patchJSON(ctx, h.operation, h.patch.Operations())
+}
+
+// oldEntries are the indexes of the entries to take over.
+func (o *ownership) oldEntries(live client.Object) []int {
+	if len(o.migrateFrom) == 0 {
+		return nil
+	}
+	var old []int
+	entries := live.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		isOwn := entry.Manager == o.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+		if isOwn || entry.Subresource != "" || !slices.Contains(o.migrateFrom, entry.Manager) {
+			continue
+		}
+		if _, taken := managedfields.Split(managedfields.Fields(entry), o.isLeft); !taken.Empty() {
+			old = append(old, i)
+		}
+	}
+	return old
+}
+
+// isMigrating reports whether live is to be taken over from an old manager.
+func (o *ownership) isMigrating(live client.Object) bool { return len(o.oldEntries(live)) > 0 }
+
+// convertible returns live, on which a patch of ours builds, with entries that the server does
+// not lose with the patch.
+func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
+	if o.dryRun || !managedfields.HasOtherVersions(live, o.apiVersion) {
+		return live, nil
+	}
+	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
+	tried, err := o.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	switch {
+	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
+		return live, nil
+	case err != nil || len(tried.GetManagedFields()) > 0:
+		return live, err
+	}
+	// A webhook that converts may be out of reach. An apply fails then, and says so.
+	_, err = o.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
+		return nil, err
+	}
+	return o.rewriteVersions(ctx, live)
+}
+
+// makeConvertible makes all entries of live be of our API version, after a refusal that
+// isUnconvertible. If they are so already, the refusal stands.
+func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := o.reread(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if !managedfields.HasOtherVersions(live, o.apiVersion) {
+		return nil, refusal
+	}
+	return o.rewriteVersions(ctx, live)
+}
+
+// rewriteVersions makes all entries of live be of our API version.
+func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
+	p := managedfields.NewPatch(live)
+	p.SetAPIVersion(o.apiVersion)
+	return o.patchJSON(ctx, "repair", p.Operations())
+}

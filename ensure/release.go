@@ -1,12 +1,9 @@
 package ensure
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -134,81 +131,4 @@ func (i *intent) handed() []handed {
 	add("ensure.Release", i.release)
 	add("ensure.Once", i.once)
 	return all
-}
-
-func (o *ownership) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
-	for _, h := range o.handed() {
-		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps) })
-	}
-	return fields
-}
-
-// withoutReleased returns fields, which this field owner owns in live, without those that Release or
-// Once leave to others.
-func (o *ownership) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	all := o.handed()
-	if len(all) == 0 {
-		return fields, nil
-	}
-	found, err := delta.Values(live)
-	if err != nil {
-		return nil, o.unfit(err)
-	}
-	for _, h := range all {
-		if _, err := delta.Specifies(live, h.steps); err != nil {
-			return nil, o.refuse("", unfitPath(h.path, h.option)+err.Error())
-		}
-	}
-	fields, o.kept = o.withoutHanded(fields), nil
-	for _, h := range all {
-		if found(h.steps) == nil {
-			continue
-		}
-		if fields, err = o.withoutParents(found, fields, h); err != nil {
-			return nil, err
-		}
-	}
-	// The outer paths come first: an empty map replaces everything inside.
-	slices.SortStableFunc(o.kept, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
-	return fields, nil
-}
-
-// withoutParents keeps the structs, maps and items around a value that has no owner, if desired does
-// not specify them: the apply would remove them together with the value when it removes anything
-// inside. They are given up, or applied empty if desired dropped other fields inside. An item of a list
-// cannot be empty, so the caller has to release the item.
-func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
-	depth, err := o.specified(h.steps)
-	if err != nil {
-		return nil, err
-	}
-	for n := depth + 1; n < len(h.steps); n++ {
-		beside, _ := managedfields.Split(fields, func(p fieldpath.Path) bool {
-			return len(p) > n && managedfields.IsAt(p, h.steps[:n]) && !managedfields.IsAt(p, h.steps[:n+1])
-		})
-		if !beside.Empty() {
-			return fields, o.keepParents(found, h, depth)
-		}
-	}
-	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps[:depth+1]) })
-	return rest, nil
-}
-
-// keepParents adds the parents of a value to the apply, empty. depth is the number of steps that
-// desired specifies.
-func (o *ownership) keepParents(found func([]string) any, h handed, depth int) error {
-	last := len(h.steps) - 1
-	for n := depth; n < last; n++ {
-		if _, isList := found(h.steps[:n]).([]any); isList {
-			item := beginning(h.path, n+1)
-			return o.refuse(h.path, "is to stay, but desired has nothing left in "+item+
-				", which would be removed with it: give "+h.option+" "+item)
-		}
-	}
-	empty := any(map[string]any{})
-	if _, isList := found(h.steps[:last]).([]any); isList {
-		empty = []any{}
-	}
-	o.kept = append(o.kept, delta.Edit{Path: h.steps[:last], Value: empty})
-	return nil
 }

@@ -184,24 +184,3 @@ func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstru
 	candidate := &unstructured.Unstructured{}
 	return candidate, candidate.UnmarshalJSON(body)
 }
-
-// applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
-// although desired is valid: an edited Service port stays beside ours and has the same name. Then the
-// conflicting fields are taken over, and the next apply removes them.
-func (u update) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
-	applied, err := u.sendApply(ctx, live.GetUID())
-	if isUnconvertible(err) {
-		live, applied, err = u.applyConvertible(ctx, live, err)
-	}
-	if err == nil {
-		return u.removeSources(ctx, application{before: live, after: applied})
-	}
-	if !namesFieldsOnly(err) {
-		return application{}, err
-	}
-	r := repair{child: u.child, refusal: err}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return application{}, err
-	}
-	return r.run(ctx)
-}

@@ -1,9 +1,7 @@
 package ensure
 
 import (
-	"context"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -24,35 +22,4 @@ func onlySources(obstacles []obstacle.Obstacle) []obstacle.Obstacle {
 
 func isNamed(element fieldpath.PathElement, name string) bool {
 	return element.FieldName != nil && *element.FieldName == name
-}
-
-// removeSources removes such sources after an apply.
-func (u update) removeSources(ctx context.Context, applied application) (application, error) {
-	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change Change) bool {
-		return strings.HasSuffix(change.Path, "].value")
-	})
-	if !hasOther {
-		return applied, nil
-	}
-	r := repair{child: u.child}
-	if err := r.observe(ctx, applied.after.GetUID()); err != nil {
-		return application{}, err
-	}
-	if fixed := onlySources(r.merge.Fixed()); len(fixed) > 0 {
-		return application{}, r.blocked(fixed)
-	}
-	sources := onlySources(r.merge.Obstacles(nil))
-	if len(sources) == 0 {
-		return applied, nil
-	}
-	if u.dryRun {
-		if _, err := r.try(ctx, sources); err != nil {
-			return application{}, err
-		}
-	}
-	removed, err := r.remove(ctx, sources)
-	if !u.dryRun {
-		removed.before = applied.before
-	}
-	return removed, err
 }

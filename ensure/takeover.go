@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
@@ -139,47 +138,4 @@ func (r *repair) disown(ctx context.Context, applied client.Object, fields *fiel
 		return applied, nil
 	}
 	return disowned, err
-}
-
-// takeoverIn returns the note in live; without one, no fields.
-func (o *ownership) takeoverIn(live client.Object) takeover {
-	noted := takeover{fields: fieldpath.NewSet()}
-	_, note, isNoted := strings.Cut(o.store.Get(live), takeoverMark)
-	digest, fields, _ := strings.Cut(note, " ")
-	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
-		noted.digest = digest
-	}
-	return noted
-}
-
-// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
-// repair took over for another desired state, and that desired does not specify.
-func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	noted := o.takeoverIn(live)
-	if noted.digest == o.digest || noted.fields.Empty() {
-		return fields, nil
-	}
-	wanted, err := delta.Values(o.applied(o.desired))
-	if err != nil {
-		return nil, o.unfit(err)
-	}
-	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
-		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
-	})
-	return rest, nil
-}
-
-// dropNote removes the stored digest with a note from live, which is given up.
-func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
-	var operations []jsonpatch.Operation
-	for key, value := range live.GetAnnotations() {
-		if value == o.store.Get(live) && strings.Contains(value, takeoverMark) {
-			pointer := jsonpatch.Join("/metadata/annotations", key)
-			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
-		}
-	}
-	if len(operations) == 0 {
-		return live, nil
-	}
-	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
 }

@@ -1,15 +1,9 @@
 package ensure
 
 import (
-	"context"
 	"regexp"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/trueup-go/trueup/internal/answer"
-	"github.com/trueup-go/trueup/internal/jsonpatch"
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Each entry of the managed fields names the API version of its fields. After a change of the versions of
@@ -29,75 +23,3 @@ func isUnconvertible(err error) bool {
 var unconvertible = regexp.MustCompile(
 	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
 		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
-
-// convertible returns live, on which a patch of ours builds, with entries that the server does
-// not lose with the patch.
-func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if o.dryRun || !managedfields.HasOtherVersions(live, o.apiVersion) {
-		return live, nil
-	}
-	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
-	tried, err := o.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
-	switch {
-	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
-		return live, nil
-	case err != nil || len(tried.GetManagedFields()) > 0:
-		return live, err
-	}
-	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = o.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
-		return nil, err
-	}
-	return o.rewriteVersions(ctx, live)
-}
-
-// makeConvertible makes all entries of live be of our API version, after a refusal that
-// isUnconvertible. If they are so already, the refusal stands.
-func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
-	live, err := o.reread(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	if !managedfields.HasOtherVersions(live, o.apiVersion) {
-		return nil, refusal
-	}
-	return o.rewriteVersions(ctx, live)
-}
-
-// rewriteVersions makes all entries of live be of our API version.
-func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
-	p := managedfields.NewPatch(live)
-	p.SetAPIVersion(o.apiVersion)
-	return o.patchJSON(ctx, "repair", p.Operations())
-}
-
-// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
-// returns the object before and after.
-func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	if u.dryRun {
-		return u.tryConvertible(ctx, live, refusal)
-	}
-	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
-		return nil, nil, err
-	}
-	after, err = u.sendApply(ctx, live.GetUID())
-	return live, after, err
-}
-
-// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
-// rewriting would need managed fields that a dry run does not store.
-func (u update) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	r := repair{child: u.child, refusal: refusal}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return nil, nil, err
-	}
-	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
-		return nil, nil, refusal
-	}
-	ok, err := r.try(ctx, nil)
-	if !ok && err == nil {
-		err = r.denied
-	}
-	return r.typed(), r.tried, err
-}

@@ -1,0 +1,352 @@
+package ensure
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/obstacle"
+	"github.com/trueup-go/trueup/internal/paths"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+func (i *intent) checkHandover() error {
+	if !i.handsOver() {
+		return nil
+	}
+	if err := i.checkManagers(); err != nil {
+		return err
+	}
+	if err := i.checkOnce(); err != nil {
+		return err
+	}
+	return i.checkReleased()
+}
+
+func (i *intent) checkManagers() error {
+	if slices.Contains(i.migrateFrom, "") {
+		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	}
+	return nil
+}
+
+// A handover gives this field owner the fields of the old managers and the fields that others took from
+// it. Released fields get no owner.
+type handover struct {
+	operation string
+	old       []int          // the entries of old managers
+	own       *fieldpath.Set // that this field owner has applied before the handover
+	patch     *managedfields.Patch
+}
+
+// An update applies desired to an object that exists.
+type update struct{ *child }
+
+// run applies desired to live after correcting the managed fields of live.
+func (u update) run(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	if len(u.release)+len(u.once) > 0 || u.leavesOwners(live) || !u.takeoverIn(live).fields.Empty() {
+		var err error
+		if live, err = u.current(ctx, live); err != nil {
+			return outcome{}, err
+		}
+	}
+	h, err := u.handover(live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if len(h.patch.Operations()) == 0 {
+		return u.finish(ctx, live, cause)
+	}
+	if h.operation == migrating {
+		cause = Migrated
+	}
+	if u.dryRun {
+		rehearsed, err := u.rehearse(ctx, live)
+		return u.conclude(ctx, live, cause, rehearsed, err)
+	}
+	removed, err := u.removals(ctx, live, h)
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := u.checkPods(ctx, live, removed); err != nil {
+		return outcome{}, err
+	}
+	handed, err := u.patchManagers(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := u.checkParts(ctx, handed); err != nil {
+		return outcome{}, err
+	}
+	found, err := u.apply(ctx, handed, cause)
+	if err != nil {
+		u.memory.Doubt(u.ownedID())
+		return outcome{}, err
+	}
+	u.noteMigrated(found.live)
+	found.changes = noteRemoved(found.changes, u.among(removed, found.changes))
+	if h.operation == migrating {
+		found.operation, found.cause = Updated, Migrated
+	}
+	return found, nil
+}
+
+// finish applies desired to live, which needs no handover, or had one in a pass that got no
+// further: then the apply is the rest of that.
+func (u update) finish(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	removed := u.unfinished(live)
+	if len(removed) > 0 {
+		cause = Migrated
+	}
+	if err := u.checkParts(ctx, live); err != nil {
+		return outcome{}, err
+	}
+	found, err := u.apply(ctx, live, cause)
+	if err != nil {
+		return outcome{}, err
+	}
+	u.noteMigrated(found.live)
+	if removed = u.among(removed, found.changes); len(removed) > 0 {
+		found.operation, found.cause, found.changes = Updated, cause, noteRemoved(found.changes, removed)
+	}
+	if len(live.GetManagedFields()) == 0 && (!u.adopted || u.store.Get(live) != "") {
+		found.live = u.lateHandover(ctx, found.live)
+	}
+	return found, nil
+}
+
+// lateHandover corrects managed fields that only the answer to an apply shows, and returns the
+// corrected object. If the correction fails, the answer to a later apply shows the fields again. Fields
+// of old managers are left to the next pass, as an apply has to follow.
+func (u update) lateHandover(ctx context.Context, applied client.Object) client.Object {
+	if u.dryRun {
+		return applied
+	}
+	patched, err := u.patchEntries(ctx, releasing, applied, func(p *managedfields.Patch, live client.Object) {
+		u.regain(p, live, u.oldEntries(live))
+	})
+	if err != nil || patched == applied {
+		return applied
+	}
+	u.confirm(patched)
+	return patched
+}
+
+// checkParts refuses an apply that would remove a field which is left to others, because the API server
+// merges the field as part of a larger value that is applied. The API server is asked only if the
+// managed fields show that this may happen.
+func (u update) checkParts(ctx context.Context, live client.Object) error {
+	parts := slices.DeleteFunc(u.handed(), func(h handed) bool { return !mayBePart(live, h.steps) })
+	if len(parts) == 0 {
+		return nil
+	}
+	before, err := delta.Values(live)
+	if err != nil {
+		return u.unfit(err)
+	}
+	parts = slices.DeleteFunc(parts, func(h handed) bool { return before(h.steps) == nil })
+	if len(parts) == 0 {
+		return nil
+	}
+	answer, err := u.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return nil //nolint:nilerr // the apply itself is refused then, or repaired
+	}
+	after, err := delta.Values(answer)
+	if err != nil {
+		return u.unfit(err)
+	}
+	for _, h := range parts {
+		if after(h.steps) == nil {
+			return u.refuse(h.path, "is given to "+h.option+", but would be removed by the next apply, as the API server writes it "+
+				"only together with more: name the list or the map that it is in, or an item by all its keys")
+		}
+	}
+	return nil
+}
+
+// apply puts live right, as a rule in one request, which the server may find to be
+// nothing. It carries live's UID: without it an apply based on a stale read would bring a
+// deleted object back.
+func (u update) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+	applied, err := u.applyOrRepair(ctx, live)
+	return u.conclude(ctx, live, cause, applied, err)
+}
+
+// conclude returns the outcome of an application to live, or of a rehearsal of one.
+func (u update) conclude(ctx context.Context, live client.Object, cause Cause, applied application, err error) (outcome, error) {
+	if errors.Is(err, ErrImmutable) {
+		return recreation{u.child}.run(ctx, live, cause, err)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	u.recall() // what other reconciles learnt meanwhile counts, too
+	answer := applied.after
+	found := outcome{live: answer, operation: Unchanged}
+	changes := u.changesBy(applied)
+	if len(changes) > 0 || u.isOutdated(live) && cause == DesiredChanged {
+		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
+	}
+	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
+		u.report().wrote(found) // all the same: somebody took control between our read and our apply
+		return outcome{}, withdrawal{u.child}.withdraw(ctx, live, answer)
+	}
+	u.confirm(answer)
+	if answer.GetDeletionTimestamp() != nil {
+		u.report().wrote(found)
+		return outcome{}, u.terminating("apply", "its deletion began meanwhile")
+	}
+	return found, nil
+}
+
+// changes returns the changes that an apply made, by comparing live with the answer of the API server.
+// live may be older than the object that the API server had. So nothing changed if the version of the
+// answer is known already, or if only fields differ that others wrote meanwhile.
+func (u update) changes(live, answer client.Object) []Change {
+	version := answer.GetResourceVersion()
+	known, remembered := u.known(answer)
+	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
+		return nil
+	}
+	found := delta.Diff(live, answer)
+	if len(found) == 0 {
+		return nil
+	}
+	isOthers := u.othersMeanwhile(live, answer)
+	var changes []Change
+	for _, change := range found {
+		if !isOthers(change.Path) {
+			changes = append(changes, u.changeOf(change))
+		}
+	}
+	return changes
+}
+
+// changesBy returns the changes that an apply made, with the managers of removed fields.
+func (u update) changesBy(applied application) []Change {
+	var changes []Change
+	if applied.tried { // made of an object that was just read: nobody wrote in between
+		changes = u.changesOf(delta.Diff(applied.before, applied.after))
+	} else {
+		changes = u.changes(applied.before, applied.after)
+	}
+	return noteRemoved(changes, applied.removed)
+}
+
+// among returns the removed obstacles that changes contain, and those that changes cannot contain. An
+// obstacle to which the API server gave a default value again is not removed.
+func (u update) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
+	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
+		return !u.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
+			steps := paths.Steps(change.Path)
+			n := min(len(o.Path), len(steps))
+			return managedfields.MayBeAt(o.Path[:n], steps[:n])
+		})
+	})
+}
+
+// othersMeanwhile reports whether another manager wrote a path between the read and the apply. In the
+// metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
+// belongs to others if they own it and this field owner owned it neither before nor after. A change of
+// a field that nobody owns, such as a default, counts as a change by the apply.
+func (u update) othersMeanwhile(live, answer client.Object) func(path string) bool {
+	before, after := u.ownedIn(live), u.ownedIn(answer)
+	others := managedfields.Others(answer, u.fieldOwner)
+	return func(path string) bool {
+		if i, ok := itemAt(path); ok {
+			return !i.in(u.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
+		}
+		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
+		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
+	}
+}
+
+// applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
+// although desired is valid: an edited Service port stays beside ours and has the same name. Then the
+// conflicting fields are taken over, and the next apply removes them.
+func (u update) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
+	applied, err := u.sendApply(ctx, live.GetUID())
+	if isUnconvertible(err) {
+		live, applied, err = u.applyConvertible(ctx, live, err)
+	}
+	if err == nil {
+		return u.removeSources(ctx, application{before: live, after: applied})
+	}
+	if !namesFieldsOnly(err) {
+		return application{}, err
+	}
+	r := repair{child: u.child, refusal: err}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return application{}, err
+	}
+	return r.run(ctx)
+}
+
+// removeSources removes such sources after an apply.
+func (u update) removeSources(ctx context.Context, applied application) (application, error) {
+	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change Change) bool {
+		return strings.HasSuffix(change.Path, "].value")
+	})
+	if !hasOther {
+		return applied, nil
+	}
+	r := repair{child: u.child}
+	if err := r.observe(ctx, applied.after.GetUID()); err != nil {
+		return application{}, err
+	}
+	if fixed := onlySources(r.merge.Fixed()); len(fixed) > 0 {
+		return application{}, r.blocked(fixed)
+	}
+	sources := onlySources(r.merge.Obstacles(nil))
+	if len(sources) == 0 {
+		return applied, nil
+	}
+	if u.dryRun {
+		if _, err := r.try(ctx, sources); err != nil {
+			return application{}, err
+		}
+	}
+	removed, err := r.remove(ctx, sources)
+	if !u.dryRun {
+		removed.before = applied.before
+	}
+	return removed, err
+}
+
+// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
+// returns the object before and after.
+func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	if u.dryRun {
+		return u.tryConvertible(ctx, live, refusal)
+	}
+	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
+		return nil, nil, err
+	}
+	after, err = u.sendApply(ctx, live.GetUID())
+	return live, after, err
+}
+
+// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
+// rewriting would need managed fields that a dry run does not store.
+func (u update) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	r := repair{child: u.child, refusal: refusal}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return nil, nil, err
+	}
+	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
+		return nil, nil, refusal
+	}
+	ok, err := r.try(ctx, nil)
+	if !ok && err == nil {
+		err = r.denied
+	}
+	return r.typed(), r.tried, err
+}
