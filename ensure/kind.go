@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -226,4 +227,109 @@ func (k kind) noteManaged(live client.Object) {
 	if !k.managed.Load() && len(live.GetManagedFields()) > 0 {
 		k.managed.Store(true)
 	}
+}
+
+// unreadableMetadata finds unstructured metadata that the accessors of unstructured.Unstructured treat
+// as empty, so that setting a value would lose it: scrape: true among the annotations is enough.
+func unreadableMetadata(obj client.Object) (path, problem string) {
+	u, ok := obj.(runtime.Unstructured)
+	if !ok {
+		return "", ""
+	}
+	metadata, ok := u.UnstructuredContent()["metadata"].(map[string]any)
+	if !ok {
+		return "", ""
+	}
+	for _, wanted := range metadataShapes {
+		if value := metadata[wanted.member]; value != nil && !wanted.fits(value) {
+			return "metadata." + wanted.member, "is not " + wanted.name
+		}
+	}
+	return "", ""
+}
+
+var metadataShapes = []struct {
+	member, name string
+	fits         func(any) bool
+}{
+	{"annotations", "a map of strings", isMapOf[string]},
+	{"finalizers", "a list of strings", isListOf[string]},
+	{"labels", "a map of strings", isMapOf[string]},
+	{"ownerReferences", "a list of objects", isListOf[map[string]any]},
+}
+
+func isMapOf[T any](value any) bool {
+	m, ok := value.(map[string]any)
+	for _, v := range m {
+		if _, fits := v.(T); !fits {
+			return false
+		}
+	}
+	return ok
+}
+
+func isListOf[T any](value any) bool {
+	list, ok := value.([]any)
+	for _, v := range list {
+		if _, fits := v.(T); !fits {
+			return false
+		}
+	}
+	return ok
+}
+
+// notes are texts and booleans one after another, told apart by quotes.
+type notes []byte
+
+func (n *notes) add(texts ...string) {
+	for _, text := range texts {
+		*n = strconv.AppendQuote(*n, text)
+	}
+}
+
+func (n *notes) addBool(value bool) { *n = strconv.AppendBool(*n, value) }
+
+func (n *notes) addKeys(desired, live map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(desired)) {
+		value, there := live[key]
+		n.add(key, value)
+		n.addBool(there)
+	}
+	n.add("")
+}
+
+// An item is a label, an annotation, a finalizer or an owner reference: several managers have such
+// items beside each other. A list that did not exist before has no key.
+type item struct{ member, key string }
+
+// itemAt returns the item that path is in, such as metadata.labels[app] or
+// metadata.ownerReferences[uid=x].name. Keys hold no brackets.
+func itemAt(path string) (item, bool) {
+	member, rest, _ := strings.Cut(path, "[")
+	key, _, _ := strings.Cut(rest, "]")
+	switch member {
+	case "metadata.labels", "metadata.annotations", "metadata.finalizers":
+	case "metadata.ownerReferences":
+		key = strings.TrimPrefix(key, "uid=")
+	default:
+		return item{}, false
+	}
+	return item{member: strings.TrimPrefix(member, "metadata."), key: key}, true
+}
+
+func (i item) in(obj client.Object) bool {
+	there := false
+	switch i.member {
+	case "labels":
+		_, there = obj.GetLabels()[i.key]
+	case "annotations":
+		_, there = obj.GetAnnotations()[i.key]
+	case "finalizers":
+		there = slices.ContainsFunc(obj.GetFinalizers(), func(name string) bool { return i.key == "" || name == i.key })
+	case "ownerReferences":
+		there = slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+			return i.key == "" || string(ref.UID) == i.key
+		})
+	}
+	return there
 }

@@ -3,10 +3,14 @@ package ensure
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/observer"
 )
 
@@ -183,4 +187,125 @@ func (c *child) make(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	return c.contest().finishWrite(nil, found)
+}
+
+// A child is one desired object during a call.
+type child struct {
+	observation
+
+	lastApplied memory.Applied // by this Ensurer, for whichever owner
+	alone       bool           // a dry run found that the server would create desired but for live
+	hasTry      bool           // the call may write during a contest
+}
+
+// newChild checks the arguments of the caller and stamps a copy of desired.
+func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
+	c, err := e.identify(desired, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkDesired(desired); err != nil {
+		return nil, err
+	}
+	if err := c.checkOptions(); err != nil {
+		return nil, err
+	}
+	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
+		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+	}
+	if err := c.place(desired); err != nil {
+		return nil, err
+	}
+	if err := c.stamp(desired); err != nil {
+		return nil, err
+	}
+	c.recall()
+	if err := c.computeDigest(c.last); err != nil {
+		return nil, err
+	}
+	return c, c.checkHandover()
+}
+
+// identify finds out which object is meant.
+func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
+	c := &child{}
+	c.target = target{Ensurer: e, options: o}
+	if c.isNil {
+		return nil, c.refuse("", "an Option is nil")
+	}
+	if isNil(obj) {
+		return nil, c.refuse("", "desired is nil")
+	}
+	if e == nil || e.memory == nil {
+		return nil, c.refuse("", "the Ensurer was not made by ensure.New")
+	}
+	if !e.isReadable(obj) {
+		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
+	}
+	c.key = client.ObjectKeyFromObject(obj)
+	if e.misuse != "" {
+		return nil, c.refuse("", e.misuse)
+	}
+	kind, err := e.kindOf(obj)
+	c.kind = kind
+	if err != nil {
+		return nil, c.unknownKind("it", err)
+	}
+	if c.controlled {
+		err = c.checkOwner()
+	}
+	return c, err
+}
+
+// inSync reports whether live needs no request: this desired state was applied, and nobody changed a
+// field that concerns it since.
+//
+// The effects of defaults and webhooks on desired are known only from answers of the API server. So
+// confirmed content is compared by its fingerprint and not with desired. After a restart, no content is
+// confirmed. Then live must have all values that desired specifies, and no other manager may have
+// written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
+// later copy with managed fields.
+func (c *child) inSync(live, whole client.Object) bool {
+	if known, ok := c.known(live); ok {
+		return c.isConfirmed(live, known)
+	}
+	if stored, _ := c.storedIn(live); stored != c.digest || c.takeoverIn(live).digest != "" {
+		return false
+	}
+	if !delta.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
+		c.isReset(live) || c.isGivenUp(live) || len(c.unfinished(whole)) > 0 {
+		return false
+	}
+	c.confirm(live)
+	return true
+}
+
+// createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
+// it creates, or is answered 409 Conflict if the object exists. Seen on
+// kube-apiserver 1.36; an ordinary create would leave our fields owned by an Update
+// entry, from which a later apply could not remove them.
+const createOnly = "4611686018427387904"
+
+// create makes the object if there is none, in one request.
+func (c *child) create(ctx context.Context) (outcome, error) {
+	c.adopted, c.stamped = false, nil
+	replaced, isRecreated := c.replacements.Get(c.ownedID())
+	desired, err := c.whole(replaced.once)
+	if err != nil {
+		return outcome{}, err
+	}
+	answer, err := c.send(ctx, "create", desired, "", createOnly)
+	if err != nil {
+		return outcome{}, err
+	}
+	c.confirm(answer)
+	found := outcome{live: answer, operation: Created, cause: Missing}
+	if c.dryRun {
+		return found, nil
+	}
+	if isRecreated {
+		c.replacements.Remove(c.ownedID())
+		found.operation, found.cause, found.changes = Recreated, replaced.cause, replaced.changes
+	}
+	return found, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -14,6 +15,13 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
+
+// A claim says whose an object is.
+type claim struct {
+	ours    bool          // to write
+	adopted bool          // by us: somebody else created live
+	live    client.Object // with its managed fields, if they had to be known
+}
 
 // An observation is what a pass knows about the live object: the copy that was read, the last answer of
 // the API server, and whose the object is.
@@ -332,3 +340,12 @@ func (o *observation) isGivenUp(live client.Object) bool {
 	content, err := canon.AppendContent(nil, o.applied(o.desired))
 	return err == nil && string(content) != "{}" && owned.Empty()
 }
+
+const (
+	// readWait limits a read that waits for our own write to reach the cache
+	// (EnableReadYourWritesConsistency). A cache whose selector leaves the object out never shows
+	// the write.
+	readWait = 5 * time.Second
+	// hiddenAfter is the lag after which a cache counts as hiding a child.
+	hiddenAfter = 2 * time.Minute
+)

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/trueup-go/trueup/internal/delta"
-	"github.com/trueup-go/trueup/internal/jsonpatch"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -409,3 +409,47 @@ func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (cl
 	p.SetAPIVersion(o.apiVersion)
 	return o.patchJSON(ctx, "repair", p.Operations())
 }
+
+// A takeover is a note about the fields that a repair has taken over for the apply of a desired state.
+// The note follows the stored digest until that apply overwrites both. Without the note, a process that
+// wants another desired state could not tell these fields from those that desired drops, and its apply
+// would remove them. A digest in a label has no room for a note.
+type takeover struct {
+	digest string // of the desired state
+	fields *fieldpath.Set
+}
+
+const (
+	takeoverMark    = " taken over for "
+	longestTakeover = 16 << 10 // bytes of a note; an object has 256 KiB for annotations
+)
+
+// takeOverAttempts bounds the tries beside others who write at the same time.
+const takeOverAttempts = 5
+
+// This field owner can lose fields although every value stays: somebody changes a value and changes
+// the value back, or empties the managed fields. The next apply makes this field owner an owner again,
+// but beside another manager, for whom the API server keeps fields that desired drops later. So a
+// loss is noticed, and the fields are taken from the other manager.
+
+// beforeFirstApply is the manager whose updates the API server says all that is there to be,
+// when something is applied to an object without managed fields.
+const beforeFirstApply = "before-first-apply"
+
+// Each entry of the managed fields names the API version of its fields. After a change of the versions of
+// a custom kind, an entry, even one of a status, may name a version to which the API server cannot convert
+// the object any more: the version is gone, or its schema lacks a field that has a default now. Then every
+// apply fails, and every other write empties the managed fields. A patch of its own gives such entries the
+// version that we apply: it is the only write that loses nothing.
+
+// isUnconvertible reports whether the API server could not convert the object to the API version of an
+// entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
+// fit the schema of our own version is another failure.
+func isUnconvertible(err error) bool {
+	status, ok := answer.Status(err)
+	return ok && status.Code == 500 && status.Reason == "" && unconvertible.MatchString(status.Message)
+}
+
+var unconvertible = regexp.MustCompile(
+	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
+		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)

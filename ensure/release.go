@@ -2,9 +2,13 @@ package ensure
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/paths"
@@ -131,4 +135,160 @@ func (i *intent) handed() []handed {
 	add("ensure.Release", i.release)
 	add("ensure.Once", i.once)
 	return all
+}
+
+// Once names content that is set at creation only, such as a generated password or the claim
+// templates of a StatefulSet. The create sends the values that desired has there; later writes do
+// not:
+//
+//	secret.Data = map[string][]byte{"user": []byte("app"), "password": newPassword()}
+//	ensure.Object(ctx, e, secret, ensure.Once("data[password]"))
+//
+// In later passes, desired may have other values for these paths, or none. The digest and the
+// comparison ignore them, so a difference is neither DesiredChanged nor Drifted, and a change or
+// removal by somebody else stays.
+//
+// Paths have the form that Release describes, and each includes everything below it. In the metadata,
+// single labels and annotations can be named. Name the stringData of a Secret as data, where the API
+// server stores it. A field that the API server merges as a whole, such as a selector or a list
+// without keys, can be named only as a whole: otherwise the first apply after the creation is refused
+// (ErrRefused), and nothing is lost.
+//
+// The create makes our field owner the owner of the values, and the first apply without them would
+// remove them. So one additional request before that apply gives them up, as Release does. This also
+// holds for a child that was applied without Once before. Adopt, MigrateFrom and the repair of a
+// refused merge do not touch these paths.
+//
+// If somebody deletes the child, the next create sends the values that desired has then. If Recreate
+// replaces the child, the new object gets the values of the old one, and for paths that the old one
+// does not have, the values of desired. They are kept in memory between the two requests: if the
+// program ends there, they are lost.
+//
+// Without the option, desired's values are applied like all others. Without paths it has no effect. For
+// objects that are never written again as a whole, use IfMissing.
+func Once(paths ...string) Option {
+	return func(o *options) { o.once = append(o.once, paths...) }
+}
+
+// readOnce checks the paths, and makes the edits that remove them from desired.
+func (i *intent) readOnce() error {
+	for _, path := range i.once {
+		steps, err := i.parsePath(path, "ensure.Once")
+		if err != nil {
+			return err
+		}
+		if problem := i.problemWithOnce(steps); problem != "" {
+			return i.refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
+		}
+		i.unsent = append(i.unsent, delta.Edit{Path: steps})
+	}
+	return nil
+}
+
+func (i *intent) problemWithOnce(steps []string) string {
+	switch steps[0] {
+	case "apiVersion", "kind", "status":
+		return "is not for ensure to write"
+	case "metadata":
+		place, ok := singleItem(steps)
+		_, isEveryones := i.Ensurer.labels[place.key]
+		switch {
+		case !ok:
+			return "is neither a label nor an annotation: of the metadata, only these can be named, by their keys"
+		case isEveryones && place.member == "labels":
+			return "is a label of ensure.WithLabels"
+		}
+	}
+	return ""
+}
+
+// singleItem returns the label or annotation that steps lead to.
+func singleItem(steps []string) (item, bool) {
+	if len(steps) != 3 || steps[0] != "metadata" || steps[1] != "labels" && steps[1] != "annotations" {
+		return item{}, false
+	}
+	return item{member: steps[1], key: steps[2]}, true
+}
+
+// splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
+// names from desired. The content stays; see applied.
+func (i *intent) splitOnce() {
+	if len(i.unsent) == 0 {
+		return
+	}
+	i.created = i.copyForStamping(i.desired)
+	labels, annotations := maps.Clone(i.desired.GetLabels()), maps.Clone(i.desired.GetAnnotations())
+	for _, edit := range i.unsent {
+		switch place, _ := singleItem(edit.Path); place.member {
+		case "labels":
+			delete(labels, place.key)
+		case "annotations":
+			delete(annotations, place.key)
+		}
+	}
+	i.desired.SetLabels(labels)
+	i.desired.SetAnnotations(annotations)
+}
+
+// applied returns obj without the fields that Once names.
+func (i *intent) applied(obj client.Object) canon.Object { return delta.Edited(obj, i.unsent...) }
+
+func (i *intent) isMadeOnce(path fieldpath.Path) bool {
+	return slices.ContainsFunc(i.unsent, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
+}
+
+// part returns desired as an apply sends it, with its digest.
+func (i *intent) part() (canon.Object, error) {
+	stamped, err := i.withDigest()
+	if err != nil {
+		return nil, err
+	}
+	return delta.Edited(stamped, i.kept...), nil
+}
+
+// whole returns desired as the creation sends it, with its digest, and with the values of a
+// replaced object.
+func (i *intent) whole(replaced []delta.Edit) (canon.Object, error) {
+	if len(i.unsent) == 0 {
+		return i.withDigest()
+	}
+	if err := i.store.Set(i.created, i.digest); err != nil {
+		return nil, i.unfitDigest(err)
+	}
+	return delta.Edited(i.created, replaced...), nil
+}
+
+// onceIn returns the values of live for the fields that Once names.
+func (i *intent) onceIn(live client.Object) ([]delta.Edit, error) {
+	if len(i.unsent) == 0 {
+		return nil, nil
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return nil, i.unfit(err)
+	}
+	var values []delta.Edit
+	for _, edit := range i.unsent {
+		if value := found(edit.Path); value != nil {
+			values = append(values, delta.Edit{Path: edit.Path, Value: value})
+		}
+	}
+	return values, nil
+}
+
+// checkOnce refuses paths that ensure itself writes.
+func (i *intent) checkOnce() error {
+	for at, edit := range i.unsent {
+		place, ok := singleItem(edit.Path)
+		if !ok {
+			continue
+		}
+		if _, err := i.withDigest(); err != nil {
+			return err
+		}
+		if place.in(i.stamped) {
+			return i.refuse(i.once[at], "is given to ensure.Once, but holds the digest")
+		}
+	}
+	return nil
 }

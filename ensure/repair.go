@@ -11,11 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
@@ -183,4 +185,183 @@ func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstru
 	}
 	candidate := &unstructured.Unstructured{}
 	return candidate, candidate.UnmarshalJSON(body)
+}
+
+// noteTakeover returns the operations that write the note.
+func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
+	fields, err := taken.ToJSON()
+	stored, _, _ := strings.Cut(r.store.Get(r.live), takeoverMark)
+	note := stored + takeoverMark + r.digest + " " + string(fields)
+	noted := &metav1.ObjectMeta{Annotations: r.live.GetAnnotations(), Labels: r.live.GetLabels()}
+	if err != nil || len(note) > longestTakeover || r.store.Set(noted, note) != nil || !maps.Equal(noted.Labels, r.live.GetLabels()) {
+		return nil
+	}
+	if len(r.live.GetAnnotations()) == 0 {
+		return []jsonpatch.Operation{jsonpatch.Add("/metadata/annotations", noted.Annotations)}
+	}
+	var operations []jsonpatch.Operation
+	for key, value := range noted.Annotations {
+		if r.live.GetAnnotations()[key] != value {
+			operations = append(operations, jsonpatch.Add(jsonpatch.Join("/metadata/annotations", key), value))
+		}
+	}
+	return operations
+}
+
+// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
+// removes them. It writes managed fields and a note only, and only while the obstacles have not changed
+// since the trials. The returned object does not have the note.
+func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	for range takeOverAttempts {
+		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
+		if err == nil {
+			err = r.store.Set(taken, r.store.Get(r.live))
+		}
+		if err == nil || !hasMoved(err) {
+			return taken, err
+		}
+		if err := r.observe(ctx, r.live.GetUID()); err != nil {
+			return nil, err
+		}
+		again, ok := r.merge.Again(obstacles)
+		if !ok {
+			break
+		}
+		obstacles = again
+	}
+	return nil, r.conflict("repair", "it was changed meanwhile", nil)
+}
+
+func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
+	p := managedfields.NewPatch(r.live)
+	for _, o := range obstacles {
+		p.Test(o.Pointer, o.Value)
+	}
+	updates := managedfields.Updates(r.live)
+	taken := p.Strike(updates, isIn(obstacles))
+	for _, o := range obstacles {
+		taken.Insert(o.Path)
+	}
+	entries := r.live.GetManagedFields()
+	own := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := r.ownEntry(entries, own, updates)
+	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
+	if own < 0 {
+		p.Add(entry)
+	} else {
+		p.Replace(own, entry)
+	}
+	return append(p.Operations(), r.noteTakeover(taken)...)
+}
+
+func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
+	return func(path fieldpath.Path) bool {
+		return slices.ContainsFunc(obstacles, func(o obstacle.Obstacle) bool { return o.Contains(path) })
+	}
+}
+
+// giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
+// apply succeeds, which removes them.
+func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
+	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
+		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
+			return // the apply succeeded, although the answer was lost
+		}
+		r.strike(p, taken, metav1.ManagedFieldsOperationUpdate, r.isOfDigest) // the next apply overwrites the note
+		for _, at := range managedfields.Updates(r.live) {
+			r.restore(p, r.live.GetManagedFields()[at], obstacles)
+		}
+	})
+}
+
+// restore gives the obstacles that an entry owned before back to that entry.
+func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
+	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
+	if theirs.Empty() {
+		return
+	}
+	p.Give(managedfields.WithFields(before, theirs))
+}
+
+// disown makes fields nobody's that our apply owns. If others write all the time they stay ours
+// until the next apply.
+func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
+	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
+		r.strike(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
+	})
+	if hasMoved(err) {
+		return applied, nil
+	}
+	return disowned, err
+}
+
+// completeKeys completes the keys of desired's list items in the merge. Desired may leave out members of
+// a key for which the schema of a custom kind has defaults. Without whole keys, nothing tells desired's
+// items from those of others, and nothing may be removed.
+func (r *repair) completeKeys(ctx context.Context) error {
+	lacking := r.merge.CompleteKeys(r.applied)
+	if len(lacking) > 0 && r.applied == nil {
+		if err := r.applyElsewhere(ctx); err != nil {
+			return err
+		}
+		lacking = r.merge.CompleteKeys(r.applied)
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	var paths []string
+	for _, path := range lacking {
+		paths = appendNew(paths, managedfields.Text(path))
+	}
+	out := r.fail(ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
+		", and the API server does not tell their defaults: specify whole keys: "+r.message(r.refusal, answer.NotShown), paths...)
+	out.cause = r.refusal
+	return out
+}
+
+// applyElsewhere notes which fields an apply of desired owns. The API server tells by a dry run for an
+// object that does not exist.
+func (r *repair) applyElsewhere(ctx context.Context) error {
+	r.applied = fieldpath.NewSet()
+	values, err := r.onceIn(r.live)
+	if err != nil {
+		return err
+	}
+	elsewhere, err := r.candidate(r.whole(values))
+	if err != nil {
+		return err
+	}
+	elsewhere.SetName(string(uuid.NewUUID()))
+	body, err := elsewhere.MarshalJSON()
+	if err != nil {
+		return r.unfit(err)
+	}
+	if err := r.ask(); err != nil {
+		return err
+	}
+	err = r.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(r.fieldOwner),
+		client.DryRunAll, client.DisableReadYourWritesConsistency)
+	switch {
+	case err == nil:
+		r.applied = managedfields.Fields(managedfields.Applied(elsewhere, r.fieldOwner))
+	case !answer.IsFinal(err):
+		return r.requestError("repair", err)
+	}
+	return nil
+}
+
+// An environment variable that desired leaves empty can have a source that somebody else set.
+// The server takes both, and the source wins, so it is an obstacle though nothing is refused.
+
+// onlySources are those of obstacles that are sources of variables of which desired has more
+// than the source: the value.
+func onlySources(obstacles []obstacle.Obstacle) []obstacle.Obstacle {
+	return slices.DeleteFunc(obstacles, func(o obstacle.Obstacle) bool {
+		steps := len(o.Path)
+		return steps < 3 || !isNamed(o.Path[steps-1], "valueFrom") || !isNamed(o.Path[steps-3], "env")
+	})
+}
+
+func isNamed(element fieldpath.PathElement, name string) bool {
+	return element.FieldName != nil && *element.FieldName == name
 }

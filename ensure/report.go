@@ -2,13 +2,19 @@ package ensure
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trueup-go/trueup/internal/answer"
 )
@@ -128,4 +134,121 @@ func (r report) countRequests(found outcome, err error) {
 	}
 	requestsTotal().WithLabelValues(r.gvk.Group, r.gvk.Kind, operation, cause).Add(float64(r.requests))
 	r.requests = 0
+}
+
+// WithRecorder makes the Ensurer record an event for each write that changed something, and for
+// failures that a person has to resolve. recorder is the one that a manager's GetEventRecorder
+// returns. Passes that change nothing, dry runs, and changes by others record no event. (After a
+// restart, a change that others reverted while the cache still showed it looks like our own write.)
+//
+// An event is about the owner given to ControlledBy or Set, with the child as the related object, or
+// about the child itself if it has no owner. The reason of a write is the Cause, or Created for a
+// creation; the action is the Operation. The note names the child and the changes without the digest:
+//
+//	$ kubectl describe application web
+//	Type     Reason          Age  From                  Message
+//	Normal   Created         9m   application-operator  created Deployment default/web
+//	Normal   DesiredChanged  4m   application-operator  updated Deployment default/web: spec.replicas 2 -> 3
+//	Normal   Drifted         1m   application-operator  updated Deployment default/web: spec.replicas 5 -> 3
+//	Warning  Forbidden       8s   application-operator  cannot create Service "default/web": Forbidden: exceeded quota: …
+//
+// A failure is a Warning: ErrForeign, ErrInvalid, ErrImmutable, ErrContested, and requests that the API
+// server forbids, for example because of a quota. The reason is Error.Reason, the action
+// Error.Operation, and the note the error's text, cut to the 1 KiB that a note may have. The first
+// failure of each reason is recorded, and later ones if their text differs, until the child matches
+// again.
+//
+// Each event is recorded by itself. client-go would combine events about the same object into a
+// series, keep the first note, and count the others late. So both objects are named with their
+// resourceVersion, which differs for each write of a child, and the related object of each Warning has
+// a different fieldPath.
+//
+// The operator needs the verb create for events in the group events.k8s.io. Events about cluster-scoped
+// objects are in the namespace default. Events are sent in the background, in no particular order, and
+// may be lost: when the process ends, when more than 1,000 are waiting, or when their namespace is being
+// deleted (client-go logs that as an error). Use a condition for everything that must not be lost.
+func WithRecorder(recorder events.EventRecorder) Setting {
+	return func(e *Ensurer) { e.recorder = recorder }
+}
+
+// noteLimit is how many bytes of note the API server takes.
+const noteLimit = 1024
+
+func andMore(changes int) string {
+	if changes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", changes)
+}
+
+// The metrics are registered with those of the manager when they first count. Labels have few values,
+// independent of the number of children: the kinds that the operator ensures, and words that are listed
+// here or in result.go.
+var (
+	contestsTotal = onFirstUse("trueup_ensure_contests_total",
+		"Contests that began: somebody undid the same, deleted a child, or wanted something else of it, again and again.", "group", "kind")
+	writesTotal = onFirstUse("trueup_ensure_writes_total",
+		"What was changed on the API server, and why.", "group", "kind", "operation", "cause")
+	requestsTotal = onFirstUse("trueup_ensure_requests_total",
+		"Requests to the API server, cached reads excepted, by what came of the call that sent them.",
+		"group", "kind", "operation", "cause")
+)
+
+// failed is the operation of a call that ended with an error. The cause is the reason of the error.
+const failed = "Failed"
+
+func onFirstUse(name, help string, labels ...string) func() *prometheus.CounterVec {
+	return sync.OnceValue(func() *prometheus.CounterVec {
+		return register(metrics.Registry, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	})
+}
+
+// register gives the metric that is there already, if another copy of this package was
+// first.
+func register(registry prometheus.Registerer, metric *prometheus.CounterVec) *prometheus.CounterVec {
+	taken, ok := errors.AsType[prometheus.AlreadyRegisteredError](registry.Register(metric))
+	if !ok {
+		return metric
+	}
+	if existing, ok := taken.ExistingCollector.(*prometheus.CounterVec); ok {
+		return existing
+	}
+	return metric
+}
+
+func (k kind) countContest() {
+	contestsTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind).Inc()
+}
+
+func (k kind) countWrite(found outcome) {
+	writesTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind, string(found.operation), string(found.cause)).Inc()
+}
+
+// failure returns Reason of an error, except for reasons that a webhook or an aggregated API server
+// makes up, of which there may be many.
+func failure(err error) string {
+	reason := Reason(err)
+	if !errors.Is(err, ErrAPI) {
+		return reason // the name of a class
+	}
+	switch metav1.StatusReason(reason) {
+	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound,
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonGone,
+		metav1.StatusReasonInvalid, metav1.StatusReasonServerTimeout, metav1.StatusReasonStoreReadError,
+		metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnsupportedMediaType,
+		metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
+		unavailable:
+		return reason
+	default:
+		return "Unknown"
+	}
+}
+
+// isForAPerson reports whether an event is recorded about an error. An error that ends by itself and a
+// mistake in the program are of no use to readers of the owner's events.
+func isForAPerson(err *Error) bool {
+	classes := []error{ErrForeign, ErrInvalid, ErrImmutable, ErrContested}
+	return slices.Contains(classes, err.class) || err.Reason == string(metav1.StatusReasonForbidden)
 }
