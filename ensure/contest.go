@@ -12,20 +12,6 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// withoutDigest returns paths without the one of the digest, unless there is no other.
-func (c *child) withoutDigest(paths []string) []string {
-	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
-		return rest
-	}
-	return paths
-}
-
-// isDigest reports whether path is the one of the digest.
-func (c *child) isDigest(path string) bool {
-	place, ok := itemAt(path)
-	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
-}
-
 // A contention is what a call has to do with a contest over its child.
 type contention struct{ *child }
 

@@ -237,3 +237,8 @@ func WithSensitive(kinds ...schema.GroupKind) Setting {
 func (e *Ensurer) isSensitive(kind schema.GroupKind) bool {
 	return answer.IsSensitive(kind) || slices.Contains(e.sensitive, kind)
 }
+
+const (
+	takeoverMark    = " taken over for "
+	longestTakeover = 16 << 10 // bytes of a note; an object has 256 KiB for annotations
+)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -252,19 +253,6 @@ func partsOf(err error) []error {
 	return nil
 }
 
-// hasStale lets Retry take a Result.
-func (r Result[T]) hasStale() bool { return r.Stale }
-
-// hasStale lets Retry take Results.
-func (r Results) hasStale() bool {
-	for _, child := range r.Children {
-		if child.Stale {
-			return true
-		}
-	}
-	return false
-}
-
 // Reason returns a condition reason for err: Error.Reason for an error of this package; Refused for an
 // error of packages status and finalizer that the caller caused; the status reason for another answer
 // of the API server; Unavailable for any other error; and the empty string for nil. Of an Aggregate, the
@@ -312,4 +300,29 @@ const (
 // Do not share a rate limiter between controllers.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
+}
+
+// apiReason is a reason that a condition takes.
+func apiReason(err error) string { return answer.Reason(err, unavailable) }
+
+// unavailable is the reason of an error that the server gave none for.
+const unavailable = "Unavailable"
+
+// reasons are condition reasons by class; that of ErrAPI comes from the server.
+var reasons = map[error]string{
+	ErrRefused:          "Refused",
+	ErrOwnerTerminating: "OwnerTerminating",
+	ErrTerminating:      "Terminating",
+	ErrForeign:          "Foreign",
+	ErrHidden:           "Hidden",
+	ErrInvalid:          "Invalid",
+	ErrImmutable:        "Immutable",
+	ErrContested:        "Contested",
+}
+
+func appendNew(list []string, s string) []string {
+	if s == "" || slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
 }

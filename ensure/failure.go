@@ -31,18 +31,6 @@ func (t *target) fail(class error, operation, detail string, paths ...string) *E
 	}
 }
 
-// reasons are condition reasons by class; that of ErrAPI comes from the server.
-var reasons = map[error]string{
-	ErrRefused:          "Refused",
-	ErrOwnerTerminating: "OwnerTerminating",
-	ErrTerminating:      "Terminating",
-	ErrForeign:          "Foreign",
-	ErrHidden:           "Hidden",
-	ErrInvalid:          "Invalid",
-	ErrImmutable:        "Immutable",
-	ErrContested:        "Contested",
-}
-
 // refuse is an error of the caller's: nothing was sent.
 func (t *target) refuse(path, detail string) *Error {
 	if path == "" {
@@ -311,19 +299,6 @@ func undeclaredFields(err error) []string {
 	return fields
 }
 
-// apiReason is a reason that a condition takes.
-func apiReason(err error) string { return answer.Reason(err, unavailable) }
-
-// unavailable is the reason of an error that the server gave none for.
-const unavailable = "Unavailable"
-
-func appendNew(list []string, s string) []string {
-	if s == "" || slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
-}
-
 func withoutIndexes(fields []string) []string {
 	bare := make([]string, 0, len(fields))
 	for _, field := range fields {
@@ -334,3 +309,12 @@ func withoutIndexes(fields []string) []string {
 }
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none
+// of the metadata. A cause without a field is an admission policy's.
+func namesFieldsOnly(err error) bool {
+	causes := answer.Causes(err)
+	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "" || strings.HasPrefix(cause.Field, "metadata")
+	})
+}

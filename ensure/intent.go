@@ -182,18 +182,15 @@ func (i *intent) unsatisfied(live client.Object) []Change {
 	return i.changesOf(delta.Unsatisfied(live, i.applied(i.desired)))
 }
 
+// changesOf returns differences as changes, without values if the kind is sensitive: a number can be a PIN.
 func (i *intent) changesOf(found []delta.Change) []Change {
 	var changes []Change
-	for _, change := range found {
-		changes = append(changes, i.changeOf(change))
+	for _, difference := range found {
+		change := Change{Path: difference.Path}
+		if !i.isSensitive(i.gvk.GroupKind()) {
+			change.Old, change.New = difference.Old, difference.New
+		}
+		changes = append(changes, change)
 	}
 	return changes
-}
-
-// changeOf returns the change without its values if the kind is sensitive: a number can be a PIN.
-func (i *intent) changeOf(change delta.Change) Change {
-	if i.isSensitive(i.gvk.GroupKind()) {
-		return Change{Path: change.Path}
-	}
-	return Change{Path: change.Path, Old: change.Old, New: change.New}
 }

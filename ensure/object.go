@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -308,4 +309,18 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 		found.operation, found.cause, found.changes = Recreated, replaced.cause, replaced.changes
 	}
 	return found, nil
+}
+
+// withoutDigest returns paths without the one of the digest, unless there is no other.
+func (c *child) withoutDigest(paths []string) []string {
+	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
+		return rest
+	}
+	return paths
+}
+
+// isDigest reports whether path is the one of the digest.
+func (c *child) isDigest(path string) bool {
+	place, ok := itemAt(path)
+	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
 }

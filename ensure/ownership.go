@@ -419,11 +419,6 @@ type takeover struct {
 	fields *fieldpath.Set
 }
 
-const (
-	takeoverMark    = " taken over for "
-	longestTakeover = 16 << 10 // bytes of a note; an object has 256 KiB for annotations
-)
-
 // takeOverAttempts bounds the tries beside others who write at the same time.
 const takeOverAttempts = 5
 
@@ -453,3 +448,12 @@ func isUnconvertible(err error) bool {
 var unconvertible = regexp.MustCompile(
 	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
 		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
+
+// A handover gives this field owner the fields of the old managers and the fields that others took from
+// it. Released fields get no owner.
+type handover struct {
+	operation string
+	old       []int          // the entries of old managers
+	own       *fieldpath.Set // that this field owner has applied before the handover
+	patch     *managedfields.Patch
+}

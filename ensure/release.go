@@ -292,3 +292,23 @@ func (i *intent) checkOnce() error {
 	}
 	return nil
 }
+
+func (i *intent) checkHandover() error {
+	if !i.handsOver() {
+		return nil
+	}
+	if err := i.checkManagers(); err != nil {
+		return err
+	}
+	if err := i.checkOnce(); err != nil {
+		return err
+	}
+	return i.checkReleased()
+}
+
+func (i *intent) checkManagers() error {
+	if slices.Contains(i.migrateFrom, "") {
+		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	}
+	return nil
+}

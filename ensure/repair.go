@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,15 +27,6 @@ type application struct {
 	before, after client.Object
 	removed       []obstacle.Obstacle // removed by the apply, or left by old managers
 	tried         bool                // and not done
-}
-
-// namesFieldsOnly reports whether err is a 422 all of whose causes name fields, none
-// of the metadata. A cause without a field is an admission policy's.
-func namesFieldsOnly(err error) bool {
-	causes := answer.Causes(err)
-	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
-		return cause.Field == "" || strings.HasPrefix(cause.Field, "metadata")
-	})
 }
 
 // A repair makes an apply possible that the server refused.

@@ -128,3 +128,6 @@ func pathsOf(changes []Change) []string {
 	}
 	return paths
 }
+
+// hasStale lets Retry take a Result.
+func (r Result[T]) hasStale() bool { return r.Stale }

@@ -441,3 +441,13 @@ func isChanged(owner, current client.Object) bool {
 	}
 	return owner.GetResourceVersion() != "" && owner.GetResourceVersion() != current.GetResourceVersion()
 }
+
+// hasStale lets Retry take Results.
+func (r Results) hasStale() bool {
+	for _, child := range r.Children {
+		if child.Stale {
+			return true
+		}
+	}
+	return false
+}

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -16,35 +15,6 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 	"github.com/trueup-go/trueup/internal/paths"
 )
-
-func (i *intent) checkHandover() error {
-	if !i.handsOver() {
-		return nil
-	}
-	if err := i.checkManagers(); err != nil {
-		return err
-	}
-	if err := i.checkOnce(); err != nil {
-		return err
-	}
-	return i.checkReleased()
-}
-
-func (i *intent) checkManagers() error {
-	if slices.Contains(i.migrateFrom, "") {
-		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
-	}
-	return nil
-}
-
-// A handover gives this field owner the fields of the old managers and the fields that others took from
-// it. Released fields get no owner.
-type handover struct {
-	operation string
-	old       []int          // the entries of old managers
-	own       *fieldpath.Set // that this field owner has applied before the handover
-	patch     *managedfields.Patch
-}
 
 // An update applies desired to an object that exists.
 type update struct{ *child }
@@ -221,13 +191,7 @@ func (u update) changes(live, answer client.Object) []Change {
 		return nil
 	}
 	isOthers := u.othersMeanwhile(live, answer)
-	var changes []Change
-	for _, change := range found {
-		if !isOthers(change.Path) {
-			changes = append(changes, u.changeOf(change))
-		}
-	}
-	return changes
+	return u.changesOf(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
 }
 
 // changesBy returns the changes that an apply made, with the managers of removed fields.

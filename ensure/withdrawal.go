@@ -142,13 +142,9 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 // givenUp returns the changes of fields that this field owner owned in before.
 func (w withdrawal) givenUp(before, after client.Object) []Change {
 	own := w.ownedIn(before)
-	var changes []Change
-	for _, change := range delta.Diff(before, after) {
-		if len(before.GetManagedFields()) == 0 || managedfields.Owns(own, change.Path) {
-			changes = append(changes, w.changeOf(change))
-		}
-	}
-	return changes
+	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after), func(change delta.Change) bool {
+		return len(before.GetManagedFields()) > 0 && !managedfields.Owns(own, change.Path)
+	}))
 }
 
 // isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
