@@ -112,48 +112,6 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	return &removal{withdrawal{c}}, nil
 }
 
-func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {
-	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
-	if uid := live.GetUID(); uid != "" { // the fake client gives none
-		seen.UID = &uid
-	}
-	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(c.propagation)}
-	if c.dryRun {
-		opts = append(opts, client.DryRunAll)
-	}
-	if c.unseen || c.dryRun {
-		// A client that reads its own writes would wait until the cache shows the deletion. A cache
-		// that leaves the object out never does.
-		opts = append(opts, client.DisableReadYourWritesConsistency)
-	}
-	if err := c.ask(); err != nil {
-		return outcome{}, err
-	}
-	switch err := c.client.Delete(ctx, live, opts...); {
-	case answer.IsGone(err):
-		return outcome{operation: Gone}, nil
-	case err != nil:
-		return outcome{}, c.requestError("delete", err)
-	}
-	if !c.dryRun {
-		c.memory.NoteDeletion(c.ownedID())
-	}
-	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
-}
-
-// finish returns the outcome of a removal after reporting the outcome.
-func (r *removal) finish(found outcome, err error) (outcome, error) {
-	r.report().wrote(found)
-	if err == nil && found.cause == Unwanted && !r.dryRun {
-		found, err = r.contest().finishSuperseding(found)
-	}
-	err = r.ended(err)
-	r.report().warn(err)
-	r.report().countRequests(found, err)
-	found.changes = r.shownChanges(found.changes)
-	return found, err
-}
-
 // run deletes the object that the cache shows. If the cache shows none or an outdated one,
 // the object on the API server is deleted.
 func (r *removal) run(ctx context.Context, meant client.Object) (outcome, error) {
@@ -241,4 +199,46 @@ func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
 		r.noteReleased(live)
 	}
 	return outcome{live: live, operation: Released}, nil
+}
+
+// finish returns the outcome of a removal after reporting the outcome.
+func (r *removal) finish(found outcome, err error) (outcome, error) {
+	r.report().wrote(found)
+	if err == nil && found.cause == Unwanted && !r.dryRun {
+		found, err = r.contest().finishSuperseding(found)
+	}
+	err = r.ended(err)
+	r.report().warn(err)
+	r.report().countRequests(found, err)
+	found.changes = r.shownChanges(found.changes)
+	return found, err
+}
+
+func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {
+	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
+	if uid := live.GetUID(); uid != "" { // the fake client gives none
+		seen.UID = &uid
+	}
+	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(c.propagation)}
+	if c.dryRun {
+		opts = append(opts, client.DryRunAll)
+	}
+	if c.unseen || c.dryRun {
+		// A client that reads its own writes would wait until the cache shows the deletion. A cache
+		// that leaves the object out never does.
+		opts = append(opts, client.DisableReadYourWritesConsistency)
+	}
+	if err := c.ask(); err != nil {
+		return outcome{}, err
+	}
+	switch err := c.client.Delete(ctx, live, opts...); {
+	case answer.IsGone(err):
+		return outcome{operation: Gone}, nil
+	case err != nil:
+		return outcome{}, c.requestError("delete", err)
+	}
+	if !c.dryRun {
+		c.memory.NoteDeletion(c.ownedID())
+	}
+	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
 }

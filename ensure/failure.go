@@ -39,6 +39,32 @@ func (t *target) refuse(path, detail string) *Error {
 	return t.fail(ErrRefused, "ensure", path+" "+detail, path)
 }
 
+// refuseCall is a refusal that is about no child in particular.
+func (e *Ensurer) refuseCall(detail string) *Error { return (&target{Ensurer: e}).refuse("", detail) }
+
+// unfit reports a desired object that no apply could carry.
+func (t *target) unfit(err error) *Error {
+	if duplicate, ok := errors.AsType[*canon.DuplicateError](err); ok {
+		return t.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
+	}
+	refusal := t.refuse("", "cannot be encoded: "+err.Error())
+	refusal.cause = err
+	return refusal
+}
+
+// unknownKind returns the error for an object of unknown kind: a mistake in the code, or an API server
+// that could not be asked.
+func (t *target) unknownKind(what string, err error) *Error {
+	unknown, ok := errors.AsType[*noKindError](err)
+	if !ok {
+		return t.requestError("ensure", err)
+	}
+	refusal := t.refuse("", what+" has no kind: "+answer.Describe(unknown.error)+
+		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
+	refusal.cause = unknown.error
+	return refusal
+}
+
 // terminating returns the error for a child in deletion.
 func (t *target) terminating(operation, detail string) *Error {
 	if !t.ifExists {
@@ -91,27 +117,15 @@ func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReferenc
 	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
 }
 
-// unknownKind returns the error for an object of unknown kind: a mistake in the code, or an API server
-// that could not be asked.
-func (t *target) unknownKind(what string, err error) *Error {
-	unknown, ok := errors.AsType[*noKindError](err)
-	if !ok {
-		return t.requestError("ensure", err)
+// conflict returns the error for an object that changed after the read. Nothing is wrong with desired.
+func (t *target) conflict(operation, detail string, err error) *Error {
+	out := t.fail(ErrAPI, operation, detail)
+	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
+	if err == nil {
+		err = errors.New(detail)
 	}
-	refusal := t.refuse("", what+" has no kind: "+answer.Describe(unknown.error)+
-		"; add its Go type to the client's scheme, or set apiVersion and kind of an unstructured object")
-	refusal.cause = unknown.error
-	return refusal
-}
-
-// unfit reports a desired object that no apply could carry.
-func (t *target) unfit(err error) *Error {
-	if duplicate, ok := errors.AsType[*canon.DuplicateError](err); ok {
-		return t.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
-	}
-	refusal := t.refuse("", "cannot be encoded: "+err.Error())
-	refusal.cause = err
-	return refusal
+	out.cause = apierrors.NewConflict(schema.GroupResource{Group: t.gvk.Group, Resource: t.gvk.Kind}, t.key.Name, err)
+	return out
 }
 
 // requestError turns the failure of a request into an *Error.
@@ -146,30 +160,6 @@ func (t *target) requestError(operation string, err error) *Error {
 	return out
 }
 
-// rightsTo names those that an operation takes.
-func rightsTo(operation string) string {
-	switch operation {
-	case "delete":
-		return "delete on its kind"
-	case "list":
-		return "list on its kind, and watch for a cache"
-	case "prune":
-		return "get on the owner's kind"
-	}
-	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
-}
-
-// conflict returns the error for an object that changed after the read. Nothing is wrong with desired.
-func (t *target) conflict(operation, detail string, err error) *Error {
-	out := t.fail(ErrAPI, operation, detail)
-	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
-	if err == nil {
-		err = errors.New(detail)
-	}
-	out.cause = apierrors.NewConflict(schema.GroupResource{Group: t.gvk.Group, Resource: t.gvk.Kind}, t.key.Name, err)
-	return out
-}
-
 // whatMoved recognizes the refusals that are conflicts by another name; empty for
 // others.
 func (t *target) whatMoved(operation string, err error) string {
@@ -192,6 +182,29 @@ func (t *target) whatMoved(operation string, err error) string {
 // isTested reports whether operation is a JSON patch that tests the values on which it depends.
 func isTested(operation string) bool { return operation == "repair" || isHandover(operation) }
 
+func isHandover(operation string) bool { return operation == migrating || operation == releasing }
+
+// rightsTo names those that an operation takes.
+func rightsTo(operation string) string {
+	switch operation {
+	case "delete":
+		return "delete on its kind"
+	case "list":
+		return "list on its kind, and watch for a cache"
+	case "prune":
+		return "get on the owner's kind"
+	}
+	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
+}
+
+// message is what the API server says about the child, or otherwise if that is not to be shown.
+func (t *target) message(err error, otherwise string) string {
+	if t.isSensitive(t.gvk.GroupKind()) {
+		return otherwise
+	}
+	return cmp.Or(answer.Message(err, t.key.Name), otherwise)
+}
+
 // hideItems returns path up to the first list item or map key if the kind is sensitive: an item is
 // named by a value. The keys of Secrets and ConfigMaps are shown.
 func (t *target) hideItems(path string) string {
@@ -212,24 +225,11 @@ func (t *target) shownChanges(changes []Change) []Change {
 	return shown
 }
 
-// message is what the API server says about the child, or otherwise if that is not to be shown.
-func (t *target) message(err error, otherwise string) string {
-	if t.isSensitive(t.gvk.GroupKind()) {
-		return otherwise
-	}
-	return cmp.Or(answer.Message(err, t.key.Name), otherwise)
-}
-
 // Operations of patches that change managed fields only, as errors name them.
 const (
 	migrating = "migrate" // gives the fields of old managers to this field owner, and released fields to nobody
 	releasing = "release" // gives released fields, or fields that we own twice, to nobody
 )
-
-func isHandover(operation string) bool { return operation == migrating || operation == releasing }
-
-// refuseCall is a refusal that is about no child in particular.
-func (e *Ensurer) refuseCall(detail string) *Error { return (&target{Ensurer: e}).refuse("", detail) }
 
 // isInvalid reports whether the API server found the request invalid. kube-apiserver 1.36 answers a
 // body that does not fit the schema with a 500 without a reason; only the message shows the difference

@@ -30,12 +30,6 @@ type kind struct {
 // does not know the kind: its CRD is not installed yet, or, with the fake client, always.
 type scope int
 
-const (
-	unknownScope scope = iota
-	namespaced
-	clusterScoped
-)
-
 // kindOf finds out once per type; scheme and RESTMapper are slow to ask.
 func (e *Ensurer) kindOf(obj client.Object) (kind, error) {
 	id := kindID(obj)
@@ -202,20 +196,6 @@ func saysSomething(value any) bool {
 	return !reflect.ValueOf(value).IsZero()
 }
 
-// holdsMore are the kinds whose deletion destroys more than the object.
-var holdsMore = []schema.GroupKind{
-	{Kind: "Namespace"},
-	{Kind: "PersistentVolume"},
-	{Kind: "PersistentVolumeClaim"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
-}
-
-func (k kind) holdsMore() bool { return slices.Contains(holdsMore, k.gvk.GroupKind()) }
-
-func (k kind) isSecret() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
-
-func (k kind) isService() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
-
 // isReset reports whether somebody emptied the managed fields of live. A cache strips them
 // from all objects of a kind or from none.
 func (k kind) isReset(live client.Object) bool {
@@ -228,6 +208,26 @@ func (k kind) noteManaged(live client.Object) {
 		k.managed.Store(true)
 	}
 }
+
+// holdsMore are the kinds whose deletion destroys more than the object.
+var holdsMore = []schema.GroupKind{
+	{Kind: "Namespace"},
+	{Kind: "PersistentVolume"},
+	{Kind: "PersistentVolumeClaim"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
+
+const (
+	unknownScope scope = iota
+	namespaced
+	clusterScoped
+)
+
+func (k kind) holdsMore() bool { return slices.Contains(holdsMore, k.gvk.GroupKind()) }
+
+func (k kind) isSecret() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
+
+func (k kind) isService() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
 
 // unreadableMetadata finds unstructured metadata that the accessors of unstructured.Unstructured treat
 // as empty, so that setting a value would lose it: scrape: true among the annotations is enough.

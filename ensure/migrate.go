@@ -49,6 +49,15 @@ func MigrateFrom(managers ...string) Option {
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
 }
 
+// RemoveFromPodTemplates allows MigrateFrom to remove fields from a pod template: those that the
+// named managers own and desired does not specify, such as an annotation that the old operator wrote
+// to restart pods, or a sidecar. The removal restarts pods. Without the option such a removal is
+// ErrRefused, unless the API server defaults the field to the same value. Everything with containers
+// in its spec is a pod template, in custom kinds, too.
+func RemoveFromPodTemplates() Option {
+	return func(o *options) { o.removeFromPods = true }
+}
+
 // withManagers returns live with its managed fields, if MigrateFrom needs them and live is not known to
 // be migrated.
 func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
@@ -63,6 +72,12 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 		c.memory.Migrated.Set(c.ownedID(), c.lookOf(live))
 	}
 	return complete, nil
+}
+
+// isMigrated reports whether live is known to have no entry of an old manager.
+func (c *child) isMigrated(live client.Object) bool {
+	known, ok := c.memory.Migrated.Get(c.ownedID())
+	return ok && known == c.lookOf(live)
 }
 
 // noteMigrated remembers that live, just applied, has nothing left to take over.
@@ -86,21 +101,6 @@ func (c *child) lookOf(live client.Object) memory.Look {
 		found.add(string(owner.UID), owner.Name)
 	}
 	return memory.Look{UID: live.GetUID(), Sum: sha256.Sum256(found)}
-}
-
-// isMigrated reports whether live is known to have no entry of an old manager.
-func (c *child) isMigrated(live client.Object) bool {
-	known, ok := c.memory.Migrated.Get(c.ownedID())
-	return ok && known == c.lookOf(live)
-}
-
-// RemoveFromPodTemplates allows MigrateFrom to remove fields from a pod template: those that the
-// named managers own and desired does not specify, such as an annotation that the old operator wrote
-// to restart pods, or a sidecar. The removal restarts pods. Without the option such a removal is
-// ErrRefused, unless the API server defaults the field to the same value. Everything with containers
-// in its spec is a pod template, in custom kinds, too.
-func RemoveFromPodTemplates() Option {
-	return func(o *options) { o.removeFromPods = true }
 }
 
 // unfinished returns the fields that this field owner has applied to live although desired does not
@@ -128,12 +128,6 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	return removed
 }
 
-// isUnknown reports whether the Go type of desired lacks the dropped field.
-func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
-	_, err := delta.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
-	return err != nil
-}
-
 // mergeAfter returns the merge of desired into live with other managed fields.
 func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEntry) (*obstacle.Merge, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
@@ -152,6 +146,12 @@ func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEnt
 	merge := obstacle.Of(after, desired, c.fieldOwner)
 	merge.CompleteKeys(c.ownedIn(after))
 	return merge, nil
+}
+
+// isUnknown reports whether the Go type of desired lacks the dropped field.
+func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
+	_, err := delta.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
+	return err != nil
 }
 
 // removals returns the fields that the apply after a handover removes because the old managers owned

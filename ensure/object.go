@@ -52,6 +52,74 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 	return resultOf[T](found), nil
 }
 
+// A child is one desired object during a call.
+type child struct {
+	observation
+
+	lastApplied memory.Applied // by this Ensurer, for whichever owner
+	alone       bool           // a dry run found that the server would create desired but for live
+	hasTry      bool           // the call may write during a contest
+}
+
+// newChild checks the arguments of the caller and stamps a copy of desired.
+func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
+	c, err := e.identify(desired, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkDesired(desired); err != nil {
+		return nil, err
+	}
+	if err := c.checkOptions(); err != nil {
+		return nil, err
+	}
+	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
+		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+	}
+	if err := c.place(desired); err != nil {
+		return nil, err
+	}
+	if err := c.stamp(desired); err != nil {
+		return nil, err
+	}
+	c.recall()
+	if err := c.computeDigest(c.last); err != nil {
+		return nil, err
+	}
+	return c, c.checkHandover()
+}
+
+// identify finds out which object is meant.
+func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
+	c := &child{}
+	c.target = target{Ensurer: e, options: o}
+	if c.isNil {
+		return nil, c.refuse("", "an Option is nil")
+	}
+	if isNil(obj) {
+		return nil, c.refuse("", "desired is nil")
+	}
+	if e == nil || e.memory == nil {
+		return nil, c.refuse("", "the Ensurer was not made by ensure.New")
+	}
+	if !e.isReadable(obj) {
+		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
+	}
+	c.key = client.ObjectKeyFromObject(obj)
+	if e.misuse != "" {
+		return nil, c.refuse("", e.misuse)
+	}
+	kind, err := e.kindOf(obj)
+	c.kind = kind
+	if err != nil {
+		return nil, c.unknownKind("it", err)
+	}
+	if c.controlled {
+		err = c.checkOwner()
+	}
+	return c, err
+}
+
 // ensure creates or updates the child to match desired. It is called once for each child.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	found, err := c.lookAndSettle(ctx)
@@ -157,6 +225,29 @@ func (c *child) leave(live client.Object) (outcome, error) {
 	return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
 }
 
+// inSync reports whether live needs no request: this desired state was applied, and nobody changed a
+// field that concerns it since.
+//
+// The effects of defaults and webhooks on desired are known only from answers of the API server. So
+// confirmed content is compared by its fingerprint and not with desired. After a restart, no content is
+// confirmed. Then live must have all values that desired specifies, and no other manager may have
+// written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
+// later copy with managed fields.
+func (c *child) inSync(live, whole client.Object) bool {
+	if known, ok := c.known(live); ok {
+		return c.isConfirmed(live, known)
+	}
+	if stored, _ := c.storedIn(live); stored != c.digest || c.takeoverIn(live).digest != "" {
+		return false
+	}
+	if !delta.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
+		c.isReset(live) || c.isGivenUp(live) || len(c.unfinished(whole)) > 0 {
+		return false
+	}
+	c.confirm(live)
+	return true
+}
+
 // write updates live to match desired, unless a contest forbids writes.
 func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
@@ -190,97 +281,6 @@ func (c *child) make(ctx context.Context) (outcome, error) {
 	return c.contest().finishWrite(nil, found)
 }
 
-// A child is one desired object during a call.
-type child struct {
-	observation
-
-	lastApplied memory.Applied // by this Ensurer, for whichever owner
-	alone       bool           // a dry run found that the server would create desired but for live
-	hasTry      bool           // the call may write during a contest
-}
-
-// newChild checks the arguments of the caller and stamps a copy of desired.
-func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
-	c, err := e.identify(desired, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkDesired(desired); err != nil {
-		return nil, err
-	}
-	if err := c.checkOptions(); err != nil {
-		return nil, err
-	}
-	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
-	}
-	if err := c.place(desired); err != nil {
-		return nil, err
-	}
-	if err := c.stamp(desired); err != nil {
-		return nil, err
-	}
-	c.recall()
-	if err := c.computeDigest(c.last); err != nil {
-		return nil, err
-	}
-	return c, c.checkHandover()
-}
-
-// identify finds out which object is meant.
-func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
-	c := &child{}
-	c.target = target{Ensurer: e, options: o}
-	if c.isNil {
-		return nil, c.refuse("", "an Option is nil")
-	}
-	if isNil(obj) {
-		return nil, c.refuse("", "desired is nil")
-	}
-	if e == nil || e.memory == nil {
-		return nil, c.refuse("", "the Ensurer was not made by ensure.New")
-	}
-	if !e.isReadable(obj) {
-		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
-	}
-	c.key = client.ObjectKeyFromObject(obj)
-	if e.misuse != "" {
-		return nil, c.refuse("", e.misuse)
-	}
-	kind, err := e.kindOf(obj)
-	c.kind = kind
-	if err != nil {
-		return nil, c.unknownKind("it", err)
-	}
-	if c.controlled {
-		err = c.checkOwner()
-	}
-	return c, err
-}
-
-// inSync reports whether live needs no request: this desired state was applied, and nobody changed a
-// field that concerns it since.
-//
-// The effects of defaults and webhooks on desired are known only from answers of the API server. So
-// confirmed content is compared by its fingerprint and not with desired. After a restart, no content is
-// confirmed. Then live must have all values that desired specifies, and no other manager may have
-// written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
-// later copy with managed fields.
-func (c *child) inSync(live, whole client.Object) bool {
-	if known, ok := c.known(live); ok {
-		return c.isConfirmed(live, known)
-	}
-	if stored, _ := c.storedIn(live); stored != c.digest || c.takeoverIn(live).digest != "" {
-		return false
-	}
-	if !delta.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
-		c.isReset(live) || c.isGivenUp(live) || len(c.unfinished(whole)) > 0 {
-		return false
-	}
-	c.confirm(live)
-	return true
-}
-
 // createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
 // it creates, or is answered 409 Conflict if the object exists. Seen on
 // kube-apiserver 1.36; an ordinary create would leave our fields owned by an Update
@@ -311,16 +311,16 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	return found, nil
 }
 
+// isDigest reports whether path is the one of the digest.
+func (c *child) isDigest(path string) bool {
+	place, ok := itemAt(path)
+	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
+}
+
 // withoutDigest returns paths without the one of the digest, unless there is no other.
 func (c *child) withoutDigest(paths []string) []string {
 	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
 		return rest
 	}
 	return paths
-}
-
-// isDigest reports whether path is the one of the digest.
-func (c *child) isDigest(path string) bool {
-	place, ok := itemAt(path)
-	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
 }

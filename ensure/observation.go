@@ -16,12 +16,14 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// A claim says whose an object is.
-type claim struct {
-	ours    bool          // to write
-	adopted bool          // by us: somebody else created live
-	live    client.Object // with its managed fields, if they had to be known
-}
+const (
+	// readWait limits a read that waits for our own write to reach the cache
+	// (EnableReadYourWritesConsistency). A cache whose selector leaves the object out never shows
+	// the write.
+	readWait = 5 * time.Second
+	// hiddenAfter is the lag after which a cache counts as hiding a child.
+	hiddenAfter = 2 * time.Minute
+)
 
 // An observation is what a pass knows about the live object: the copy that was read, the last answer of
 // the API server, and whose the object is.
@@ -31,117 +33,6 @@ type observation struct {
 	last   memory.Record // the last answer of the API server that was known when live was read
 	unseen bool          // the cache did not show the object
 	ours   bool          // live may be written without ensure.Adopt
-}
-
-// claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
-// shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
-// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
-func (o *observation) claimOn(ctx context.Context, live client.Object) (claim, error) {
-	controller := metav1.GetControllerOfNoCopy(live)
-	digest, adopted := o.digestOn(live)
-	switch {
-	case controller != nil && !o.isWanted(controller):
-		return claim{live: live}, nil
-	case digest != "":
-		return claim{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
-	case o.remembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.fieldOwner)):
-		return claim{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
-	case controller == nil && o.isPredecessors(live):
-		return claim{ours: true, adopted: true, live: live}, nil
-	}
-	live, err := o.complete(ctx, live)
-	if err != nil {
-		return claim{}, err
-	}
-	if managedfields.Applied(live, o.fieldOwner) != nil {
-		return claim{ours: true, adopted: true, live: live}, nil
-	}
-	if controller == nil {
-		return claim{live: live}, nil
-	}
-	return claim{
-		ours:    len(o.appliersOf(live, controller)) == 0,
-		adopted: !o.isMadeForOwner(live, controller),
-		live:    live,
-	}, nil
-}
-
-// mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
-// releases an object by emptying all managed fields.
-func (o *observation) mayBeReleased(live client.Object) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.isReset(live)
-}
-
-// isCopy reports whether somebody created live from a child of ours, including the digest: this field
-// owner has applied no field of live.
-func (o *observation) isCopy(live client.Object, digest string) bool {
-	if digest == o.digest || o.remembered(live) {
-		return false
-	}
-	names := slices.Concat([]string{o.fieldOwner}, o.migrateFrom)
-	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
-}
-
-// isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
-func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
-	digest, adopted := o.digestOn(live)
-	if digest == "" || adopted {
-		return false, nil
-	}
-	if known, ok := o.known(live); ok {
-		return !known.Adopted, nil
-	}
-	complete, err := o.complete(ctx, live)
-	return err == nil && managedfields.Applied(complete, o.fieldOwner) != nil, err
-}
-
-// isMadeForOwner reports whether the managed fields show that an earlier version of the operator
-// created live for its controller: an update set the reference, or a program that MigrateFrom names
-// did. With Adopt, only such a program counts, as somebody else may have created live.
-func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != beforeFirstApply
-		isNamed := slices.Contains(o.migrateFrom, entry.Manager)
-		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
-	})
-}
-
-// digestOn returns the digest that shows live to be ours, and whether live was adopted. The digest may
-// be in an annotation of a former field owner, or in the default annotation if the digest has another
-// store now.
-func (o *observation) digestOn(live client.Object) (digest string, adopted bool) {
-	digest = o.store.Get(live)
-	if digest == "" {
-		for _, name := range slices.Concat([]string{o.fieldOwner}, o.migrateFrom) {
-			digest = cmp.Or(digest, hash.DefaultStore(name).Get(live))
-		}
-	}
-	return digestIn(digest)
-}
-
-// remembered also covers a kubectl replace, which leaves neither digest nor owner
-// nor managed fields of ours.
-func (o *observation) remembered(live client.Object) bool {
-	known, ok := o.known(live)
-	return ok && known.UID != ""
-}
-
-// isPredecessors reports whether this Ensurer last applied live for an owner of the same kind and
-// name, which was deleted and created again after somebody had replaced live without a trace.
-func (o *observation) isPredecessors(live client.Object) bool {
-	latest, _ := o.memory.Applied.Get(o.id())
-	return o.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
-		latest.Owner != "" && latest.Owner == o.controllerName()
-}
-
-// mayAdopt reports whether a foreign object may be taken over.
-func (o *observation) mayAdopt(live client.Object) bool {
-	if !o.adopt {
-		return false
-	}
-	// Two controllers are refused by the server.
-	controller := metav1.GetControllerOfNoCopy(live)
-	return o.controller == nil || controller == nil || o.isWanted(controller)
 }
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
@@ -221,6 +112,13 @@ func (o *observation) noteShown(live client.Object) {
 	}
 }
 
+// isExpected reports whether the cache should show the child soon: this Ensurer created or changed the
+// child lately, and the cache has not shown it since.
+func (o *observation) isExpected() bool {
+	o.recall()
+	return o.last.UID != "" && !o.last.Shown && o.clock.Now().Sub(o.last.At) < memory.MaxLag
+}
+
 // isStale reports whether live is a cached copy that is older than the last answer of the API server to
 // this desired state, or a copy of an object that existed before. Differences are no drift then.
 func (o *observation) isStale(live client.Object) bool {
@@ -231,41 +129,6 @@ func (o *observation) isStale(live client.Object) bool {
 func (o *observation) isOutdated(live client.Object) bool {
 	known, ok := o.known(live)
 	return ok && known.IsNewerThan(live.GetResourceVersion())
-}
-
-// isExpected reports whether the cache should show the child soon: this Ensurer created or changed the
-// child lately, and the cache has not shown it since.
-func (o *observation) isExpected() bool {
-	o.recall()
-	return o.last.UID != "" && !o.last.Shown && o.clock.Now().Sub(o.last.At) < memory.MaxLag
-}
-
-// isDisowned reports whether this field owner owns other fields of live than at the last answer of the
-// API server.
-func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
-	if len(live.GetManagedFields()) == 0 {
-		return o.isReset(live)
-	}
-	entry := o.entryIn(live)
-	return entry == "" || known.Entry != "" && entry != known.Entry
-}
-
-// isConfirmed reports whether live has the content and the metadata of the last answer of the API
-// server. So a webhook that changes desired, or even its metadata and digest, costs no request.
-func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
-	if known.Digest != o.digest {
-		return false
-	}
-	if known.UID != "" && known.Version == live.GetResourceVersion() {
-		return true // without UIDs, on the fake client, versions come again
-	}
-	content, ok := o.fingerprint(live)
-	if !ok || content != known.Content || o.oursIn(live) != known.Metadata || o.isDisowned(live, known) {
-		return false
-	}
-	known.Version, known.At = live.GetResourceVersion(), o.clock.Now()
-	o.memory.Confirm(o.ownedID(), known)
-	return true
 }
 
 // confirm remembers that live is the answer of the API server to desired.
@@ -289,19 +152,32 @@ func (o *observation) confirm(live client.Object) {
 	})
 }
 
-// causeToWrite returns why an object that is not in sync will be written.
-func (o *observation) causeToWrite(live client.Object) Cause {
-	stored, _ := o.storedIn(live)
-	known, remembered := o.known(live)
-	switch {
-	case remembered && known.Digest == o.digest:
-		return Drifted // also if the stored digest was changed: not by us
-	case remembered, stored != "" && stored != o.digest:
-		return DesiredChanged
-	case !o.ours && stored == "":
-		return Adopted
+// isConfirmed reports whether live has the content and the metadata of the last answer of the API
+// server. So a webhook that changes desired, or even its metadata and digest, costs no request.
+func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
+	if known.Digest != o.digest {
+		return false
 	}
-	return Drifted
+	if known.UID != "" && known.Version == live.GetResourceVersion() {
+		return true // without UIDs, on the fake client, versions come again
+	}
+	content, ok := o.fingerprint(live)
+	if !ok || content != known.Content || o.oursIn(live) != known.Metadata || o.isDisowned(live, known) {
+		return false
+	}
+	known.Version, known.At = live.GetResourceVersion(), o.clock.Now()
+	o.memory.Confirm(o.ownedID(), known)
+	return true
+}
+
+// isDisowned reports whether this field owner owns other fields of live than at the last answer of the
+// API server.
+func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
+	if len(live.GetManagedFields()) == 0 {
+		return o.isReset(live)
+	}
+	entry := o.entryIn(live)
+	return entry == "" || known.Entry != "" && entry != known.Entry
 }
 
 // oursIn returns a fingerprint of the metadata of live that desired specifies, and of its digest.
@@ -329,6 +205,139 @@ func (o *observation) oursIn(live client.Object) string {
 	return digestOf(found)
 }
 
+// causeToWrite returns why an object that is not in sync will be written.
+func (o *observation) causeToWrite(live client.Object) Cause {
+	stored, _ := o.storedIn(live)
+	known, remembered := o.known(live)
+	switch {
+	case remembered && known.Digest == o.digest:
+		return Drifted // also if the stored digest was changed: not by us
+	case remembered, stored != "" && stored != o.digest:
+		return DesiredChanged
+	case !o.ours && stored == "":
+		return Adopted
+	}
+	return Drifted
+}
+
+// A claim says whose an object is.
+type claim struct {
+	ours    bool          // to write
+	adopted bool          // by us: somebody else created live
+	live    client.Object // with its managed fields, if they had to be known
+}
+
+// claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
+// shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
+// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
+func (o *observation) claimOn(ctx context.Context, live client.Object) (claim, error) {
+	controller := metav1.GetControllerOfNoCopy(live)
+	digest, adopted := o.digestOn(live)
+	switch {
+	case controller != nil && !o.isWanted(controller):
+		return claim{live: live}, nil
+	case digest != "":
+		return claim{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
+	case o.remembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.fieldOwner)):
+		return claim{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
+	case controller == nil && o.isPredecessors(live):
+		return claim{ours: true, adopted: true, live: live}, nil
+	}
+	live, err := o.complete(ctx, live)
+	if err != nil {
+		return claim{}, err
+	}
+	if managedfields.Applied(live, o.fieldOwner) != nil {
+		return claim{ours: true, adopted: true, live: live}, nil
+	}
+	if controller == nil {
+		return claim{live: live}, nil
+	}
+	return claim{
+		ours:    len(o.appliersOf(live, controller)) == 0,
+		adopted: !o.isMadeForOwner(live, controller),
+		live:    live,
+	}, nil
+}
+
+// digestOn returns the digest that shows live to be ours, and whether live was adopted. The digest may
+// be in an annotation of a former field owner, or in the default annotation if the digest has another
+// store now.
+func (o *observation) digestOn(live client.Object) (digest string, adopted bool) {
+	digest = o.store.Get(live)
+	if digest == "" {
+		for _, name := range slices.Concat([]string{o.fieldOwner}, o.migrateFrom) {
+			digest = cmp.Or(digest, hash.DefaultStore(name).Get(live))
+		}
+	}
+	return digestIn(digest)
+}
+
+// remembered also covers a kubectl replace, which leaves neither digest nor owner
+// nor managed fields of ours.
+func (o *observation) remembered(live client.Object) bool {
+	known, ok := o.known(live)
+	return ok && known.UID != ""
+}
+
+// mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
+// releases an object by emptying all managed fields.
+func (o *observation) mayBeReleased(live client.Object) bool {
+	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.isReset(live)
+}
+
+// isCopy reports whether somebody created live from a child of ours, including the digest: this field
+// owner has applied no field of live.
+func (o *observation) isCopy(live client.Object, digest string) bool {
+	if digest == o.digest || o.remembered(live) {
+		return false
+	}
+	names := slices.Concat([]string{o.fieldOwner}, o.migrateFrom)
+	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
+}
+
+// isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
+func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
+	digest, adopted := o.digestOn(live)
+	if digest == "" || adopted {
+		return false, nil
+	}
+	if known, ok := o.known(live); ok {
+		return !known.Adopted, nil
+	}
+	complete, err := o.complete(ctx, live)
+	return err == nil && managedfields.Applied(complete, o.fieldOwner) != nil, err
+}
+
+// isMadeForOwner reports whether the managed fields show that an earlier version of the operator
+// created live for its controller: an update set the reference, or a program that MigrateFrom names
+// did. With Adopt, only such a program counts, as somebody else may have created live.
+func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != beforeFirstApply
+		isNamed := slices.Contains(o.migrateFrom, entry.Manager)
+		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
+	})
+}
+
+// isPredecessors reports whether this Ensurer last applied live for an owner of the same kind and
+// name, which was deleted and created again after somebody had replaced live without a trace.
+func (o *observation) isPredecessors(live client.Object) bool {
+	latest, _ := o.memory.Applied.Get(o.id())
+	return o.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
+		latest.Owner != "" && latest.Owner == o.controllerName()
+}
+
+// mayAdopt reports whether a foreign object may be taken over.
+func (o *observation) mayAdopt(live client.Object) bool {
+	if !o.adopt {
+		return false
+	}
+	// Two controllers are refused by the server.
+	controller := metav1.GetControllerOfNoCopy(live)
+	return o.controller == nil || controller == nil || o.isWanted(controller)
+}
+
 // isGivenUp reports whether this field owner has applied no content of live although desired has some:
 // the program ended while it gave live up.
 func (o *observation) isGivenUp(live client.Object) bool {
@@ -340,12 +349,3 @@ func (o *observation) isGivenUp(live client.Object) bool {
 	content, err := canon.AppendContent(nil, o.applied(o.desired))
 	return err == nil && string(content) != "{}" && owned.Empty()
 }
-
-const (
-	// readWait limits a read that waits for our own write to reach the cache
-	// (EnableReadYourWritesConsistency). A cache whose selector leaves the object out never shows
-	// the write.
-	readWait = 5 * time.Second
-	// hiddenAfter is the lag after which a cache counts as hiding a child.
-	hiddenAfter = 2 * time.Minute
-)

@@ -19,6 +19,15 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
+// This field owner can lose fields although every value stays: somebody changes a value and changes
+// the value back, or empties the managed fields. The next apply makes this field owner an owner again,
+// but beside another manager, for whom the API server keeps fields that desired drops later. So a
+// loss is noticed, and the fields are taken from the other manager.
+
+// beforeFirstApply is the manager whose updates the API server says all that is there to be,
+// when something is applied to an object without managed fields.
+const beforeFirstApply = "before-first-apply"
+
 // An ownership is a session that reads and changes the managed fields of the live object: the fields
 // that this field owner has applied, those of others that it takes over, and those that it gives up.
 type ownership struct{ session }
@@ -27,6 +36,57 @@ type ownership struct{ session }
 func (o *ownership) ownedIn(obj client.Object) *fieldpath.Set {
 	return managedfields.Fields(managedfields.Applied(obj, o.fieldOwner))
 }
+
+// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
+// those that Once names. It is empty if live has no managed fields.
+func (o *ownership) entryIn(live client.Object) string {
+	own := managedfields.Applied(live, o.fieldOwner)
+	if own == nil || own.FieldsV1 == nil {
+		return ""
+	}
+	if len(o.unsent) > 0 {
+		rest := managedfields.WithFields(*own, o.withoutHanded(managedfields.Fields(own)))
+		own = &rest
+	}
+	return digestOf(own.FieldsV1.GetRawBytes())
+}
+
+// isOfDigest reports whether path is where our digest is kept.
+func (o *ownership) isOfDigest(path fieldpath.Path) bool {
+	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
+		return false
+	}
+	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
+	return place.in(o.stamped) && !place.in(o.desired)
+}
+
+func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
+
+// patchEntries changes the managed fields of live as build says, on a fresh copy if others
+// write in between, and returns the server's answer, or live if there was nothing to change.
+func (o *ownership) patchEntries(
+	ctx context.Context, operation string, live client.Object, build func(p *managedfields.Patch, live client.Object),
+) (client.Object, error) {
+	for range takeOverAttempts {
+		p := managedfields.NewPatch(live)
+		build(p, live)
+		operations := p.Operations()
+		if len(operations) == 0 {
+			return live, nil
+		}
+		patched, err := o.patchJSON(ctx, operation, operations)
+		if !hasMoved(err) {
+			return patched, err
+		}
+		if live, err = o.reread(ctx, live); err != nil {
+			return nil, err
+		}
+	}
+	return nil, o.conflict(operation, "it was changed meanwhile", nil)
+}
+
+// takeOverAttempts bounds the tries beside others who write at the same time.
+const takeOverAttempts = 5
 
 // strike removes the paths for which isStruck holds from our own entry of an operation, and
 // returns them.
@@ -60,245 +120,13 @@ func (o *ownership) ownEntry(entries []metav1.ManagedFieldsEntry, own int, old [
 	return entry
 }
 
-// patchEntries changes the managed fields of live as build says, on a fresh copy if others
-// write in between, and returns the server's answer, or live if there was nothing to change.
-func (o *ownership) patchEntries(
-	ctx context.Context, operation string, live client.Object, build func(p *managedfields.Patch, live client.Object),
-) (client.Object, error) {
-	for range takeOverAttempts {
-		p := managedfields.NewPatch(live)
-		build(p, live)
-		operations := p.Operations()
-		if len(operations) == 0 {
-			return live, nil
-		}
-		patched, err := o.patchJSON(ctx, operation, operations)
-		if !hasMoved(err) {
-			return patched, err
-		}
-		if live, err = o.reread(ctx, live); err != nil {
-			return nil, err
-		}
-	}
-	return nil, o.conflict(operation, "it was changed meanwhile", nil)
-}
-
-// isLeft reports whether path is not taken over. Fields that we take over and do not apply are removed,
-// so these stay: the status, the owners of an object that was adopted for no owner, fields that Once
-// names, and the content if desired is metadata only.
-func (o *ownership) isLeft(path fieldpath.Path) bool {
-	if _, ok := o.desired.(*metav1.PartialObjectMetadata); ok && isContent(path) {
-		return true
-	}
-	return managedfields.IsAt(path, []string{"status"}) || o.isLeftOwner(path) || o.isMadeOnce(path)
-}
-
-// isLeftOwner reports whether path is that of an owner that stays, and that desired does not
-// name. If our applies own it, the next one removes it.
-func (o *ownership) isLeftOwner(path fieldpath.Path) bool {
-	if !o.adopt || o.controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
-		return false
-	}
-	return !slices.ContainsFunc(o.desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
-		return managedfields.IsAt(path, []string{"metadata", "ownerReferences", "uid=" + string(ref.UID)})
-	})
-}
-
-// leavesOwners reports whether the owners of live stay as they are, though an earlier call may
-// have applied one of them.
-func (o *ownership) leavesOwners(live client.Object) bool {
-	return o.adopt && o.controller == nil && len(live.GetOwnerReferences()) > 0
-}
-
-// isOfDigest reports whether path is where our digest is kept.
-func (o *ownership) isOfDigest(path fieldpath.Path) bool {
-	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
-		return false
-	}
-	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
-	return place.in(o.stamped) && !place.in(o.desired)
-}
-
-func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
-
-// lost returns the fields of updates in which live is as desired, as far as this field owner does not
-// own them although desired was applied.
-func (o *ownership) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
-	lost := fieldpath.NewSet()
-	if stored, adopted := o.storedIn(live); adopted || stored != o.digest {
-		return lost
-	}
-	wanted, err := delta.Values(o.applied(o.desired))
-	if err != nil {
-		return lost // desired was read before
-	}
-	found, err := delta.Values(live)
-	if err != nil {
-		return lost
-	}
-	for _, at := range managedfields.Updates(live) {
-		fields := managedfields.Fields(&live.GetManagedFields()[at]).Leaves()
-		fields.Difference(own).Iterate(func(path fieldpath.Path) {
-			steps := managedfields.Steps(path)
-			if value := wanted(steps); value != nil && reflect.DeepEqual(value, found(steps)) {
-				lost.Insert(path.Copy())
-			}
-		})
-	}
-	return lost
-}
-
-// regain removes our fields from the entries of other updates in live, except for the entries old,
-// which are taken over as a whole. It returns the fields that this field owner had not applied before.
-func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
-	own := o.ownedIn(live)
-	lost := o.lost(live, own)
-	var nobodys, others []int
-	for _, at := range managedfields.Updates(live) {
-		manager := live.GetManagedFields()[at].Manager
-		switch {
-		case slices.Contains(old, at):
-		case manager == o.fieldOwner || manager == beforeFirstApply && !o.adopted:
-			nobodys = append(nobodys, at)
-		default:
-			others = append(others, at)
-		}
-	}
-	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
-}
-
-// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
-// those that Once names. It is empty if live has no managed fields.
-func (o *ownership) entryIn(live client.Object) string {
-	own := managedfields.Applied(live, o.fieldOwner)
-	if own == nil || own.FieldsV1 == nil {
-		return ""
-	}
-	if len(o.unsent) > 0 {
-		rest := managedfields.WithFields(*own, o.withoutHanded(managedfields.Fields(own)))
-		own = &rest
-	}
-	return digestOf(own.FieldsV1.GetRawBytes())
-}
-
-func (o *ownership) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
-	for _, h := range o.handed() {
-		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps) })
-	}
-	return fields
-}
-
-// withoutReleased returns fields, which this field owner owns in live, without those that Release or
-// Once leave to others.
-func (o *ownership) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	all := o.handed()
-	if len(all) == 0 {
-		return fields, nil
-	}
-	found, err := delta.Values(live)
-	if err != nil {
-		return nil, o.unfit(err)
-	}
-	for _, h := range all {
-		if _, err := delta.Specifies(live, h.steps); err != nil {
-			return nil, o.refuse("", unfitPath(h.path, h.option)+err.Error())
-		}
-	}
-	fields, o.kept = o.withoutHanded(fields), nil
-	for _, h := range all {
-		if found(h.steps) == nil {
-			continue
-		}
-		if fields, err = o.withoutParents(found, fields, h); err != nil {
-			return nil, err
-		}
-	}
-	// The outer paths come first: an empty map replaces everything inside.
-	slices.SortStableFunc(o.kept, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
-	return fields, nil
-}
-
-// withoutParents keeps the structs, maps and items around a value that has no owner, if desired does
-// not specify them: the apply would remove them together with the value when it removes anything
-// inside. They are given up, or applied empty if desired dropped other fields inside. An item of a list
-// cannot be empty, so the caller has to release the item.
-func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
-	depth, err := o.specified(h.steps)
-	if err != nil {
-		return nil, err
-	}
-	for n := depth + 1; n < len(h.steps); n++ {
-		beside, _ := managedfields.Split(fields, func(p fieldpath.Path) bool {
-			return len(p) > n && managedfields.IsAt(p, h.steps[:n]) && !managedfields.IsAt(p, h.steps[:n+1])
-		})
-		if !beside.Empty() {
-			return fields, o.keepParents(found, h, depth)
-		}
-	}
-	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps[:depth+1]) })
-	return rest, nil
-}
-
-// keepParents adds the parents of a value to the apply, empty. depth is the number of steps that
-// desired specifies.
-func (o *ownership) keepParents(found func([]string) any, h handed, depth int) error {
-	last := len(h.steps) - 1
-	for n := depth; n < last; n++ {
-		if _, isList := found(h.steps[:n]).([]any); isList {
-			item := beginning(h.path, n+1)
-			return o.refuse(h.path, "is to stay, but desired has nothing left in "+item+
-				", which would be removed with it: give "+h.option+" "+item)
-		}
-	}
-	empty := any(map[string]any{})
-	if _, isList := found(h.steps[:last]).([]any); isList {
-		empty = []any{}
-	}
-	o.kept = append(o.kept, delta.Edit{Path: h.steps[:last], Value: empty})
-	return nil
-}
-
-// takeoverIn returns the note in live; without one, no fields.
-func (o *ownership) takeoverIn(live client.Object) takeover {
-	noted := takeover{fields: fieldpath.NewSet()}
-	_, note, isNoted := strings.Cut(o.store.Get(live), takeoverMark)
-	digest, fields, _ := strings.Cut(note, " ")
-	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
-		noted.digest = digest
-	}
-	return noted
-}
-
-// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
-// repair took over for another desired state, and that desired does not specify.
-func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	noted := o.takeoverIn(live)
-	if noted.digest == o.digest || noted.fields.Empty() {
-		return fields, nil
-	}
-	wanted, err := delta.Values(o.applied(o.desired))
-	if err != nil {
-		return nil, o.unfit(err)
-	}
-	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
-		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
-	})
-	return rest, nil
-}
-
-// dropNote removes the stored digest with a note from live, which is given up.
-func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
-	var operations []jsonpatch.Operation
-	for key, value := range live.GetAnnotations() {
-		if value == o.store.Get(live) && strings.Contains(value, takeoverMark) {
-			pointer := jsonpatch.Join("/metadata/annotations", key)
-			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
-		}
-	}
-	if len(operations) == 0 {
-		return live, nil
-	}
-	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
+// A handover gives this field owner the fields of the old managers and the fields that others took from
+// it. Released fields get no owner.
+type handover struct {
+	operation string
+	old       []int          // the entries of old managers
+	own       *fieldpath.Set // that this field owner has applied before the handover
+	patch     *managedfields.Patch
 }
 
 // handover returns the handover that live needs, with an empty patch if live needs none.
@@ -368,6 +196,239 @@ func (o *ownership) oldEntries(live client.Object) []int {
 // isMigrating reports whether live is to be taken over from an old manager.
 func (o *ownership) isMigrating(live client.Object) bool { return len(o.oldEntries(live)) > 0 }
 
+// isLeft reports whether path is not taken over. Fields that we take over and do not apply are removed,
+// so these stay: the status, the owners of an object that was adopted for no owner, fields that Once
+// names, and the content if desired is metadata only.
+func (o *ownership) isLeft(path fieldpath.Path) bool {
+	if _, ok := o.desired.(*metav1.PartialObjectMetadata); ok && isContent(path) {
+		return true
+	}
+	return managedfields.IsAt(path, []string{"status"}) || o.isLeftOwner(path) || o.isMadeOnce(path)
+}
+
+// isLeftOwner reports whether path is that of an owner that stays, and that desired does not
+// name. If our applies own it, the next one removes it.
+func (o *ownership) isLeftOwner(path fieldpath.Path) bool {
+	if !o.adopt || o.controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
+		return false
+	}
+	return !slices.ContainsFunc(o.desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return managedfields.IsAt(path, []string{"metadata", "ownerReferences", "uid=" + string(ref.UID)})
+	})
+}
+
+// leavesOwners reports whether the owners of live stay as they are, though an earlier call may
+// have applied one of them.
+func (o *ownership) leavesOwners(live client.Object) bool {
+	return o.adopt && o.controller == nil && len(live.GetOwnerReferences()) > 0
+}
+
+// regain removes our fields from the entries of other updates in live, except for the entries old,
+// which are taken over as a whole. It returns the fields that this field owner had not applied before.
+func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
+	own := o.ownedIn(live)
+	lost := o.lost(live, own)
+	var nobodys, others []int
+	for _, at := range managedfields.Updates(live) {
+		manager := live.GetManagedFields()[at].Manager
+		switch {
+		case slices.Contains(old, at):
+		case manager == o.fieldOwner || manager == beforeFirstApply && !o.adopted:
+			nobodys = append(nobodys, at)
+		default:
+			others = append(others, at)
+		}
+	}
+	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
+}
+
+// lost returns the fields of updates in which live is as desired, as far as this field owner does not
+// own them although desired was applied.
+func (o *ownership) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
+	lost := fieldpath.NewSet()
+	if stored, adopted := o.storedIn(live); adopted || stored != o.digest {
+		return lost
+	}
+	wanted, err := delta.Values(o.applied(o.desired))
+	if err != nil {
+		return lost // desired was read before
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return lost
+	}
+	for _, at := range managedfields.Updates(live) {
+		fields := managedfields.Fields(&live.GetManagedFields()[at]).Leaves()
+		fields.Difference(own).Iterate(func(path fieldpath.Path) {
+			steps := managedfields.Steps(path)
+			if value := wanted(steps); value != nil && reflect.DeepEqual(value, found(steps)) {
+				lost.Insert(path.Copy())
+			}
+		})
+	}
+	return lost
+}
+
+// withoutReleased returns fields, which this field owner owns in live, without those that Release or
+// Once leave to others.
+func (o *ownership) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	all := o.handed()
+	if len(all) == 0 {
+		return fields, nil
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return nil, o.unfit(err)
+	}
+	for _, h := range all {
+		if _, err := delta.Specifies(live, h.steps); err != nil {
+			return nil, o.refuse("", unfitPath(h.path, h.option)+err.Error())
+		}
+	}
+	fields, o.kept = o.withoutHanded(fields), nil
+	for _, h := range all {
+		if found(h.steps) == nil {
+			continue
+		}
+		if fields, err = o.withoutParents(found, fields, h); err != nil {
+			return nil, err
+		}
+	}
+	// The outer paths come first: an empty map replaces everything inside.
+	slices.SortStableFunc(o.kept, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+	return fields, nil
+}
+
+func (o *ownership) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
+	for _, h := range o.handed() {
+		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps) })
+	}
+	return fields
+}
+
+// withoutParents keeps the structs, maps and items around a value that has no owner, if desired does
+// not specify them: the apply would remove them together with the value when it removes anything
+// inside. They are given up, or applied empty if desired dropped other fields inside. An item of a list
+// cannot be empty, so the caller has to release the item.
+func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
+	depth, err := o.specified(h.steps)
+	if err != nil {
+		return nil, err
+	}
+	for n := depth + 1; n < len(h.steps); n++ {
+		beside, _ := managedfields.Split(fields, func(p fieldpath.Path) bool {
+			return len(p) > n && managedfields.IsAt(p, h.steps[:n]) && !managedfields.IsAt(p, h.steps[:n+1])
+		})
+		if !beside.Empty() {
+			return fields, o.keepParents(found, h, depth)
+		}
+	}
+	_, rest := managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps[:depth+1]) })
+	return rest, nil
+}
+
+// keepParents adds the parents of a value to the apply, empty. depth is the number of steps that
+// desired specifies.
+func (o *ownership) keepParents(found func([]string) any, h handed, depth int) error {
+	last := len(h.steps) - 1
+	for n := depth; n < last; n++ {
+		if _, isList := found(h.steps[:n]).([]any); isList {
+			item := beginning(h.path, n+1)
+			return o.refuse(h.path, "is to stay, but desired has nothing left in "+item+
+				", which would be removed with it: give "+h.option+" "+item)
+		}
+	}
+	empty := any(map[string]any{})
+	if _, isList := found(h.steps[:last]).([]any); isList {
+		empty = []any{}
+	}
+	o.kept = append(o.kept, delta.Edit{Path: h.steps[:last], Value: empty})
+	return nil
+}
+
+// A takeover is a note about the fields that a repair has taken over for the apply of a desired state.
+// The note follows the stored digest until that apply overwrites both. Without the note, a process that
+// wants another desired state could not tell these fields from those that desired drops, and its apply
+// would remove them. A digest in a label has no room for a note.
+type takeover struct {
+	digest string // of the desired state
+	fields *fieldpath.Set
+}
+
+// takeoverIn returns the note in live; without one, no fields.
+func (o *ownership) takeoverIn(live client.Object) takeover {
+	noted := takeover{fields: fieldpath.NewSet()}
+	_, note, isNoted := strings.Cut(o.store.Get(live), takeoverMark)
+	digest, fields, _ := strings.Cut(note, " ")
+	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
+		noted.digest = digest
+	}
+	return noted
+}
+
+// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
+// repair took over for another desired state, and that desired does not specify.
+func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+	noted := o.takeoverIn(live)
+	if noted.digest == o.digest || noted.fields.Empty() {
+		return fields, nil
+	}
+	wanted, err := delta.Values(o.applied(o.desired))
+	if err != nil {
+		return nil, o.unfit(err)
+	}
+	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
+		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
+	})
+	return rest, nil
+}
+
+// dropNote removes the stored digest with a note from live, which is given up.
+func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
+	var operations []jsonpatch.Operation
+	for key, value := range live.GetAnnotations() {
+		if value == o.store.Get(live) && strings.Contains(value, takeoverMark) {
+			pointer := jsonpatch.Join("/metadata/annotations", key)
+			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
+		}
+	}
+	if len(operations) == 0 {
+		return live, nil
+	}
+	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
+}
+
+// Each entry of the managed fields names the API version of its fields. After a change of the versions of
+// a custom kind, an entry, even one of a status, may name a version to which the API server cannot convert
+// the object any more: the version is gone, or its schema lacks a field that has a default now. Then every
+// apply fails, and every other write empties the managed fields. A patch of its own gives such entries the
+// version that we apply: it is the only write that loses nothing.
+
+// isUnconvertible reports whether the API server could not convert the object to the API version of an
+// entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
+// fit the schema of our own version is another failure.
+func isUnconvertible(err error) bool {
+	status, ok := answer.Status(err)
+	return ok && status.Code == 500 && status.Reason == "" && unconvertible.MatchString(status.Message)
+}
+
+var unconvertible = regexp.MustCompile(
+	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
+		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
+
+// makeConvertible makes all entries of live be of our API version, after a refusal that
+// isUnconvertible. If they are so already, the refusal stands.
+func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := o.reread(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if !managedfields.HasOtherVersions(live, o.apiVersion) {
+		return nil, refusal
+	}
+	return o.rewriteVersions(ctx, live)
+}
+
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
 func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
@@ -390,70 +451,9 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 	return o.rewriteVersions(ctx, live)
 }
 
-// makeConvertible makes all entries of live be of our API version, after a refusal that
-// isUnconvertible. If they are so already, the refusal stands.
-func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
-	live, err := o.reread(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	if !managedfields.HasOtherVersions(live, o.apiVersion) {
-		return nil, refusal
-	}
-	return o.rewriteVersions(ctx, live)
-}
-
 // rewriteVersions makes all entries of live be of our API version.
 func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
 	p := managedfields.NewPatch(live)
 	p.SetAPIVersion(o.apiVersion)
 	return o.patchJSON(ctx, "repair", p.Operations())
-}
-
-// A takeover is a note about the fields that a repair has taken over for the apply of a desired state.
-// The note follows the stored digest until that apply overwrites both. Without the note, a process that
-// wants another desired state could not tell these fields from those that desired drops, and its apply
-// would remove them. A digest in a label has no room for a note.
-type takeover struct {
-	digest string // of the desired state
-	fields *fieldpath.Set
-}
-
-// takeOverAttempts bounds the tries beside others who write at the same time.
-const takeOverAttempts = 5
-
-// This field owner can lose fields although every value stays: somebody changes a value and changes
-// the value back, or empties the managed fields. The next apply makes this field owner an owner again,
-// but beside another manager, for whom the API server keeps fields that desired drops later. So a
-// loss is noticed, and the fields are taken from the other manager.
-
-// beforeFirstApply is the manager whose updates the API server says all that is there to be,
-// when something is applied to an object without managed fields.
-const beforeFirstApply = "before-first-apply"
-
-// Each entry of the managed fields names the API version of its fields. After a change of the versions of
-// a custom kind, an entry, even one of a status, may name a version to which the API server cannot convert
-// the object any more: the version is gone, or its schema lacks a field that has a default now. Then every
-// apply fails, and every other write empties the managed fields. A patch of its own gives such entries the
-// version that we apply: it is the only write that loses nothing.
-
-// isUnconvertible reports whether the API server could not convert the object to the API version of an
-// entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
-// fit the schema of our own version is another failure.
-func isUnconvertible(err error) bool {
-	status, ok := answer.Status(err)
-	return ok && status.Code == 500 && status.Reason == "" && unconvertible.MatchString(status.Message)
-}
-
-var unconvertible = regexp.MustCompile(
-	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
-		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
-
-// A handover gives this field owner the fields of the old managers and the fields that others took from
-// it. Released fields get no owner.
-type handover struct {
-	operation string
-	old       []int          // the entries of old managers
-	own       *fieldpath.Set // that this field owner has applied before the handover
-	patch     *managedfields.Patch
 }

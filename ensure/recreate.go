@@ -51,24 +51,6 @@ func RecreateOnDrift() Option {
 	return func(o *options) { o.onDrift = true }
 }
 
-// upToIndex returns the steps to the first list without keys, whose items have no names.
-func upToIndex(steps []string, value func(path []string) any) []string {
-	for i, step := range steps {
-		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
-			return steps[:i]
-		}
-	}
-	return steps
-}
-
-// dropReplacement forgets a pending replacement once the child has another UID: somebody else created
-// the child first.
-func (c *child) dropReplacement(uid types.UID) {
-	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
-		c.replacements.Remove(c.ownedID())
-	}
-}
-
 // A recreation deletes an object that cannot be changed as desired, and creates it again.
 type recreation struct{ *child }
 
@@ -99,48 +81,9 @@ func (r recreation) run(ctx context.Context, live client.Object, cause Cause, re
 	return r.replaceWhole(ctx, live, cause, refusal)
 }
 
-// replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
-// fails because live exists, and a later pass creates the child.
-func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
-	changes := r.unsatisfied(live)
-	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
-		for _, path := range e.Paths {
-			changes = append(changes, Change{Path: path})
-		}
-	}
-	once, err := r.onceInServer(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	r.propagation = r.recreate
-	deleted, err := r.delete(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	if r.dryRun {
-		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
-	}
-	if deleted.cause != "" { // by us
-		r.report().wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
-	}
-	r.replacements.Set(r.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
-	return r.create(ctx)
-}
-
-// isChangedByOthers reports whether live differs from desired in a field that this field owner does not
-// own any more. A differing field that this field owner owns was changed by a webhook, which would
-// change a new object, too.
-func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
-	unsatisfied := pathsOf(r.unsatisfied(live))
-	if len(unsatisfied) == 0 {
-		return false, nil
-	}
-	complete, err := r.complete(ctx, live)
-	if err != nil {
-		return false, err
-	}
-	own := r.ownedIn(complete)
-	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
+// mayRecreate reports whether the caller allows that the child is deleted for this cause.
+func (r recreation) mayRecreate(cause Cause) bool {
+	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
 }
 
 // isDriftRefused reports whether the API server refuses to revert the values that others set in live. A
@@ -197,9 +140,58 @@ func (r recreation) unchanged(live client.Object) (edits []delta.Edit, isDrifted
 	return edits, isDrifted, nil
 }
 
-// mayRecreate reports whether the caller allows that the child is deleted for this cause.
-func (r recreation) mayRecreate(cause Cause) bool {
-	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
+// upToIndex returns the steps to the first list without keys, whose items have no names.
+func upToIndex(steps []string, value func(path []string) any) []string {
+	for i, step := range steps {
+		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
+			return steps[:i]
+		}
+	}
+	return steps
+}
+
+// isChangedByOthers reports whether live differs from desired in a field that this field owner does not
+// own any more. A differing field that this field owner owns was changed by a webhook, which would
+// change a new object, too.
+func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
+	unsatisfied := pathsOf(r.unsatisfied(live))
+	if len(unsatisfied) == 0 {
+		return false, nil
+	}
+	complete, err := r.complete(ctx, live)
+	if err != nil {
+		return false, err
+	}
+	own := r.ownedIn(complete)
+	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
+}
+
+// replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
+// fails because live exists, and a later pass creates the child.
+func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+	changes := r.unsatisfied(live)
+	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
+		for _, path := range e.Paths {
+			changes = append(changes, Change{Path: path})
+		}
+	}
+	once, err := r.onceInServer(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	r.propagation = r.recreate
+	deleted, err := r.delete(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if r.dryRun {
+		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
+	}
+	if deleted.cause != "" { // by us
+		r.report().wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
+	}
+	r.replacements.Set(r.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
+	return r.create(ctx)
 }
 
 // onceInServer returns them as the server has them, for the object that replaces live.
@@ -215,4 +207,12 @@ func (r recreation) onceInServer(ctx context.Context, live client.Object) ([]del
 		return nil, r.conflict("delete", "it was changed meanwhile", nil)
 	}
 	return r.onceIn(complete)
+}
+
+// dropReplacement forgets a pending replacement once the child has another UID: somebody else created
+// the child first.
+func (c *child) dropReplacement(uid types.UID) {
+	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
+		c.replacements.Remove(c.ownedID())
+	}
 }

@@ -42,101 +42,6 @@ func Release(paths ...string) Option {
 	return func(o *options) { o.release = append(o.release, paths...) }
 }
 
-// beginning is a path's first steps.
-func beginning(path string, steps int) string {
-	key := false
-	for at, char := range path {
-		switch {
-		case key:
-			key = char != ']'
-		case char == '.' || char == '[':
-			key = char == '['
-			if steps--; steps == 0 {
-				return path[:at]
-			}
-		}
-	}
-	return path
-}
-
-func mayBePart(live client.Object, path []string) bool {
-	entries := live.GetManagedFields()
-	for i := range entries {
-		if managedfields.MayBePart(managedfields.Fields(&entries[i]), path) {
-			return true
-		}
-	}
-	return false
-}
-
-// checkReleased refuses paths that the child cannot have and paths that desired specifies.
-func (i *intent) checkReleased() error {
-	for _, path := range i.release {
-		steps, err := i.parsePath(path, "ensure.Release")
-		if err != nil {
-			return err
-		}
-		depth, err := i.specified(steps)
-		if err != nil {
-			return err
-		}
-		if depth == len(steps) {
-			return i.refuse(path, "is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)")
-		}
-	}
-	return nil
-}
-
-// parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
-// have.
-func (i *intent) parsePath(path, option string) ([]string, error) {
-	given := unfitPath(path, option)
-	steps, err := paths.Parse(path)
-	if err != nil {
-		return nil, i.refuse("", given+err.Error())
-	}
-	if i.isSecret() && steps[0] == "stringData" {
-		return nil, i.refuse("", given+"is written only: the API server keeps it in data, so name it there")
-	}
-	if _, err := delta.Specifies(i.desired, steps); err != nil {
-		return nil, i.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
-	}
-	return steps, nil
-}
-
-// unfitPath begins a refusal of a path.
-func unfitPath(path, option string) string {
-	return fmt.Sprintf("the path %q given to %s ", path, option)
-}
-
-// specified returns how many steps of a path desired specifies, as it is sent.
-func (i *intent) specified(steps []string) (int, error) {
-	stamped, err := i.withDigest()
-	if err != nil {
-		return 0, err
-	}
-	return delta.Specifies(stamped, steps)
-}
-
-// A handed path is one that Release or Once leaves to others.
-type handed struct {
-	path, option string
-	steps        []string
-}
-
-func (i *intent) handed() []handed {
-	var all []handed
-	add := func(option string, named []string) {
-		for _, path := range named {
-			steps, _ := paths.Parse(path) // was checked
-			all = append(all, handed{path: path, option: option, steps: steps})
-		}
-	}
-	add("ensure.Release", i.release)
-	add("ensure.Once", i.once)
-	return all
-}
-
 // Once names content that is set at creation only, such as a generated password or the claim
 // templates of a StatefulSet. The create sends the values that desired has there; later writes do
 // not:
@@ -168,6 +73,94 @@ func (i *intent) handed() []handed {
 // objects that are never written again as a whole, use IfMissing.
 func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
+}
+
+func (i *intent) checkHandover() error {
+	if !i.handsOver() {
+		return nil
+	}
+	if err := i.checkManagers(); err != nil {
+		return err
+	}
+	if err := i.checkOnce(); err != nil {
+		return err
+	}
+	return i.checkReleased()
+}
+
+func (i *intent) checkManagers() error {
+	if slices.Contains(i.migrateFrom, "") {
+		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+	}
+	return nil
+}
+
+// A handed path is one that Release or Once leaves to others.
+type handed struct {
+	path, option string
+	steps        []string
+}
+
+func (i *intent) handed() []handed {
+	var all []handed
+	add := func(option string, named []string) {
+		for _, path := range named {
+			steps, _ := paths.Parse(path) // was checked
+			all = append(all, handed{path: path, option: option, steps: steps})
+		}
+	}
+	add("ensure.Release", i.release)
+	add("ensure.Once", i.once)
+	return all
+}
+
+// parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
+// have.
+func (i *intent) parsePath(path, option string) ([]string, error) {
+	given := unfitPath(path, option)
+	steps, err := paths.Parse(path)
+	if err != nil {
+		return nil, i.refuse("", given+err.Error())
+	}
+	if i.isSecret() && steps[0] == "stringData" {
+		return nil, i.refuse("", given+"is written only: the API server keeps it in data, so name it there")
+	}
+	if _, err := delta.Specifies(i.desired, steps); err != nil {
+		return nil, i.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
+	}
+	return steps, nil
+}
+
+// unfitPath begins a refusal of a path.
+func unfitPath(path, option string) string {
+	return fmt.Sprintf("the path %q given to %s ", path, option)
+}
+
+// checkReleased refuses paths that the child cannot have and paths that desired specifies.
+func (i *intent) checkReleased() error {
+	for _, path := range i.release {
+		steps, err := i.parsePath(path, "ensure.Release")
+		if err != nil {
+			return err
+		}
+		depth, err := i.specified(steps)
+		if err != nil {
+			return err
+		}
+		if depth == len(steps) {
+			return i.refuse(path, "is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)")
+		}
+	}
+	return nil
+}
+
+// specified returns how many steps of a path desired specifies, as it is sent.
+func (i *intent) specified(steps []string) (int, error) {
+	stamped, err := i.withDigest()
+	if err != nil {
+		return 0, err
+	}
+	return delta.Specifies(stamped, steps)
 }
 
 // readOnce checks the paths, and makes the edits that remove them from desired.
@@ -230,6 +223,23 @@ func (i *intent) splitOnce() {
 	i.desired.SetAnnotations(annotations)
 }
 
+// checkOnce refuses paths that ensure itself writes.
+func (i *intent) checkOnce() error {
+	for at, edit := range i.unsent {
+		place, ok := singleItem(edit.Path)
+		if !ok {
+			continue
+		}
+		if _, err := i.withDigest(); err != nil {
+			return err
+		}
+		if place.in(i.stamped) {
+			return i.refuse(i.once[at], "is given to ensure.Once, but holds the digest")
+		}
+	}
+	return nil
+}
+
 // applied returns obj without the fields that Once names.
 func (i *intent) applied(obj client.Object) canon.Object { return delta.Edited(obj, i.unsent...) }
 
@@ -276,39 +286,29 @@ func (i *intent) onceIn(live client.Object) ([]delta.Edit, error) {
 	return values, nil
 }
 
-// checkOnce refuses paths that ensure itself writes.
-func (i *intent) checkOnce() error {
-	for at, edit := range i.unsent {
-		place, ok := singleItem(edit.Path)
-		if !ok {
-			continue
-		}
-		if _, err := i.withDigest(); err != nil {
-			return err
-		}
-		if place.in(i.stamped) {
-			return i.refuse(i.once[at], "is given to ensure.Once, but holds the digest")
+func mayBePart(live client.Object, path []string) bool {
+	entries := live.GetManagedFields()
+	for i := range entries {
+		if managedfields.MayBePart(managedfields.Fields(&entries[i]), path) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-func (i *intent) checkHandover() error {
-	if !i.handsOver() {
-		return nil
+// beginning is a path's first steps.
+func beginning(path string, steps int) string {
+	key := false
+	for at, char := range path {
+		switch {
+		case key:
+			key = char != ']'
+		case char == '.' || char == '[':
+			key = char == '['
+			if steps--; steps == 0 {
+				return path[:at]
+			}
+		}
 	}
-	if err := i.checkManagers(); err != nil {
-		return err
-	}
-	if err := i.checkOnce(); err != nil {
-		return err
-	}
-	return i.checkReleased()
-}
-
-func (i *intent) checkManagers() error {
-	if slices.Contains(i.migrateFrom, "") {
-		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
-	}
-	return nil
+	return path
 }

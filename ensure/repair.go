@@ -96,195 +96,6 @@ func (r *repair) addUnowned(ctx context.Context) error {
 	return r.completeKeys(ctx)
 }
 
-// run finds the conflicting fields and removes them.
-func (r *repair) run(ctx context.Context) (application, error) {
-	all := r.merge.Obstacles(answer.Fields(r.refusal))
-	obstacles, err := r.find(ctx, all)
-	if err == nil && len(obstacles) == 0 {
-		obstacles, err = judgement{r}.run(ctx, all)
-	}
-	if err != nil {
-		return application{}, err
-	}
-	if err := r.checkDependents(ctx, obstacles); err != nil {
-		return application{}, err
-	}
-	return r.remove(ctx, obstacles)
-}
-
-// remove has the next apply remove obstacles, after a trial without them.
-func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
-	if r.dryRun { // nothing is stored that the next requests could build on
-		return application{before: r.typed(), after: r.tried, removed: obstacles, tried: true}, nil
-	}
-	taken, err := r.takeOver(ctx, obstacles)
-	if err != nil {
-		return application{}, err
-	}
-	applied, err := r.applyAgain(ctx, obstacles)
-	if err != nil {
-		r.giveBack(ctx, taken, obstacles)
-	}
-	return application{before: taken, after: applied, removed: obstacles}, err
-}
-
-// applyAgain applies desired, which removes the obstacles. Node ports that would go with them
-// are applied, too, and are nobody's afterwards, as they were before.
-func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	desired, err := r.candidate(r.part())
-	if err != nil {
-		return nil, err
-	}
-	kept := r.keepNodePorts(desired, obstacles)
-	if len(kept) == 0 {
-		return r.sendApply(ctx, r.live.GetUID())
-	}
-	desired.SetUID(r.live.GetUID())
-	body, err := desired.MarshalJSON()
-	if err != nil {
-		return nil, r.unfit(err)
-	}
-	applied, err := r.applyBody(ctx, "apply", body)
-	if err != nil {
-		return nil, err
-	}
-	return r.disown(ctx, applied, fieldpath.NewSet(kept...))
-}
-
-// typed returns the object on the API server in the Go type of desired.
-func (r *repair) typed() client.Object {
-	live := r.empty(r.desired)
-	text, err := r.live.MarshalJSON()
-	if err == nil {
-		err = json.Unmarshal(text, live)
-	}
-	if err != nil {
-		return r.empty(r.desired)
-	}
-	return live
-}
-
-// candidate returns desired, or an error, as JSON.
-func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstructured, error) {
-	if err != nil {
-		return nil, err
-	}
-	body, err := canon.Body(desired, c.gvk, "", "")
-	if err != nil {
-		return nil, err
-	}
-	candidate := &unstructured.Unstructured{}
-	return candidate, candidate.UnmarshalJSON(body)
-}
-
-// noteTakeover returns the operations that write the note.
-func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
-	fields, err := taken.ToJSON()
-	stored, _, _ := strings.Cut(r.store.Get(r.live), takeoverMark)
-	note := stored + takeoverMark + r.digest + " " + string(fields)
-	noted := &metav1.ObjectMeta{Annotations: r.live.GetAnnotations(), Labels: r.live.GetLabels()}
-	if err != nil || len(note) > longestTakeover || r.store.Set(noted, note) != nil || !maps.Equal(noted.Labels, r.live.GetLabels()) {
-		return nil
-	}
-	if len(r.live.GetAnnotations()) == 0 {
-		return []jsonpatch.Operation{jsonpatch.Add("/metadata/annotations", noted.Annotations)}
-	}
-	var operations []jsonpatch.Operation
-	for key, value := range noted.Annotations {
-		if r.live.GetAnnotations()[key] != value {
-			operations = append(operations, jsonpatch.Add(jsonpatch.Join("/metadata/annotations", key), value))
-		}
-	}
-	return operations
-}
-
-// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
-// removes them. It writes managed fields and a note only, and only while the obstacles have not changed
-// since the trials. The returned object does not have the note.
-func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	for range takeOverAttempts {
-		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
-		if err == nil {
-			err = r.store.Set(taken, r.store.Get(r.live))
-		}
-		if err == nil || !hasMoved(err) {
-			return taken, err
-		}
-		if err := r.observe(ctx, r.live.GetUID()); err != nil {
-			return nil, err
-		}
-		again, ok := r.merge.Again(obstacles)
-		if !ok {
-			break
-		}
-		obstacles = again
-	}
-	return nil, r.conflict("repair", "it was changed meanwhile", nil)
-}
-
-func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
-	p := managedfields.NewPatch(r.live)
-	for _, o := range obstacles {
-		p.Test(o.Pointer, o.Value)
-	}
-	updates := managedfields.Updates(r.live)
-	taken := p.Strike(updates, isIn(obstacles))
-	for _, o := range obstacles {
-		taken.Insert(o.Path)
-	}
-	entries := r.live.GetManagedFields()
-	own := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
-	entry := r.ownEntry(entries, own, updates)
-	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
-	if own < 0 {
-		p.Add(entry)
-	} else {
-		p.Replace(own, entry)
-	}
-	return append(p.Operations(), r.noteTakeover(taken)...)
-}
-
-func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
-	return func(path fieldpath.Path) bool {
-		return slices.ContainsFunc(obstacles, func(o obstacle.Obstacle) bool { return o.Contains(path) })
-	}
-}
-
-// giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
-// apply succeeds, which removes them.
-func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
-	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
-		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
-			return // the apply succeeded, although the answer was lost
-		}
-		r.strike(p, taken, metav1.ManagedFieldsOperationUpdate, r.isOfDigest) // the next apply overwrites the note
-		for _, at := range managedfields.Updates(r.live) {
-			r.restore(p, r.live.GetManagedFields()[at], obstacles)
-		}
-	})
-}
-
-// restore gives the obstacles that an entry owned before back to that entry.
-func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
-	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
-	if theirs.Empty() {
-		return
-	}
-	p.Give(managedfields.WithFields(before, theirs))
-}
-
-// disown makes fields nobody's that our apply owns. If others write all the time they stay ours
-// until the next apply.
-func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
-	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
-		r.strike(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
-	})
-	if hasMoved(err) {
-		return applied, nil
-	}
-	return disowned, err
-}
-
 // completeKeys completes the keys of desired's list items in the merge. Desired may leave out members of
 // a key for which the schema of a custom kind has defaults. Without whole keys, nothing tells desired's
 // items from those of others, and nothing may be removed.
@@ -338,6 +149,195 @@ func (r *repair) applyElsewhere(ctx context.Context) error {
 		return r.requestError("repair", err)
 	}
 	return nil
+}
+
+// run finds the conflicting fields and removes them.
+func (r *repair) run(ctx context.Context) (application, error) {
+	all := r.merge.Obstacles(answer.Fields(r.refusal))
+	obstacles, err := r.find(ctx, all)
+	if err == nil && len(obstacles) == 0 {
+		obstacles, err = judgement{r}.run(ctx, all)
+	}
+	if err != nil {
+		return application{}, err
+	}
+	if err := r.checkDependents(ctx, obstacles); err != nil {
+		return application{}, err
+	}
+	return r.remove(ctx, obstacles)
+}
+
+// remove has the next apply remove obstacles, after a trial without them.
+func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
+	if r.dryRun { // nothing is stored that the next requests could build on
+		return application{before: r.typed(), after: r.tried, removed: obstacles, tried: true}, nil
+	}
+	taken, err := r.takeOver(ctx, obstacles)
+	if err != nil {
+		return application{}, err
+	}
+	applied, err := r.applyAgain(ctx, obstacles)
+	if err != nil {
+		r.giveBack(ctx, taken, obstacles)
+	}
+	return application{before: taken, after: applied, removed: obstacles}, err
+}
+
+// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
+// removes them. It writes managed fields and a note only, and only while the obstacles have not changed
+// since the trials. The returned object does not have the note.
+func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	for range takeOverAttempts {
+		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
+		if err == nil {
+			err = r.store.Set(taken, r.store.Get(r.live))
+		}
+		if err == nil || !hasMoved(err) {
+			return taken, err
+		}
+		if err := r.observe(ctx, r.live.GetUID()); err != nil {
+			return nil, err
+		}
+		again, ok := r.merge.Again(obstacles)
+		if !ok {
+			break
+		}
+		obstacles = again
+	}
+	return nil, r.conflict("repair", "it was changed meanwhile", nil)
+}
+
+func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
+	p := managedfields.NewPatch(r.live)
+	for _, o := range obstacles {
+		p.Test(o.Pointer, o.Value)
+	}
+	updates := managedfields.Updates(r.live)
+	taken := p.Strike(updates, isIn(obstacles))
+	for _, o := range obstacles {
+		taken.Insert(o.Path)
+	}
+	entries := r.live.GetManagedFields()
+	own := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
+	entry := r.ownEntry(entries, own, updates)
+	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
+	if own < 0 {
+		p.Add(entry)
+	} else {
+		p.Replace(own, entry)
+	}
+	return append(p.Operations(), r.noteTakeover(taken)...)
+}
+
+// noteTakeover returns the operations that write the note.
+func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
+	fields, err := taken.ToJSON()
+	stored, _, _ := strings.Cut(r.store.Get(r.live), takeoverMark)
+	note := stored + takeoverMark + r.digest + " " + string(fields)
+	noted := &metav1.ObjectMeta{Annotations: r.live.GetAnnotations(), Labels: r.live.GetLabels()}
+	if err != nil || len(note) > longestTakeover || r.store.Set(noted, note) != nil || !maps.Equal(noted.Labels, r.live.GetLabels()) {
+		return nil
+	}
+	if len(r.live.GetAnnotations()) == 0 {
+		return []jsonpatch.Operation{jsonpatch.Add("/metadata/annotations", noted.Annotations)}
+	}
+	var operations []jsonpatch.Operation
+	for key, value := range noted.Annotations {
+		if r.live.GetAnnotations()[key] != value {
+			operations = append(operations, jsonpatch.Add(jsonpatch.Join("/metadata/annotations", key), value))
+		}
+	}
+	return operations
+}
+
+func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
+	return func(path fieldpath.Path) bool {
+		return slices.ContainsFunc(obstacles, func(o obstacle.Obstacle) bool { return o.Contains(path) })
+	}
+}
+
+// applyAgain applies desired, which removes the obstacles. Node ports that would go with them
+// are applied, too, and are nobody's afterwards, as they were before.
+func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	desired, err := r.candidate(r.part())
+	if err != nil {
+		return nil, err
+	}
+	kept := r.keepNodePorts(desired, obstacles)
+	if len(kept) == 0 {
+		return r.sendApply(ctx, r.live.GetUID())
+	}
+	desired.SetUID(r.live.GetUID())
+	body, err := desired.MarshalJSON()
+	if err != nil {
+		return nil, r.unfit(err)
+	}
+	applied, err := r.applyBody(ctx, "apply", body)
+	if err != nil {
+		return nil, err
+	}
+	return r.disown(ctx, applied, fieldpath.NewSet(kept...))
+}
+
+// giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
+// apply succeeds, which removes them.
+func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
+	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
+		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
+			return // the apply succeeded, although the answer was lost
+		}
+		r.strike(p, taken, metav1.ManagedFieldsOperationUpdate, r.isOfDigest) // the next apply overwrites the note
+		for _, at := range managedfields.Updates(r.live) {
+			r.restore(p, r.live.GetManagedFields()[at], obstacles)
+		}
+	})
+}
+
+// restore gives the obstacles that an entry owned before back to that entry.
+func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
+	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
+	if theirs.Empty() {
+		return
+	}
+	p.Give(managedfields.WithFields(before, theirs))
+}
+
+// disown makes fields nobody's that our apply owns. If others write all the time they stay ours
+// until the next apply.
+func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
+	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
+		r.strike(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
+	})
+	if hasMoved(err) {
+		return applied, nil
+	}
+	return disowned, err
+}
+
+// typed returns the object on the API server in the Go type of desired.
+func (r *repair) typed() client.Object {
+	live := r.empty(r.desired)
+	text, err := r.live.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, live)
+	}
+	if err != nil {
+		return r.empty(r.desired)
+	}
+	return live
+}
+
+// candidate returns desired, or an error, as JSON.
+func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstructured, error) {
+	if err != nil {
+		return nil, err
+	}
+	body, err := canon.Body(desired, c.gvk, "", "")
+	if err != nil {
+		return nil, err
+	}
+	candidate := &unstructured.Unstructured{}
+	return candidate, candidate.UnmarshalJSON(body)
 }
 
 // An environment variable that desired leaves empty can have a source that somebody else set.

@@ -20,6 +20,9 @@ type Result[T client.Object] struct {
 	Stale bool
 }
 
+// hasStale lets Retry take a Result.
+func (r Result[T]) hasStale() bool { return r.Stale }
+
 // An Operation says what happened to the child: it was created, updated, and so on.
 type Operation string
 
@@ -128,6 +131,3 @@ func pathsOf(changes []Change) []string {
 	}
 	return paths
 }
-
-// hasStale lets Retry take a Result.
-func (r Result[T]) hasStale() bool { return r.Stale }

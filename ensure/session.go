@@ -37,6 +37,24 @@ type session struct {
 	unsure   bool                       // the API server could not judge the refused state
 }
 
+// ask counts a request that is about to be sent. While the call backs off, ask returns the error of
+// the last attempt instead.
+func (s *session) ask() error {
+	if err := s.backsOff(); err != nil {
+		return err
+	}
+	s.requests++
+	return nil
+}
+
+// readServer returns the object from the API server, or nil if there is none.
+func (s *session) readServer(ctx context.Context) (client.Object, error) {
+	if err := s.ask(); err != nil {
+		return nil, err
+	}
+	return s.get(ctx, s.reader)
+}
+
 func (s *session) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
 	live := s.empty(s.desired)
 	switch err := from.Get(ctx, s.key, live, opts...); {
@@ -48,14 +66,6 @@ func (s *session) get(ctx context.Context, from client.Reader, opts ...client.Ge
 	default:
 		return nil, s.requestError("read", err)
 	}
-}
-
-// readServer returns the object from the API server, or nil if there is none.
-func (s *session) readServer(ctx context.Context) (client.Object, error) {
-	if err := s.ask(); err != nil {
-		return nil, err
-	}
-	return s.get(ctx, s.reader)
 }
 
 // reread returns live from the API server.
@@ -87,6 +97,15 @@ func (s *session) rereadJSON(ctx context.Context, operation string, uid types.UI
 	return live, nil
 }
 
+// sendApply applies desired to the live object with this UID.
+func (s *session) sendApply(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
+	desired, err := s.part()
+	if err != nil {
+		return nil, err
+	}
+	return s.send(ctx, "apply", desired, uid, "", opts...)
+}
+
 // send applies desired by force. Answer and request are of the caller's Go type, so
 // that a client which waits for its own writes waits for this one.
 func (s *session) send(
@@ -97,15 +116,6 @@ func (s *session) send(
 		return nil, s.unfit(err)
 	}
 	return s.applyBody(ctx, operation, body, opts...)
-}
-
-// sendApply applies desired to the live object with this UID.
-func (s *session) sendApply(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
-	desired, err := s.part()
-	if err != nil {
-		return nil, err
-	}
-	return s.send(ctx, "apply", desired, uid, "", opts...)
 }
 
 // applyBody sends an apply, and sends it again without the nulls that the schema of a custom
@@ -180,18 +190,6 @@ func (s *session) tryCreate(ctx context.Context, candidate *unstructured.Unstruc
 	return err
 }
 
-// ask counts a request that is about to be sent. While the call backs off, ask returns the error of
-// the last attempt instead.
-func (s *session) ask() error {
-	if err := s.backsOff(); err != nil {
-		return err
-	}
-	s.requests++
-	return nil
-}
-
-func (s *session) attemptKey() backoff.Key { return backoff.Key{OwnedKey: s.ownedID(), Call: s.call} }
-
 // backsOff returns the error of the last attempt of the same call, until it may be sent again.
 // An attempt that has begun goes on.
 func (s *session) backsOff() error {
@@ -214,89 +212,13 @@ func (s *session) backsOff() error {
 	return s.answered
 }
 
-// contentShown returns the fingerprint of the live object as the cache showed it; false if a change
-// would not be noticed.
-func (s *session) contentShown() (string, bool) {
-	if s.shown == nil {
-		return "", true
-	}
-	return s.fingerprint(s.shown)
-}
-
-// endBackoff forgets the last attempt after a success. A success without a request says nothing about
-// a call that allows something else.
-func (s *session) endBackoff() {
-	known, ok := s.attempts.Get(s.attemptKey())
-	if !ok {
-		return
-	}
-	was, now := known.Question, s.question()
-	if s.requests > 0 || was.digest == now.digest && was.allowed == now.allowed {
-		s.attempts.Remove(s.attemptKey())
-	}
-}
-
-// ended notes the end of a call for the backoff, and returns the error of the call.
-func (s *session) ended(err error) error {
-	failed, ok := errors.AsType[*Error](err)
-	switch {
-	case s.dryRun:
-	case err == nil:
-		s.endBackoff()
-	case s.answered != nil:
-		return s.answered
-	case !ok || errors.Is(err, context.Canceled):
-	case errors.Is(err, ErrContested):
-		failed.isKnown = s.requests == 0
-	case s.requests == 0:
-		failed.isKnown = s.attempts.NoteRepeat(s.attemptKey(), s.question(), failed, s.clock.Now())
-	default:
-		failed.After = s.noteFailure(failed)
-	}
-	return err
-}
-
-// failedBefore reports whether the last attempt failed at a request.
-func (s *session) failedBefore() bool { return s.before != nil && s.before.Count > 0 }
-
-// isFinal reports whether another attempt would fail as well, unless a person acts. Such a failure
-// begins with the longest wait. A refusal that costs one request only is tried more often.
-func (s *session) isFinal(err error) bool {
-	_, isAnswer := answer.Status(err)
-	switch {
-	case errors.Is(err, ErrHidden):
-		return true
-	case errors.Is(err, ErrForeign):
-		return s.shown != nil // else the cache does not show when the object is gone
-	case errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable), errors.Is(err, ErrRefused):
-		return s.requests > 1 && !s.unsure && (!isAnswer || namesFieldsOnly(err))
-	}
-	return false
-}
-
 // lastAttempt returns the last attempt of the same call.
 func (s *session) lastAttempt() (backoff.Attempt[question], bool) {
 	known, ok := s.attempts.Get(s.attemptKey())
 	return known, ok && known.Counts(s.question(), s.clock.Now())
 }
 
-// noteFailure remembers an error and returns how long to wait.
-func (s *session) noteFailure(err *Error) time.Duration {
-	content, _ := s.contentShown()
-	return s.attempts.NoteFailure(s.attemptKey(), s.question(), backoff.Failure{
-		Err: err, Requests: s.requests, Content: content,
-		IsRace: isRace(err), IsTerminating: errors.Is(err, ErrTerminating), IsFinal: s.isFinal(err),
-		IsBusy: s.unsure || errors.Is(err, ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err),
-	}, s.before, s.clock.Now())
-}
-
-// noteReadFailure counts a failed read as a request if the API server answered it: a cache
-// does not.
-func (s *session) noteReadFailure(err error) {
-	if _, ok := answer.Status(err); ok {
-		s.requests++
-	}
-}
+func (s *session) attemptKey() backoff.Key { return backoff.Key{OwnedKey: s.ownedID(), Call: s.call} }
 
 func (s *session) question() question {
 	asked := question{isRead: s.isRead, digest: s.digest, allowed: permission{
@@ -325,12 +247,68 @@ func (s *session) shows(content string) bool {
 	return ok && now == content
 }
 
-// The calls that back off independently of each other.
-const (
-	callEnsure = ""
-	callAbsent = "absent"
-	callPrune  = "prune"
-)
+// contentShown returns the fingerprint of the live object as the cache showed it; false if a change
+// would not be noticed.
+func (s *session) contentShown() (string, bool) {
+	if s.shown == nil {
+		return "", true
+	}
+	return s.fingerprint(s.shown)
+}
+
+// failedBefore reports whether the last attempt failed at a request.
+func (s *session) failedBefore() bool { return s.before != nil && s.before.Count > 0 }
+
+// ended notes the end of a call for the backoff, and returns the error of the call.
+func (s *session) ended(err error) error {
+	failed, ok := errors.AsType[*Error](err)
+	switch {
+	case s.dryRun:
+	case err == nil:
+		s.endBackoff()
+	case s.answered != nil:
+		return s.answered
+	case !ok || errors.Is(err, context.Canceled):
+	case errors.Is(err, ErrContested):
+		failed.isKnown = s.requests == 0
+	case s.requests == 0:
+		failed.isKnown = s.attempts.NoteRepeat(s.attemptKey(), s.question(), failed, s.clock.Now())
+	default:
+		failed.After = s.noteFailure(failed)
+	}
+	return err
+}
+
+// endBackoff forgets the last attempt after a success. A success without a request says nothing about
+// a call that allows something else.
+func (s *session) endBackoff() {
+	known, ok := s.attempts.Get(s.attemptKey())
+	if !ok {
+		return
+	}
+	was, now := known.Question, s.question()
+	if s.requests > 0 || was.digest == now.digest && was.allowed == now.allowed {
+		s.attempts.Remove(s.attemptKey())
+	}
+}
+
+// noteFailure remembers an error and returns how long to wait.
+func (s *session) noteFailure(err *Error) time.Duration {
+	content, _ := s.contentShown()
+	return s.attempts.NoteFailure(s.attemptKey(), s.question(), backoff.Failure{
+		Err: err, Requests: s.requests, Content: content,
+		IsRace: isRace(err), IsTerminating: errors.Is(err, ErrTerminating), IsFinal: s.isFinal(err),
+		IsBusy: s.unsure || errors.Is(err, ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err),
+	}, s.before, s.clock.Now())
+}
+
+// noteReadFailure counts a failed read as a request if the API server answered it: a cache
+// does not.
+func (s *session) noteReadFailure(err error) {
+	if _, ok := answer.Status(err); ok {
+		s.requests++
+	}
+}
 
 // isRace reports whether err may be over as soon as the cache shows the object as it is by now: a
 // conflict, or an object that turned out to be foreign or to be deleted.
@@ -338,6 +316,28 @@ func isRace(err error) bool {
 	_, isAnswer := answer.Status(err)
 	return hasMoved(err) || errors.Is(err, ErrForeign) || errors.Is(err, ErrTerminating) && !isAnswer
 }
+
+// isFinal reports whether another attempt would fail as well, unless a person acts. Such a failure
+// begins with the longest wait. A refusal that costs one request only is tried more often.
+func (s *session) isFinal(err error) bool {
+	_, isAnswer := answer.Status(err)
+	switch {
+	case errors.Is(err, ErrHidden):
+		return true
+	case errors.Is(err, ErrForeign):
+		return s.shown != nil // else the cache does not show when the object is gone
+	case errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable), errors.Is(err, ErrRefused):
+		return s.requests > 1 && !s.unsure && (!isAnswer || namesFieldsOnly(err))
+	}
+	return false
+}
+
+// The calls that back off independently of each other.
+const (
+	callEnsure = ""
+	callAbsent = "absent"
+	callPrune  = "prune"
+)
 
 // patience is a context that is cancelled a while after the first wait for it begins. A read that a
 // cache answers at once, as most are, never waits, and costs no timer.

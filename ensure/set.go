@@ -69,6 +69,37 @@ func OnlyFor(child client.Object, opts ...Option) Option {
 	return func(o *options) { o.only = append(o.only, narrowed{child, opts}) }
 }
 
+// Prune makes Set delete objects of the given kinds that are not among the children: those that
+// the owner controls, by UID, and that carry the digest of this field owner. Objects of other
+// people, operators and owners are never deleted. Objects that the operator creates for the
+// same owner by other calls are deleted, so pass all children of a pruned kind to Set. Pruning
+// begins when all children match, and goes through the kinds in reverse order and
+// through the objects of a kind from the newest to the oldest, and stops at the first error.
+//
+// An empty object of each kind is enough, such as &corev1.ConfigMap{}; for unstructured objects,
+// apiVersion and kind count. Keep a kind in the list for as long as old objects of that kind may exist.
+// The objects are listed from the cache, in the owner's namespace; a client without a cache sends
+// one request for each kind and pass. The operator needs the verbs get, list, watch and delete for
+// these kinds. A kind that the API server does not serve has no objects, as for Absent.
+// If the cache strips managed fields, each object is read from the API server before it is
+// deleted.
+//
+// Before the first deletion, Set reads the owner from the API server, which takes the verb get for
+// the owner's kind. If the owner has another generation than the one given to Set (another
+// resourceVersion, if its kind has no generation), was replaced, or is being deleted, it may want
+// other children by now: the error is a Conflict, and nothing is deleted.
+//
+// Each delete request names the UID and the resourceVersion that were read. Dependents are deleted
+// afterwards, unless Propagation says otherwise. Adopted objects are Released, as by Absent, unless
+// DeleteAdopted is given. Objects without a digest, or with the digest of another field owner or
+// Store, are not found; use Absent. Objects of a former field owner that MigrateFrom names are found.
+func Prune(kinds ...client.Object) Option {
+	if len(kinds) == 0 {
+		kinds = []client.Object{nil} // is refused
+	}
+	return func(o *options) { o.prune = append(o.prune, kinds...) }
+}
+
 // Results are the outcome of Set.
 type Results struct {
 	// Children holds a Result for each child, in their order. Those of the child that failed
@@ -92,6 +123,16 @@ func ResultOf[T client.Object](results Results, child T) Result[T] {
 		return Result[T]{}
 	}
 	return resultOf[T](results.found[i])
+}
+
+// hasStale lets Retry take Results.
+func (r Results) hasStale() bool {
+	for _, child := range r.Children {
+		if child.Stale {
+			return true
+		}
+	}
+	return false
 }
 
 // A set is a call of Set.
@@ -143,10 +184,6 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 	return s, nil
 }
 
-func (s *set) has(member memberKey) bool {
-	return slices.ContainsFunc(s.children, func(c *child) bool { return c.member() == member })
-}
-
 // checkSetOptions refuses options that have no effect in a Set.
 func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 	switch {
@@ -167,58 +204,8 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 
 const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set"
 
-// Prune makes Set delete objects of the given kinds that are not among the children: those that
-// the owner controls, by UID, and that carry the digest of this field owner. Objects of other
-// people, operators and owners are never deleted. Objects that the operator creates for the
-// same owner by other calls are deleted, so pass all children of a pruned kind to Set. Pruning
-// begins when all children match, and goes through the kinds in reverse order and
-// through the objects of a kind from the newest to the oldest, and stops at the first error.
-//
-// An empty object of each kind is enough, such as &corev1.ConfigMap{}; for unstructured objects,
-// apiVersion and kind count. Keep a kind in the list for as long as old objects of that kind may exist.
-// The objects are listed from the cache, in the owner's namespace; a client without a cache sends
-// one request for each kind and pass. The operator needs the verbs get, list, watch and delete for
-// these kinds. A kind that the API server does not serve has no objects, as for Absent.
-// If the cache strips managed fields, each object is read from the API server before it is
-// deleted.
-//
-// Before the first deletion, Set reads the owner from the API server, which takes the verb get for
-// the owner's kind. If the owner has another generation than the one given to Set (another
-// resourceVersion, if its kind has no generation), was replaced, or is being deleted, it may want
-// other children by now: the error is a Conflict, and nothing is deleted.
-//
-// Each delete request names the UID and the resourceVersion that were read. Dependents are deleted
-// afterwards, unless Propagation says otherwise. Adopted objects are Released, as by Absent, unless
-// DeleteAdopted is given. Objects without a digest, or with the digest of another field owner or
-// Store, are not found; use Absent. Objects of a former field owner that MigrateFrom names are found.
-func Prune(kinds ...client.Object) Option {
-	if len(kinds) == 0 {
-		kinds = []client.Object{nil} // is refused
-	}
-	return func(o *options) { o.prune = append(o.prune, kinds...) }
-}
-
-// newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
-func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
-	o.prune, o.only = nil, nil
-	if isNil(like) {
-		return nil, e.refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
-	}
-	c, err := e.identify(like, o)
-	if err != nil {
-		return nil, err
-	}
-	if c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
-	}
-	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
-	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.empty(like), callPrune
-	r := &removal{withdrawal{c}}
-	if _, err := r.emptyList(); err != nil { // before anything is written
-		return nil, err
-	}
-	return r, c.stampOwner()
+func (s *set) has(member memberKey) bool {
+	return slices.ContainsFunc(s.children, func(c *child) bool { return c.member() == member })
 }
 
 // removeRest deletes what is no longer wanted.
@@ -266,6 +253,29 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	return removed, nil
 }
 
+// newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
+func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
+	o.prune, o.only = nil, nil
+	if isNil(like) {
+		return nil, e.refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
+	}
+	c, err := e.identify(like, o)
+	if err != nil {
+		return nil, err
+	}
+	if c.owner.GetDeletionTimestamp() != nil {
+		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+	}
+	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
+	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
+	c.desired, c.call = c.empty(like), callPrune
+	r := &removal{withdrawal{c}}
+	if _, err := r.emptyList(); err != nil { // before anything is written
+		return nil, err
+	}
+	return r, c.stampOwner()
+}
+
 // named returns the removal of live.
 func (r *removal) named(live client.Object) *removal {
 	named := *r.child
@@ -298,6 +308,54 @@ func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
 	})
 	return members, nil
+}
+
+// list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
+func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
+	list, err := r.emptyList()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.backsOff(); err != nil {
+		return nil, err
+	}
+	opts := []client.ListOption{client.InNamespace(r.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
+	bounded := newPatience(ctx, readWait)
+	defer bounded.end()
+	err = r.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
+	if bounded.ranOut(ctx, err) {
+		if err := r.endlessWait("list"); err != nil {
+			return nil, err
+		}
+		err = r.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
+	}
+	if err != nil {
+		r.noteReadFailure(err)
+		return nil, r.requestError("list", err)
+	}
+	return list, nil
+}
+
+// emptyList returns a new list to read into.
+func (r *removal) emptyList() (client.ObjectList, error) {
+	gvk := r.gvk
+	gvk.Kind += "List"
+	switch r.desired.(type) {
+	case runtime.Unstructured:
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	case *metav1.PartialObjectMetadata:
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	}
+	obj, err := r.client.Scheme().New(gvk)
+	list, ok := obj.(client.ObjectList)
+	if err != nil || !ok {
+		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
+	}
+	return list, nil
 }
 
 // isMember reports whether this field owner, or a former name of this field owner, created live for
@@ -353,54 +411,6 @@ func (r *removal) discard(ctx context.Context, live client.Object) (outcome, err
 	return r.delete(ctx, live)
 }
 
-// list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
-func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
-	list, err := r.emptyList()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.backsOff(); err != nil {
-		return nil, err
-	}
-	opts := []client.ListOption{client.InNamespace(r.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
-	bounded := newPatience(ctx, readWait)
-	defer bounded.end()
-	err = r.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
-	if bounded.ranOut(ctx, err) {
-		if err := r.endlessWait("list"); err != nil {
-			return nil, err
-		}
-		err = r.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
-	}
-	if err != nil {
-		r.noteReadFailure(err)
-		return nil, r.requestError("list", err)
-	}
-	return list, nil
-}
-
-// emptyList returns a new list to read into.
-func (r *removal) emptyList() (client.ObjectList, error) {
-	gvk := r.gvk
-	gvk.Kind += "List"
-	switch r.desired.(type) {
-	case runtime.Unstructured:
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(gvk)
-		return list, nil
-	case *metav1.PartialObjectMetadata:
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(gvk)
-		return list, nil
-	}
-	obj, err := r.client.Scheme().New(gvk)
-	list, ok := obj.(client.ObjectList)
-	if err != nil || !ok {
-		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
-	}
-	return list, nil
-}
-
 // checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
 // cache that is behind, such as that of a replica that has just become the leader, shows an
 // older one, which may want other children.
@@ -440,14 +450,4 @@ func isChanged(owner, current client.Object) bool {
 		return owner.GetGeneration() != current.GetGeneration()
 	}
 	return owner.GetResourceVersion() != "" && owner.GetResourceVersion() != current.GetResourceVersion()
-}
-
-// hasStale lets Retry take Results.
-func (r Results) hasStale() bool {
-	for _, child := range r.Children {
-		if child.Stale {
-			return true
-		}
-	}
-	return false
 }

@@ -36,41 +36,6 @@ func (t *target) ownedID() memory.OwnedKey {
 	return id
 }
 
-// controllerName returns kind and name of the controller that desired names; empty if there is none.
-func (t *target) controllerName() string {
-	if t.controller == nil {
-		return ""
-	}
-	return t.controller.Kind + " " + t.controller.Name
-}
-
-// isWanted reports whether a controller is the one that desired names.
-func (t *target) isWanted(controller *metav1.OwnerReference) bool {
-	return t.controller != nil && sameOwner(*controller, *t.controller)
-}
-
-func (t *target) ownerName() string {
-	return fmt.Sprintf("the owner %q", client.ObjectKeyFromObject(t.owner).String())
-}
-
-func (t *target) checkOwner() error {
-	if isNil(t.owner) {
-		return t.refuse("", "the owner given to ensure.ControlledBy is nil")
-	}
-	if !t.isReadable(t.owner) {
-		return t.refuse("", fmt.Sprintf("the owner given to ensure.ControlledBy is a %T: "+
-			"it must be a pointer to a struct that embeds no pointer", t.owner))
-	}
-	switch {
-	case t.owner.GetUID() == "" && t.owner.GetResourceVersion() == "":
-		return t.refuse("", t.ownerName()+" was never created: pass the object as it was read")
-	case t.owner.GetNamespace() != "" && t.scope == clusterScoped:
-		return t.refuse("", t.ownerName()+" is namespaced and cannot own a cluster-scoped object: "+
-			"the garbage collector would delete it at once; use a finalizer instead")
-	}
-	return nil
-}
-
 // checkOptions refuses those that mean nothing for an object that is wanted.
 func (t *target) checkOptions() error {
 	switch {
@@ -115,6 +80,8 @@ func (t *target) checkDesired(desired client.Object) error {
 	return nil
 }
 
+const copied = "is the server's to set: build desired anew with only what you care about, do not copy a live object"
+
 // place settles the namespace.
 func (t *target) place(desired client.Object) error {
 	if t.scope == clusterScoped {
@@ -138,7 +105,40 @@ func (t *target) place(desired client.Object) error {
 	return nil
 }
 
-const copied = "is the server's to set: build desired anew with only what you care about, do not copy a live object"
+func (t *target) checkOwner() error {
+	if isNil(t.owner) {
+		return t.refuse("", "the owner given to ensure.ControlledBy is nil")
+	}
+	if !t.isReadable(t.owner) {
+		return t.refuse("", fmt.Sprintf("the owner given to ensure.ControlledBy is a %T: "+
+			"it must be a pointer to a struct that embeds no pointer", t.owner))
+	}
+	switch {
+	case t.owner.GetUID() == "" && t.owner.GetResourceVersion() == "":
+		return t.refuse("", t.ownerName()+" was never created: pass the object as it was read")
+	case t.owner.GetNamespace() != "" && t.scope == clusterScoped:
+		return t.refuse("", t.ownerName()+" is namespaced and cannot own a cluster-scoped object: "+
+			"the garbage collector would delete it at once; use a finalizer instead")
+	}
+	return nil
+}
+
+func (t *target) ownerName() string {
+	return fmt.Sprintf("the owner %q", client.ObjectKeyFromObject(t.owner).String())
+}
+
+// isWanted reports whether a controller is the one that desired names.
+func (t *target) isWanted(controller *metav1.OwnerReference) bool {
+	return t.controller != nil && sameOwner(*controller, *t.controller)
+}
+
+// controllerName returns kind and name of the controller that desired names; empty if there is none.
+func (t *target) controllerName() string {
+	if t.controller == nil {
+		return ""
+	}
+	return t.controller.Kind + " " + t.controller.Name
+}
 
 // sameOwner compares by UID; the fake client gives none, so there names must do.
 func sameOwner(a, b metav1.OwnerReference) bool {

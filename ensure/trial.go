@@ -50,6 +50,27 @@ func (r *repair) fewest(ctx context.Context, obstacles []obstacle.Obstacle) ([]o
 	return r.narrow(ctx, needed)
 }
 
+// least returns the obstacles that have to go, beside others, to make the merge valid. It returns nil
+// if the merge is invalid even without all of them. The least likely obstacles are put back first.
+func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	ok, err := r.try(ctx, slices.Concat(beside, obstacles))
+	if !ok || err != nil {
+		return nil, err
+	}
+	needed := slices.Clone(obstacles)
+	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
+		rest := slices.Delete(slices.Clone(needed), i, i+1)
+		ok, err := r.try(ctx, slices.Concat(beside, rest))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			needed = rest
+		}
+	}
+	return needed, nil
+}
+
 // narrow replaces each list and map among obstacles by the items that have to go, if the other items
 // can stay.
 func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
@@ -86,27 +107,6 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 		return nil, nil
 	}
 	return r.fewest(ctx, all)
-}
-
-// least returns the obstacles that have to go, beside others, to make the merge valid. It returns nil
-// if the merge is invalid even without all of them. The least likely obstacles are put back first.
-func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	ok, err := r.try(ctx, slices.Concat(beside, obstacles))
-	if !ok || err != nil {
-		return nil, err
-	}
-	needed := slices.Clone(obstacles)
-	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
-		rest := slices.Delete(slices.Clone(needed), i, i+1)
-		ok, err := r.try(ctx, slices.Concat(beside, rest))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			needed = rest
-		}
-	}
-	return needed, nil
 }
 
 // try reports whether the server would take desired if the obstacles were not there. Only a
@@ -150,6 +150,21 @@ func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obsta
 	return r.blocked(dependents)
 }
 
+// blocked says that fields which others insist on do not go with desired.
+func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
+	var paths, whose []string
+	for _, o := range fixed {
+		path := managedfields.Text(o.Path)
+		paths = append(paths, path)
+		who := strings.Join(o.Managers, " and ")
+		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, cmp.Or(who, "nobody")))
+	}
+	out := r.fail(ErrInvalid, "apply", "what is wanted does not go with "+strings.Join(whose, ", nor with ")+
+		": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
+	out.cause = r.refusal
+	return out
+}
+
 // A judgement says why no apply of desired can succeed.
 type judgement struct{ *repair }
 
@@ -185,21 +200,6 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 		err = j.immutable(live, j.refusal)
 	}
 	return needed, err
-}
-
-// blocked says that fields which others insist on do not go with desired.
-func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
-	var paths, whose []string
-	for _, o := range fixed {
-		path := managedfields.Text(o.Path)
-		paths = append(paths, path)
-		who := strings.Join(o.Managers, " and ")
-		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, cmp.Or(who, "nobody")))
-	}
-	out := r.fail(ErrInvalid, "apply", "what is wanted does not go with "+strings.Join(whose, ", nor with ")+
-		": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
-	out.cause = r.refusal
-	return out
 }
 
 // namesAll reports whether a refusal names all fields that another one names. Indexes do not
@@ -277,32 +277,6 @@ func (j judgement) wantsAnotherIP(candidate *unstructured.Unstructured, differin
 	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
 }
 
-// Cluster IPs and node ports belong to one Service, so that they can prevent the creation of another one.
-// The Service that has them may be live itself. On kube-apiserver 1.36, a dry run finds taken node ports,
-// one at a time and before all other faults, but never a taken cluster IP.
-
-// mayBeNodePort reports whether path leads to a node port, or to a whole port.
-func mayBeNodePort(path string) bool {
-	return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && !strings.Contains(path, "].")
-}
-
-// dropNodePort removes one; false if field is none.
-func dropNodePort(candidate *unstructured.Unstructured, field string) bool {
-	var i int
-	if _, err := fmt.Sscanf(field, "spec.ports[%d].nodePort", &i); err != nil {
-		return false
-	}
-	spec, _ := candidate.Object["spec"].(map[string]any)
-	ports, _ := spec["ports"].([]any)
-	if i >= len(ports) {
-		return false
-	}
-	port, _ := ports[i].(map[string]any)
-	_, there := port["nodePort"]
-	delete(port, "nodePort")
-	return there
-}
-
 // keepNodePorts adds the node ports of edited ports, which are among the obstacles, to desired, and
 // returns their paths. The API server keeps a node port for another port of the same name, except for a
 // node port that it gave to the ports of two protocols.
@@ -339,6 +313,32 @@ func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []o
 		_ = unstructured.SetNestedSlice(desired.Object, wanted, "spec", "ports") // desired has the list
 	}
 	return kept
+}
+
+// Cluster IPs and node ports belong to one Service, so that they can prevent the creation of another one.
+// The Service that has them may be live itself. On kube-apiserver 1.36, a dry run finds taken node ports,
+// one at a time and before all other faults, but never a taken cluster IP.
+
+// mayBeNodePort reports whether path leads to a node port, or to a whole port.
+func mayBeNodePort(path string) bool {
+	return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && !strings.Contains(path, "].")
+}
+
+// dropNodePort removes one; false if field is none.
+func dropNodePort(candidate *unstructured.Unstructured, field string) bool {
+	var i int
+	if _, err := fmt.Sscanf(field, "spec.ports[%d].nodePort", &i); err != nil {
+		return false
+	}
+	spec, _ := candidate.Object["spec"].(map[string]any)
+	ports, _ := spec["ports"].([]any)
+	if i >= len(ports) {
+		return false
+	}
+	port, _ := ports[i].(map[string]any)
+	_, there := port["nodePort"]
+	delete(port, "nodePort")
+	return there
 }
 
 func textOf(value any) string {

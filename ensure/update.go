@@ -177,62 +177,6 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	return found, nil
 }
 
-// changes returns the changes that an apply made, by comparing live with the answer of the API server.
-// live may be older than the object that the API server had. So nothing changed if the version of the
-// answer is known already, or if only fields differ that others wrote meanwhile.
-func (u update) changes(live, answer client.Object) []Change {
-	version := answer.GetResourceVersion()
-	known, remembered := u.known(answer)
-	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
-		return nil
-	}
-	found := delta.Diff(live, answer)
-	if len(found) == 0 {
-		return nil
-	}
-	isOthers := u.othersMeanwhile(live, answer)
-	return u.changesOf(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
-}
-
-// changesBy returns the changes that an apply made, with the managers of removed fields.
-func (u update) changesBy(applied application) []Change {
-	var changes []Change
-	if applied.tried { // made of an object that was just read: nobody wrote in between
-		changes = u.changesOf(delta.Diff(applied.before, applied.after))
-	} else {
-		changes = u.changes(applied.before, applied.after)
-	}
-	return noteRemoved(changes, applied.removed)
-}
-
-// among returns the removed obstacles that changes contain, and those that changes cannot contain. An
-// obstacle to which the API server gave a default value again is not removed.
-func (u update) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
-	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
-		return !u.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
-			steps := paths.Steps(change.Path)
-			n := min(len(o.Path), len(steps))
-			return managedfields.MayBeAt(o.Path[:n], steps[:n])
-		})
-	})
-}
-
-// othersMeanwhile reports whether another manager wrote a path between the read and the apply. In the
-// metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
-// belongs to others if they own it and this field owner owned it neither before nor after. A change of
-// a field that nobody owns, such as a default, counts as a change by the apply.
-func (u update) othersMeanwhile(live, answer client.Object) func(path string) bool {
-	before, after := u.ownedIn(live), u.ownedIn(answer)
-	others := managedfields.Others(answer, u.fieldOwner)
-	return func(path string) bool {
-		if i, ok := itemAt(path); ok {
-			return !i.in(u.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
-		}
-		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
-		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
-	}
-}
-
 // applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
 // although desired is valid: an edited Service port stays beside ours and has the same name. Then the
 // conflicting fields are taken over, and the next apply removes them.
@@ -252,6 +196,36 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object) (applicat
 		return application{}, err
 	}
 	return r.run(ctx)
+}
+
+// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
+// returns the object before and after.
+func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	if u.dryRun {
+		return u.tryConvertible(ctx, live, refusal)
+	}
+	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
+		return nil, nil, err
+	}
+	after, err = u.sendApply(ctx, live.GetUID())
+	return live, after, err
+}
+
+// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
+// rewriting would need managed fields that a dry run does not store.
+func (u update) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+	r := repair{child: u.child, refusal: refusal}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return nil, nil, err
+	}
+	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
+		return nil, nil, refusal
+	}
+	ok, err := r.try(ctx, nil)
+	if !ok && err == nil {
+		err = r.denied
+	}
+	return r.typed(), r.tried, err
 }
 
 // removeSources removes such sources after an apply.
@@ -285,34 +259,60 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 	return removed, err
 }
 
-// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
-// returns the object before and after.
-func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	if u.dryRun {
-		return u.tryConvertible(ctx, live, refusal)
+// changesBy returns the changes that an apply made, with the managers of removed fields.
+func (u update) changesBy(applied application) []Change {
+	var changes []Change
+	if applied.tried { // made of an object that was just read: nobody wrote in between
+		changes = u.changesOf(delta.Diff(applied.before, applied.after))
+	} else {
+		changes = u.changes(applied.before, applied.after)
 	}
-	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
-		return nil, nil, err
-	}
-	after, err = u.sendApply(ctx, live.GetUID())
-	return live, after, err
+	return noteRemoved(changes, applied.removed)
 }
 
-// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
-// rewriting would need managed fields that a dry run does not store.
-func (u update) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	r := repair{child: u.child, refusal: refusal}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return nil, nil, err
+// changes returns the changes that an apply made, by comparing live with the answer of the API server.
+// live may be older than the object that the API server had. So nothing changed if the version of the
+// answer is known already, or if only fields differ that others wrote meanwhile.
+func (u update) changes(live, answer client.Object) []Change {
+	version := answer.GetResourceVersion()
+	known, remembered := u.known(answer)
+	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
+		return nil
 	}
-	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
-		return nil, nil, refusal
+	found := delta.Diff(live, answer)
+	if len(found) == 0 {
+		return nil
 	}
-	ok, err := r.try(ctx, nil)
-	if !ok && err == nil {
-		err = r.denied
+	isOthers := u.othersMeanwhile(live, answer)
+	return u.changesOf(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
+}
+
+// othersMeanwhile reports whether another manager wrote a path between the read and the apply. In the
+// metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
+// belongs to others if they own it and this field owner owned it neither before nor after. A change of
+// a field that nobody owns, such as a default, counts as a change by the apply.
+func (u update) othersMeanwhile(live, answer client.Object) func(path string) bool {
+	before, after := u.ownedIn(live), u.ownedIn(answer)
+	others := managedfields.Others(answer, u.fieldOwner)
+	return func(path string) bool {
+		if i, ok := itemAt(path); ok {
+			return !i.in(u.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
+		}
+		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
+		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
-	return r.typed(), r.tried, err
+}
+
+// among returns the removed obstacles that changes contain, and those that changes cannot contain. An
+// obstacle to which the API server gave a default value again is not removed.
+func (u update) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
+	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
+		return !u.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
+			steps := paths.Steps(change.Path)
+			n := min(len(o.Path), len(steps))
+			return managedfields.MayBeAt(o.Path[:n], steps[:n])
+		})
+	})
 }
 
 // noteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name

@@ -65,43 +65,8 @@ func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, af
 	return before, after, err
 }
 
-// letGo removes the finalizers that this field owner has applied to an adopted object in deletion.
-// Otherwise, the object would never be deleted.
-func (w withdrawal) letGo(ctx context.Context, live client.Object) (outcome, error) {
-	going := outcome{live: live, operation: Deleting}
-	if _, adopted := w.digestOn(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
-		return going, nil
-	}
-	live, err := w.complete(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	claim, err := w.claimOn(ctx, live)
-	if err != nil || !claim.ours && !w.isBeside(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
-		return going, err
-	}
-	before, after, err := w.unapply(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	going.live, going.changes = after, w.givenUp(before, after)
-	return going, nil
-}
-
-// dropReference removes the reference to the owner if no other manager owns the reference. With the
-// reference, the object would be deleted together with its owner.
-func (w withdrawal) dropReference(ctx context.Context, live client.Object) (client.Object, error) {
-	references := live.GetOwnerReferences()
-	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
-	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != beforeFirstApply && ownsReference(&entry, &references[at])
-	}) {
-		return live, nil
-	}
-	pointer := "/metadata/ownerReferences/" + strconv.Itoa(at)
-	return w.patchJSON(ctx, releasing, append(managedfields.TestUID(live),
-		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
-}
+// isRefused reports whether the API server, or a policy, does not want an object to be so.
+func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
 
 // giveUpBut removes the fields of live that only this field owner has applied. Fields for which isKept
 // holds stay without an owner.
@@ -139,6 +104,21 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 	return w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
 }
 
+// dropReference removes the reference to the owner if no other manager owns the reference. With the
+// reference, the object would be deleted together with its owner.
+func (w withdrawal) dropReference(ctx context.Context, live client.Object) (client.Object, error) {
+	references := live.GetOwnerReferences()
+	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
+	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager != beforeFirstApply && ownsReference(&entry, &references[at])
+	}) {
+		return live, nil
+	}
+	pointer := "/metadata/ownerReferences/" + strconv.Itoa(at)
+	return w.patchJSON(ctx, releasing, append(managedfields.TestUID(live),
+		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
+}
+
 // givenUp returns the changes of fields that this field owner owned in before.
 func (w withdrawal) givenUp(before, after client.Object) []Change {
 	own := w.ownedIn(before)
@@ -159,6 +139,54 @@ func (w withdrawal) noteReleased(live client.Object) {
 	w.memory.Release(w.ownedID(), memory.Foreign{Look: w.lookOf(live), Version: live.GetResourceVersion()})
 }
 
+// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
+// no owner: live was adopted beside its controller. If this field owner applied the reference to that
+// controller, the fields belong to that owner.
+func (w withdrawal) isBeside(live client.Object) bool {
+	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, w.fieldOwner)
+	if w.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
+		return false
+	}
+	digest, adopted := w.digestOn(live)
+	return adopted || digest == ""
+}
+
+// letGo removes the finalizers that this field owner has applied to an adopted object in deletion.
+// Otherwise, the object would never be deleted.
+func (w withdrawal) letGo(ctx context.Context, live client.Object) (outcome, error) {
+	going := outcome{live: live, operation: Deleting}
+	if _, adopted := w.digestOn(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
+		return going, nil
+	}
+	live, err := w.complete(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	claim, err := w.claimOn(ctx, live)
+	if err != nil || !claim.ours && !w.isBeside(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
+		return going, err
+	}
+	before, after, err := w.unapply(ctx, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	going.live, going.changes = after, w.givenUp(before, after)
+	return going, nil
+}
+
+// withdraw gives up the fields that this field owner applied to an object which another controller took
+// between our read of before and the answer after. Fields that this apply added are removed. Older
+// fields came to the other controller with the object, and stay.
+func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) error {
+	if w.dryRun {
+		return w.foreign(after)
+	}
+	added, _ := managedfields.Split(w.ownedIn(after), func(path fieldpath.Path) bool {
+		return !holds(before, path) || w.isOfDigest(path)
+	})
+	return w.withdrawAdded(ctx, after, added)
+}
+
 // leaveForeign finishes a withdrawal from live, which is not ours, and returns an error.
 func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error {
 	known, _ := w.memory.Foreign.Get(w.ownedID())
@@ -176,19 +204,6 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 		return err
 	}
 	return w.withdrawAdded(ctx, complete, known.Added)
-}
-
-// withdraw gives up the fields that this field owner applied to an object which another controller took
-// between our read of before and the answer after. Fields that this apply added are removed. Older
-// fields came to the other controller with the object, and stay.
-func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) error {
-	if w.dryRun {
-		return w.foreign(after)
-	}
-	added, _ := managedfields.Split(w.ownedIn(after), func(path fieldpath.Path) bool {
-		return !holds(before, path) || w.isOfDigest(path)
-	})
-	return w.withdrawAdded(ctx, after, added)
 }
 
 // withdrawAdded gives up the fields that our apply added to an object that another controller took.
@@ -230,24 +245,9 @@ func (w withdrawal) giveUpAdded(ctx context.Context, after client.Object, added 
 	})
 }
 
-// isRefused reports whether the API server, or a policy, does not want an object to be so.
-func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
-
 // holds reports whether obj has a value at path, as far as its Go type has the field.
 func holds(obj client.Object, path fieldpath.Path) bool {
 	steps := managedfields.Steps(path)
 	depth, err := delta.Specifies(obj, steps)
 	return err != nil || depth == len(steps)
-}
-
-// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
-// no owner: live was adopted beside its controller. If this field owner applied the reference to that
-// controller, the fields belong to that owner.
-func (w withdrawal) isBeside(live client.Object) bool {
-	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, w.fieldOwner)
-	if w.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
-		return false
-	}
-	digest, adopted := w.digestOn(live)
-	return adopted || digest == ""
 }
