@@ -34,7 +34,7 @@ func (c contention) contestCall() contest.Call {
 // tryToWrite fails if a contest forbids to write now. If a try is due, this call has it.
 func (c contention) tryToWrite() error {
 	verdict := c.contests.Try(c.contestCall())
-	c.hasTry = c.hasTry || verdict.HasTry
+	c.child.hasTry = c.hasTry || verdict.HasTry
 	return c.contested(verdict)
 }
 

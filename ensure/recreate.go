@@ -179,7 +179,7 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 	if err != nil {
 		return outcome{}, err
 	}
-	r.propagation = r.recreate
+	r.child.propagation = r.recreate
 	deleted, err := r.delete(ctx, live)
 	if err != nil {
 		return outcome{}, err

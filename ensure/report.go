@@ -185,7 +185,7 @@ func (r report) countRequests(found outcome, err error) {
 		operation, cause = failed, failure(err)
 	}
 	requestsTotal().WithLabelValues(r.gvk.Group, r.gvk.Kind, operation, cause).Add(float64(r.requests))
-	r.requests = 0
+	r.child.requests = 0
 }
 
 // The metrics are registered with those of the manager when they first count. Labels have few values,

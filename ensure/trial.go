@@ -221,17 +221,17 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 	if err != nil {
 		return false, err
 	}
-	j.alone = false
+	j.child.alone = false
 	differing := pathsOf(j.unsatisfied(live))
 	err = j.tryCreate(ctx, candidate)
 	for err != nil && j.leaveOut(candidate, answer.Fields(err), differing) {
 		err = j.tryCreate(ctx, candidate)
 	}
 	if err == nil {
-		j.alone = !j.wantsAnotherIP(candidate, differing)
+		j.child.alone = !j.wantsAnotherIP(candidate, differing)
 		return true, nil
 	}
-	j.unsure = !answer.IsFinal(err)
+	j.child.unsure = !answer.IsFinal(err)
 	causes := answer.Causes(err)
 	named := answer.Fields(refusal)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {

@@ -153,7 +153,7 @@ func (u update) apply(ctx context.Context, live client.Object, cause Cause) (out
 // conclude returns the outcome of an application to live, or of a rehearsal of one.
 func (u update) conclude(ctx context.Context, live client.Object, cause Cause, applied application, err error) (outcome, error) {
 	if errors.Is(err, ErrImmutable) {
-		return recreation{u.child}.run(ctx, live, cause, err)
+		return recreation(u).run(ctx, live, cause, err)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -167,7 +167,7 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
 		u.report().wrote(found) // all the same: somebody took control between our read and our apply
-		return outcome{}, withdrawal{u.child}.withdraw(ctx, live, answer)
+		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
 	u.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
