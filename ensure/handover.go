@@ -113,7 +113,7 @@ func (c *child) finish(ctx context.Context, live client.Object, cause Cause) (ou
 	if removed = c.among(removed, found.changes); len(removed) > 0 {
 		found.operation, found.cause, found.changes = Updated, cause, noteRemoved(found.changes, removed)
 	}
-	if len(live.GetManagedFields()) == 0 && (!c.adopted || c.store.Get(live) != "") {
+	if len(live.GetManagedFields()) == 0 && c.store.Get(live) != "" {
 		found.live = c.lateHandover(ctx, found.live)
 	}
 	return found, nil
