@@ -86,7 +86,7 @@ func (u update) finish(ctx context.Context, live client.Object, cause Cause) (ou
 	if removed = u.among(removed, found.changes); len(removed) > 0 {
 		found.operation, found.cause, found.changes = Updated, cause, noteRemoved(found.changes, removed)
 	}
-	if len(live.GetManagedFields()) == 0 && (!u.adopted || u.store.Get(live) != "") {
+	if len(live.GetManagedFields()) == 0 && u.store.Get(live) != "" {
 		found.live = u.lateHandover(ctx, found.live)
 	}
 	return found, nil
