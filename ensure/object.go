@@ -167,57 +167,154 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 
 // settle creates or updates the child so that live, nil if there is none, matches desired.
 func (c *child) settle(ctx context.Context, live client.Object) (outcome, error) {
+	known, err := c.look(live), error(nil)
+	for whole := live; ; {
+		switch decide(known) {
+		case toClaim:
+			if whole, err = c.claim(ctx, live, &known); err != nil {
+				return outcome{}, err
+			}
+		case toCompare:
+			if whole, err = c.compare(ctx, live, whole, &known); err != nil {
+				return outcome{}, err
+			}
+		case toCreate:
+			return c.make(ctx)
+		case toWrite:
+			return c.write(ctx, whole, c.causeToWrite(live))
+		case toRest:
+			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
+		case toAwaitCache:
+			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
+		case toLeave:
+			return c.leave(live)
+		case toLeaveForeign:
+			return outcome{}, withdrawal{c}.leaveForeign(ctx, whole)
+		case toAwaitDeletion:
+			return outcome{}, c.terminating("ensure", "it is being deleted")
+		case toReportHidden:
+			return outcome{}, c.hidden()
+		default:
+			return outcome{operation: Gone}, nil
+		}
+	}
+}
+
+// A step is what a pass does next.
+type step int
+
+const (
+	toRest          step = iota // the child is as desired
+	toClaim                     // find out whose the live object is
+	toCompare                   // find out whether the live object is as desired
+	toCreate                    // the child
+	toWrite                     // desired to the live object
+	toSkip                      // a child that does not exist and is not to be created
+	toLeave                     // the live object, whatever it contains
+	toLeaveForeign              // an object of somebody else
+	toAwaitCache                // which does not show our last write yet
+	toAwaitDeletion             // of the live object
+	toReportHidden              // a child that the cache never shows
+)
+
+// A situation is what a pass knows when it decides what to do next.
+type situation struct {
+	exists        bool // the live object
+	isTerminating bool // the live object
+	ifExists      bool // the option
+	ifMissing     bool // the option
+
+	isClaimed bool // whose the live object is, is known
+	isOurs    bool // to write, or to adopt
+	isHidden  bool // the cache has not shown a child of ours for long
+	isStale   bool // the live object is a copy from before our last write
+
+	isCompared bool // whether the live object is as desired, is known
+	isInSync   bool // the live object is as desired, and needs no migration
+}
+
+// decide returns the next step of a pass. It sends nothing: claiming and comparing may take a request,
+// so they come only when all that costs nothing is settled.
+func decide(known situation) step {
+	switch {
+	case !known.exists && known.ifExists:
+		return toSkip
+	case !known.exists:
+		return toCreate
+	case known.isTerminating:
+		return toAwaitDeletion
+	case known.ifMissing:
+		return toLeave
+	case !known.isClaimed:
+		return toClaim
+	case !known.isOurs:
+		return toLeaveForeign
+	case known.isHidden:
+		return toReportHidden
+	case known.isStale:
+		return toAwaitCache
+	case !known.isCompared:
+		return toCompare
+	case known.isInSync:
+		return toRest
+	}
+	return toWrite
+}
+
+// look returns the situation as far as live, nil if there is none, and the options show it.
+func (c *child) look(live client.Object) situation {
+	known := situation{exists: live != nil, ifExists: c.ifExists, ifMissing: c.ifMissing}
 	if live == nil {
-		return c.make(ctx)
+		return known
 	}
 	if live.GetResourceVersion() != c.last.Version {
 		c.recall() // another reconcile may have learnt more while we read
 	}
 	c.noteShown(live)
 	c.dropReplacement(live.GetUID())
-	if live.GetDeletionTimestamp() != nil {
-		return outcome{}, c.terminating("ensure", "it is being deleted")
-	}
-	if c.ifMissing {
-		return c.leave(live)
-	}
+	known.isTerminating = live.GetDeletionTimestamp() != nil
+	return known
+}
+
+// claim finds out whose live is, and returns live with its managed fields if they had to be known.
+func (c *child) claim(ctx context.Context, live client.Object, known *situation) (client.Object, error) {
 	claim, err := c.claimOn(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
-	if !claim.ours && !c.mayAdopt(live) {
-		return outcome{}, withdrawal{c}.leaveForeign(ctx, claim.live)
+	known.isClaimed, known.isOurs = true, claim.ours || c.mayAdopt(live)
+	if !known.isOurs {
+		return claim.live, nil
 	}
 	c.ours, c.adopted, c.stamped = claim.ours, claim.adopted, nil
 	if !claim.ours {
 		isOurs, err := c.isMadeByUs(ctx, live)
 		if err != nil {
-			return outcome{}, err
+			return nil, err
 		}
 		c.adopted = !isOurs
 	}
-	if err := c.checkHidden(live); err != nil {
-		return outcome{}, err
-	}
-	if c.isStale(live) {
-		return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
-	}
-	whole, err := c.withManagers(ctx, claim.live)
+	known.isHidden, known.isStale = c.isHidden(live), c.isStale(live)
+	return claim.live, nil
+}
+
+// compare finds out whether live is as desired, and returns live with its managed fields if MigrateFrom
+// needs them.
+func (c *child) compare(ctx context.Context, live, whole client.Object, known *situation) (client.Object, error) {
+	whole, err := c.withManagers(ctx, whole)
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
-	if !c.isMigrating(whole) && c.inSync(live, whole) {
-		return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
-	}
-	return c.write(ctx, whole, c.causeToWrite(live))
+	known.isCompared, known.isInSync = true, !c.isMigrating(whole) && c.inSync(live, whole)
+	return whole, nil
 }
 
 // leave does not change live, and fails if live has another controller. A cache that does not show an
 // object of somebody else is no error.
 func (c *child) leave(live client.Object) (outcome, error) {
-	hidden := c.checkHidden(live)
-	if digest, _ := c.digestOn(live); digest != "" && hidden != nil {
-		return outcome{}, hidden
+	isHidden := c.isHidden(live)
+	if digest, _ := c.digestOn(live); digest != "" && isHidden {
+		return outcome{}, c.hidden()
 	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return outcome{}, c.foreign(live)
@@ -265,11 +362,8 @@ func (c *child) write(ctx context.Context, live client.Object, cause Cause) (out
 	return c.contest().finishWrite(live, found)
 }
 
-// make creates the child, unless a contest or IfExists forbids that.
+// make creates the child, unless a contest forbids that.
 func (c *child) make(ctx context.Context) (outcome, error) {
-	if c.ifExists {
-		return outcome{operation: Gone}, nil
-	}
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
 	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err

@@ -80,16 +80,14 @@ func (o *observation) current(ctx context.Context, live client.Object) (client.O
 	return o.complete(ctx, live)
 }
 
-// checkHidden returns an error for a child of ours that the API server has had for long and that the
-// cache still does not show: drift would go unnoticed, and each pass would cost two requests.
-func (o *observation) checkHidden(live client.Object) error {
-	if !o.unseen {
-		return nil
-	}
+// isHidden reports whether the API server has had a child of ours for long that the cache still does not
+// show: drift would go unnoticed, and each pass would cost two requests.
+func (o *observation) isHidden(live client.Object) bool {
 	now := o.clock.Now()
-	if now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) < hiddenAfter {
-		return nil
-	}
+	return o.unseen && now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) >= hiddenAfter
+}
+
+func (o *observation) hidden() error {
 	return o.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
 		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, "+
 		"which a restart of the operator mends")

@@ -1,0 +1,60 @@
+package ensure
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDecide covers every decision of a pass.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	live := situation{exists: true}
+	with := func(of situation, changes ...func(*situation)) situation {
+		for _, change := range changes {
+			change(&of)
+		}
+		return of
+	}
+	claimed := with(live, func(s *situation) { s.isClaimed, s.isOurs = true, true })
+	compared := with(claimed, func(s *situation) { s.isCompared = true })
+	for name, tc := range map[string]struct {
+		reason string
+		known  situation
+		want   step
+	}{
+		"no object": {"desired is to exist", situation{}, toCreate},
+		"no object, with IfExists": {
+			"somebody else decides whether the child exists", situation{ifExists: true}, toSkip,
+		},
+		"no object, with IfMissing": {"that is what IfMissing is for", situation{ifMissing: true}, toCreate},
+		"an object in deletion": {
+			"a write would be lost, and finalizers must run", with(live, func(s *situation) { s.isTerminating = true }), toAwaitDeletion,
+		},
+		"an object in deletion, with IfMissing": {
+			"the child is about to be missing", with(live, func(s *situation) { s.isTerminating, s.ifMissing = true, true }), toAwaitDeletion,
+		},
+		"an object, with IfMissing": {
+			"whatever exists is good, whoever made it", with(live, func(s *situation) { s.ifMissing = true }), toLeave,
+		},
+		"an object": {"nothing is written before it is known whose the object is", live, toClaim},
+		"an object of somebody else": {
+			"neither ours nor to be adopted", with(live, func(s *situation) { s.isClaimed = true }), toLeaveForeign,
+		},
+		"a child that the cache hides": {
+			"each pass would cost two requests, and drift would go unnoticed",
+			with(claimed, func(s *situation) { s.isHidden, s.isStale = true, true }), toReportHidden,
+		},
+		"a copy from before our last write": {
+			"differences are no drift", with(claimed, func(s *situation) { s.isStale = true }), toAwaitCache,
+		},
+		"a child of ours":           {"is it as desired?", claimed, toCompare},
+		"a child as desired":        {"no write that is not needed", with(compared, func(s *situation) { s.isInSync = true }), toRest},
+		"a child that is different": {"desired changed, or somebody changed the child", compared, toWrite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tc.want, decide(tc.known), tc.reason)
+		})
+	}
+}
