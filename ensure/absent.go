@@ -80,7 +80,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 func (c *child) finishRemoval(found outcome, err error) (outcome, error) {
 	c.wrote(found)
 	if err == nil && found.cause == Unwanted && !c.dryRun {
-		found, err = c.finishSuperseding(found)
+		found, err = c.finishSuperseding(nil, found)
 	}
 	err = c.ended(err)
 	c.warn(err)
