@@ -205,7 +205,7 @@ func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
 func (r *removal) finish(found outcome, err error) (outcome, error) {
 	r.report().wrote(found)
 	if err == nil && found.cause == Unwanted && !r.dryRun {
-		found, err = r.contest().finishSuperseding(found)
+		found, err = r.contest().finishSuperseding(nil, found)
 	}
 	err = r.ended(err)
 	r.report().warn(err)

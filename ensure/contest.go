@@ -54,7 +54,7 @@ func (c contention) finishUnchanged(found outcome) (outcome, error) {
 func (c contention) finishWrite(live client.Object, found outcome) (outcome, error) {
 	c.report().wrote(found)
 	if c.supersedes(live, found) {
-		return c.finishSuperseding(found)
+		return c.finishSuperseding(live, found)
 	}
 	paths := c.reverted(live, found)
 	if len(paths) == 0 || c.dryRun {
@@ -68,9 +68,13 @@ func (c contention) finishWrite(live client.Object, found outcome) (outcome, err
 }
 
 // finishSuperseding returns the outcome of a write that changed the desired state of the child. One
-// change too many is ErrContested.
-func (c contention) finishSuperseding(found outcome) (outcome, error) {
-	paths := c.withoutDigest(pathsOf(found.changes))
+// change too many is ErrContested. live is the object before the write, nil if there is none now.
+func (c contention) finishSuperseding(live client.Object, found outcome) (outcome, error) {
+	changes := found.changes
+	if len(changes) == 0 && found.operation == Updated { // another pass got the same answer
+		changes = c.unsatisfied(live)
+	}
+	paths := c.withoutDigest(pathsOf(changes))
 	return found.unless(c.contested(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
 }
 

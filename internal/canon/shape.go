@@ -19,14 +19,14 @@ type Shape struct {
 }
 
 // Tree returns the content, labels, annotations (including digests), owner references and finalizers of
-// obj as JSON values in canonical form, numbers as json.Number. Empty values that are statements are
-// included.
-func Tree(obj Object) (Shape, map[string]any, error) {
+// obj as JSON values in canonical form, numbers as json.Number. explicit includes empty values that are
+// statements.
+func Tree(obj Object, explicit bool) (Shape, map[string]any, error) {
 	c, err := read(obj)
 	if err != nil {
 		return Shape{}, nil, err
 	}
-	return tree(c, parts{metadata: true, digests: true, explicit: true})
+	return tree(c, parts{metadata: true, digests: true, explicit: explicit})
 }
 
 // tree writes the parts of c and reads them back. Only the rare paths of a pass, which find differences

@@ -49,8 +49,8 @@ func Satisfies(live, desired canon.Object) bool { return len(Unsatisfied(live, d
 func Unsatisfied(live, desired canon.Object) []Change { return compare(live, desired, true) }
 
 func compare(before, after canon.Object, isPartial bool) []Change {
-	_, old, errOld := canon.Tree(before)
-	top, updated, errNew := canon.Tree(after)
+	_, old, errOld := canon.Tree(before, isPartial)
+	top, updated, errNew := canon.Tree(after, isPartial)
 	if errOld != nil || errNew != nil || !canon.SameType(before, after) {
 		return []Change{{}}
 	}

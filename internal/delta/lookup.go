@@ -15,7 +15,7 @@ import (
 // path that the Go type of obj cannot have is an error. If the type is dynamic or free-form, no path is
 // an error.
 func Specifies(obj canon.Object, steps []string) (int, error) {
-	top, root, err := canon.Tree(obj)
+	top, root, err := canon.Tree(obj, true)
 	if err != nil {
 		return 0, err
 	}
@@ -26,7 +26,7 @@ func Specifies(obj canon.Object, steps []string) (int, error) {
 // Values returns a function that returns the value of obj at a path, in canonical form, or nil if there
 // is none or the Go type of obj cannot have the path.
 func Values(obj canon.Object) (func(steps []string) any, error) {
-	top, root, err := canon.Tree(obj)
+	top, root, err := canon.Tree(obj, true)
 	if err != nil {
 		return nil, err
 	}
