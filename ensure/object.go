@@ -167,8 +167,9 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 
 // settle creates or updates the child so that live, nil if there is none, matches desired.
 func (c *child) settle(ctx context.Context, live client.Object) (outcome, error) {
-	known, err := c.look(live), error(nil)
-	for whole := live; ; {
+	known, whole := c.look(live), live
+	for {
+		var err error
 		switch decide(known) {
 		case toClaim:
 			if whole, err = c.claim(ctx, live, &known); err != nil {
@@ -193,7 +194,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		case toAwaitDeletion:
 			return outcome{}, c.terminating("ensure", "it is being deleted")
 		case toReportHidden:
-			return outcome{}, c.hidden()
+			return outcome{}, c.fail(ErrHidden, "ensure", whyHidden)
 		default:
 			return outcome{operation: Gone}, nil
 		}
@@ -314,7 +315,7 @@ func (c *child) compare(ctx context.Context, live, whole client.Object, known *s
 func (c *child) leave(live client.Object) (outcome, error) {
 	isHidden := c.isHidden(live)
 	if digest, _ := c.digestOn(live); digest != "" && isHidden {
-		return outcome{}, c.hidden()
+		return outcome{}, c.fail(ErrHidden, "ensure", whyHidden)
 	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return outcome{}, c.foreign(live)

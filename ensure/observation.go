@@ -87,11 +87,9 @@ func (o *observation) isHidden(live client.Object) bool {
 	return o.unseen && now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) >= hiddenAfter
 }
 
-func (o *observation) hidden() error {
-	return o.fail(ErrHidden, "ensure", "it exists, but the operator's cache has not shown it for "+hiddenAfter.String()+
-		": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, "+
-		"which a restart of the operator mends")
-}
+var whyHidden = "it exists, but the operator's cache has not shown it for " + hiddenAfter.String() +
+	": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, " +
+	"which a restart of the operator mends"
 
 // recall looks up the last confirmed state. Without one, c.last is the zero Record.
 func (o *observation) recall() { o.last = o.memory.Record(o.ownedID()) }

@@ -147,7 +147,7 @@ type memberKey struct {
 	key  types.NamespacedName
 }
 
-func (c *child) member() memberKey { return memberKey{c.gvk.GroupKind(), c.key} }
+func memberOf(c *child) memberKey { return memberKey{c.gvk.GroupKind(), c.key} }
 
 func (e *Ensurer) newSet(owner client.Object, children []client.Object, o options) (*set, error) {
 	if err := checkSetOptions(e, children, o); err != nil {
@@ -168,7 +168,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 		if err != nil {
 			return nil, err
 		}
-		if s.has(c.member()) {
+		if s.has(memberOf(c)) {
 			return nil, c.refuse("", "is there twice among the children")
 		}
 		s.children = append(s.children, c)
@@ -205,7 +205,7 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set"
 
 func (s *set) has(member memberKey) bool {
-	return slices.ContainsFunc(s.children, func(c *child) bool { return c.member() == member })
+	return slices.ContainsFunc(s.children, func(c *child) bool { return memberOf(c) == member })
 }
 
 // removeRest deletes what is no longer wanted.
@@ -222,7 +222,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 		}
 		for _, live := range members {
 			r := kind.named(live)
-			if s.has(r.member()) {
+			if s.has(memberOf(r.child)) {
 				continue
 			}
 			if live.GetDeletionTimestamp() == nil {
