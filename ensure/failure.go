@@ -40,7 +40,9 @@ func (t *target) refuse(path, detail string) *Error {
 }
 
 // refuseCall is a refusal that is about no child in particular.
-func (e *Ensurer) refuseCall(detail string) *Error { return (&target{Ensurer: e}).refuse("", detail) }
+func (e *Ensurer) refuseCall(detail string) *Error {
+	return (&target{Ensurer: e, kind: noKind}).refuse("", detail)
+}
 
 // unfit reports a desired object that no apply could carry.
 func (t *target) unfit(err error) *Error {

@@ -26,15 +26,18 @@ type kind struct {
 	managed *atomic.Bool
 }
 
+// noKind is the kind of an object whose kind is not known yet.
+var noKind = &kind{}
+
 // A scope says whether objects of a kind are namespaced. The scope is unknown as long as the RESTMapper
 // does not know the kind: its CRD is not installed yet, or, with the fake client, always.
 type scope int
 
 // kindOf finds out once per type; scheme and RESTMapper are slow to ask.
-func (e *Ensurer) kindOf(obj client.Object) (kind, error) {
+func (e *Ensurer) kindOf(obj client.Object) (*kind, error) {
 	id := kindID(obj)
 	if known, ok := e.kinds.Load(id); ok {
-		if k, ok := known.(kind); ok {
+		if k, ok := known.(*kind); ok {
 			return k, nil
 		}
 	}
@@ -53,8 +56,8 @@ func kindID(obj client.Object) any {
 	return reflect.TypeOf(obj)
 }
 
-func (e *Ensurer) discover(obj client.Object) (kind, error) {
-	k := kind{status: -1, managed: &atomic.Bool{}}
+func (e *Ensurer) discover(obj client.Object) (*kind, error) {
+	k := &kind{status: -1, managed: &atomic.Bool{}}
 	var err error
 	if k.gvk, err = e.client.GroupVersionKindFor(obj); err != nil {
 		return k, &noKindError{err}
@@ -112,7 +115,7 @@ func canBeMade(t reflect.Type) (ok bool) {
 	defer func() { ok = recover() == nil && ok }()
 	original, _ := reflect.TypeAssert[client.Object](reflect.New(t.Elem()))
 	original.SetName("original")
-	kind{}.copyForStamping(original).SetName("copy")
+	noKind.copyForStamping(original).SetName("copy")
 	return original.GetName() == "original"
 }
 
@@ -126,7 +129,7 @@ func isDynamic(obj client.Object) bool {
 }
 
 // empty returns a new object to read into.
-func (k kind) empty(like client.Object) client.Object {
+func (k *kind) empty(like client.Object) client.Object {
 	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(like).Elem())) // of like's own type
 	switch fresh := fresh.(type) {
 	case *unstructured.Unstructured:
@@ -140,7 +143,7 @@ func (k kind) empty(like client.Object) client.Object {
 
 // copyForStamping returns a copy whose metadata can be set without changing obj. The two share their
 // content, which is only read from here on.
-func (k kind) copyForStamping(obj client.Object) client.Object {
+func (k *kind) copyForStamping(obj client.Object) client.Object {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return shareContent(k, obj, u)
 	}
@@ -150,7 +153,7 @@ func (k kind) copyForStamping(obj client.Object) client.Object {
 	return copied
 }
 
-func shareContent(k kind, obj client.Object, u runtime.Unstructured) client.Object {
+func shareContent(k *kind, obj client.Object, u runtime.Unstructured) client.Object {
 	content := u.UnstructuredContent()
 	shallow := maps.Clone(content)
 	if shallow == nil {
@@ -170,7 +173,7 @@ func shareContent(k kind, obj client.Object, u runtime.Unstructured) client.Obje
 }
 
 // statusSet reports whether obj specifies a status, which ensure never writes.
-func (k kind) statusSet(obj client.Object) bool {
+func (k *kind) statusSet(obj client.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return saysSomething(u.UnstructuredContent()["status"])
 	}
@@ -198,12 +201,12 @@ func saysSomething(value any) bool {
 
 // isReset reports whether somebody emptied the managed fields of live. A cache strips them
 // from all objects of a kind or from none.
-func (k kind) isReset(live client.Object) bool {
+func (k *kind) isReset(live client.Object) bool {
 	return k.managed.Load() && len(live.GetManagedFields()) == 0
 }
 
 // noteManaged remembers that copies of this kind come with managed fields.
-func (k kind) noteManaged(live client.Object) {
+func (k *kind) noteManaged(live client.Object) {
 	if !k.managed.Load() && len(live.GetManagedFields()) > 0 {
 		k.managed.Store(true)
 	}
@@ -223,11 +226,11 @@ const (
 	clusterScoped
 )
 
-func (k kind) holdsMore() bool { return slices.Contains(holdsMore, k.gvk.GroupKind()) }
+func (k *kind) holdsMore() bool { return slices.Contains(holdsMore, k.gvk.GroupKind()) }
 
-func (k kind) isSecret() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
+func (k *kind) isSecret() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Secret"} }
 
-func (k kind) isService() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
+func (k *kind) isService() bool { return k.gvk.GroupKind() == schema.GroupKind{Kind: "Service"} }
 
 // unreadableMetadata finds unstructured metadata that the accessors of unstructured.Unstructured treat
 // as empty, so that setting a value would lose it: scrape: true among the annotations is enough.

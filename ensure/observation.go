@@ -30,9 +30,9 @@ const (
 type observation struct {
 	ownership
 
-	last   memory.Record // the last answer of the API server that was known when live was read
-	unseen bool          // the cache did not show the object
-	ours   bool          // live may be written without ensure.Adopt
+	last   *memory.Record // the last answer of the API server that was known when live was read
+	unseen bool           // the cache did not show the object
+	ours   bool           // live may be written without ensure.Adopt
 }
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
@@ -83,19 +83,22 @@ func (o *observation) current(ctx context.Context, live client.Object) (client.O
 // isHidden reports whether the API server has had a child of ours for long that the cache still does not
 // show: drift would go unnoticed, and each pass would cost two requests.
 func (o *observation) isHidden(live client.Object) bool {
+	if !o.unseen {
+		return false
+	}
 	now := o.clock.Now()
-	return o.unseen && now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) >= hiddenAfter
+	return now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) >= hiddenAfter
 }
 
 var whyHidden = "it exists, but the operator's cache has not shown it for " + hiddenAfter.String() +
 	": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, " +
 	"which a restart of the operator mends"
 
-// recall looks up the last confirmed state. Without one, c.last is the zero Record.
+// recall looks up the last confirmed state. Without one, o.last is empty.
 func (o *observation) recall() { o.last = o.memory.Record(o.ownedID()) }
 
 // known returns the record of live, and whether there is one.
-func (o *observation) known(live client.Object) (memory.Record, bool) {
+func (o *observation) known(live client.Object) (*memory.Record, bool) {
 	return o.last, o.last.Digest != "" && o.last.UID == live.GetUID()
 }
 
@@ -103,8 +106,10 @@ func (o *observation) known(live client.Object) (memory.Record, bool) {
 // object was deleted.
 func (o *observation) noteShown(live client.Object) {
 	if known, ok := o.known(live); ok && !known.Shown && !o.unseen {
-		o.last.Shown = true
-		o.memory.Confirm(o.ownedID(), o.last)
+		shown := *known
+		shown.Shown = true
+		o.last = &shown
+		o.memory.Confirm(o.ownedID(), shown)
 	}
 }
 
@@ -150,7 +155,7 @@ func (o *observation) confirm(live client.Object) {
 
 // isConfirmed reports whether live has the content and the metadata of the last answer of the API
 // server. So a webhook that changes desired, or even its metadata and digest, costs no request.
-func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
+func (o *observation) isConfirmed(live client.Object, known *memory.Record) bool {
 	if known.Digest != o.digest {
 		return false
 	}
@@ -161,14 +166,15 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 	if !ok || content != known.Content || o.oursIn(live) != known.Metadata || o.isDisowned(live, known) {
 		return false
 	}
-	known.Version, known.At = live.GetResourceVersion(), o.clock.Now()
-	o.memory.Confirm(o.ownedID(), known)
+	latest := *known
+	latest.Version, latest.At = live.GetResourceVersion(), o.clock.Now()
+	o.memory.Confirm(o.ownedID(), latest)
 	return true
 }
 
 // isDisowned reports whether this field owner owns other fields of live than at the last answer of the
 // API server.
-func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
+func (o *observation) isDisowned(live client.Object, known *memory.Record) bool {
 	if len(live.GetManagedFields()) == 0 {
 		return o.isReset(live)
 	}

@@ -223,11 +223,11 @@ func register(registry prometheus.Registerer, metric *prometheus.CounterVec) *pr
 	return metric
 }
 
-func (k kind) countContest() {
+func (k *kind) countContest() {
 	contestsTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind).Inc()
 }
 
-func (k kind) countWrite(found outcome) {
+func (k *kind) countWrite(found outcome) {
 	writesTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind, string(found.operation), string(found.cause)).Inc()
 }
 

@@ -18,7 +18,7 @@ import (
 // A target is the object that a call names, and the options of the call.
 type target struct {
 	*Ensurer
-	kind
+	*kind
 	options
 
 	key        types.NamespacedName

@@ -49,7 +49,7 @@ type Memory struct {
 	Reported Table[OwnedKey, map[string]string]
 
 	mu      sync.Mutex // guards changes that depend on an entry, or concern two tables
-	records Table[OwnedKey, Record]
+	records Table[OwnedKey, *Record]
 	hidden  Table[ChildKey, hidden]
 }
 
@@ -67,6 +67,9 @@ type Record struct {
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer
 }
+
+// None is the record of a child that is not known. It must not be changed.
+var None = &Record{}
 
 // An Applied is a desired state that the API server confirmed.
 type Applied struct {
@@ -106,15 +109,17 @@ func New(entries int) *Memory {
 		Migrated: NewTable[OwnedKey, Look](entries),
 		Foreign:  NewTable[OwnedKey, Foreign](entries),
 		Reported: NewTable[OwnedKey, map[string]string](entries),
-		records:  NewTable[OwnedKey, Record](entries),
+		records:  NewTable[OwnedKey, *Record](entries),
 		hidden:   NewTable[ChildKey, hidden](entries),
 	}
 }
 
-// Record returns the record of a child; the zero Record if there is none.
-func (m *Memory) Record(key OwnedKey) Record {
-	record, _ := m.records.Get(key)
-	return record
+// Record returns the record of a child, or None. It must not be changed.
+func (m *Memory) Record(key OwnedKey) *Record {
+	if record, known := m.records.Get(key); known {
+		return record
+	}
+	return None
 }
 
 // Confirm remembers record, unless a newer answer about the same object came in between: two
@@ -126,7 +131,7 @@ func (m *Memory) Confirm(key OwnedKey, record Record) {
 	if known.UID == record.UID && known.IsNewerThan(record.Version) && record.At.Sub(known.At) < MaxLag {
 		return
 	}
-	m.records.Set(key, record)
+	m.records.Set(key, &record)
 	m.Foreign.Remove(key)
 }
 
@@ -143,9 +148,10 @@ func (m *Memory) NoteDeletion(key OwnedKey) {
 func (m *Memory) change(key OwnedKey, change func(*Record)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if record, known := m.records.Get(key); known {
+	if known, ok := m.records.Get(key); ok {
+		record := *known
 		change(&record)
-		m.records.Set(key, record)
+		m.records.Set(key, &record)
 	}
 }
 

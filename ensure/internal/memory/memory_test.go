@@ -47,7 +47,7 @@ func TestConfirm(t *testing.T) {
 			_, isForeign := m.Foreign.Get(key)
 			require.False(t, isForeign, "what is confirmed is not foreign")
 			m.Confirm(key, tc.confirm)
-			require.Equal(t, tc.isKept, m.Record(key) == tc.confirm, tc.reason)
+			require.Equal(t, tc.isKept, *m.Record(key) == tc.confirm, tc.reason)
 		})
 	}
 }
@@ -58,15 +58,15 @@ func TestRecordsAreKeptByOwner(t *testing.T) {
 	first, second := memory.OwnedKey{ChildKey: child, Owner: "1"}, memory.OwnedKey{ChildKey: child, Owner: "2"}
 	m.Confirm(first, memory.Record{UID: "a", Version: "1", Content: "x"})
 	m.Release(second, memory.Foreign{Version: "2"})
-	require.NotZero(t, m.Record(first))
+	require.NotZero(t, *m.Record(first))
 
 	m.Doubt(first)
 	m.NoteDeletion(first)
-	require.Equal(t, memory.Record{UID: "a", Deleted: true}, m.Record(first))
+	require.Equal(t, memory.Record{UID: "a", Deleted: true}, *m.Record(first))
 	m.Doubt(second)
-	require.Zero(t, m.Record(second), "nothing is known to doubt")
+	require.Zero(t, *m.Record(second), "nothing is known to doubt")
 	m.Release(first, memory.Foreign{Version: "3"})
-	require.Zero(t, m.Record(first))
+	require.Zero(t, *m.Record(first))
 	released, known := m.Foreign.Get(first)
 	require.True(t, known)
 	require.True(t, released.IsNewerThan("2"))
