@@ -19,6 +19,7 @@ import (
 // A kind holds the facts about a Go type or an API kind that ensuring an object requires.
 type kind struct {
 	gvk        schema.GroupVersionKind
+	name       string // of gvk
 	apiVersion string // of gvk
 	scope      scope
 	status     int // index of the field that JSON calls status, or -1
@@ -62,7 +63,7 @@ func (e *Ensurer) discover(obj client.Object) (*kind, error) {
 	if k.gvk, err = e.client.GroupVersionKindFor(obj); err != nil {
 		return k, &noKindError{err}
 	}
-	k.apiVersion = k.gvk.GroupVersion().String()
+	k.name, k.apiVersion = k.gvk.String(), k.gvk.GroupVersion().String()
 	if k.scope, err = e.scopeOf(obj); err != nil {
 		return k, err
 	}

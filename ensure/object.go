@@ -92,7 +92,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 // identify finds out which object is meant.
 func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	c := &child{}
-	c.target, c.last = target{Ensurer: e, kind: noKind, options: o}, memory.None
+	c.Ensurer, c.kind, c.options, c.last = e, noKind, o, memory.None
 	if c.isNil {
 		return nil, c.refuse("", "an Option is nil")
 	}

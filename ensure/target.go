@@ -25,7 +25,7 @@ type target struct {
 	controller *metav1.OwnerReference // that desired names, or nil
 }
 
-func (t *target) id() memory.ChildKey { return memory.ChildKey{GVK: t.gvk, Key: t.key} }
+func (t *target) id() memory.ChildKey { return memory.ChildKey{Kind: t.name, Key: t.key} }
 
 // ownedID tells calls on behalf of different owners apart.
 func (t *target) ownedID() memory.OwnedKey {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -20,8 +19,8 @@ const MaxLag = 2 * time.Minute
 
 // A ChildKey identifies a child on the API server.
 type ChildKey struct {
-	GVK schema.GroupVersionKind
-	Key types.NamespacedName
+	Kind string // with its group and version
+	Key  types.NamespacedName
 }
 
 // An OwnedKey identifies a child on behalf of an owner, or of none. Facts about the object itself
@@ -209,6 +208,9 @@ func (f Foreign) IsNewerThan(version string) bool { return isOlder(version, f.Ve
 // isOlder compares resourceVersions as numbers, which they are by contract since Kubernetes 1.35
 // (KEP-5504). If one is no number, it returns false.
 func isOlder(a, b string) bool {
+	if a == b {
+		return false
+	}
 	x, errX := strconv.ParseUint(a, 10, 64)
 	y, errY := strconv.ParseUint(b, 10, 64)
 	return errX == nil && errY == nil && x < y

@@ -1,18 +1,24 @@
 package memory
 
-import "k8s.io/utils/lru"
+import (
+	"sync/atomic"
+
+	"k8s.io/utils/lru"
+)
 
 // A Table holds one value per key, up to a number of entries, and forgets the least recently used
 // first. It is safe for concurrent use.
-type Table[K comparable, V any] struct{ entries *lru.Cache }
+type Table[K comparable, V any] struct {
+	entries *lru.Cache
+	isUsed  *atomic.Bool // spares the lock of a table that has no entry, as most tables have none
+}
 
 // NewTable returns an empty table of at most the given number of entries.
 func NewTable[K comparable, V any](entries int) Table[K, V] {
-	return Table[K, V]{entries: lru.New(entries)}
+	return Table[K, V]{entries: lru.New(entries), isUsed: &atomic.Bool{}}
 }
 
-// Get returns the value of key, and whether there is one. In an empty table, which most are, it
-// costs no allocation.
+// Get returns the value of key, and whether there is one.
 func (t Table[K, V]) Get(key K) (value V, known bool) {
 	if t.IsEmpty() {
 		return value, false
@@ -29,7 +35,10 @@ func (t Table[K, V]) Has(key K) bool {
 }
 
 // Set sets the value of key.
-func (t Table[K, V]) Set(key K, value V) { t.entries.Add(key, value) }
+func (t Table[K, V]) Set(key K, value V) {
+	t.isUsed.Store(true)
+	t.entries.Add(key, value)
+}
 
 // Remove removes key.
 func (t Table[K, V]) Remove(key K) {
@@ -42,4 +51,4 @@ func (t Table[K, V]) Remove(key K) {
 func (t Table[K, V]) Clear() { t.entries.Clear() }
 
 // IsEmpty reports whether the table has no entry.
-func (t Table[K, V]) IsEmpty() bool { return t.entries.Len() == 0 }
+func (t Table[K, V]) IsEmpty() bool { return !t.isUsed.Load() || t.entries.Len() == 0 }
