@@ -10,7 +10,7 @@ import (
 // first. It is safe for concurrent use.
 type Table[K comparable, V any] struct {
 	entries *lru.Cache
-	isUsed  *atomic.Bool // spares the lock of a table that has no entry, as most tables have none
+	isUsed  *atomic.Bool // spares the lock of a table without an entry, as most are
 }
 
 // NewTable returns an empty table of at most the given number of entries.
@@ -20,7 +20,7 @@ func NewTable[K comparable, V any](entries int) Table[K, V] {
 
 // Get returns the value of key, and whether there is one.
 func (t Table[K, V]) Get(key K) (value V, known bool) {
-	if t.IsEmpty() {
+	if !t.isUsed.Load() {
 		return value, false
 	}
 	found, known := t.entries.Get(key)
@@ -42,7 +42,7 @@ func (t Table[K, V]) Set(key K, value V) {
 
 // Remove removes key.
 func (t Table[K, V]) Remove(key K) {
-	if !t.IsEmpty() {
+	if t.isUsed.Load() {
 		t.entries.Remove(key)
 	}
 }
