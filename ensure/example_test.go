@@ -169,7 +169,7 @@ func ExampleControlledBy() {
 	// true
 }
 
-// What exists and is not ours stays as it is, unless it is to be adopted.
+// An object of somebody else stays unchanged, unless Adopt is given.
 func ExampleAdopt() {
 	ctx := context.Background()
 	theirs := greeting()

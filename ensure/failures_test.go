@@ -159,7 +159,7 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 	}
 }
 
-// Who undoes what is asked before it is put back. If nobody tells, it is not put back: the
+// Before a revert, a read shows who wrote. If the read fails, nothing is reverted: the
 // write would take the fields from whoever wrote them.
 func TestARefusedReadBeforeAContest(t *testing.T) {
 	a := newArena(t, withoutManagedFields)

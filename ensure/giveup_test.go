@@ -255,7 +255,7 @@ func TestContentThatCannotGoStays(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch, "apply"}, s.verbs()))
 }
 
-// A cache may still show the object as it was before it was adopted.
+// A cache may still show the object as before its adoption.
 func TestWhatACacheDoesNotShowIsGivenUp(t *testing.T) {
 	before := found(func(*corev1.ConfigMap) {})
 	s := newServer(before)

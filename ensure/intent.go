@@ -154,8 +154,8 @@ func digestIn(stored string) (digest string, adopted bool) {
 	return strings.CutPrefix(stored, adoptedMark)
 }
 
-// withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not build
-// it.
+// withDigest returns desired with its digest, as it is sent. A pass that sends nothing builds no
+// stamped copy.
 func (i *intent) withDigest() (canon.Object, error) {
 	if i.stamped == nil {
 		digest := i.digest

@@ -281,7 +281,7 @@ func TestHandoverOfNothing(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get", "create", "get", "apply"}, s.verbs()))
 }
 
-// An operator that goes on writing its children by Update, beside what it ensures, undoes it.
+// An operator that still writes its children by Update, too, reverts its own applies.
 func TestAContestWithOneself(t *testing.T) {
 	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
 		t.Run(name, func(t *testing.T) {
@@ -360,7 +360,7 @@ func TestMigrateFromRemovesNothingFromPodTemplatesUntried(t *testing.T) {
 	})
 }
 
-// A field owner is renamed: what it ensured under its former name is ours, and no more.
+// A field owner is renamed: the children of its former name are ours, and no others.
 func TestMigrateFromAFormerName(t *testing.T) {
 	s := newServer()
 	former := ensure.New(s, s, "former-operator")

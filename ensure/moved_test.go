@@ -190,7 +190,7 @@ func TestWhatOthersWriteMeanwhileIsNotOurDoing(t *testing.T) {
 	}
 }
 
-// Nobody controlled it when it was read.
+// Nobody controlled the object at the time of the read.
 func TestAnObjectThatGetsAControllerMeanwhileIsForeign(t *testing.T) {
 	s := newServer()
 	e := newEnsurer(s)

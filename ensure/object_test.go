@@ -235,7 +235,7 @@ func TestObjectOnAFakeClientWithOneCounter(t *testing.T) {
 	}
 }
 
-// Without UIDs a new object cannot be told from the one it replaces by its UID, and
+// Without UIDs, a new object cannot be distinguished from its predecessor by UID, and
 // its resourceVersion is lower than what is remembered.
 func TestObjectOnABareFakeClientAfterADeletion(t *testing.T) {
 	c := bareFake()
