@@ -6,7 +6,7 @@ OPERATOR ?= application
 RUN_ARGS = --metrics-bind-address=0 --health-probe-bind-address=0
 # How long `make fuzz` spends on each target.
 FUZZTIME ?= 1m
-# How often `make flakes` runs the tests, and of which package: ./test/status, ./ensure/...; all if it is empty.
+# How often `make flakes` runs the tests, and of which package: ./test/suites/status, ./ensure/...; all if it is empty.
 N ?= 10
 PKG ?=
 # The race detector checks pointers, too. It needs a C compiler; where there is none, the pointers of the one package
@@ -40,7 +40,7 @@ TIMEOUT = -timeout 30m
 # a gigabyte of memory.
 CLUSTERS ?= 3
 # The modules, test aside, that have tests.
-TESTED_MODULES = examples bench test/compat
+TESTED_MODULES = examples bench test/tools/compat
 
 .PHONY: test-unit
 test-unit: ## Run the library's own tests, without a cluster: while you work.
@@ -61,13 +61,13 @@ test-cluster: test-suites test-dashboard
 # Building the cluster's programs, minutes the first time, counts against no timeout.
 .PHONY: programs
 programs:
-	cd test && go run ./cluster/cmd build
+	cd test && go run ./harness/cluster/cmd build
 
 test-suites: programs
 	cd test && $(GOTEST) -count=1 $(SHORT) -p $(CLUSTERS) $(TIMEOUT) ./...
 
 test-dashboard: programs
-	cd test/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
+	cd test/tools/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
 
 # Make runs a target once, so that `make test test-full` would leave out the long forms if test were a prerequisite.
 .PHONY: test-full
@@ -77,7 +77,7 @@ test-full: ## Run all tests in full, with all soak tests and all versions of k8s
 
 .PHONY: flakes
 flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed.
-	@cd test && go run ./flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -unit '$(RACE)')
+	@cd test && go run ./tools/flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -unit '$(RACE)')
 
 .PHONY: lint
 lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 fixes style.
@@ -111,27 +111,27 @@ tidy: ## Tidy the go.mod of every module.
 
 .PHONY: conformance
 conformance: programs ## Test every kind on a real API server and write docs/conformance.md.
-	cd test && go test -count=1 -timeout 30m ./conformance -update
+	cd test && go test -count=1 -timeout 30m ./suites/conformance -update
 
 .PHONY: readiness
 readiness: ## Compare status/readiness with kstatus on a real API server and write docs/readiness.md.
-	cd test && go test -count=1 -run '^TestReadinessBesideKstatus$$' ./status -update
+	cd test && go test -count=1 -run '^TestReadinessBesideKstatus$$' ./suites/status -update
 
 .PHONY: predicates
 predicates: ## Record which events wake a reconciler on a real API server and write docs/predicates.md.
-	cd test && go test -count=1 -run '^TestEvents$$' ./predicates -update
+	cd test && go test -count=1 -run '^TestEvents$$' ./suites/predicates -update
 
 .PHONY: articles
 articles: ## Follow the articles of the operators on a real API server and write docs/articles.md.
-	cd test && go test -count=1 -run '^TestArticles$$' ./articles -update
+	cd test && go test -count=1 -run '^TestArticles$$' ./suites/articles -update
 
 .PHONY: dashboard
 dashboard: ## Run operators through faults and draw the panels of docs/dashboard.json; ARGS=-redraw draws the last run again.
-	@cd test/dashboard && go run . $(ARGS)
+	@cd test/tools/dashboard && go run . $(ARGS)
 
 .PHONY: compat
 compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.
-	@cd test/compat && go run .
+	@cd test/tools/compat && go run .
 
 # Goes on after a finding, so that one does not hide another; go test says where it has put the input.
 .PHONY: fuzz
@@ -151,11 +151,11 @@ bench: ## Measure digests and passes without work, and compare them with other l
 	@cd bench && go run . $(ARGS)
 
 # The tests on a cluster that call the library themselves. Operators and soaks run it in other processes.
-COVERING = ./finalizer ./status ./predicates ./ensure/... ./conformance
+COVERING = ./suites/finalizer ./suites/status ./suites/predicates ./suites/ensure/... ./suites/conformance
 
 .PHONY: cover
 cover: ## Write the coverage of all tests to cover.out and compare it with docs/coverage.md, to which UPDATE=1 adds rows.
-	cd test && go run ./cluster/cmd build
+	cd test && go run ./harness/cluster/cmd build
 	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; trap 'exit 1' HUP INT TERM; \
 	mkdir "$$data/unit" "$$data/cluster"; go list ./... > "$$data/packages"; \
 	go test -count=1 -timeout 30m -cover -coverpkg=./... ./... -args -test.gocoverdir="$$data/unit"; \
@@ -163,39 +163,39 @@ cover: ## Write the coverage of all tests to cover.out and compare it with docs/
 		-coverpkg="$$(go list -deps -test $(COVERING) | grep -xFf "$$data/packages" | sort -u | paste -sd, -)" \
 		$(COVERING) -args -test.gocoverdir="$$data/cluster"); \
 	go tool covdata textfmt -i="$$data/unit,$$data/cluster" -o cover.out
-	@cd test && go run ./coverage $(if $(filter 1,$(UPDATE)),-update)
+	@cd test && go run ./tools/coverage $(if $(filter 1,$(UPDATE)),-update)
 
 .PHONY: demo
 demo: ## Show four operators at work and count their requests; KEEP=1 keeps them running.
-	@cd test && go run ./demo $(if $(filter 1,$(KEEP)),-keep)
+	@cd test && go run ./tools/demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
 soak: ## Run the soak tests: 10,000 children, faults, and all operators together; SEED repeats a run, ARGS are flags of the tests.
-	@cd test && go run ./soak $(if $(SEED),-seed $(SEED)) $(ARGS)
+	@cd test && go run ./trials/soak $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 .PHONY: run
 run: ## Install OPERATOR (application, reversewordsapp, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
 	@test -n "$$KUBECONFIG" || { echo 'KUBECONFIG is not set; of the local cluster it is: export KUBECONFIG=$$(make cluster-up STORAGE=1)' >&2; exit 1; }
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
-	@kubectl=$$(cd test && go run ./cluster/cmd kubectl) && \
+	@kubectl=$$(cd test && go run ./harness/cluster/cmd kubectl) && \
 		$(MAKE) -C examples/$(OPERATOR) install run KUBECTL="$$kubectl" ARGS='$(RUN_ARGS) $(ARGS)'
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster and print the path of its kubeconfig; STORAGE=1 gives it volumes.
-	@cd test && go run ./cluster/cmd up $(if $(filter 1,$(STORAGE)),-storage)
+	@cd test && go run ./harness/cluster/cmd up $(if $(filter 1,$(STORAGE)),-storage)
 
 .PHONY: kubectl
 kubectl: ## Print the path of a kubectl.
-	@cd test && go run ./cluster/cmd kubectl
+	@cd test && go run ./harness/cluster/cmd kubectl
 
 .PHONY: cluster-down
 cluster-down: ## Stop the local cluster.
-	@cd test && go run ./cluster/cmd down
+	@cd test && go run ./harness/cluster/cmd down
 
 .PHONY: postgres-up
 postgres-up: ## Start a local PostgreSQL and name it in the environment: eval "$(make postgres-up)"
-	@cd test && go run ./postgres/cmd up
+	@cd test && go run ./harness/postgres/cmd up
 
 .PHONY: postgres-down
 postgres-down: ## Stop the local PostgreSQL and delete its data.
-	@cd test && go run ./postgres/cmd down
+	@cd test && go run ./harness/postgres/cmd down

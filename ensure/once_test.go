@@ -13,7 +13,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// What the API server makes of Once is tested in test/ensure/once.
+// What the API server makes of Once is tested in test/suites/ensure/once.
 
 func TestOnceRefuses(t *testing.T) {
 	cases := map[string]struct {

@@ -47,7 +47,7 @@ func (s *apiServer) leaving(t *testing.T) {
 	s.remove(t, configMap())
 }
 
-// What a dry run makes of desired is tried on a real server in test/ensure; here it is
+// What a dry run makes of desired is tried on a real server in test/suites/ensure; here it is
 // that nothing is stored and nothing remembered.
 func TestDryRun(t *testing.T) {
 	s := newServer()

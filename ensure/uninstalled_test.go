@@ -25,7 +25,7 @@ func (d discoverer) RESTMapper() meta.RESTMapper { return d.mapper }
 // asking is a mapper that has nothing to reset, like that of controller-runtime.
 type asking struct{ meta.RESTMapper }
 
-// TestKindThatIsNotInstalled is about what the client's RESTMapper says; test/ensure/uninstalled
+// TestKindThatIsNotInstalled is about what the client's RESTMapper says; test/suites/ensure/uninstalled
 // asks a real server.
 func TestKindThatIsNotInstalled(t *testing.T) {
 	ghost := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Ghost"}

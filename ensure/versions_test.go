@@ -17,7 +17,7 @@ import (
 )
 
 // What the server does with entries of other versions is tried on a real one, in
-// test/ensure/versions. Here are its answers, and failures in the midst.
+// test/suites/ensure/versions. Here are its answers, and failures in the midst.
 
 const unconvertible = ".spec.unit: field not declared in schema"
 

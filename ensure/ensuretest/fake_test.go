@@ -26,7 +26,7 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// That the fake client answers as a server does is tested beside one, in test/conformance.
+// That the fake client answers as a server does is tested beside one, in test/suites/conformance.
 
 // Widget is a custom kind.
 type Widget struct {

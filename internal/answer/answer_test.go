@@ -67,7 +67,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// What a server says of null is tried on a real one in test/ensure/content.
+// What a server says of null is tried on a real one in test/suites/ensure/content.
 func TestNulls(t *testing.T) {
 	of := func(kind metav1.CauseType, field, value string) metav1.StatusCause {
 		message := fmt.Sprintf("Invalid value: %q: %s in body must be of type integer: %q", value, field, value)
@@ -99,7 +99,7 @@ func TestReason(t *testing.T) {
 }
 
 // What the server says when a JSON patch's test fails, and a webhook with the same code, is
-// tried on a real one in test/status.
+// tried on a real one in test/suites/status.
 func TestConflictsByAnotherName(t *testing.T) {
 	late := cause(metav1.CauseTypeForbidden, "metadata.finalizers")
 	for name, tc := range map[string]struct {

@@ -1,4 +1,4 @@
-// The local Kubernetes of the tests, built from source: test/cluster builds
+// The local Kubernetes of the tests, built from source: test/harness/cluster builds
 // the commands named here and starts them. They are in one module, so that
 // Kubernetes' packages are compiled once for all of them. Hence kwok, provisioner
 // and resizer have releases that build with this Kubernetes' minor version.

@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"github.com/trueup-go/trueup/test/harness/cluster/internal/binaries"
+)
+
+// An Option changes the cluster that [Start] starts.
+type Option func(*options)
+
+type options struct {
+	nodes   int
+	stages  []string
+	flags   map[Component][]string
+	storage bool
+	kubectl bool
+}
+
+func newOptions(opts []Option) options {
+	o := options{nodes: 2, flags: map[Component][]string{}}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// programs returns the programs that a cluster with these options runs.
+func (o options) programs() []binaries.Program {
+	programs := binaries.Cluster()
+	if o.kubectl {
+		programs = append(programs, binaries.Kubectl)
+	}
+	if o.storage {
+		programs = append(programs, binaries.Storage()...)
+	}
+	return programs
+}
+
+// Nodes sets the number of nodes, 2 by default.
+func Nodes(count int) Option {
+	return func(o *options) { o.nodes = count }
+}
+
+// Stages adds kwok stages, YAML documents of kind Stage, to the stages of nodes and pods. Where
+// several match an object, weight decides: the stages that make pods ready have none and those that
+// hold pods have 1, so that a stage with `weight: 2` in its spec takes precedence.
+func Stages(yaml string) Option {
+	return func(o *options) { o.stages = append(o.stages, yaml) }
+}
+
+// Flags adds to the command line of a component. A flag given here wins over the
+// same flag given by this package.
+func Flags(component Component, flags ...string) Option {
+	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
+}
+
+// WithStorage adds storage: volumes that are created for claims and can grow, but store nothing.
+// StorageDriver, Provisioner and Resizer run, whose programs are built on first use. There are two
+// storage classes: expandable, the default, and fixed, whose claims cannot grow. Provisioner and
+// Resizer may still be starting when Start returns. See package storage for the behaviour of
+// volumes, and for failures.
+func WithStorage() Option {
+	return func(o *options) { o.storage = true }
+}
+
+// WithKubectl has [Start] build kubectl along with the programs of the cluster. That takes less
+// time than a later build by [Kubectl].
+func WithKubectl() Option {
+	return func(o *options) { o.kubectl = true }
+}

@@ -1,0 +1,90 @@
+package conformance_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A difference is an expected difference between ensuretest's fake client and the API server,
+// documented on the package's page.
+type difference struct {
+	page  string // what it says there
+	where []place
+}
+
+// A place is a step of a kind's life, or the name of a request.
+type place struct{ subject, step string }
+
+// lives are the differences that a child's life shows.
+var lives = []difference{
+	{
+		page: "There are no defaults",
+		where: []place{
+			{"MutatingWebhookConfiguration", "after edit: all namespaces"},
+		},
+	},
+	{
+		page: "Lists of custom kinds are replaced as a whole",
+		where: []place{
+			{"Gadget", "after addition: a part"},
+			{"Gadget", "another desired state, as a dry run"},
+			{"Gadget", "another desired state"},
+		},
+	},
+	{
+		page:  "On a server, the first update of a PersistentVolumeClaim changes the resourceVersion",
+		where: []place{{"PersistentVolumeClaim", "an update that changes nothing"}},
+	},
+	{
+		page:  "A kind that is not in the scheme has no status subresource",
+		where: []place{{"unstructured APIService", "a status write"}},
+	},
+}
+
+// differencesMet remembers which of the expected differences there were.
+type differencesMet struct {
+	sync.Mutex
+	seen []place
+}
+
+// require fails if there is a difference that is not expected, or none where one is.
+func (m *differencesMet) require(t *testing.T, subject, step, diff string) {
+	t.Helper()
+	here := place{subject, step}
+	isExpected := slices.ContainsFunc(slices.Concat(lives, requests), func(d difference) bool { return slices.Contains(d.where, here) })
+	switch {
+	case diff != "" && !isExpected:
+		t.Errorf("%s: the fake client differs (+) from the server (-):\n%s", step, diff)
+	case diff == "" && isExpected:
+		t.Errorf("%s: the fake client no longer differs from the server: take it off the list", step)
+	}
+	m.Lock()
+	defer m.Unlock()
+	m.seen = append(m.seen, here)
+}
+
+// requireAll fails if an expected difference occurs in no step, or if the page does not mention the
+// difference.
+func (m *differencesMet) requireAll(t *testing.T, expected []difference) {
+	t.Helper()
+	page := packagePage(t)
+	for _, d := range expected {
+		require.Contains(t, page, d.page, "the package's page says nothing of this difference")
+		for _, where := range d.where {
+			require.True(t, slices.Contains(m.seen, where) || !isWhole(), "%v is no step: take it off the list", where)
+		}
+	}
+}
+
+// packagePage is the text of the kit's doc.go, on one line.
+func packagePage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../../ensure/ensuretest/doc.go")
+	require.NoError(t, err)
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(page), "//", " ")), " ")
+}

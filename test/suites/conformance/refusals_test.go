@@ -1,0 +1,452 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+)
+
+// Properties of refusals. Each holds of a missing child and of one that exists.
+const (
+	unknownField  = "a field that the kind does not have is refused"
+	wrongType     = "a value of the wrong type is refused"
+	duplicateKey  = "two items with the same key, in a list that has keys, are refused"
+	badLabel      = "a label that the server does not take is refused"
+	badValue      = "content that the server does not take is refused"
+	policy        = "what an admission policy objects to is refused"
+	withoutPolicy = "what the policy does not object to, or no longer, is done"
+)
+
+// poison is contained in the refused values. The poison of a Secret must not be in the error.
+const poison = "hunter2"
+
+// A refusal is a mistake in desired, and the expected result.
+type refusal struct {
+	property string
+	// spoil returns desired with the mistake, or nil if the kind has no place for it, and a part of
+	// the expected paths of the error, "" where the server names no field.
+	spoil  func(*bench) (client.Object, string)
+	class  error
+	reason string
+	// local: found before anything is sent.
+	local bool
+	// only is the operation that is refused, if not both are.
+	only string
+}
+
+var refusals = []refusal{
+	{property: unknownField, spoil: (*bench).withUnknownField, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: wrongType, spoil: (*bench).withWrongType, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: duplicateKey, spoil: (*bench).withDuplicateKey, class: ensure.ErrRefused, reason: "Refused", local: true},
+	{property: duplicateKey, spoil: (*bench).withDuplicateKeyUntyped, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: badLabel, spoil: (*bench).withBadLabel, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: badValue, spoil: (*bench).withBadValue, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: policy, spoil: refusedOn(toCreate), class: ensure.ErrInvalid, reason: "Invalid", only: toCreate},
+	{property: policy, spoil: refusedOn(toUpdate), class: ensure.ErrInvalid, reason: "Invalid", only: toUpdate},
+	{property: policy, spoil: refusedOn(both), class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: policy, spoil: refusedOn(forbidden), class: ensure.ErrAPI, reason: "Forbidden"},
+}
+
+// TestRefusals: a refused write is an error that explains the mistake. Nothing is written, and the
+// server is asked at most once, or twice where leftovers could be the cause.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	installPolicy(t)
+	benches(t, subjects(), firstAndLastMode, func(b *bench) {
+		b.refusesAll(toCreate)
+		b.goesThrough(toUpdate, ensure.Created, ensure.Missing)
+		b.refusesAll(toUpdate)
+		b.requireFiveFreePasses("after refusals")
+		b.goesThrough(toCreate, ensure.Updated, ensure.DesiredChanged)
+	})
+}
+
+func (b *bench) refusesAll(operation string) {
+	b.t.Helper()
+	whole := b.desired
+	defer func() { b.desired = whole }()
+	for _, r := range refusals {
+		if r.only != "" && r.only != operation || r.property == policy && b.isBeyondPolicies() {
+			continue
+		}
+		b.desired = whole
+		spoiled, path := r.spoil(b)
+		if spoiled == nil {
+			continue
+		}
+		b.desired = func() client.Object { return spoiled.DeepCopyObject().(client.Object) }
+		b.isRefused(r, operation, path)
+		b.shows(r.property)
+	}
+}
+
+// requireTold: the policy's sentence is in the error, and no value of a Secret is.
+func (b *bench) requireTold(err error, r refusal, about string) {
+	b.t.Helper()
+	_, isSecret := b.desired().(*corev1.Secret)
+	switch {
+	case isSecret || b.desired().GetObjectKind().GroupVersionKind().Kind == "Secret":
+		require.NotContains(b.t, err.Error(), poison, about)
+	case r.property == policy:
+		require.ErrorContains(b.t, err, "denied request: not "+poison, about)
+	}
+}
+
+func (b *bench) isRefused(r refusal, operation, path string) {
+	b.t.Helper()
+	about := r.property + ", to " + operation + " " + r.only
+	before := b.find()
+	if before != nil {
+		b.awaitCached(before)
+	}
+	_, requests, err := b.try()
+	require.ErrorIs(b.t, err, r.class, about)
+	b.requireTold(err, r, about)
+	require.Equal(b.t, r.reason, ensure.Reason(err), about)
+	var e *ensure.Error
+	require.ErrorAs(b.t, err, &e)
+	require.Contains(b.t, strings.Join(e.Paths, " "), path, about)
+	b.requireAsked(requests, r, operation, e)
+	b.requireUnmoved(before, about)
+}
+
+// requireAsked requires one request. If the server refused an update because of fields of the
+// content, a read and dry runs follow, as leftovers of other programs may be the cause.
+func (b *bench) requireAsked(requests []cluster.Request, r refusal, operation string, err *ensure.Error) {
+	b.t.Helper()
+	counts := cluster.Counts(requests)
+	patches := 1
+	if r.local {
+		patches = 0
+	}
+	require.Equal(b.t, patches, counts["patch "+b.resource], "%s: the server saw %v", r.property, requests)
+	if operation != toUpdate || !apierrors.IsInvalid(err) || len(err.Paths) == 0 || strings.HasPrefix(err.Paths[0], "metadata") {
+		b.requireRequests(requests, patches, 0, r.property, operation)
+		return
+	}
+	require.LessOrEqual(b.t, writes(requests), immutableRequests, "%s: the server saw %v", r.property, requests)
+	require.Equal(b.t, b.access.reads+1, len(requests)-writes(requests), "%s: the server saw %v", r.property, requests)
+	require.LessOrEqual(b.t, counts["create "+b.resource+" (dry run)"], 1, "%s: the server saw %v", r.property, requests)
+}
+
+// requireUnmoved requires that nothing was written. Where no controller writes the status, the
+// resourceVersion is unchanged, too.
+func (b *bench) requireUnmoved(before client.Object, about string) {
+	b.t.Helper()
+	after := b.find()
+	if before == nil {
+		require.Nil(b.t, after, about)
+		return
+	}
+	require.NotNil(b.t, after, about)
+	b.requireSame(before, after, about)
+	if b.settled == nil {
+		require.Equal(b.t, before.GetResourceVersion(), after.GetResourceVersion(), about)
+	}
+	require.Equal(b.t, before.GetUID(), after.GetUID(), about)
+}
+
+// find returns the live object, or nil.
+func (b *bench) find() client.Object {
+	b.t.Helper()
+	obj := b.empty()
+	err := b.human.Get(b.ctx, client.ObjectKeyFromObject(obj), obj)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(b.t, err)
+	return obj
+}
+
+// untyped returns desired as a program without Go types would write it.
+func (b *bench) untyped(desired client.Object) *unstructured.Unstructured {
+	b.t.Helper()
+	gvk, err := apiutil.GVKForObject(desired, scheme)
+	require.NoError(b.t, err)
+	data, err := json.Marshal(desired)
+	require.NoError(b.t, err)
+	out := &unstructured.Unstructured{}
+	require.NoError(b.t, json.Unmarshal(data, &out.Object))
+	out.SetGroupVersionKind(gvk)
+	delete(out.Object, "status")
+	return out
+}
+
+func (b *bench) withUnknownField() (client.Object, string) {
+	u := b.untyped(b.desired())
+	if _, ok := u.Object["spec"].(map[string]any); ok {
+		set(u, poison, "spec", "nonsuch")
+		return u, "spec.nonsuch"
+	}
+	set(u, poison, "nonsuch")
+	return u, "nonsuch"
+}
+
+// withWrongType has an object where the first scalar of the content is.
+func (b *bench) withWrongType() (client.Object, string) {
+	u := b.untyped(b.desired())
+	for _, name := range slices.Sorted(maps.Keys(u.Object)) {
+		if name == "apiVersion" || name == "kind" || name == "metadata" {
+			continue
+		}
+		u.Object[name] = mistype(u.Object[name])
+		return u, ""
+	}
+	u.Object["spec"] = poison
+	return u, ""
+}
+
+func mistype(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			v[key] = mistype(v[key])
+			return v
+		}
+		return poison
+	case []any:
+		if len(v) > 0 {
+			v[0] = mistype(v[0])
+			return v
+		}
+		return poison
+	}
+	return map[string]any{poison: poison}
+}
+
+// withDuplicateKey repeats the first item of the first list with keys that Go knows of.
+func (b *bench) withDuplicateKey() (client.Object, string) {
+	desired := b.desired()
+	list := repeatFirst(reflect.ValueOf(desired).Elem())
+	if list == "" {
+		return nil, ""
+	}
+	return desired, list + "["
+}
+
+// withDuplicateKeyUntyped leaves duplicates for the server to find.
+func (b *bench) withDuplicateKeyUntyped() (client.Object, string) {
+	desired := b.desired()
+	if g, ok := desired.(*Gadget); ok {
+		g.Spec.Parts = append(g.Spec.Parts, g.Spec.Parts[0])
+		return desired, ""
+	}
+	u, ok := desired.(*unstructured.Unstructured)
+	if parts, found, _ := unstructured.NestedSlice(b.untyped(desired).Object, "spec", "parts"); ok && found {
+		set(u, append(parts, parts[0]), "spec", "parts")
+		return u, ""
+	}
+	if list := repeatFirst(reflect.ValueOf(desired).Elem()); list == "" {
+		return nil, ""
+	}
+	return b.untyped(desired), ""
+}
+
+// repeatFirst returns the name of the list, or nothing.
+func repeatFirst(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return repeatFirst(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if list := repeatFirst(v.Index(i)); list != "" {
+				return list
+			}
+		}
+	case reflect.Struct:
+		return repeatFirstIn(v)
+	default:
+	}
+	return ""
+}
+
+func repeatFirstIn(v reflect.Value) string {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		if !field.IsExported() || field.Type == reflect.TypeFor[metav1.ObjectMeta]() {
+			continue
+		}
+		if field.Tag.Get("patchMergeKey") != "" && value.Len() > 0 {
+			value.Set(reflect.Append(value, value.Index(0)))
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			return name
+		}
+		if list := repeatFirst(value); list != "" {
+			return list
+		}
+	}
+	return ""
+}
+
+func (b *bench) withBadLabel() (client.Object, string) {
+	desired := b.desired()
+	desired.SetLabels(with(desired.GetLabels(), ours, "not a label: "+poison))
+	return desired, "metadata.labels"
+}
+
+func (b *bench) withBadValue() (client.Object, string) {
+	bad, ok := badValues[b.name]
+	if !ok {
+		return nil, ""
+	}
+	desired := b.desired()
+	bad.do(desired)
+	return desired, bad.name
+}
+
+// isBeyondPolicies: policies do not apply to policies and their bindings.
+func (b *bench) isBeyondPolicies() bool {
+	switch b.desired().(type) {
+	case *admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+		return true
+	}
+	return false
+}
+
+// goesThrough requires that an operation that the policy permits succeeds, and the other one, too,
+// once the policy permits it.
+func (b *bench) goesThrough(refused string, want ensure.Operation, cause ensure.Cause) {
+	b.t.Helper()
+	if b.isBeyondPolicies() {
+		refused = both
+		b.excepts(policy, "the server asks no policy about policies and their bindings", "")
+	}
+	whole := b.desired
+	b.desired = func() client.Object {
+		desired := whole()
+		desired.SetLabels(with(desired.GetLabels(), refuse, refused))
+		return desired
+	}
+	res, requests := b.pass()
+	b.requireOperation(res, want, cause, "beside the policy")
+	b.requireWrites(requests, 1, "beside the policy")
+	b.awaitControllers() // what they write raises a question, which the policy would refuse
+
+	b.desired = whole
+	res, requests = b.pass()
+	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "without the policy")
+	b.requireWrites(requests, 1, "without the policy")
+	b.requireFiveFreePasses("without the policy")
+	b.shows(withoutPolicy)
+}
+
+// badValues are mistakes that only the server finds, each with the path that the error must
+// contain.
+var badValues = map[string]edit{
+	"Deployment":            on("spec.replicas", func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(-1)) }),
+	"StatefulSet":           on("spec.replicas", func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(-1)) }),
+	"DaemonSet":             on("spec.minReadySeconds", func(d *appsv1.DaemonSet) { d.Spec.MinReadySeconds = -1 }),
+	"ReplicaSet":            on("spec.replicas", func(r *appsv1.ReplicaSet) { r.Spec.Replicas = new(int32(-1)) }),
+	"ReplicationController": on("spec.replicas", func(r *corev1.ReplicationController) { r.Spec.Replicas = new(int32(-1)) }),
+	"PodTemplate":           on("template.spec.restartPolicy", func(p *corev1.PodTemplate) { p.Template.Spec.RestartPolicy = poison }),
+	"Pod":                   on("spec.activeDeadlineSeconds", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(-1)) }),
+	"Job":                   on("spec.parallelism", func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(-1)) }),
+	"CronJob":               on("spec.schedule", func(c *batchv1.CronJob) { c.Spec.Schedule = poison }),
+	"HorizontalPodAutoscaler": on("spec.maxReplicas", func(h *autoscalingv2.HorizontalPodAutoscaler) {
+		h.Spec.MaxReplicas = -1
+	}),
+	"PodDisruptionBudget": on("spec.minAvailable", func(p *policyv1.PodDisruptionBudget) {
+		p.Spec.MinAvailable = new(intstr.FromString(poison))
+	}),
+	"PriorityClass": on("value", func(p *schedulingv1.PriorityClass) { p.Value = 2_000_000_000 }),
+	"RuntimeClass": on("overhead", func(r *nodev1.RuntimeClass) {
+		r.Overhead.PodFixed[corev1.ResourceCPU] = resource.MustParse("-1")
+	}),
+	"FlowSchema": on("spec.matchingPrecedence", func(f *flowcontrolv1.FlowSchema) { f.Spec.MatchingPrecedence = -1 }),
+	"PriorityLevelConfiguration": on("spec.limited.limitResponse.queuing", func(p *flowcontrolv1.PriorityLevelConfiguration) {
+		p.Spec.Limited.LimitResponse.Queuing.HandSize = 99
+	}),
+	"ConfigMap": on("data[no key]", func(c *corev1.ConfigMap) { c.Data["no key"] = poison }),
+	"Secret":    on("data[no key]", func(s *corev1.Secret) { s.Data["no key"] = []byte(poison) }),
+	"ResourceQuota": on("spec.hard[pods]", func(r *corev1.ResourceQuota) {
+		r.Spec.Hard[corev1.ResourcePods] = resource.MustParse("-1")
+	}),
+	"LimitRange": on("spec.limits[0].min[cpu]", func(l *corev1.LimitRange) {
+		l.Spec.Limits[0].Min[corev1.ResourceCPU] = resource.MustParse("99")
+	}),
+	"Lease":                        on("spec.leaseDurationSeconds", func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(-1)) }),
+	"Service":                      on("spec.ports[0].targetPort", badTargetPort),
+	"Service of type ClusterIP":    on("spec.ports[0].targetPort", badTargetPort),
+	"Service of type LoadBalancer": on("spec.ports[0].targetPort", badTargetPort),
+	"headless Service":             on("spec.sessionAffinity", func(s *corev1.Service) { s.Spec.SessionAffinity = poison }),
+	"Service of type ExternalName": on("spec.externalName", func(s *corev1.Service) { s.Spec.ExternalName = poison + "!" }),
+	"EndpointSlice":                on("endpoints[0].addresses[0]", func(e *discoveryv1.EndpointSlice) { e.Endpoints[0].Addresses[0] = poison }),
+	"Ingress":                      on("spec.rules[0].host", func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = poison + "!" }),
+	"IngressClass":                 on("spec.parameters.kind", func(i *networkingv1.IngressClass) { i.Spec.Parameters.Kind = "" }),
+	"NetworkPolicy": on("spec.ingress[0].ports[0].port", func(p *networkingv1.NetworkPolicy) {
+		p.Spec.Ingress[0].Ports[0].Port = new(intstr.FromInt32(70000))
+	}),
+	"NetworkPolicy that closes": on("spec.policyTypes[0]", func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes[0] = poison }),
+	"NetworkPolicy that opens":  on("spec.policyTypes[0]", func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = []networkingv1.PolicyType{poison} }),
+	"PersistentVolume": on("spec.capacity[storage]", func(v *corev1.PersistentVolume) {
+		v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("-1")
+	}),
+	"PersistentVolumeClaim": on("spec.resources[storage]", func(p *corev1.PersistentVolumeClaim) {
+		p.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("-1")
+	}),
+	"StorageClass": on("reclaimPolicy", func(s *storagev1.StorageClass) {
+		s.ReclaimPolicy = new(corev1.PersistentVolumeReclaimPolicy(poison))
+	}),
+	"CSIDriver": on("spec.tokenRequests[1].expirationSeconds", func(d *storagev1.CSIDriver) {
+		d.Spec.TokenRequests[1].ExpirationSeconds = new(int64(1))
+	}),
+	"Role":        on("rules[0].verbs", func(r *rbacv1.Role) { r.Rules[0].Verbs = []string{} }),
+	"ClusterRole": on("rules[0].verbs", func(r *rbacv1.ClusterRole) { r.Rules[0].Verbs = []string{} }),
+	"aggregated ClusterRole": on("aggregationRule.clusterRoleSelectors", func(r *rbacv1.ClusterRole) {
+		r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{}
+	}),
+	"RoleBinding": on("subjects[0].kind", func(r *rbacv1.RoleBinding) { r.Subjects[0].Kind = poison }),
+	"ClusterRoleBinding": on("subjects[0].kind", func(r *rbacv1.ClusterRoleBinding) {
+		r.Subjects = []rbacv1.Subject{{Kind: poison, Name: "nobody"}}
+	}),
+	"CustomResourceDefinition": on("spec.scope", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Scope = poison }),
+	"unstructured APIService": on("spec.versionPriority", func(u *unstructured.Unstructured) {
+		set(u, int64(-1), "spec", "versionPriority")
+	}),
+	"ValidatingWebhookConfiguration": on("webhooks[0].timeoutSeconds", func(v *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		v.Webhooks[0].TimeoutSeconds = new(int32(99))
+	}),
+	"MutatingWebhookConfiguration": on("webhooks[0].timeoutSeconds", func(m *admissionregistrationv1.MutatingWebhookConfiguration) {
+		m.Webhooks[0].TimeoutSeconds = new(int32(99))
+	}),
+	"ValidatingAdmissionPolicy": on("spec.validations[0].expression", func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
+		p.Spec.Validations[0].Expression = poison + " +"
+	}),
+	"ValidatingAdmissionPolicyBinding": on("spec.validationActions[0]", func(p *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+		p.Spec.ValidationActions[0] = poison
+	}),
+}
+
+func badTargetPort(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(70000) }

@@ -1,0 +1,215 @@
+package conformance_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+)
+
+const (
+	repairsLeftovers = "edits that block every apply are put back"
+	keepsOrder       = "reordered lists are put back"
+)
+
+// foreignPorts is a sidecar before ours, with a port of the same name and number.
+var foreignPorts = edit{"a sidecar with ports", func(obj client.Object) {
+	template := podTemplateOf(obj)
+	sidecar := corev1.Container{
+		Name: "sidecar", Image: "example.com/sidecar:1",
+		Ports: []corev1.ContainerPort{{Name: "theirs", ContainerPort: 99}, {Name: "more", ContainerPort: 98}},
+	}
+	template.Spec.Containers = append([]corev1.Container{sidecar}, template.Spec.Containers...)
+}}
+
+// foreignPort is in our own container.
+var foreignPort = edit{"a container port", func(obj client.Object) {
+	main := mainOf(podTemplateOf(obj))
+	main.Ports = append(main.Ports, corev1.ContainerPort{Name: "debug", ContainerPort: 97})
+}}
+
+// blockingEdits are changes to a pod template whose leftovers conflict with our fields.
+var blockingEdits = []edit{
+	{"a named containerPort", func(obj client.Object) { mainOf(podTemplateOf(obj)).Ports[0].ContainerPort = 54 }},
+	{"another kind of probe", func(obj client.Object) {
+		mainOf(podTemplateOf(obj)).ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+			TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)},
+		}}
+	}},
+}
+
+// A defacement is a change of a person in addition to other programs' fields.
+type defacement struct {
+	subject
+	additions, edits []edit
+}
+
+func (d defacement) title() string { return d.subject.name }
+
+func defacements() []defacement {
+	port := on("a port", func(s *corev1.Service) { s.Spec.Ports[0].Port = 54 })
+	more := on("a port more", func(s *corev1.Service) {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "theirs", Port: 99})
+	})
+	protocol := on("a protocol", func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP })
+	return []defacement{
+		{subject: service(), additions: []edit{more}, edits: []edit{port, protocol}},
+		{subject: loadBalancer(), edits: []edit{port, protocol}},
+		{subject: deployment(), additions: []edit{foreignPorts, foreignPort}, edits: blockingEdits},
+		{subject: admissionPolicyBinding(), edits: []edit{
+			on("an action that does not go with ours", func(p *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+				p.Spec.ValidationActions[0] = admissionregistrationv1.Warn
+			}),
+		}},
+	}
+}
+
+// TestRepair: edits whose leftovers make every apply invalid are put back all the
+// same, by a few requests that change nothing else.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	inModes(t, defacements(), defacement.title, everyMode, func(t *testing.T, a access, tc defacement) {
+		newBench(t, a, tc.subject).isRepaired(tc.additions, tc.edits)
+	})
+}
+
+// TestRepairOfPods is TestRepair for kinds with a pod template.
+func TestRepairOfPods(t *testing.T) {
+	t.Parallel()
+	benches(t, templated(), firstInEveryMode, func(b *bench) { b.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
+}
+
+func (b *bench) isRepaired(additions, edits []edit) {
+	b.t.Helper()
+	b.createIsOneRequest()
+	for _, add := range additions {
+		b.edit(add)
+		b.settle()
+	}
+	for _, change := range edits {
+		for _, turn := range []string{" once", " again"} {
+			before := b.live()
+			b.editAndRest(change)
+			res, requests := b.pass()
+			b.requireOperation(res, ensure.Updated, ensure.Drifted, change.name+turn)
+			b.requireRepair(requests, change.name+turn)
+			b.requireSame(before, b.live(), change.name+turn)
+			b.requireFiveFreePasses("after a repair")
+		}
+	}
+	b.requireNoUpdateEntry()
+	b.shows(repairsLeftovers)
+}
+
+// wellFilled returns s with several items in each list of its pods.
+func wellFilled(s subject) subject {
+	desired := s.desired
+	s.desired = func() client.Object {
+		obj := desired()
+		spec := &podTemplateOf(obj).Spec
+		spec.InitContainers = []corev1.Container{
+			{Name: "first", Image: "example.com/init:1"}, {Name: "second", Image: "example.com/init:1"}, {Name: "third", Image: "example.com/init:1"},
+		}
+		spec.Volumes = append(spec.Volumes,
+			corev1.Volume{Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		)
+		main := mainOf(podTemplateOf(obj))
+		main.VolumeMounts = append(main.VolumeMounts,
+			corev1.VolumeMount{Name: "cache", MountPath: "/cache"}, corev1.VolumeMount{Name: "data", MountPath: "/data"})
+		spec.Tolerations = []corev1.Toleration{{Key: "a"}, {Key: "b"}}
+		spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}, {Name: "b"}}
+		return obj
+	}
+	return s
+}
+
+// reorders are changes to the order of the lists in a pod template. Our containers are swapped
+// around a foreign one.
+func reorders() []edit {
+	inPods := func(name string, do func(spec *corev1.PodSpec, main *corev1.Container)) edit {
+		return edit{name, func(obj client.Object) {
+			template := podTemplateOf(obj)
+			do(&template.Spec, mainOf(template))
+		}}
+	}
+	return []edit{
+		inPods("containers", func(spec *corev1.PodSpec, _ *corev1.Container) { slices.Reverse(spec.Containers) }),
+		inPods("init containers", func(spec *corev1.PodSpec, _ *corev1.Container) { slices.Reverse(spec.InitContainers) }),
+		inPods("volumes", func(spec *corev1.PodSpec, _ *corev1.Container) { slices.Reverse(spec.Volumes) }),
+		inPods("tolerations", func(spec *corev1.PodSpec, _ *corev1.Container) { slices.Reverse(spec.Tolerations) }),
+		inPods("pull secrets", func(spec *corev1.PodSpec, _ *corev1.Container) { slices.Reverse(spec.ImagePullSecrets) }),
+		inPods("environment", func(_ *corev1.PodSpec, main *corev1.Container) { slices.Reverse(main.Env) }),
+		inPods("arguments", func(_ *corev1.PodSpec, main *corev1.Container) { slices.Reverse(main.Args) }),
+		inPods("mounts", func(_ *corev1.PodSpec, main *corev1.Container) { slices.Reverse(main.VolumeMounts) }),
+		inPods("ports", func(_ *corev1.PodSpec, main *corev1.Container) { slices.Reverse(main.Ports) }),
+	}
+}
+
+// TestReordered: lists that a person puts into another order, beside a foreign
+// sidecar, are put back by one request, each time.
+func TestReordered(t *testing.T) {
+	t.Parallel()
+	benches(t, templated(), firstInEveryMode, func(b *bench) {
+		b.subject = wellFilled(b.subject)
+		b.createIsOneRequest()
+		b.edit(podAdditions()[0])
+		b.settle()
+		for _, change := range reorders() {
+			for _, turn := range []string{" once", " again"} {
+				before := b.live()
+				b.editAndRest(change)
+				res, requests := b.pass()
+				b.requireOperation(res, ensure.Updated, ensure.Drifted, change.name+turn)
+				b.requireWrites(requests, 1, change.name+turn)
+				b.requireSame(before, b.live(), change.name+turn)
+				b.settle()
+			}
+		}
+		b.requireFiveFreePasses("after all")
+		b.requireNoUpdateEntry()
+		b.shows(keepsOrder)
+	})
+}
+
+// editAndRest edits and waits until the built-in controllers have observed the edit: their writes
+// would otherwise be a conflict for the repair, which is retried soon.
+func (b *bench) editAndRest(change edit) {
+	b.t.Helper()
+	b.edit(change)
+	if b.settled != nil {
+		b.await("the controllers", func() bool { return b.settled(b.live()) })
+	}
+	b.awaitCached(b.live())
+}
+
+// requireRepair requires the requests of a repair: the refused apply, a read, trials, the patch
+// that takes over the conflicting fields, and the apply that removes them. A rollout may interfere;
+// then a step is repeated after another read.
+func (b *bench) requireRepair(requests []cluster.Request, about ...any) {
+	b.t.Helper()
+	reads := len(requests) - writes(requests) - b.access.reads
+	require.GreaterOrEqual(b.t, reads, 1, "%v: the server saw %v", about, requests)
+	require.LessOrEqual(b.t, reads, 3, "%v: the server saw %v", about, requests)
+	require.GreaterOrEqual(b.t, writes(requests), 4, "%v: the server saw %v", about, requests)
+	require.LessOrEqual(b.t, writes(requests), 9, "%v: the server saw %v", about, requests)
+}
+
+// requireNoUpdateEntry requires that only our applies own the fields that a repair wrote. Otherwise
+// fields dropped later would stay.
+func (b *bench) requireNoUpdateEntry() {
+	b.t.Helper()
+	for _, entry := range b.live().GetManagedFields() {
+		if entry.Manager == fieldOwner {
+			require.Equal(b.t, metav1.ManagedFieldsOperationApply, entry.Operation)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/trueup-go/trueup/test/harness/page"
+)
+
+// shown holds the results: checks by child and property, and the exceptions with their reasons.
+var shown = struct {
+	sync.Mutex
+	counts     map[[2]string]int
+	exceptions map[[2]string]sets.Set[string]
+}{counts: map[[2]string]int{}, exceptions: map[[2]string]sets.Set[string]{}}
+
+// shows counts one check of a property that held for b's kind.
+func (b *bench) shows(property string) {
+	shown.Lock()
+	defer shown.Unlock()
+	shown.counts[[2]string{b.name, property}]++
+}
+
+// excepts records why a property does not hold for b's kind or a part of it.
+func (b *bench) excepts(property, reason, what string) {
+	shown.Lock()
+	defer shown.Unlock()
+	who := b.name
+	if what != "" {
+		who += " (" + what + ")"
+	}
+	key := [2]string{property, reason}
+	if shown.exceptions[key] == nil {
+		shown.exceptions[key] = sets.New[string]()
+	}
+	shown.exceptions[key].Insert(who)
+}
+
+// A column of the report counts the checks of one property.
+type column struct{ head, property string }
+
+var chapters = []struct {
+	title, text string
+	columns     []column
+}{
+	{"The life of a child", "With every sort of client; edits by a person with every right.", []column{
+		{"create", oneRequest},
+		{"free", free},
+		{"restart", freeRestart},
+		{"additions", additions},
+		{"edits", edits},
+		{"late edits", lateEdits},
+		{"drop", dropped},
+		{"delete", deleted},
+		{"going", terminating},
+		{"foreign", foreign},
+	}},
+	{"What the server refuses", "With the first and the last sort of client, for a child that is missing and for one that exists. Each time\n" +
+		"the error is of its class, names the fields that the server names, and holds no value; nothing is written,\n" +
+		"and the server is asked once, or a few times where what others left in the child could be at fault.", []column{
+		{"unknown", unknownField},
+		{"type", wrongType},
+		{"twice", duplicateKey},
+		{"label", badLabel},
+		{"value", badValue},
+		{"policy", policy},
+		{"no policy", withoutPolicy},
+	}},
+	{"Switches, repairs and webhooks", "Kinds in turn with one sort of client or with all, as the tests say.", []column{
+		{"switch", switchesOver},
+		{"scaled", keepsScale},
+		{"unscaled", resetsScale},
+		{"repair", repairsLeftovers},
+		{"order", keepsOrder},
+		{"webhook", livesWithWebhook},
+		{"rude", livesWithRude},
+		{"late", livesWithLate},
+		{"immutable", refusesImmutable},
+		{"anew", recreates},
+	}},
+	{"Owners and races", "Likewise. Before a write means: between the read of a pass and its write.", []column{
+		{"raced", neverBack},
+		{"lag", lagged},
+		{"finalizer", keepsFinalizer},
+		{"controller", yieldsToOwner},
+		{"deletion", seesTermination},
+		{"ours", ownFinalizer},
+		{"absent", unwanted},
+		{"adopt", adopts},
+		{"replace", survivesReplace},
+		{"shared", sharesObject},
+		{"twin", takesTwin},
+		{"labels", labelsOnly},
+		{"digest", labelDigest},
+	}},
+}
+
+// isWhole reports whether every test ran, once: only then do the counts mean anything.
+func isWhole() bool {
+	for name, whole := range map[string]string{"run": "", "skip": "", "list": "", "count": "1"} {
+		if flag.Lookup("test."+name).Value.String() != whole {
+			return false
+		}
+	}
+	return true
+}
+
+// settleReport writes the report, or fails if the report in the repository differs. With -short, it
+// compares the rows with the results.
+func settleReport(ctx context.Context) error {
+	if unknown := strays(); len(unknown) > 0 {
+		return fmt.Errorf("no column of the report is for %q", unknown)
+	}
+	if testing.Short() {
+		if page.Updating() {
+			return errors.New("docs/conformance.md is written from all of the tests: run them without -short")
+		}
+		return checkRows(ctx)
+	}
+	text, err := report()
+	if err != nil {
+		return err
+	}
+	return page.Settle(ctx, "conformance", string(text))
+}
+
+// strays are properties that were shown and that the report does not know.
+func strays() []string {
+	unknown := sets.New[string]()
+	for key := range shown.counts {
+		unknown.Insert(key[1])
+	}
+	for _, chapter := range chapters {
+		for _, c := range chapter.columns {
+			unknown.Delete(c.property)
+		}
+	}
+	return sets.List(unknown)
+}
+
+func report() ([]byte, error) {
+	kinds, err := countKinds()
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	fmt.Fprintf(&page, introduction, server, len(subjects()), kinds, len(modes), modeList())
+	for _, chapter := range chapters {
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n", chapter.title, chapter.text)
+		for _, c := range chapter.columns {
+			fmt.Fprintf(&page, "- **%s**: %s\n", c.head, c.property)
+		}
+		page.WriteString("\n" + table(chapter.columns))
+	}
+	page.WriteString("\n## Exceptions\n\n" + exceptions())
+	return page.Bytes(), nil
+}
+
+const introduction = `# Conformance
+
+<!-- Written by make conformance. -->
+
+What ` + "`ensure`" + ` promises, kind by kind, as it was seen on a real API server: kube-apiserver %s with the
+controllers and the scheduler of that version. %d children of %d kinds were taken through their lives, by
+operators with %d sorts of clients:
+
+%s
+The figures count the checks that held, with all of those clients together. Requests are counted by the API
+server's audit log and exactly, reads included: "one request" is one, "nothing" is none (with a plain client,
+the read that begins each pass). An empty cell is a property that the kind has no part in, or an exception,
+which is named below with its reason.
+
+    make conformance    runs all of it and writes this page
+    make test-full      runs all of it and fails if this page is not what came out
+    make test           tries each child and each property once, and fails if a row below does not hold
+`
+
+func modeList() string {
+	var list strings.Builder
+	for _, m := range modes {
+		fmt.Fprintf(&list, "- %s\n", m.name)
+	}
+	return list.String()
+}
+
+// countKinds counts the kinds of the subjects: some are there several times.
+func countKinds() (int, error) {
+	found := sets.New[schema.GroupVersionKind]()
+	for _, s := range subjects() {
+		gvk, err := apiutil.GVKForObject(s.desired(), scheme)
+		if err != nil {
+			return 0, err
+		}
+		found.Insert(gvk)
+	}
+	return found.Len(), nil
+}
+
+// table returns padded columns, readable as plain text.
+func table(columns []column) string {
+	rows := [][]string{{"child"}, {"---"}}
+	for _, c := range columns {
+		rows[0], rows[1] = append(rows[0], c.head), append(rows[1], "--:")
+	}
+	for _, name := range children() {
+		row, all := []string{name}, 0
+		for _, c := range columns {
+			n := shown.counts[[2]string{name, c.property}]
+			row, all = append(row, figure(n)), all+n
+		}
+		if all > 0 {
+			rows = append(rows, row)
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			text.WriteString("| " + pad(cell, width(rows, i), i > 0) + " ")
+		}
+		text.WriteString("|\n")
+	}
+	return text.String()
+}
+
+// children returns the subjects, followed by the children of only some tests.
+func children() []string {
+	var names []string
+	others := sets.New[string]()
+	for key := range shown.counts {
+		others.Insert(key[0])
+	}
+	for _, s := range subjects() {
+		names = append(names, s.name)
+		others.Delete(s.name)
+	}
+	return append(names, sets.List(others)...)
+}
+
+func figure(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func width(rows [][]string, column int) int {
+	wide := 0
+	for _, row := range rows {
+		wide = max(wide, utf8.RuneCountInString(row[column]))
+	}
+	return wide
+}
+
+func pad(cell string, wide int, right bool) string {
+	fill := " "
+	if strings.HasPrefix(cell, "--") {
+		fill = "-"
+	}
+	space := strings.Repeat(fill, wide-utf8.RuneCountInString(cell))
+	if right {
+		return space + cell
+	}
+	return cell + space
+}
+
+func exceptions() string {
+	var list strings.Builder
+	keys := slices.SortedFunc(maps.Keys(shown.exceptions), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	for _, key := range keys {
+		fmt.Fprintf(&list, "- **%s**, but: %s.\n", key[0], key[1])
+		for _, who := range sets.List(shown.exceptions[key]) {
+			fmt.Fprintf(&list, "  - %s\n", who)
+		}
+	}
+	return list.String()
+}
+
+func TestReportKnowsEverySubjectOnce(t *testing.T) {
+	names := sets.New[string]()
+	for _, s := range subjects() {
+		if names.Has(s.name) {
+			t.Errorf("two subjects are called %q: their checks are counted as one's", s.name)
+		}
+		names.Insert(s.name)
+	}
+}

@@ -1,0 +1,31 @@
+// Package bookstore_test tests the promises of the BookStore operator on a real cluster with
+// storage. The operator runs as a process of its own with the rights of its own ServiceAccount.
+package bookstore_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/suites/e2e/suite"
+)
+
+var (
+	shared *cluster.Cluster
+	tests  = suite.New("bookstore", &shared, v1alpha1.AddToScheme)
+)
+
+// Shorthands for the tests.
+var (
+	human        = tests.Human
+	kubectl      = tests.Kubectl
+	installed    = tests.Installed
+	start        = tests.Start
+	startWith    = tests.StartWith
+	startFailing = tests.StartFailing
+	eventually   = tests.Eventually
+	expect       = suite.Expect
+)
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared, cluster.WithStorage())) }

@@ -1,0 +1,111 @@
+package bookstore_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/harness/cluster"
+)
+
+const lease = "bookstore-operator.blog.velotio.com"
+
+// TestInstalled checks the objects of config/default: the server accepted them and created the
+// operator's pod.
+func TestInstalled(t *testing.T) { tests.CheckInstalled(t) }
+
+// TestProcess has one operator start, lead, watch, and end, and another take over.
+func TestProcess(t *testing.T) {
+	mark := shared.Mark()
+	process := start(t)
+	require.NotEmpty(t, tests.LeaseHolder(t, lease))
+	for _, path := range []string{"/healthz", "/readyz"} {
+		code, err := process.Probe(t.Context(), path)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, code, path)
+	}
+	s := newScene(t, process)
+	// StorageClasses are watched once a volume is to grow.
+	s.grow(t, "3Gi")
+	s.settle(t)
+	require.Equal(t, map[string]bool{
+		"bookstores": false, "statefulsets": true, "deployments": true, "services": true,
+		"persistentvolumeclaims": false, "pods": false, "storageclasses": false,
+	}, watched(t, mark, ""), "of children its own only")
+
+	require.NoError(t, process.Stop())
+	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
+	mark = shared.Mark()
+	s.operator = start(t)
+	s.settle(t)
+	require.Empty(t, s.requests(t, mark), "what is in place costs no write after a restart either")
+}
+
+// watched returns the resources that the operator watches in a namespace, and whether each watch
+// selects by the operator's label.
+func watched(t *testing.T, since cluster.Mark, namespace string) map[string]bool {
+	t.Helper()
+	o := installed(t)
+	watches, err := shared.Requests(since, cluster.ByUser(o.User()), func(r cluster.Request) bool { return r.Verb == "watch" })
+	require.NoError(t, err)
+	labelled := map[string]bool{}
+	for _, watch := range watches {
+		if watch.Resource != "storageclasses" {
+			require.Equal(t, namespace, watch.Namespace, watch.URI)
+		}
+		labelled[watch.Resource] = strings.Contains(watch.URI, "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dbookstore-operator")
+	}
+	return labelled
+}
+
+func TestWatchNamespace(t *testing.T) {
+	inside, outside := shared.Namespace(t), shared.Namespace(t)
+	mark := shared.Mark()
+	s := scene{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
+	s.create(t)
+	s.namespace = inside
+	s.create(t)
+	s.settle(t)
+	require.NotEmpty(t, watched(t, mark, inside))
+	s.namespace = outside
+	require.Empty(t, s.store(t).Finalizers)
+}
+
+func TestChildLabels(t *testing.T) {
+	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue")
+	s := newScene(t, process)
+	for _, child := range s.children(t) {
+		require.Equal(t, "blue", child.GetLabels()["example.org/team"], "%T", child)
+	}
+	uids := s.uids(t)
+	require.NoError(t, process.Stop())
+
+	// Without the flag the label goes, and nothing else happens.
+	s.operator = startWith(t, installed(t))
+	s.settle(t)
+	for _, child := range s.children(t) {
+		require.NotContains(t, child.GetLabels(), "example.org/team", "%T", child)
+	}
+	require.Equal(t, uids, s.uids(t), "no rollout")
+}
+
+func TestBadStarts(t *testing.T) {
+	for arg, says := range map[string]string{
+		"--oops": "flag provided but not defined: -oops",
+		"oops":   `unexpected argument "oops"`,
+		"--child-labels=app.kubernetes.io/managed-by=x": `"app.kubernetes.io/managed-by" is a label of the operator's own`,
+		"--leader-elect":       "leader-election-namespace",
+		"--restart-after=0s":   "--restart-after is 0s: give a second at least",
+		"--restart-after=-1h":  "--restart-after is -1h0m0s: give a second at least",
+		"--restart-after=soon": "restart-after",
+	} {
+		process := tests.RunToEnd(t, nil, arg)
+		require.Equal(t, "exit status 1", process.Exit(), arg)
+		require.Contains(t, process.Log(), says)
+	}
+	help := tests.RunToEnd(t, nil, "--help")
+	require.Equal(t, "exit status 0", help.Exit())
+	require.Contains(t, help.Log(), "restart-after")
+}

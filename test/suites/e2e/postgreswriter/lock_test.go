@@ -1,0 +1,144 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trueup-go/trueup/test/harness/operator"
+)
+
+// TestGlobalLock has two operators share a database, of which one is active.
+func TestGlobalLock(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end func(*operator.Process) error
+		// isFree means that the lock is available at once.
+		isFree bool
+	}{
+		"taken over from a dead one": {end: (*operator.Process).Kill},
+		"handed over":                {end: (*operator.Process).Stop, isFree: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, server, "students")
+			s := scene{database: d, namespace: shared.Namespace(t), name: "alex", cluster: "blue"}
+			args := []string{"--watch-namespace", s.namespace, "--global-lock", "--cluster-name=blue"}
+			first := launch(t, d.env(), args...)
+			waitForWorkers(t, first)
+			second := launch(t, d.env(), args...)
+			waitForAttempt(t, second)
+			s.operator = first
+			s.create(t)
+			s.settle(t)
+			earlier := holder(t, d)
+			pod, err := os.Hostname()
+			require.NoError(t, err)
+			require.True(t, strings.HasPrefix(earlier, "blue/"+pod+"_"), "%s names cluster and pod", earlier)
+			require.Equal(t, 1, s.changes("Inserted"))
+			require.False(t, works(second), "it waits")
+
+			require.NoError(t, test.end(first))
+			if test.isFree {
+				require.NotEqual(t, earlier, holder(t, d))
+			} else {
+				require.Equal(t, earlier, holder(t, d), "until its time is over")
+			}
+			s.change(t, `{"age":24}`)
+			s.operator = second
+			s.settle(t)
+			require.NotEqual(t, earlier, holder(t, d))
+			require.Equal(t, 1, s.changes("Updated"))
+		})
+	}
+	t.Run("lost to somebody else", func(t *testing.T) {
+		t.Parallel()
+		testLostLock(t)
+	})
+	t.Run("kept while a table is locked", func(t *testing.T) {
+		t.Parallel()
+		testLockedTable(t)
+	})
+}
+
+// testLockedTable has a person lock the table, as the creation of an index does, while all workers
+// want to write. The operator must still renew its lock.
+func testLockedTable(t *testing.T) {
+	d := newDatabase(t, server, "students")
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--global-lock")
+	var scenes []scene
+	for i := range 8 {
+		one := s.called(nth("alex", i))
+		one.create(t)
+		one.waitUntilReady(t)
+		scenes = append(scenes, one)
+	}
+	renewals := func() int { return query[int](t, d, "select version from postgreswriter_lease")[0] }
+
+	tx, err := d.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }() // it may have been done below
+	_, err = tx.Exec(t.Context(), "lock table students in share mode")
+	require.NoError(t, err)
+	before := renewals()
+	for _, one := range scenes {
+		one.change(t, `{"age":24}`)
+	}
+	eventually(t, func(context.Context) error {
+		for _, one := range scenes {
+			one.touch(t)
+		}
+		return expect(renewals() >= before+4, "%d renewals; the operator says: %s", renewals()-before, lastLines(s.operator.Log()))
+	})
+	require.NoError(t, tx.Rollback(t.Context()))
+	for _, one := range scenes {
+		one.touch(t)
+		one.waitUntilReady(t)
+	}
+}
+
+// testLostLock has another session take the operator's lock. From then on the operator writes
+// nothing, although it has not noticed yet, and ends once it notices.
+func testLostLock(t *testing.T) {
+	d := newDatabase(t, server, "students")
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--global-lock", "--check-interval=1s")
+	s.create(t)
+	s.waitUntilReady(t)
+	going := s.called("going")
+	going.create(t)
+	going.waitUntilReady(t)
+
+	d.exec(t, "update postgreswriter_lease set holder = 'stranger', version = version + 1, renewed = now()")
+	want, written := d.rows(t, "students"), d.written(t)
+	s.change(t, `{"age":24}`)
+	s.called("coming").create(t)
+	going.delete(t)
+	waitForExit(t, s.operator)
+	require.Contains(t, s.operator.Log(), "this operator does not have the global lock")
+	require.Equal(t, metav1.ConditionTrue, condition(s.writer(t)).Status, "how it stands is for another to say")
+	require.Equal(t, written.Rows, d.written(t).Rows, "it writes nothing")
+	require.Equal(t, want, d.rows(t, "students"))
+	require.Equal(t, "stranger", holder(t, d))
+	require.Contains(t, s.operator.Log(), "whoever has no global lock may not write, so this ends")
+	require.Contains(t, s.operator.Log(), "another operator took over")
+}
+
+// waitForAttempt waits until an operator has tried to get the lock in vain.
+func waitForAttempt(t *testing.T, process *operator.Process) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		return expect(len(process.Entries("Failed to acquire lease")) > 0, "no attempt: %s", lastLines(process.Log()))
+	})
+}
+
+// holder returns the holder of the global lock, "" if the lock is free.
+func holder(t *testing.T, d *database) string {
+	t.Helper()
+	return query[string](t, d, "select holder from postgreswriter_lease")[0]
+}

@@ -1,0 +1,108 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/harness/operator"
+	"github.com/trueup-go/trueup/test/harness/postgres"
+	"github.com/trueup-go/trueup/test/suites/e2e/suite"
+)
+
+const cannotReach = "the database cannot be reached"
+
+// TestOutage stops the server for a while.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	own := postgres.New(t)
+	d := newDatabase(t, own, "students")
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--check-interval=1s")
+	going, coming := s.called("going"), s.called("coming")
+	for _, one := range []scene{s, going} {
+		one.create(t)
+		one.waitUntilReady(t)
+	}
+	err := own.Stop()
+	skipUnsupported(t, err)
+	require.NoError(t, err)
+	coming.create(t)
+	going.delete(t)
+	for _, one := range []scene{s, going, coming} {
+		eventually(t, func(context.Context) error {
+			ready := condition(one.writer(t))
+			return expect(ready.Reason == "DatabaseUnavailable" && ready.Message == cannotReach, "%+v", ready)
+		})
+	}
+	requirePaced(t, s)
+	require.NotNil(t, going.writer(t).DeletionTimestamp, "deletions wait")
+	code, err := s.operator.Probe(t.Context(), "/readyz")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code, "a restart would help nobody")
+
+	require.NoError(t, own.Restart(t.Context()))
+	d.Pool.Reset()
+	for _, one := range []scene{s, coming, going} {
+		one.touch(t) // the next try may be a minute away by now
+	}
+	for _, one := range []scene{s, coming} {
+		one.waitUntilReady(t)
+	}
+	going.waitUntilGone(t)
+	require.ElementsMatch(t, []string{s.key(), coming.key()}, d.keys(t, "students"))
+}
+
+// TestOutageWithLock stops the database server of an operator with a global lock. The operator
+// ends, and waits for the lock when it is started again.
+func TestOutageWithLock(t *testing.T) {
+	t.Parallel()
+	own := postgres.New(t)
+	d := newDatabase(t, own, "students")
+	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+	args := []string{"--watch-namespace", s.namespace, "--global-lock"}
+	s.operator = launch(t, d.env(), args...)
+	s.create(t)
+	s.waitUntilReady(t)
+
+	err := own.Kill()
+	skipUnsupported(t, err)
+	require.NoError(t, err)
+	s.change(t, `{"age":24}`)
+	waitForExit(t, s.operator)
+	require.Contains(t, s.operator.Log(), "whoever has no global lock may not write, so this ends")
+	require.Contains(t, s.operator.Log(), "could not be reached")
+
+	s.operator = launch(t, d.env(), args...)
+	waitForAttempt(t, s.operator)
+	require.NoError(t, own.Restart(t.Context()))
+	d.Pool.Reset()
+	s.waitUntilReady(t)
+}
+
+// requirePaced waits until the operator has tried once more, and requires no further attempt and no
+// new message since.
+func requirePaced(t *testing.T, s scene) {
+	t.Helper()
+	failures := func() int { return len(s.logged("Reconciler error")) }
+	mark, before := shared.Mark(), failures()
+	eventually(t, func(context.Context) error {
+		return expect(failures() > before, "no other try")
+	})
+	require.LessOrEqual(t, failures(), before+2)
+	require.Empty(t, tests.Requests(t, mark, s.namespace), "the message does not change from try to try")
+}
+
+// waitForExit waits until an operator has ended with exit status 1.
+func waitForExit(t *testing.T, process *operator.Process) {
+	t.Helper()
+	select {
+	case <-process.Exited():
+	case <-time.After(suite.Limit):
+		require.Fail(t, "it did not end", lastLines(process.Log()))
+	}
+	require.Equal(t, "exit status 1", process.Exit())
+}

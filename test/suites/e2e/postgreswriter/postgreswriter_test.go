@@ -1,0 +1,211 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/test/harness/operator"
+	"github.com/trueup-go/trueup/test/suites/e2e/suite"
+)
+
+// TestRows creates, changes, moves and deletes rows with one operator, run as in its Deployment.
+func TestRows(t *testing.T) {
+	d := newDatabase(t, server, "students", "teachers")
+	o := installed(t)
+	process := start(t, d, "--leader-elect", "--leader-election-namespace", o.Namespace, "--tables=students,teachers")
+	require.Contains(t, process.Log(), `"msg":"watching all namespaces"`)
+	require.Contains(t, process.Log(), `"tables":["students","teachers"]`)
+	for name, test := range map[string]func(*testing.T, *database, *operator.Process){
+		"the sample":                              testSample,
+		"a life":                                  testLife,
+		"moves in one transaction":                testMoves,
+		"a row that was there before":             testEarlierRow,
+		"rows in several tables":                  testScatteredRows,
+		"a corrupted status":                      testCorruptedStatus,
+		"a lost finalizer returns":                testLostFinalizer,
+		"somebody else's finalizer is left alone": testForeignFinalizer,
+		"a name that was used before":             testNameUsedBefore,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, d, process)
+		})
+	}
+}
+
+// testSample follows the steps of a new user.
+func testSample(t *testing.T, d *database, _ *operator.Process) {
+	require.Equal(t, "postgreswriter.demo.yash.com/sample-student created",
+		kubectl(t, "apply", "-k", filepath.Join(installed(t).Dir, "config", "samples")))
+	kubectl(t, "wait", "--for=condition=Ready", "--timeout="+suite.Limit.String(), "postgreswriter/sample-student")
+	require.Equal(t, row{Name: "alex", Age: 23, Country: "canada"}, d.rows(t, "students")["default/sample-student"])
+
+	columns := strings.Split(kubectl(t, "get", "postgreswriters", "sample-student"), "\n")
+	require.Equal(t, []string{"NAME", "TABLE", "READY", "REASON", "AGE"}, strings.Fields(columns[0]))
+	require.Regexp(t, `^sample-student +students +True +Written +\d+s$`, columns[1])
+
+	kubectl(t, "patch", "postgreswriter", "sample-student", "--type=merge", "--patch", `{"spec":{"country":"norway"}}`)
+	kubectl(t, "wait", "--for=condition=Ready", "--timeout="+suite.Limit.String(), "postgreswriter/sample-student")
+	eventually(t, func(context.Context) error {
+		is := d.rows(t, "students")["default/sample-student"]
+		return expect(is.Country == "norway", "%+v", is)
+	})
+	kubectl(t, "delete", "postgreswriter", "sample-student")
+	require.NotContains(t, d.rows(t, "students"), "default/sample-student", "the row goes before its PostgresWriter")
+}
+
+func testLife(t *testing.T, d *database, process *operator.Process) {
+	s := newScene(t, d, process)
+	require.Equal(t, []string{v1.Finalizer}, s.writer(t).Finalizers)
+	require.Equal(t, "the row is as the spec says", condition(s.writer(t)).Message)
+
+	s.change(t, `{"name":"alexandra","age":0,"country":"chile"}`)
+	s.settle(t)
+	require.Equal(t, row{Name: "alexandra", Country: "chile"}, d.rows(t, "students")[s.key()])
+	s.change(t, `{"age":200}`)
+	s.settle(t)
+
+	s.change(t, `{"table":"teachers"}`)
+	s.settle(t)
+	require.NotContains(t, d.rows(t, "students"), s.key())
+	require.Equal(t, row{Name: "alexandra", Age: 200, Country: "chile"}, d.rows(t, "teachers")[s.key()])
+
+	s.delete(t)
+	s.waitUntilGone(t)
+	require.NotContains(t, d.rows(t, "teachers"), s.key())
+}
+
+// testMoves reads all the time while a row is moved back and forth: the row is always in exactly
+// one of the tables.
+func testMoves(t *testing.T, d *database, process *operator.Process) {
+	s := newScene(t, d, process)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	seen, failed := map[string]int{}, make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			where, err := whereabouts(t.Context(), d, s.key())
+			if err != nil {
+				failed <- err
+				return
+			}
+			seen[where]++
+		}
+		failed <- nil
+	}()
+	for _, table := range []string{"teachers", "students", "teachers", "students", "teachers", "students"} {
+		s.change(t, `{"table":"`+table+`"}`)
+		s.waitUntilReady(t)
+	}
+	stop()
+	require.NoError(t, <-failed)
+	require.NotEmpty(t, seen["students"])
+	require.NotEmpty(t, seen["teachers"])
+	require.Len(t, seen, 2, "one row at any time: %v", seen)
+	require.Equal(t, 6, s.changes("Moved"))
+}
+
+// whereabouts returns the tables that have a row of the key, in one snapshot of the database.
+func whereabouts(ctx context.Context, d *database, key string) (string, error) {
+	var found []string
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, d.Pool, options, func(tx pgx.Tx) error {
+		for _, table := range []string{"students", "teachers"} {
+			var count int
+			if err := tx.QueryRow(ctx, "select count(*) from "+table+" where id = $1", key).Scan(&count); err != nil {
+				return err
+			}
+			for range count {
+				found = append(found, table)
+			}
+		}
+		return nil
+	})
+	return strings.Join(found, " and "), err
+}
+
+func testEarlierRow(t *testing.T, d *database, process *operator.Process) {
+	s := emptyScene(t, d, process)
+	d.insert(t, "students", s.key(), row{Name: "berta", Age: 99, Country: "cuba"})
+	s.create(t)
+	s.settle(t)
+	require.Equal(t, alex, d.rows(t, "students")[s.key()])
+}
+
+// testScatteredRows has rows with the key in both tables: one is left, and none at the end.
+func testScatteredRows(t *testing.T, d *database, process *operator.Process) {
+	s := emptyScene(t, d, process)
+	d.insert(t, "students", s.key(), row{Name: "berta"})
+	d.insert(t, "teachers", s.key(), alex)
+	s.create(t, inTable("teachers"))
+	s.settle(t)
+	require.NotContains(t, d.rows(t, "students"), s.key())
+
+	d.insert(t, "students", s.key(), row{Name: "berta"})
+	s.delete(t)
+	s.waitUntilGone(t)
+	require.NotContains(t, d.rows(t, "students"), s.key())
+	require.NotContains(t, d.rows(t, "teachers"), s.key())
+}
+
+func testCorruptedStatus(t *testing.T, d *database, process *operator.Process) {
+	s := newScene(t, d, process)
+	writer := s.writer(t)
+	writer.Status = v1.PostgresWriterStatus{
+		ID: "some/body", Table: "teachers", ObservedGeneration: 7,
+		Conditions: []metav1.Condition{{
+			Type: v1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now(),
+		}},
+	}
+	require.NoError(t, human(t).Status().Update(t.Context(), writer))
+	s.reconcile(t) // a status wakes nobody
+	s.settle(t)
+	require.Equal(t, alex, d.rows(t, "students")[s.key()])
+}
+
+// testLostFinalizer has the finalizer taken away while the PostgresWriter lives.
+func testLostFinalizer(t *testing.T, d *database, process *operator.Process) {
+	s := newScene(t, d, process)
+	s.setFinalizers(t, `null`)
+	eventually(t, func(context.Context) error {
+		return expect(cmp.Equal([]string{v1.Finalizer}, s.writer(t).Finalizers), "%v", s.writer(t).Finalizers)
+	})
+}
+
+func testForeignFinalizer(t *testing.T, d *database, process *operator.Process) {
+	s := newScene(t, d, process)
+	s.setFinalizers(t, `["example.org/hold","`+v1.Finalizer+`"]`)
+	s.settle(t)
+	s.delete(t)
+	ready := s.waitForReason(t, "Terminating")
+	require.Equal(t, "the row is deleted; somebody else's finalizer is left", ready.Message)
+	require.Equal(t, []string{"example.org/hold"}, s.writer(t).Finalizers)
+	require.NotContains(t, d.rows(t, "students"), s.key())
+
+	mark := shared.Mark()
+	s.reconcile(t)
+	require.Empty(t, tests.Requests(t, mark, s.namespace), "nothing is left to do")
+	require.NotContains(t, d.rows(t, "students"), s.key(), "nor is the row made again")
+	s.setFinalizers(t, `null`)
+	s.waitUntilGone(t)
+}
+
+func testNameUsedBefore(t *testing.T, d *database, process *operator.Process) {
+	s := newScene(t, d, process)
+	for range 5 {
+		s.delete(t)
+		s.waitUntilGone(t)
+		require.NotContains(t, d.rows(t, "students"), s.key())
+		s.create(t)
+		s.waitUntilReady(t)
+	}
+	s.settle(t)
+}

@@ -1,0 +1,75 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/harness/port"
+)
+
+// TestSecrecy looks for the password wherever the operator leaves word, in good days and
+// in bad ones.
+func TestSecrecy(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	for name, test := range map[string]struct {
+		env    []string
+		reason string
+		says   string
+	}{
+		"all is well":        {reason: "Written", says: "the row is as the spec says"},
+		"wrong password":     {env: []string{"PSQL_PASSWORD=" + password + "!"}, reason: "DatabaseUnavailable", says: "authentication failed"},
+		"wrong user":         {env: []string{"PSQL_USER=nobody'"}, reason: "DatabaseUnavailable", says: `authentication failed for user "nobody'"`},
+		"wrong database":     {env: []string{"PSQL_DBNAME=nowhere"}, reason: "DatabaseUnavailable", says: `database "nowhere" does not exist`},
+		"wrong port":         {env: []string{"PSQL_PORT=1"}, reason: "DatabaseUnavailable", says: cannotReach},
+		"wrong host":         {env: []string{"PSQL_HOST=nowhere.invalid"}, reason: "DatabaseUnavailable", says: cannotReach},
+		"no file but a host": {env: []string{"PSQL_HOST=/nowhere"}, reason: "DatabaseUnavailable", says: cannotReach},
+		"no TLS":             {env: []string{"PSQL_SSLMODE=verify-full"}, reason: "DatabaseUnavailable", says: cannotReach},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+			metrics, err := port.Reserve(port.ReuseAddress)
+			require.NoError(t, err)
+			t.Cleanup(metrics.Release)
+			s.operator = launch(t, append(d.env(), test.env...), "--watch-namespace", s.namespace, "--metrics-bind-address", metrics.Address())
+			s.create(t)
+			eventually(t, func(context.Context) error {
+				ready := condition(s.writer(t))
+				is := ready.Reason == test.reason && strings.Contains(ready.Message, test.says)
+				return expect(is, "%+v; %s", ready, lastLines(s.operator.Log()))
+			})
+			requireNoSecret(t, "a status", kubectl(t, "get", "postgreswriters", "-n", s.namespace, "-o", "json"))
+
+			s.delete(t)
+			if test.reason != "Written" {
+				s.setFinalizers(t, "null") // then what goes wrong with its removal is told in no status
+			}
+			s.waitUntilGone(t)
+			requireNoSecret(t, "an event", kubectl(t, "get", "events", "-A", "-o", "json"))
+			body := scrape(t, metrics.Address())
+			require.Contains(t, body, "controller_runtime_reconcile_total")
+			requireNoSecret(t, "a metric", body)
+			_ = s.operator.Stop()
+			require.Contains(t, s.operator.Log(), `"msg":"will write rows"`)
+			requireNoSecret(t, "the log", s.operator.Log())
+		})
+	}
+}
+
+func scrape(t *testing.T, address string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
+}

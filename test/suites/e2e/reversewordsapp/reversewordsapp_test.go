@@ -1,0 +1,325 @@
+package reversewordsapp_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/operator"
+)
+
+// TestReverseWordsApp has one operator look after many ReverseWordsApps at once.
+func TestReverseWordsApp(t *testing.T) {
+	process := start(t)
+	for name, test := range map[string]func(*testing.T, *operator.Process){
+		"the samples get their children":                       testSamples,
+		"defaults":                                             testDefaults,
+		"no replicas count as one":                             testZeroReplicas,
+		"replicas and version roll out in one write":           testChange,
+		"every type of Service":                                testServiceTypes,
+		"status and columns":                                   testStatus,
+		"steady state":                                         testSteadyState,
+		"two ReverseWordsApps in a namespace":                  testTwo,
+		"names that do not fit":                                testNames,
+		"the longest name":                                     testLongestName,
+		"a child of that name is somebody else's":              testForeign,
+		"invalid ReverseWordsApps are refused by the server":   testValidation,
+		"finalizers of others stay when ours is added":         testOtherFinalizers,
+		"our finalizer comes first, and back if it is removed": testFinalizerReturns,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, process)
+		})
+	}
+}
+
+func testSamples(t *testing.T, process *operator.Process) {
+	one := scene{operator: process, namespace: shared.Namespace(t), name: "example-reversewordsapp"}
+	two := one
+	two.name += "-2"
+	kubectl(t, "apply", "-n", one.namespace, "-k", filepath.Join(installed(t).Dir, "config", "samples"))
+	one.settle(t)
+	two.settle(t)
+	require.Len(t, one.podNames(t), 1)
+	require.Len(t, two.podNames(t), 2)
+	require.Equal(t, []string{"finalizer.reversewordsapp.apps.linuxera.org"}, one.app(t).Finalizers)
+
+	deployment := two.deployment(t)
+	label := map[string]string{"app": "example-reversewordsapp-2"}
+	require.Equal(t, int32(2), *deployment.Spec.Replicas)
+	require.Equal(t, label, deployment.Spec.Selector.MatchLabels)
+	require.Equal(t, label["app"], deployment.Spec.Template.Labels["app"])
+	probe := &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/health", Port: intstr.FromInt32(8080), Scheme: corev1.URISchemeHTTP,
+		}},
+		InitialDelaySeconds: 5, TimeoutSeconds: 2, PeriodSeconds: 15, SuccessThreshold: 1, FailureThreshold: 3,
+	}
+	want := corev1.Container{
+		Name:           "reversewords",
+		Image:          "quay.io/mavazque/reversewords:latest",
+		Ports:          []corev1.ContainerPort{{Name: "reversewords", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
+		LivenessProbe:  probe,
+		ReadinessProbe: probe,
+	}
+	got := deployment.Spec.Template.Spec.Containers[0]
+	require.Empty(t, cmp.Diff(want, corev1.Container{
+		Name: got.Name, Image: got.Image, Ports: got.Ports, LivenessProbe: got.LivenessProbe, ReadinessProbe: got.ReadinessProbe,
+	}))
+
+	service := two.service(t)
+	require.Equal(t, corev1.ServiceTypeLoadBalancer, service.Spec.Type)
+	require.Equal(t, label, service.Spec.Selector)
+	require.Equal(t, "http", service.Spec.Ports[0].Name)
+	require.Equal(t, int32(8080), service.Spec.Ports[0].Port)
+
+	for kind, child := range two.children(t) {
+		require.Equal(t, label["app"], child.GetLabels()["app"], kind)
+		require.True(t, metav1.IsControlledBy(child, two.app(t)), kind)
+	}
+}
+
+func testDefaults(t *testing.T, process *operator.Process) {
+	s := emptyScene(t, process)
+	require.NoError(t, human(t).Create(t.Context(), s.named()))
+	s.settle(t)
+	want := v1alpha1.ReverseWordsAppSpec{Replicas: 1, AppVersion: "latest", ServiceType: corev1.ServiceTypeLoadBalancer}
+	require.Empty(t, cmp.Diff(want, s.app(t).Spec))
+	require.Len(t, s.podNames(t), 1)
+}
+
+func testZeroReplicas(t *testing.T, process *operator.Process) {
+	s := newScene(t, process)
+	s.change(t, `{"replicas":0}`)
+	s.settle(t)
+	require.Equal(t, "0", kubectl(t, "get", "reversewordsapp", s.name, "-n", s.namespace, "-o", "jsonpath={.spec.replicas}"))
+	require.Len(t, s.podNames(t), 1)
+}
+
+func testChange(t *testing.T, process *operator.Process) {
+	s := newScene(t, process)
+	mark := shared.Mark()
+	s.change(t, `{"appVersion":"v0.0.2","replicas":3}`)
+	s.settle(t)
+	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+	var pods []string
+	for _, pod := range s.pods(t) {
+		if pod.DeletionTimestamp == nil {
+			require.Equal(t, "quay.io/mavazque/reversewords:v0.0.2", pod.Spec.Containers[0].Image)
+			pods = append(pods, pod.Name)
+		}
+	}
+	require.Len(t, pods, 3)
+}
+
+func testServiceTypes(t *testing.T, process *operator.Process) {
+	s := newScene(t, process)
+	for _, kind := range []corev1.ServiceType{
+		corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer,
+	} {
+		mark, clusterIP := shared.Mark(), s.service(t).Spec.ClusterIP
+		s.change(t, `{"serviceType":"`+string(kind)+`"}`)
+		s.settle(t)
+		require.Equal(t, kind, s.service(t).Spec.Type)
+		require.Equal(t, clusterIP, s.service(t).Spec.ClusterIP)
+		require.Equal(t, kind != corev1.ServiceTypeClusterIP, s.service(t).Spec.Ports[0].NodePort != 0)
+		require.Equal(t, map[string]int{"patch services": 1}, s.requests(t, mark), kind)
+	}
+}
+
+func testStatus(t *testing.T, process *operator.Process) {
+	s := newScene(t, process)
+	s.waitForPods(t, func() []string { return s.podNames(t) })
+	want := s.app(t).Status
+	require.Equal(t, []v1alpha1.Child{
+		{Kind: "Deployment", Name: "dp-shop", UID: s.deployment(t).UID},
+		{Kind: "Service", Name: "service-shop", UID: s.service(t).UID},
+	}, want.Children)
+	require.Empty(t, cmp.Diff(s.podNames(t), want.AppPods))
+	require.Len(t, want.Conditions, 2)
+	require.Equal(t, notReadyCondition, want.Conditions[0].Type)
+	require.Equal(t, v1alpha1.ReadyCondition, want.Conditions[1].Type)
+	require.Equal(t, "Available", want.Conditions[1].Reason)
+
+	columns := strings.Fields(kubectl(t, "get", "reversewordsapps", "-n", s.namespace))
+	require.Equal(t, []string{"NAME", "VERSION", "REPLICAS", "READY", "REASON", "AGE"}, columns[:6])
+	require.Equal(t, []string{"shop", "latest", "2", "True", "Available"}, columns[6:11])
+
+	// A person changes the status and adds a condition of another program. A change of its own
+	// kind's status does not wake the operator; the next pass repairs the status.
+	spoiled := s.app(t)
+	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
+	spoiled.Status.AppPods = nil
+	spoiled.Status.ObservedGeneration = 99
+	spoiled.Status.Conditions[1].Status, spoiled.Status.Conditions[1].Reason = metav1.ConditionFalse, "Spoiled"
+	foreign := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.Now()}
+	spoiled.Status.Conditions = append(spoiled.Status.Conditions[1:], foreign)
+	require.NoError(t, human(t).Status().Update(t.Context(), spoiled))
+	s.reconcile(t)
+	s.settle(t)
+	got := s.app(t).Status
+	require.Equal(t, want.Children, got.Children)
+	require.Equal(t, want.AppPods, got.AppPods)
+	require.Equal(t, want.ObservedGeneration, got.ObservedGeneration)
+	require.Equal(t, foreign.Reason, condition(s.app(t), "Audited").Reason, "another writer's condition stays")
+
+	// Remove the whole status.
+	kubectl(t, "patch", "reversewordsapp", s.name, "-n", s.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
+	require.Nil(t, s.app(t).Status.AppPods)
+	s.reconcile(t)
+	s.settle(t)
+	require.Equal(t, want.AppPods, s.app(t).Status.AppPods)
+}
+
+func testSteadyState(t *testing.T, process *operator.Process) {
+	s := newScene(t, process)
+	before := s.children(t)
+	app, mark := s.app(t), shared.Mark()
+	for range 10 {
+		s.reconcile(t)
+	}
+	require.Empty(t, s.allRequests(t, mark))
+	for kind, child := range s.children(t) {
+		require.Equal(t, before[kind].GetResourceVersion(), child.GetResourceVersion(), kind)
+	}
+	require.Equal(t, app.Status, s.app(t).Status)
+	tests.CheckEvents(t, process, app)
+}
+
+func testTwo(t *testing.T, process *operator.Process) {
+	one := newScene(t, process)
+	two := one
+	two.name = "shop-2"
+	two.create(t, withVersion("v0.0.2"), func(app *v1alpha1.ReverseWordsApp) { app.Spec.Replicas = 1 })
+	two.settle(t)
+	one.settle(t)
+	one.waitForPods(t, func() []string { return one.podNames(t) })
+	two.waitForPods(t, func() []string { return two.podNames(t) })
+	require.Len(t, one.podNames(t), 2)
+	require.Len(t, two.podNames(t), 1)
+
+	two.delete(t)
+	two.waitUntilGone(t, two.name, two.named())
+	one.settle(t)
+}
+
+func testNames(t *testing.T, process *operator.Process) {
+	namespace := shared.Namespace(t)
+	for name, message := range map[string]string{
+		strings.Repeat("a", 56): "leave room for 55",
+		"with.dots":             "DNS-1035",
+	} {
+		s := scene{operator: process, namespace: namespace, name: name}
+		s.create(t)
+		require.Contains(t, s.waitForReason(t, "InvalidName").Message, message)
+		require.NotNil(t, s.app(t).Status.AppPods)
+		mark := shared.Mark()
+		s.reconcile(t)
+		require.Empty(t, s.allRequests(t, mark), "what cannot be helped is not tried again and again")
+		s.delete(t)
+		s.waitUntilGone(t, name, s.named())
+	}
+	var children corev1.ServiceList
+	require.NoError(t, human(t).List(t.Context(), &children, client.InNamespace(namespace)))
+	require.Empty(t, children.Items)
+}
+
+func testLongestName(t *testing.T, process *operator.Process) {
+	s := scene{operator: process, namespace: shared.Namespace(t), name: strings.Repeat("a", 55)}
+	s.create(t)
+	s.settle(t)
+	require.Len(t, s.service(t).Name, 63)
+	s.waitForPods(t, func() []string { return s.podNames(t) })
+}
+
+// testForeign creates another program's Service under the child's name. The operator leaves this
+// Service alone, also when the ReverseWordsApp is deleted, and still ensures the Deployment.
+func testForeign(t *testing.T, process *operator.Process) {
+	s := emptyScene(t, process)
+	theirs := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "service-shop"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
+	}
+	require.NoError(t, human(t).Create(t.Context(), theirs))
+	s.create(t)
+	require.Contains(t, s.waitForReason(t, "Foreign").Message, "service-shop")
+	eventually(t, func(context.Context) error {
+		is := condition(s.app(t), notReadyCondition)
+		return expect(is.Status == metav1.ConditionFalse, "the Deployment has no part in it: %+v", is)
+	})
+	s.waitForPods(t, func() []string { return s.podNames(t) })
+	require.Equal(t, []v1alpha1.Child{{Kind: "Deployment", Name: "dp-shop", UID: s.deployment(t).UID}}, s.app(t).Status.Children)
+
+	s.delete(t)
+	s.waitUntilGone(t, s.name, s.named())
+	require.Equal(t, theirs.ResourceVersion, s.service(t).ResourceVersion, "it is left alone")
+
+	s.create(t)
+	s.waitForReason(t, "Foreign")
+	require.NoError(t, human(t).Delete(t.Context(), theirs))
+	s.reconcile(t)
+	s.settle(t)
+}
+
+func testValidation(t *testing.T, process *operator.Process) {
+	s := emptyScene(t, process)
+	for field, spec := range map[string]v1alpha1.ReverseWordsAppSpec{
+		"spec.replicas":    {Replicas: -1},
+		"spec.appVersion":  {AppVersion: "a:b"},
+		"spec.serviceType": {ServiceType: corev1.ServiceTypeExternalName},
+	} {
+		app := s.named()
+		app.Spec = spec
+		err := human(t).Create(t.Context(), app)
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", field, err)
+		require.ErrorContains(t, err, field)
+	}
+	for _, version := range []string{"-a", ".a", "a b", strings.Repeat("a", 129)} {
+		app := s.named()
+		app.Spec.AppVersion = version
+		require.True(t, apierrors.IsInvalid(human(t).Create(t.Context(), app)), version)
+	}
+}
+
+func testOtherFinalizers(t *testing.T, process *operator.Process) {
+	s := emptyScene(t, process)
+	s.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Finalizers = []string{"example.org/first"} })
+	s.settle(t)
+	require.Equal(t, []string{"example.org/first", v1alpha1.Finalizer}, s.app(t).Finalizers)
+	s.patch(t, s.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`"]}}`)
+}
+
+func testFinalizerReturns(t *testing.T, process *operator.Process) {
+	s := emptyScene(t, process)
+	mark := shared.Mark()
+	s.create(t)
+	s.settle(t)
+	o := installed(t)
+	requests, err := shared.Requests(mark)
+	require.NoError(t, err)
+	var writes []string
+	for _, request := range requests {
+		if request.User == o.User() && request.Namespace == s.namespace && request.Verb == "patch" {
+			writes = append(writes, request.String())
+		}
+	}
+	require.Equal(t, []string{"patch reversewordsapps", "patch deployments", "patch services"}, slices.Compact(writes)[:3])
+
+	s.patch(t, s.named(), `{"metadata":{"finalizers":null}}`)
+	eventually(t, func(context.Context) error {
+		return expect(slices.Equal(s.app(t).Finalizers, []string{v1alpha1.Finalizer}), "no finalizer")
+	})
+	s.settle(t)
+}

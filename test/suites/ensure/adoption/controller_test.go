@@ -1,0 +1,486 @@
+package adoption_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
+)
+
+// A racing client runs a function right before its next patch, or instead of the patch.
+type racing struct {
+	client.Client
+
+	before func() error
+}
+
+func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if before := r.before; before != nil {
+		r.before = nil
+		if err := before(); err != nil {
+			return err
+		}
+	}
+	return r.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// race puts a racing client between the operator and the server.
+func (h *house) race() *racing {
+	r := &racing{Client: h.client}
+	h.client = r
+	return r
+}
+
+// controlledBy is a reference to a controller.
+func controlledBy(owner *corev1.ConfigMap) metav1.OwnerReference {
+	return *metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+}
+
+// takeOver has another program take control of an object.
+func (h *house) takeOver(text string, boss *corev1.ConfigMap) error {
+	live := h.parseUntyped(text)
+	c := program.Client(h.t, shared, other)
+	if err := c.Get(h.t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		return err
+	}
+	before := live.DeepCopy()
+	if err := controllerutil.SetControllerReference(boss, live, c.Scheme()); err != nil {
+		return err
+	}
+	return c.Patch(h.t.Context(), live, client.MergeFrom(before), client.FieldOwner(other))
+}
+
+// A taking is an object of ours that another controller takes between our read and our write.
+type taking struct {
+	typed       bool
+	first, then string
+}
+
+var takings = map[string]taking{
+	"ConfigMap": {
+		true,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}, data: {colour: green, shape: round}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours, more: ours}}, data: {colour: green, shape: round, more: x}}`,
+	},
+	"unstructured Service": {
+		false,
+		`{apiVersion: v1, kind: Service, spec: {selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`,
+		`{apiVersion: v1, kind: Service, metadata: {annotations: {more: ours}}, spec: {selector: {app: web},
+			ports: [{name: http, port: 80, protocol: TCP}, {name: more, port: 81, protocol: TCP}]}}`,
+	},
+	"Deployment": {
+		true,
+		theirDeployment,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {team: theirs}}, spec: {replicas: 1, minReadySeconds: 1,
+			selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+			spec: {containers: [{name: main, image: "example.com/web:1", env: [{name: MORE, value: x}]}, {name: more, image: "example.com/more:1"}]}}}}`,
+	},
+	"custom kind": {
+		false, theirKettle,
+		`{apiVersion: heating.example.com/v1, kind: Kettle, metadata: {labels: {team: theirs, more: ours}}, spec: {fuel: gas, colour: red}}`,
+	},
+}
+
+const theirKettle = `{apiVersion: heating.example.com/v1, kind: Kettle, metadata: {labels: {team: theirs}}, spec: {fuel: gas}}`
+
+// TestAControllerThatComesInBetween: the new controller gets its object as it was when it took
+// control, without our digest.
+func TestAControllerThatComesInBetween(t *testing.T) {
+	t.Parallel()
+	define(t, "Kettle", "kettle")
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
+		for name, tc := range takings {
+			t.Run(way+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, tc.typed, open)
+				race, boss := h.race(), h.newOwner("boss")
+				e := h.started()
+				_, err := ensure.Object(t.Context(), e, h.parse(tc.first))
+				require.NoError(t, err)
+				before := h.settled(tc.first)
+
+				race.before = func() error { return h.takeOver(tc.first, boss) }
+				mark := shared.Mark()
+				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				require.ErrorIs(t, err, ensure.ErrForeign)
+				require.ErrorContains(t, err, `controlled by ConfigMap "boss"`)
+				writes := h.writes(mark)
+				require.GreaterOrEqual(t, writes, 4, "the apply, and three to give up what it wrote")
+				require.LessOrEqual(t, writes, 8, "a patch is tried again if a controller reports in between")
+				after := h.settled(tc.first)
+				require.Nil(t, managedfields.Applied(after, adopter))
+				want, got := specified(before), specified(after)
+				meta, _ := want["metadata"].(map[string]any)
+				meta["owners"] = 1
+				withoutDigest(want)
+				require.Empty(t, cmp.Diff(want, got))
+
+				for _, again := range []*ensure.Ensurer{e, h.started()} {
+					mark = shared.Mark()
+					_, err = ensure.Object(t.Context(), again, h.parse(tc.then))
+					require.ErrorIs(t, err, ensure.ErrForeign)
+					require.Zero(t, h.writes(mark))
+				}
+			})
+		}
+	}
+}
+
+// TestAWithdrawalThatBreaksOff is taken up again by the next pass.
+func TestAWithdrawalThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the connection broke")
+	tc := takings["ConfigMap"]
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
+		for broken := 1; broken <= 3; broken++ {
+			t.Run(fmt.Sprintf("%s/%d", way, broken), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, tc.typed, open)
+				race, boss := h.race(), h.newOwner("boss")
+				e := h.started()
+				_, err := ensure.Object(t.Context(), e, h.parse(tc.first))
+				require.NoError(t, err)
+				want := specified(h.settled(tc.first))
+				meta, _ := want["metadata"].(map[string]any)
+				meta["owners"] = 1
+				withoutDigest(want)
+
+				left := broken
+				var next func() error
+				next = func() error {
+					if left--; left < 0 {
+						return down
+					}
+					race.before = next
+					return nil
+				}
+				race.before = func() error {
+					left--
+					race.before = next
+					return h.takeOver(tc.first, boss)
+				}
+				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				require.ErrorIs(t, err, down)
+				race.before = nil
+				require.Eventually(t, func() bool {
+					_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+					return errors.Is(err, ensure.ErrForeign)
+				}, time.Minute, 20*time.Millisecond)
+				after := h.settled(tc.first)
+				require.Nil(t, managedfields.Applied(after, adopter))
+				require.Empty(t, cmp.Diff(want, specified(after)))
+				mark := shared.Mark()
+				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				require.ErrorIs(t, err, ensure.ErrForeign)
+				require.Zero(t, h.writes(mark))
+			})
+		}
+	}
+}
+
+func withoutDigest(content map[string]any) {
+	for _, path := range [][]string{{"annotations", digest}, {"labels", "example.com/digest"}} {
+		meta, _ := content["metadata"].(map[string]any)
+		texts, _ := meta[path[0]].(map[string]string)
+		delete(texts, path[1])
+	}
+}
+
+// TestBesideAController: with Adopt and no owner, the operator owns fields of an object that
+// another owner controls. Giving up removes these fields and keeps the object.
+func TestBesideAController(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, true, stripped)
+	h.create(theirConfigMap, controlledBy(h.newOwner("boss")))
+	before := specified(h.settled(theirConfigMap))
+	label := h.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
+	_, err := ensure.Object(t.Context(), h.started(), label, ensure.Adopt())
+	require.NoError(t, err)
+	h.settled(theirConfigMap)
+	for _, want := range []ensure.Cause{ensure.Unwanted, ""} {
+		gone, err := ensure.Absent(t.Context(), h.started(), h.parse(theirConfigMap), ensure.DeleteAdopted())
+		require.NoError(t, err)
+		require.Equal(t, ensure.Released, gone.Operation)
+		require.Equal(t, want, gone.Cause)
+		require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
+	}
+}
+
+// TestAppliedForTheSameOwner: an object that another program applied for our owner belongs to that
+// program, until we adopt it or the program is an earlier name of ours.
+func TestAppliedForTheSameOwner(t *testing.T) {
+	t.Parallel()
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
+		for name, opt := range map[string]ensure.Option{"adopted": ensure.Adopt(), "migrated": ensure.MigrateFrom(other)} {
+			t.Run(way+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, true, open)
+				c, owned := program.Client(t, shared, other), ensure.ControlledBy(h.owner)
+				neighbour := ensure.New(c, c, other)
+				_, err := ensure.Object(t.Context(), neighbour, h.parse(takings["ConfigMap"].first), owned)
+				require.NoError(t, err)
+				before := specified(h.settled(theirConfigMap))
+
+				desired := func() client.Object { return h.parse(takings["ConfigMap"].then) }
+				mark := shared.Mark()
+				_, err = ensure.Object(t.Context(), h.started(), desired(), owned)
+				require.ErrorIs(t, err, ensure.ErrForeign)
+				require.ErrorContains(t, err, "made for the same owner by "+other)
+				gone, err := ensure.Absent(t.Context(), h.started(), desired(), owned)
+				require.NoError(t, err)
+				require.Equal(t, ensure.Released, gone.Operation)
+				require.Zero(t, h.writes(mark))
+
+				_, err = ensure.Object(t.Context(), h.started(), desired(), owned, opt)
+				require.NoError(t, err)
+				h.settled(theirConfigMap)
+				gone, err = ensure.Absent(t.Context(), h.started(), desired(), owned)
+				require.NoError(t, err)
+				if name == "migrated" {
+					require.Equal(t, ensure.Deleting, gone.Operation)
+					return
+				}
+				require.Equal(t, ensure.Released, gone.Operation)
+				require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
+			})
+		}
+	}
+}
+
+// TestPruningGivesUp: a Set gives up an adopted object that it no longer contains.
+func TestPruningGivesUp(t *testing.T) {
+	t.Parallel()
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, true, open)
+			h.create(theirConfigMap)
+			before := specified(h.settled(theirConfigMap))
+			adopted := h.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
+			_, err := ensure.Set(t.Context(), h.started(), h.owner, []client.Object{adopted}, ensure.OnlyFor(adopted, ensure.Adopt()))
+			require.NoError(t, err)
+			h.settled(theirConfigMap)
+			results, err := ensure.Set(t.Context(), h.started(), h.owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+			require.NoError(t, err)
+			require.Len(t, results.Pruned, 1)
+			require.Equal(t, ensure.Released, results.Pruned[0].Operation)
+			require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
+			results, err = ensure.Set(t.Context(), h.started(), h.owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+			require.NoError(t, err)
+			require.Empty(t, results.Pruned)
+		})
+	}
+}
+
+// TestACopyCountsAsAdopted: a person copies a child of ours with its digest and owner, and the
+// operator finds the copy under a name that it wants or no longer wants.
+func TestACopyCountsAsAdopted(t *testing.T) {
+	t.Parallel()
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
+		for _, wanted := range []bool{false, true} {
+			if wanted && way != "plain" {
+				continue // a cache that strips managed fields does not tell a copy from a child
+			}
+			t.Run(fmt.Sprintf("%s/wanted %t", way, wanted), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, true, open)
+				owned := ensure.ControlledBy(h.owner)
+				made, err := ensure.Object(t.Context(), h.started(), h.parse(theirConfigMap), owned)
+				require.NoError(t, err)
+				copied := made.Live.DeepCopyObject().(client.Object)
+				copied.SetName("copy")
+				copied.SetUID("")
+				copied.SetResourceVersion("")
+				copied.SetManagedFields(nil)
+				require.NoError(t, h.person.Create(t.Context(), copied))
+
+				meant := h.parse(theirConfigMap)
+				meant.SetName("copy")
+				if wanted {
+					_, err := ensure.Object(t.Context(), h.started(), meant, owned)
+					require.NoError(t, err)
+				}
+				gone, err := ensure.Absent(t.Context(), h.started(), meant, owned)
+				require.NoError(t, err)
+				require.Equal(t, ensure.Released, gone.Operation)
+				require.NoError(t, h.person.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
+				require.Nil(t, copied.GetDeletionTimestamp())
+			})
+		}
+	}
+}
+
+// TestDeleteAdopted is the explicit way.
+func TestDeleteAdopted(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, true, plain)
+	h.create(theirDeployment)
+	_, err := ensure.Object(t.Context(), h.started(), h.parse(theirDeployment), ensure.Adopt())
+	require.NoError(t, err)
+	gone, err := ensure.Absent(t.Context(), h.started(), h.parse(theirDeployment), ensure.DeleteAdopted())
+	require.NoError(t, err)
+	require.Equal(t, ensure.Deleting, gone.Operation)
+}
+
+// TestGivingUpBreaksOff: the process may end after each request.
+func TestGivingUpBreaksOff(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the process ends")
+	a := adoptions["the image of a Deployment"]
+	for answered := range a.writes {
+		h := newHouse(t, a.typed, plain)
+		h.create(a.theirs)
+		before := specified(h.settled(a.theirs))
+		owned := ensure.ControlledBy(h.owner)
+		_, err := ensure.Object(t.Context(), h.started(), h.parse(a.ours), owned, ensure.Adopt())
+		require.NoError(t, err)
+		race := h.race()
+		left := answered
+		var next func() error
+		next = func() error {
+			if left--; left < 0 {
+				return down
+			}
+			race.before = next
+			return nil
+		}
+		race.before = next
+		_, err = ensure.Absent(t.Context(), h.started(), h.parse(a.ours), owned)
+		require.ErrorIs(t, err, down)
+
+		race.before = nil
+		gone, err := ensure.Absent(t.Context(), h.started(), h.parse(a.ours), owned)
+		require.NoError(t, err)
+		require.Equal(t, ensure.Released, gone.Operation)
+		a.kept(before)
+		after := h.settled(a.theirs)
+		require.Empty(t, cmp.Diff(before, specified(after)), "after %d answers", answered)
+		require.Nil(t, managedfields.Applied(after, adopter))
+	}
+}
+
+// TestWantedAgain: the process ends while it gives up an object, and the object is then wanted
+// again. Fields that desired drops later are removed.
+func TestWantedAgain(t *testing.T) {
+	t.Parallel()
+	const desired = `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {app: ours}}, spec: {%s
+		selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+		spec: {containers: [{name: main, image: "example.com/web:2"}]}}}}`
+	ours, less := fmt.Sprintf(desired, "minReadySeconds: 5,"), fmt.Sprintf(desired, "")
+	for at := range adoptions["the image of a Deployment"].writes {
+		for _, isRestarted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d/restarted %t", at, isRestarted), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t, true, plain)
+				h.create(theirDeployment)
+				owned := ensure.ControlledBy(h.owner)
+				broken := &program.Broken{Client: h.client, At: 1 + at, Done: true}
+				h.client = broken
+				e := h.started()
+				want := func(text string) {
+					_, err := ensure.Object(t.Context(), e, h.parse(text), owned, ensure.Adopt())
+					require.NoError(t, err)
+					h.settled(text)
+				}
+				want(ours)
+				_, err := ensure.Absent(t.Context(), e, h.parse(ours), owned)
+				require.ErrorIs(t, err, program.ErrBroken)
+				if isRestarted {
+					e = h.started()
+				}
+				want(ours)
+				want(less)
+				_, isLeft, _ := unstructured.NestedInt64(h.settled(theirDeployment).Object, "spec", "minReadySeconds")
+				require.False(t, isLeft)
+			})
+		}
+	}
+}
+
+// TestOurFinalizerInWhatIsDeleted: an object with our finalizer is deleted by whoever made it, and
+// we no longer want it.
+func TestOurFinalizerInWhatIsDeleted(t *testing.T) {
+	t.Parallel()
+	const spec = `spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+		spec: {containers: [{name: main, image: "example.com/web:%d"}]}}}}`
+	kinds := map[string][2]string{
+		"ConfigMap": {
+			`{apiVersion: v1, kind: ConfigMap, data: {colour: green}}`,
+			`{apiVersion: v1, kind: ConfigMap, metadata: {finalizers: [example.com/ours]}, data: {ours: x}}`,
+		},
+		"Deployment": {
+			`{apiVersion: apps/v1, kind: Deployment, ` + fmt.Sprintf(spec, 1),
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {finalizers: [example.com/ours]}, ` + fmt.Sprintf(spec, 2),
+		},
+	}
+	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
+		for kind, text := range kinds {
+			for _, isPruned := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%s/pruned %t", way, kind, isPruned), func(t *testing.T) {
+					t.Parallel()
+					h := newHouse(t, true, open)
+					h.create(text[0])
+					e := h.started()
+					_, err := ensure.Object(t.Context(), e, h.parse(text[1]), ensure.ControlledBy(h.owner), ensure.Adopt())
+					require.NoError(t, err)
+					h.settled(text[1])
+					require.NoError(t, h.person.Delete(t.Context(), h.parse(text[0])))
+					seen := h.parse(text[0])
+					require.Eventually(t, func() bool {
+						require.NoError(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(seen), seen))
+						return seen.GetDeletionTimestamp() != nil
+					}, limit, 10*time.Millisecond)
+					var gone ensure.Result[client.Object]
+					if isPruned {
+						results, err := ensure.Set(t.Context(), e, h.owner, nil, ensure.Prune(&corev1.ConfigMap{}, &appsv1.Deployment{}))
+						require.NoError(t, err)
+						gone = results.Pruned[0]
+					} else {
+						gone, err = ensure.Absent(t.Context(), e, h.parse(text[1]), ensure.ControlledBy(h.owner))
+						require.NoError(t, err)
+					}
+					require.Equal(t, ensure.Deleting, gone.Operation)
+					require.Empty(t, gone.Cause)
+					err = h.person.Get(t.Context(), client.ObjectKeyFromObject(h.parse(text[0])), h.parse(text[0]))
+					require.True(t, apierrors.IsNotFound(err))
+				})
+			}
+		}
+	}
+}
+
+// TestWhatAPersonReplacedCountsAsAdopted: the operator can recognise the replacement by the UID
+// only.
+func TestWhatAPersonReplacedCountsAsAdopted(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, true, plain)
+	e := h.started()
+	_, err := ensure.Object(t.Context(), e, h.parse(takings["ConfigMap"].first))
+	require.NoError(t, err)
+	theirs := h.settled(theirConfigMap)
+	theirs.Object["data"] = map[string]any{"theirs": "x"}
+	theirs.SetLabels(nil)
+	theirs.SetAnnotations(nil)
+	theirs.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+	require.NoError(t, h.person.Update(t.Context(), theirs))
+	gone, err := ensure.Absent(t.Context(), e, h.parse(theirConfigMap))
+	require.NoError(t, err)
+	require.Equal(t, ensure.Released, gone.Operation)
+	data, _, _ := unstructured.NestedStringMap(h.settled(theirConfigMap).Object, "data")
+	require.Equal(t, map[string]string{"theirs": "x"}, data)
+}

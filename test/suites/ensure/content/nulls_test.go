@@ -1,0 +1,224 @@
+package content_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
+)
+
+// TestNulls: where desired has null, the live object has null if the kind knows the field, and the
+// value of a new object if not.
+func TestNulls(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, things, thingKind)
+	for name, tc := range map[string]struct {
+		why      string
+		desired  map[string]any
+		requests int // of the create, its read included
+		restart  int // requests of the first pass of another process
+	}{
+		"of a nullable field":     {"and no default", map[string]any{"mode": nil}, 2, 1},
+		"in free-form content":    {"Helm takes it for: no value", map[string]any{"any": map[string]any{"a": nil, "b": map[string]any{"c": nil}, "d": []any{nil}}}, 2, 1},
+		"of a field with default": {"a create fills that in, too", map[string]any{"kind": nil}, 2, 2},
+		"of a field without":      {"an apply is refused at first", map[string]any{"size": nil, "mode": nil}, 3, 3},
+		"of several, some in a list": {
+			"likewise, and all at once",
+			map[string]any{"size": nil, "any": nil, "limits": map[string]any{"a": nil, "b.c": nil, "d": "e"}, "users": nil, "parts": []any{
+				map[string]any{"name": "a", "size": int64(1)}, map[string]any{"name": "b", "size": nil, "mode": nil},
+			}},
+			3, 3,
+		},
+		"of an empty creation time": {"templates have it", map[string]any{"any": map[string]any{"metadata": map[string]any{"creationTimestamp": nil}}}, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t)
+			created := o.thing("created", tc.desired)
+			unstructured.RemoveNestedField(created.Object, "spec", "any", "metadata", "creationTimestamp")
+			require.NoError(t, program.Client(t, shared, "a person").Create(t.Context(), created))
+
+			desired := o.thing("applied", tc.desired)
+			mark := shared.Mark()
+			res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+			require.NoError(t, err)
+			require.Equal(t, ensure.Created, res.Operation)
+			require.Len(t, o.requests(mark), tc.requests, tc.why)
+			require.Equal(t, created.Object["spec"], o.live(desired).Object["spec"], tc.why)
+
+			mark = shared.Mark()
+			o.unchanged(desired)
+			require.Len(t, o.requests(mark), 1, "a read")
+
+			o.ensurer = ensure.New(o.client, o.client, "content-operator")
+			mark = shared.Mark()
+			o.unchanged(desired)
+			require.Len(t, o.requests(mark), tc.restart, tc.why)
+			mark = shared.Mark()
+			o.unchanged(desired)
+			require.Len(t, o.requests(mark), 1, "a read")
+		})
+	}
+}
+
+// TestEditedNulls: a value that somebody writes in the place of null, or of a missing null, is
+// drift.
+func TestEditedNulls(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, things, thingKind)
+	for name, edit := range map[string]string{
+		"a value":        `[{"op":"replace","path":"/spec/mode","value":"manual"},{"op":"replace","path":"/spec/any/a","value":1}]`,
+		"their removal":  `[{"op":"remove","path":"/spec/mode"},{"op":"remove","path":"/spec/any/a"}]`,
+		"an empty value": `[{"op":"replace","path":"/spec/mode","value":""},{"op":"replace","path":"/spec/any/a","value":""}]`,
+	} {
+		for _, restarted := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				o := newOperator(t)
+				desired := o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
+				_, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+				require.NoError(t, err)
+				person := program.Client(t, shared, "a person")
+				require.NoError(t, person.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte(edit))))
+				if restarted {
+					o.ensurer = ensure.New(o.client, o.client, "content-operator")
+				}
+				res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+				require.NoError(t, err)
+				require.Equal(t, ensure.Drifted, res.Cause)
+				spec := o.live(desired).Object["spec"]
+				require.Equal(t, map[string]any{"mode": nil, "kind": "plain", "any": map[string]any{"a": nil, "b": "c"}}, spec)
+			})
+		}
+	}
+}
+
+// TestNullOverAMap: an apply merges null with a map, which is somebody else's then. The
+// server is asked once.
+func TestNullOverAMap(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, things, thingKind)
+	o := newOperator(t)
+	desired := o.thing("thing", map[string]any{"limits": nil})
+	_, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+	require.NoError(t, err)
+	person := program.Client(t, shared, "a person")
+	limits := []byte(`{"spec":{"limits":{"cpu":"1"}}}`)
+	require.NoError(t, person.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.MergePatchType, limits)))
+	for range 2 {
+		o.unchanged(desired)
+	}
+	mark := shared.Mark()
+	o.unchanged(desired)
+	require.Len(t, o.requests(mark), 1, "a read")
+	got, _, _ := unstructured.NestedStringMap(o.live(desired).Object, "spec", "limits")
+	require.Equal(t, map[string]string{"cpu": "1"}, got)
+}
+
+// TestDroppedNulls: a null that desired no longer has is given up like any other value, also if
+// that is all that changed.
+func TestDroppedNulls(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, things, thingKind)
+	o := newOperator(t)
+	first := o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
+	_, err := ensure.Object(t.Context(), o.ensurer, first.DeepCopy())
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"mode": nil, "kind": "plain", "any": map[string]any{"a": nil, "b": "c"}}, o.live(first).Object["spec"])
+	desired := o.thing("thing", map[string]any{"any": map[string]any{"b": "c"}})
+	res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+	require.NoError(t, err)
+	require.Equal(t, ensure.DesiredChanged, res.Cause)
+	require.Equal(t, map[string]any{"mode": "auto", "kind": "plain", "any": map[string]any{"b": "c"}}, o.live(desired).Object["spec"])
+}
+
+func (o *operator) unchanged(desired client.Object) {
+	o.t.Helper()
+	copied, _ := desired.DeepCopyObject().(client.Object)
+	res, err := ensure.Object(o.t.Context(), o.ensurer, copied)
+	require.NoError(o.t, err)
+	require.Equal(o.t, ensure.Unchanged, res.Operation)
+}
+
+// thing is a Thing whose Go type has a place for anything.
+type thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Any   runtime.RawExtension   `json:"any,omitzero"`
+		Parts []apiextensionsv1.JSON `json:"parts,omitempty"`
+		Mode  *string                `json:"mode"`
+	} `json:"spec"`
+}
+
+func (t *thing) DeepCopyObject() runtime.Object {
+	out := *t
+	t.DeepCopyInto(&out.ObjectMeta)
+	t.Spec.Any.DeepCopyInto(&out.Spec.Any)
+	return &out
+}
+
+// TestTypedNulls: null is kept in fields that may hold anything, and means an unset field of a Go
+// type.
+func TestTypedNulls(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, things, thingKind)
+	o := newOperator(t)
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(thingKind, &thing{})
+	metav1.AddToGroupVersion(scheme, thingKind.GroupVersion())
+	typed, err := client.New(program.Config(shared, "operator of "+o.namespace), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	desired := &thing{}
+	desired.Namespace, desired.Name = o.namespace, "typed"
+	desired.Spec.Any.Raw = []byte(`{"a":null,"b":{"c":null}}`)
+	desired.Spec.Parts = []apiextensionsv1.JSON{{Raw: []byte(`{"name":"a","mode":null,"size":null}`)}}
+	for range 2 { // of two processes
+		e := ensure.New(typed, typed, "content-operator")
+		_, err = ensure.Object(t.Context(), e, desired)
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{
+			"any": map[string]any{"a": nil, "b": map[string]any{"c": nil}}, "kind": "plain", "mode": "auto",
+			"parts": []any{map[string]any{"name": "a", "mode": nil}},
+		}, o.live(o.thing("typed", nil)).Object["spec"])
+		mark := shared.Mark()
+		res, err := ensure.Object(t.Context(), e, desired)
+		require.NoError(t, err)
+		require.Equal(t, ensure.Unchanged, res.Operation)
+		require.Len(t, o.requests(mark), 1, "a read")
+	}
+}
+
+// TestNullsOfBuiltInKinds: null is absence, but in the content of a ControllerRevision.
+func TestNullsOfBuiltInKinds(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	revision := &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "revision"},
+		Data:       runtime.RawExtension{Raw: []byte(`{"spec":{"a":null}}`)}, Revision: 1,
+	}
+	_, err := ensure.Object(t.Context(), o.ensurer, revision)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"spec": map[string]any{"a": nil}}, o.live(revision).Object["data"])
+
+	budget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": map[string]any{"namespace": o.namespace, "name": "budget"},
+		"spec": map[string]any{"minAvailable": int64(1), "maxUnavailable": nil, "selector": map[string]any{"matchLabels": nil}},
+	}}
+	_, err = ensure.Object(t.Context(), o.ensurer, budget.DeepCopy())
+	require.NoError(t, err)
+	o.ensurer = ensure.New(o.client, o.client, "content-operator")
+	mark := shared.Mark()
+	o.unchanged(budget)
+	require.Len(t, o.requests(mark), 1, "a read")
+}

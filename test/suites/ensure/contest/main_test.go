@@ -1,0 +1,28 @@
+// Package contest_test has package ensure meet rivals on a real API server: programs that revert
+// its writes, and programs that only seem to do so.
+package contest_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/test/harness/cluster"
+)
+
+const (
+	// limit is how long a test waits for anything.
+	limit = time.Minute
+	// tick is the time between two looks.
+	tick = 20 * time.Millisecond
+)
+
+var shared *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, &shared))
+}

@@ -1,0 +1,317 @@
+package migration_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
+)
+
+const taker = "taker-operator"
+
+func settings(namespace string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}, Data: data}
+}
+
+func dataOf(t *testing.T, c client.Client, namespace string) map[string]string {
+	t.Helper()
+	live := settings(namespace, nil)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+	return live.Data
+}
+
+// setData is a program's controllerutil.CreateOrUpdate that sets some keys.
+func setData(t *testing.T, c client.Client, namespace string, data map[string]string) {
+	t.Helper()
+	obj := settings(namespace, nil)
+	_, err := controllerutil.CreateOrUpdate(t.Context(), c, obj, func() error {
+		if obj.Data == nil {
+			obj.Data = map[string]string{}
+		}
+		maps.Copy(obj.Data, data)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// TestMigrationIsByName: fields of a manager that is not named stay, and so do the fields of
+// another program under another name. A program under the same name loses its fields.
+func TestMigrationIsByName(t *testing.T) {
+	cases := map[string]struct {
+		reason, other string
+		from          []ensure.Option
+		want          map[string]string
+	}{
+		"not named": {
+			"nothing is guessed", "neighbour", nil,
+			map[string]string{"color": "blue", "dropped": "x", "theirs": "x"},
+		},
+		"another name": {
+			"it has no entry", "neighbour",
+			[]ensure.Option{ensure.MigrateFrom("someone")},
+			map[string]string{"color": "blue", "dropped": "x", "theirs": "x"},
+		},
+		"named": {
+			"what it alone wrote goes", "neighbour",
+			[]ensure.Option{ensure.MigrateFrom(oldName)},
+			map[string]string{"color": "blue", "theirs": "x"},
+		},
+		"named, and two have that name": {
+			"the server cannot tell them apart", oldName,
+			[]ensure.Option{ensure.MigrateFrom(oldName)},
+			map[string]string{"color": "blue"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			namespace := shared.Namespace(t)
+			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
+			setData(t, program.Client(t, shared, tc.other), namespace, map[string]string{"theirs": "x"})
+			c := program.Client(t, shared, taker)
+			e := ensure.New(c, c, taker)
+			for range 2 {
+				mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}), append(tc.from, ensure.Adopt())...)
+			}
+			require.Empty(t, cmp.Diff(tc.want, dataOf(t, c, namespace)), tc.reason)
+		})
+	}
+}
+
+// An interfering client runs a function right before its first JSON patch.
+type interfering struct {
+	client.Client
+
+	before func()
+}
+
+func (i *interfering) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if patch.Type() == types.JSONPatchType && i.before != nil {
+		before := i.before
+		i.before = nil
+		before()
+	}
+	return i.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// TestMigrationAmongOthers: writers between the read and the patch lose nothing that they own.
+func TestMigrationAmongOthers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		write  func(t *testing.T, namespace string)
+		verbs  map[string]int
+		want   map[string]string
+	}{
+		"the old operator": {
+			"what it wrote just now is taken over, too",
+			func(t *testing.T, namespace string) {
+				t.Helper()
+				setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"late": "x"})
+			},
+			map[string]int{"get configmaps": 2, "patch configmaps": 3},
+			map[string]string{"color": "blue"},
+		},
+		"another program": {
+			"its entry comes after and is left alone",
+			func(t *testing.T, namespace string) {
+				t.Helper()
+				setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
+			},
+			map[string]int{"get configmaps": 1, "patch configmaps": 2},
+			map[string]string{"color": "blue", "theirs": "x"},
+		},
+		"somebody who deletes it": {
+			"it is made again",
+			func(t *testing.T, namespace string) {
+				t.Helper()
+				require.NoError(t, program.Client(t, shared, "neighbour").Delete(t.Context(), settings(namespace, nil)))
+			},
+			map[string]int{"get configmaps": 2, "patch configmaps": 2},
+			map[string]string{"color": "blue"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			namespace := shared.Namespace(t)
+			old := program.Client(t, shared, "an-old-manager") // sorts before the others
+			setData(t, old, namespace, map[string]string{"color": "blue", "dropped": "x"})
+			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"dropped-too": "x"})
+			c := &interfering{Client: program.Client(t, shared, taker), before: func() { tc.write(t, namespace) }}
+			e := ensure.New(c, c, taker)
+			begin := shared.Mark()
+			mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}),
+				ensure.Adopt(), ensure.MigrateFrom("an-old-manager", oldName))
+			require.Empty(t, cmp.Diff(tc.verbs, cluster.Counts(program.Requests(t, shared, begin, taker))), tc.reason)
+			require.Empty(t, cmp.Diff(tc.want, dataOf(t, c, namespace)), tc.reason)
+		})
+	}
+}
+
+// TestMigrationDuringARollout: status reports between the read and the patch do not matter.
+func TestMigrationDuringARollout(t *testing.T) {
+	namespace, old := shared.Namespace(t), program.Client(t, shared, oldName)
+	require.NoError(t, old.Create(t.Context(), withReplicas(idle(namespace), 1)))
+	awaitStatus(t, old, idle(namespace), 1)
+	report := func() {
+		live := idle(namespace)
+		require.NoError(t, old.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+		live.Status.Conditions = append(live.Status.Conditions, appsv1.DeploymentCondition{Type: "Reported", Status: corev1.ConditionTrue})
+		require.NoError(t, old.Status().Update(t.Context(), live, client.FieldOwner("kube-controller-manager")))
+	}
+	// The server orders the entries by their time, in seconds. The report that comes in between
+	// must not change places with the old operator's.
+	live := idle(namespace)
+	require.NoError(t, old.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+	require.Eventually(t, func() bool { return time.Since(live.CreationTimestamp.Time) > time.Second }, limit, tick)
+	report()
+	c := &interfering{Client: program.Client(t, shared, taker), before: report}
+	begin := shared.Mark()
+	mustEnsure(t, ensure.New(c, c, taker), withReplicas(idle(namespace), 1), ensure.Adopt(), ensure.MigrateFrom(oldName))
+	// The old operator owns the defaults of the object that it created: a dry run asks whether the
+	// server would set them again.
+	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 2, "patch deployments (dry run)": 1, "patch deployments": 2},
+		cluster.Counts(program.Requests(t, shared, begin, taker))))
+}
+
+// TestAContestWithOneself: an operator that still writes its ensured object by Update gets an error
+// that says so.
+func TestAContestWithOneself(t *testing.T) {
+	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
+	e := ensure.New(c, c, taker)
+	var err error
+	for range 5 {
+		require.NoError(t, err)
+		setData(t, old, namespace, map[string]string{"color": "red"})
+		_, err = ensure.Object(t.Context(), e, settings(namespace, map[string]string{"color": "blue"}),
+			ensure.Adopt(), ensure.MigrateFrom(oldName))
+	}
+	require.NoError(t, err, "the first was no undoing")
+	setData(t, old, namespace, map[string]string{"color": "red"})
+	_, err = ensure.Object(t.Context(), e, settings(namespace, map[string]string{"color": "blue"}), ensure.Adopt(), ensure.MigrateFrom(oldName))
+	var contested *ensure.Error
+	require.ErrorAs(t, err, &contested)
+	require.ErrorIs(t, err, ensure.ErrContested)
+	require.Equal(t, oldName, contested.Rival)
+	require.ErrorContains(t, err, "most likely this operator itself")
+}
+
+// TestMigrationAcrossVersions: the old operator wrote one version of the API first and another
+// later. Each version has an entry, and both are taken over.
+func TestMigrationAcrossVersions(t *testing.T) {
+	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
+	first := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "web", Annotations: map[string]string{"dropped": "x"},
+	}}
+	first.Spec.ScaleTargetRef = autoscalingv1.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "none"}
+	first.Spec.MinReplicas, first.Spec.MaxReplicas, first.Spec.TargetCPUUtilizationPercentage = new(int32(2)), 9, new(int32(50))
+	require.NoError(t, old.Create(t.Context(), first))
+	second := &autoscalingv2.HorizontalPodAutoscaler{}
+	require.NoError(t, old.Get(t.Context(), client.ObjectKeyFromObject(first), second))
+	second.Annotations["dropped-too"] = "x"
+	second.Spec.MaxReplicas = 8
+	second.ResourceVersion = "" // the autoscaler writes the status meanwhile
+	require.NoError(t, old.Update(t.Context(), second))
+
+	desired := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	desired.Spec.ScaleTargetRef = second.Spec.ScaleTargetRef
+	desired.Spec.MaxReplicas = 8
+	e := ensure.New(c, c, taker)
+	live := mustEnsure(t, e, desired, ensure.Adopt(), ensure.MigrateFrom(oldName)).Live
+	require.NotContains(t, live.Annotations, "dropped")
+	require.NotContains(t, live.Annotations, "dropped-too")
+	require.Equal(t, int32(1), *live.Spec.MinReplicas, "the default again")
+	require.Len(t, live.Spec.Metrics, 1, "the other version has it in another place, so nobody owns it now")
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, desired, ensure.MigrateFrom(oldName)).Operation)
+}
+
+// TestMigrationOfAnObjectWithoutManagedFields: the server records all present fields under one
+// name, and their real owners are unknown.
+func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
+	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
+	setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
+	setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
+	reset := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
+	require.NoError(t, c.Patch(t.Context(), settings(namespace, nil), reset))
+
+	e := ensure.New(c, c, taker)
+	desired := map[string]string{"color": "blue"}
+	mustEnsure(t, e, settings(namespace, desired), ensure.Adopt(), ensure.MigrateFrom(oldName))
+	require.Equal(t, map[string]string{"color": "blue", "dropped": "x", "theirs": "x"}, dataOf(t, c, namespace))
+
+	mustEnsure(t, e, settings(namespace, desired), ensure.MigrateFrom("before-first-apply"))
+	require.Equal(t, desired, dataOf(t, c, namespace))
+}
+
+// TestMigrationLeavesTheStatus: a kind without a status subresource has its status in the main
+// resource. The status belongs to the controller, even if the controller has the old operator's
+// name.
+func TestMigrationLeavesTheStatus(t *testing.T) {
+	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
+	gauge := func(members map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: members}
+		u.SetAPIVersion("metering.example.com/v1")
+		u.SetKind("Gauge")
+		u.SetNamespace(namespace)
+		u.SetName("web")
+		return u
+	}
+	defineGauges(t)
+	require.NoError(t, old.Create(t.Context(), gauge(map[string]any{
+		"spec": map[string]any{"size": int64(1), "dropped": int64(1)}, "status": map[string]any{"ready": true},
+	})))
+	e := ensure.New(c, c, taker)
+	desired := func() *unstructured.Unstructured {
+		return gauge(map[string]any{"spec": map[string]any{"size": int64(1)}})
+	}
+	result := mustEnsure(t, e, desired(), ensure.Adopt(), ensure.MigrateFrom(oldName))
+	require.Equal(t, ensure.Migrated, result.Cause)
+	require.Equal(t, map[string]any{"size": int64(1)}, result.Live.Object["spec"])
+	require.Equal(t, map[string]any{"ready": true}, result.Live.Object["status"])
+	begin := shared.Mark()
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, desired(), ensure.MigrateFrom(oldName)).Operation)
+	require.Empty(t, writesOf(t, begin, taker))
+}
+
+func defineGauges(t *testing.T) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
+	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	err = cluster.Define(t.Context(), c, &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "gauges.metering.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "metering.example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "gauges", Singular: "gauge", Kind: "Gauge", ListKind: "GaugeList",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	})
+	if !apierrors.IsAlreadyExists(err) { // by another test
+		require.NoError(t, err)
+	}
+}

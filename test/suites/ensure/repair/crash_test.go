@@ -1,0 +1,178 @@
+package repair_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
+)
+
+var errCrashed = errors.New("crashed")
+
+// A crashing client sends nothing any more after the first JSON patch that is stored: a repair has
+// taken fields over, and its apply has not been sent.
+type crashing struct {
+	client.Client
+
+	crashed bool
+}
+
+func (c *crashing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if c.crashed {
+		return errCrashed
+	}
+	var o client.PatchOptions
+	o.ApplyOptions(opts)
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	c.crashed = len(o.DryRun) == 0 && strings.HasPrefix(string(data), "[")
+	return c.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (c *crashing) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if c.crashed {
+		return errCrashed
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// A crash is one of a program that repairs an object for a desired state.
+type crash struct {
+	first  string // desired at first
+	others write
+	second string // needs a repair
+	kept   string // of the others, unless second is applied
+}
+
+const rolling = `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0, strategy: {type: RollingUpdate}, selector: {matchLabels: {app: x}},
+  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: main, image: x}]}}}}`
+
+var crashes = map[string]crash{
+	"an item of a list": {
+		service, metricsPort, strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1),
+		"spec.ports[name=metrics].port=9090",
+	},
+	"a whole list": {
+		strings.Replace(service, "spec: {", "spec: {type: LoadBalancer, ", 1),
+		write{by: other, yaml: `spec: {loadBalancerSourceRanges: [10.0.0.0/8]}`},
+		strings.Replace(service, "spec: {", "spec: {type: ClusterIP, ", 1),
+		"spec.loadBalancerSourceRanges=[10.0.0.0/8]",
+	},
+	"a struct": {
+		rolling,
+		write{by: other, yaml: `spec: {strategy: {rollingUpdate: {maxSurge: 7}}}`},
+		strings.Replace(rolling, "RollingUpdate", "Recreate", 1), "spec.strategy.rollingUpdate.maxSurge=7",
+	},
+	"a zero value": {
+		rolling,
+		write{by: other, yaml: `spec: {strategy: {rollingUpdate: {maxSurge: 0}}}`},
+		strings.Replace(rolling, "RollingUpdate", "Recreate", 1), "spec.strategy.rollingUpdate.maxSurge=0",
+	},
+}
+
+// crashed returns a stage after the crash.
+func (c *crash) crashed(t *testing.T, typed bool, opts ...ensure.Option) *stage {
+	t.Helper()
+	s := newStage(t, typed, nil)
+	s.mustEnsure(c.first)
+	s.write(c.first, c.others)
+	broken := &crashing{Client: s.operate}
+	_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), s.parse(c.second), opts...)
+	require.ErrorIs(t, err, errCrashed)
+	require.True(t, broken.crashed)
+	requireAt(t, s.live(c.first), c.kept)
+	return s
+}
+
+// restart has another process ensure the object, perhaps with a cache that strips managed fields.
+func (s *stage) restart(strips bool) {
+	c := program.Client(s.t, shared, "operator")
+	s.ensurer = ensure.New(c, c, fieldOwner)
+	if strips {
+		s.ensurer = ensure.New(&stripping{c}, c, fieldOwner)
+	}
+}
+
+// TestCrashedRepair: a process ends after taking fields over, and the next one wants the earlier
+// state, another one, or the same.
+func TestCrashedRepair(t *testing.T) {
+	t.Parallel()
+	for name, tc := range crashes {
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			another := tc.first[:len(tc.first)-1] + ", metadata: {labels: {state: another}}}"
+			for caches, strips := range map[string]bool{"a whole cache": false, "a cache that strips": true} {
+				t.Run("the earlier state, "+caches, func(t *testing.T) {
+					s := tc.crashed(t, typed)
+					s.restart(strips)
+					s.mustEnsure(tc.first)
+					requireAt(t, s.live(tc.first), tc.kept)
+					require.Equal(t, ensure.Unchanged, s.mustEnsure(tc.first).Operation)
+					s.restart(strips)
+					require.Equal(t, ensure.Unchanged, s.mustEnsure(tc.first).Operation)
+					s.mustEnsure(another)
+					requireAt(t, s.live(tc.first), tc.kept)
+				})
+				t.Run("another state, "+caches, func(t *testing.T) {
+					s := tc.crashed(t, typed)
+					s.restart(strips)
+					s.mustEnsure(another)
+					requireAt(t, s.live(tc.first), tc.kept, "metadata.labels.state=another")
+					require.Equal(t, ensure.Unchanged, s.mustEnsure(another).Operation)
+				})
+				t.Run("the same state, "+caches, func(t *testing.T) {
+					s := tc.crashed(t, typed)
+					s.restart(strips)
+					s.mustEnsure(tc.second)
+					require.NotContains(t, specified(s.live(tc.first))["owners"], fieldOwner+" Update")
+					require.Equal(t, ensure.Unchanged, s.mustEnsure(tc.second).Operation)
+				})
+			}
+			t.Run("a migration", func(t *testing.T) {
+				s := tc.crashed(t, typed, ensure.MigrateFrom("old-manager"))
+				s.restart(false)
+				_, err := s.ensure(tc.first, ensure.MigrateFrom("old-manager"))
+				require.NoError(t, err)
+				requireAt(t, s.live(tc.first), tc.kept)
+			})
+		})
+	}
+}
+
+// TestCrashedRepairOfAnAdoptedObject: giving the object up keeps the fields that were taken over, and
+// removes the digest.
+func TestCrashedRepairOfAnAdoptedObject(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
+		t.Helper()
+		tc := crashes["a struct"]
+		s := newStage(t, typed, nil)
+		plain := *s
+		plain.typed = false
+		require.NoError(t, program.Client(t, shared, other).Create(t.Context(), plain.parse(tc.first)))
+		_, err := s.ensure(tc.first, ensure.Adopt())
+		require.NoError(t, err)
+		s.write(tc.first, tc.others)
+		broken := &crashing{Client: s.operate}
+		_, err = ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), s.parse(tc.second), ensure.Adopt())
+		require.ErrorIs(t, err, errCrashed)
+		s.restart(false)
+		result, err := ensure.Absent(t.Context(), s.ensurer, s.parse(tc.first))
+		require.NoError(t, err)
+		require.Equal(t, ensure.Released, result.Operation)
+		live := s.live(tc.first)
+		requireAt(t, live, tc.kept)
+		require.NotContains(t, live.GetAnnotations(), "spec-hash.trueup-go.github.io/"+fieldOwner)
+		require.NotContains(t, specified(live)["owners"], fieldOwner+" "+string(metav1.ManagedFieldsOperationApply))
+		require.NotContains(t, specified(live)["owners"], fieldOwner+" "+string(metav1.ManagedFieldsOperationUpdate))
+	})
+}

@@ -1,0 +1,206 @@
+package repair_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
+)
+
+// TestDependentsStay: an item that mounts a volume dropped by desired is not removed, as it is
+// valid together with desired.
+func TestDependentsStay(t *testing.T) {
+	t.Parallel()
+	volume := with("    spec:", "      volumes: [{name: data, emptyDir: {}}]")
+	for name, yaml := range map[string]string{
+		"containers[name=sidecar]": `{containers: [{name: sidecar, image: "example.com/x:1", volumeMounts: [{name: data, mountPath: /data}]}]}`,
+		"volumeMounts":             `{containers: [{name: main, volumeMounts: [{name: data, mountPath: /data}]}]}`,
+	} {
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			s := newStage(t, typed, nil)
+			s.mustEnsure(volume)
+			s.write(volume, write{by: mesh, yaml: `spec: {template: {spec: ` + yaml + `}}`})
+			before := s.live(volume)
+			_, err := s.force(deployment)
+			require.ErrorIs(t, err, ensure.ErrInvalid)
+			require.ErrorContains(t, err, name)
+			require.ErrorContains(t, err, mesh)
+			require.Equal(t, specified(before), specified(s.live(deployment)))
+		})
+	}
+}
+
+// TestDependentsStayBesideAnObstacle: one that is in the way for another reason does not change
+// that.
+func TestDependentsStayBesideAnObstacle(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, true, nil)
+	s.mustEnsure(with("    spec:", "      volumes: [{name: data, emptyDir: {}}]"))
+	s.write(deployment, write{by: mesh, yaml: `spec: {template: {spec: {containers: [
+		{name: sidecar, image: "example.com/x:1", volumeMounts: [{name: data, mountPath: /data}]}]}}}`})
+	s.write(deployment, write{by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`})
+	before := s.live(deployment)
+	_, err := s.force(with("    spec:", "      shareProcessNamespace: true"))
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
+	require.Equal(t, specified(before), specified(s.live(deployment)))
+}
+
+// TestDependentsOnFieldsStay: a sidecar that needs a field which desired drops.
+func TestDependentsOnFieldsStay(t *testing.T) {
+	t.Parallel()
+	const pods = `{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, ` +
+		`spec: {os: {name: windows}, HOST containers: [{name: main, image: "example.com/a:1"SECURITY}]}}}}`
+	const security = `securityContext: {windowsOptions: {hostProcess: true}}`
+	first := strings.NewReplacer("HOST", "hostNetwork: true,", "SECURITY", ", "+security).Replace(pods)
+	then := strings.NewReplacer("HOST", "", "SECURITY", "").Replace(pods)
+	s := newStage(t, true, nil)
+	s.mustEnsure(first)
+	s.write(first, write{by: mesh, yaml: `spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/x:1", ` + security + `}]}}}`})
+	before := s.live(first)
+	_, err := s.force(then)
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
+	require.Equal(t, specified(before), specified(s.live(first)))
+}
+
+// limited returns the deployment with a limit, and requested returns another program's requests.
+func limited(cpu string) string {
+	return strings.Replace(deployment, "image: example.com/web:1", `image: example.com/web:1, resources: {limits: {cpu: `+strconv.Quote(cpu)+`}}`, 1)
+}
+
+const requested = `spec: {template: {spec: {containers: [{name: main, resources: {requests: {cpu: 500m, memory: 1Gi}}}]}}}`
+
+// TestRemovalsHaveNames: without a Go type, too, an item is named by its keys.
+func TestRemovalsHaveNames(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "a port", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		s.mustEnsure(service)
+		s.write(service, movedPort)
+		res := s.mustEnsure(service)
+		require.Contains(t, res.Changes, ensure.Change{Path: "spec.ports[port=81,protocol=TCP]", Manager: person}, "%v", res.Changes)
+	})
+}
+
+// TestDuplicateKeys: of two items with one key an apply removes both or none, so none goes.
+func TestDuplicateKeys(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "container ports", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		s.mustEnsure(deployment)
+		live := s.live(deployment)
+		main, _ := at(live.Object, "spec.template.spec.containers[name=main]").(map[string]any)
+		main["ports"] = []any{
+			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "http"},
+			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "metrics"},
+		}
+		live.SetResourceVersion("") // the controllers write, too
+		require.NoError(t, program.Client(t, shared, person).Update(t.Context(), live))
+		before := s.live(deployment)
+		_, err := s.force(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
+		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
+		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+person+" sets")
+		require.Equal(t, specified(before), specified(s.live(deployment)))
+	})
+}
+
+// TestImmutableByOthers: a field that a person made immutable stays immutable, although the removal
+// of this field alone is refused because of another field.
+func TestImmutableByOthers(t *testing.T) {
+	t.Parallel()
+	const settings = `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`
+	inBothForms(t, "a ConfigMap", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, nil)
+		s.mustEnsure(settings)
+		s.write(settings, write{by: person, yaml: `{immutable: true}`})
+		_, err := s.ensure(`{apiVersion: v1, kind: ConfigMap, data: {a: "2"}}`)
+		require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
+	})
+}
+
+// TestUnfinishedJudgement: if the server was too busy to say whether a change is possible at all,
+// the operator asks again after a second for each request.
+func TestUnfinishedJudgement(t *testing.T) {
+	t.Parallel()
+	var b *busy
+	s := newStage(t, true, func(c client.Client) client.Client {
+		b = &busy{Client: c}
+		return b
+	})
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	s.ensurer = ensure.New(s.operate, s.operate, fieldOwner, ensure.WithClock(clock))
+	s.mustEnsure(deployment)
+	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
+	b.is = true
+	_, err := s.ensure(changed)
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	var failed *ensure.Error
+	require.ErrorAs(t, err, &failed)
+	require.Less(t, failed.After, time.Minute)
+	clock.SetTime(clock.Now().Add(failed.After))
+	b.is = false
+	_, err = s.ensure(changed)
+	require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
+}
+
+// A busy server creates nothing.
+type busy struct {
+	client.Client
+
+	is bool
+}
+
+func (b *busy) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if b.is {
+		return apierrors.NewServerTimeout(schema.GroupResource{Resource: "deployments"}, "create", 1)
+	}
+	return b.Client.Create(ctx, obj, opts...)
+}
+
+// TestRepairBelowAnEmptyMap: in the managed fields, a map applied empty looks like a map that is
+// written as a whole. Server-side values in the map can block a change, but are no reason to
+// delete.
+func TestRepairBelowAnEmptyMap(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, false, nil)
+	s.mustEnsure(with("spec:", "  strategy: {}"))
+	before := s.live(deployment)
+	res, err := s.force(with("spec:", "  strategy: {type: Recreate}"))
+	require.NoError(t, err, "%s", explain(err))
+	require.Equal(t, ensure.Updated, res.Operation)
+	require.Equal(t, before.GetUID(), s.live(deployment).GetUID())
+	requireAt(t, s.live(deployment), "spec.strategy.type=Recreate")
+}
+
+// TestBrokenRepairGivesBack: if the apply after taking over does not arrive and desired changes,
+// the other owners keep their fields.
+func TestBrokenRepairGivesBack(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
+		t.Helper()
+		s := newStage(t, typed, func(c client.Client) client.Client { return &program.Broken{Client: c, At: 4} })
+		s.mustEnsure(service)
+		s.write(service, metricsPort)
+		before := s.live(service)
+		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
+		require.ErrorIs(t, err, program.ErrBroken)
+		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
+		s.mustEnsure(service)
+		require.Equal(t, specified(before), specified(s.live(service)))
+	})
+}

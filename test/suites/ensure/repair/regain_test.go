@@ -1,0 +1,138 @@
+package repair_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
+)
+
+// A theft takes fields of ours in a way that no value shows afterwards. The desired state without
+// them then has to remove them.
+type theft struct {
+	first, then string
+	writes      []write
+	gone, stays []string
+}
+
+func thefts() map[string]theft {
+	return map[string]theft{
+		"a field changed and changed back": {
+			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
+			writes: []write{
+				{by: person, yaml: `spec: {minReadySeconds: 4, paused: true}`},
+				{by: person, yaml: `spec: {minReadySeconds: 3}`},
+			},
+			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
+		},
+		"a label changed and changed back": {
+			first: with("kind: Deployment", "metadata: {labels: {tier: front}}"), then: deployment,
+			writes: []write{
+				{by: person, yaml: `metadata: {labels: {tier: back, team: theirs}}`},
+				{by: person, yaml: `metadata: {labels: {tier: front}}`},
+			},
+			gone: []string{"metadata.labels.tier"}, stays: []string{"metadata.labels.team=theirs"},
+		},
+		"a variable of a container changed and changed back": {
+			first: strings.Replace(deployment, "web:1}", "web:1, env: [{name: COLOR, value: blue}]}", 1), then: deployment,
+			writes: []write{
+				{by: person, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: red}, {name: THEIRS, value: x}]}]}}}`},
+				{by: person, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: blue}]}]}}}`},
+			},
+			gone:  []string{"spec.template.spec.containers[name=main].env[name=COLOR].value"},
+			stays: []string{"spec.template.spec.containers[name=main].env[name=THEIRS].value=x"},
+		},
+		"managed fields emptied": {
+			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
+			writes: []write{
+				{by: person, yaml: `spec: {paused: true}`},
+				{by: person, yaml: `metadata: {managedFields: [{}]}`},
+			},
+			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
+		},
+		"managed fields emptied, and something applied by another": {
+			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
+			writes: []write{
+				{by: person, yaml: `spec: {paused: true}`},
+				{by: person, yaml: `metadata: {managedFields: [{}]}`},
+				{by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nspec: {revisionHistoryLimit: 10}"},
+			},
+			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true", "spec.revisionHistoryLimit=10"},
+		},
+	}
+}
+
+// TestLossIsNoticed: another program took a field from us without changing the value. The field is
+// still removed when desired drops it, at no cost in between.
+func TestLossIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, th := range thefts() {
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			s := newStage(t, typed, nil)
+			s.mustEnsure(th.first)
+			for _, w := range th.writes {
+				s.write(th.first, w)
+			}
+			require.Equal(t, ensure.Unchanged, s.mustEnsure(th.first).Operation, "nothing but owners moves")
+			mark := shared.Mark()
+			require.Equal(t, ensure.Unchanged, s.mustEnsure(th.first).Operation)
+			requireOnlyReads(t, mark, s)
+
+			require.Equal(t, ensure.Updated, s.mustEnsure(th.then).Operation)
+			live := s.live(th.then)
+			for _, place := range th.gone {
+				require.Nil(t, at(live.Object, place), place)
+			}
+			requireAt(t, live, th.stays...)
+		})
+	}
+}
+
+func requireOnlyReads(t *testing.T, since cluster.Mark, s *stage) {
+	t.Helper()
+	for _, request := range program.Requests(t, shared, since, "operator of "+s.key.Namespace) {
+		require.Equal(t, "get", request.Verb)
+	}
+}
+
+// TestOwnedTwice: a field that an Update entry under our own name owns, too, is removed when
+// desired drops it. The operator itself may write such entries.
+func TestOwnedTwice(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(client.Client) client.Client{
+		"read from the server":               func(c client.Client) client.Client { return c },
+		"a cache that strips managed fields": func(c client.Client) client.Client { return &stripping{c} },
+	} {
+		inBothForms(t, name, func(t *testing.T, typed bool) {
+			t.Helper()
+			s := newStage(t, typed, nil)
+			s.ensurer = ensure.New(read(s.operate), s.operate, fieldOwner)
+			desired := with("spec:", "  minReadySeconds: 3")
+			s.mustEnsure(desired)
+			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
+			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 3}`})
+			s.mustEnsure(strings.Replace(desired, "replicas: 1", "replicas: 2", 1))
+			require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
+
+			s.mustEnsure(deployment)
+			requireAt(t, s.live(deployment), "spec.paused=true")
+			require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
+		})
+	}
+}
+
+// A stripping client reads as from a cache that strips managed fields.
+type stripping struct{ client.Client }
+
+func (s *stripping) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := s.Client.Get(ctx, key, obj, opts...)
+	obj.SetManagedFields(nil)
+	return err
+}

@@ -1,0 +1,189 @@
+// Package story shows operators built with trueup and explains their actions. All figures are
+// observed: times as a watcher sees them, requests as the API server counts them, paths as the
+// operator logs them.
+package story
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1alpha1 "github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	storev1alpha1 "github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	rowsv1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	wordsv1alpha1 "github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/operator"
+)
+
+// A Stage is the place of one story: a namespace without objects of the story's names.
+type Stage struct {
+	// Out is written to, line by line.
+	Out io.Writer
+	// Cluster is the cluster of the story, and Operator the installed operator.
+	Cluster  *cluster.Cluster
+	Operator *operator.Operator
+	// Process is the operator that runs; nil if none does, which makes a short story.
+	Process *operator.Process
+	// Namespace is where the story's objects are made.
+	Namespace string
+	// Patience is how long each step may take before the story ends.
+	Patience time.Duration
+}
+
+// A hero is the object that a story is about.
+type hero struct {
+	kind, name string
+	// work is what the operator creates for the hero, and makes is the word for one piece.
+	work, makes string
+	// deployment is the name of the hero's Deployment.
+	deployment string
+	// blank returns an empty object of the hero's Go type, and conditions returns its conditions.
+	blank      func() client.Object
+	conditions func(client.Object) []metav1.Condition
+}
+
+// A story has the means to tell itself: watches, logs and output.
+type story struct {
+	Stage
+	hero
+
+	client  client.WithWatch
+	kubectl string
+	diary   diary
+	chapter int
+	rest    rest
+}
+
+// tell tells the chapters and sums up. An unexpected observation is an error with the expected and
+// the actual observation.
+func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters ...func(context.Context) error) (Summary, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := s.open(ctx, watched); err != nil {
+		return Summary{}, err
+	}
+	began, at := s.now(), time.Now()
+	s.say("\nThe story of an operator that acts as %s.", s.Operator.User())
+	s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
+	for _, chapter := range chapters {
+		if err := chapter(ctx); err != nil {
+			return Summary{}, err
+		}
+	}
+	s.say("\nEverything came true.")
+	return s.sumUp(began, time.Since(at))
+}
+
+// open prepares the eyes of the story.
+func (s *story) open(ctx context.Context, watched []client.ObjectList) (err error) {
+	if s.kubectl, err = cluster.Kubectl(ctx); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), rowsv1.AddToScheme(scheme),
+		wordsv1alpha1.AddToScheme(scheme), storev1alpha1.AddToScheme(scheme))
+	if err != nil {
+		return err
+	}
+	if s.client, err = client.NewWithWatch(s.Cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	for _, kind := range watched {
+		if err := s.diary.watch(ctx, s.client, s.Namespace, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *story) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Out, format+"\n", args...)
+}
+
+func (s *story) title(text string) {
+	s.chapter++
+	s.say("\n%d. %s", s.chapter, text)
+}
+
+// fact prints a fact and its source.
+func (s *story) fact(who, what string) {
+	s.say("   %-10s%s", who, what)
+}
+
+// tellRest reports, once everything has settled, the writes in the operator's log and the requests
+// that the API server counted.
+func (s *story) tellRest(ctx context.Context, began moment) error {
+	message, err := s.settled(ctx, began)
+	if err != nil {
+		return err
+	}
+	for _, entry := range began.written() {
+		why := fmt.Sprintf("%s %s, %s", strings.ToLower(entry.Text("operation")), entry.Text("kind"), entry.Text("cause"))
+		if changes := entry.List("changes"); len(changes) > 0 {
+			why += ": " + strings.Join(changes, "\n             ")
+		}
+		s.fact("operator", why)
+	}
+	if err := s.tellRequests(began); err != nil {
+		return err
+	}
+	if message != "" {
+		s.fact("Ready", message)
+	}
+	return nil
+}
+
+func (s *story) tellRequests(began moment) error {
+	requests, err := began.requests()
+	if err != nil {
+		return err
+	}
+	s.fact("requests", tally(requests))
+	return nil
+}
+
+// run prints a command and runs it, in the repository's root and the story's namespace.
+func (s *story) run(ctx context.Context, args ...string) error {
+	s.say("   $ kubectl %s", strings.Join(quoted(args), " "))
+	command := exec.CommandContext(ctx, s.kubectl, append([]string{"--namespace", s.Namespace}, args...)...)
+	command.Dir = filepath.Dir(filepath.Dir(s.Operator.Dir))
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.Kubeconfig())
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// expect waits until look sees the expected state, and otherwise returns the last observation.
+func (s *story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
+	return s.Cluster.Await(ctx, s.Patience, "", func(ctx context.Context) error {
+		if seen, ok := look(ctx); !ok {
+			return fmt.Errorf("expected %s; seen: %s", expected, seen)
+		}
+		return nil
+	})
+}
+
+// quoted returns the arguments as a person would type them.
+func quoted(args []string) []string {
+	typed := slices.Clone(args)
+	for i, arg := range typed {
+		if strings.ContainsAny(arg, `"{} *`) {
+			typed[i] = "'" + arg + "'"
+		}
+	}
+	return typed
+}

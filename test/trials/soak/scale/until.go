@@ -1,0 +1,15 @@
+package scale
+
+import (
+	"context"
+	"time"
+
+	"github.com/trueup-go/trueup/test/harness/await"
+)
+
+// patience bounds every wait. This is no target, but turns an endless wait into an error.
+const patience = 10 * time.Minute
+
+func until(ctx context.Context, try func(context.Context) error) error {
+	return await.Until(ctx, patience, try)
+}
