@@ -15,7 +15,7 @@ import (
 
 func TestWebsiteConverges(t *testing.T) {
 	scheme, site := newScheme(), shop()
-	c := ensuretest.NewClient(scheme, site) // UIDs, generations and no-op writes as a server has them; counts requests
+	c := ensuretest.NewClient(scheme, site) // behaves like an API server, and counts requests
 	r := reconcile.AsReconciler(c, New(c, c.APIReader()))
 	pass := func(ctx context.Context) error {
 		_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(site)})
@@ -27,7 +27,7 @@ func TestWebsiteConverges(t *testing.T) {
 
 	deployment := &appsv1.Deployment{}
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(site), deployment))
-	deployment.Spec.Replicas = new(int32(7)) // by hand
+	deployment.Spec.Replicas = new(int32(7)) // an edit by hand
 	require.NoError(t, c.Update(t.Context(), deployment))
 
 	requests := ensuretest.Converge(t, c, pass)

@@ -37,12 +37,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// Reconcile makes the website's Deployment so and tells how it stands.
+// Reconcile ensures the website's Deployment and reports its state in a condition.
 func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
 	if site.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil // the garbage collector takes the Deployment along
+		return ctrl.Result{}, nil // the garbage collector deletes the Deployment
 	}
-	set := status.For(site) // what this pass finds out is true of this generation
+	set := status.For(site) // conditions get the generation of this site
 
 	deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 
@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 		case err != nil:
 			set.False(conditions, "Ready", ensure.Reason(err), err.Error())
 		case deployment.Stale:
-			set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
+			set.False(conditions, "Ready", "InProgress", "the cache does not show the last write yet")
 		default:
 			set.Child(conditions, "Ready", readiness.Of(deployment.Live))
 		}
@@ -60,8 +60,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 }
 
-// deploymentFor says what matters. The API server fills in the rest, and as long
-// as all stays so nothing is sent.
+// deploymentFor returns the fields that the operator decides. The API server sets
+// the defaults.
 func deploymentFor(site *Website) *appsv1.Deployment {
 	labels := map[string]string{"app": site.Name}
 	return &appsv1.Deployment{

@@ -216,8 +216,12 @@ func (o *observation) causeToWrite(live client.Object) Cause {
 		return Drifted // also if the stored digest was changed: not by us
 	case remembered, stored != "" && stored != o.digest:
 		return DesiredChanged
-	case !o.ours && stored == "":
+	case stored != "":
+		return Drifted
+	case !o.ours:
 		return Adopted
+	case len(live.GetManagedFields()) > 0 && managedfields.Applied(live, o.fieldOwner) == nil:
+		return DesiredChanged // an earlier version of the operator wrote live by an update
 	}
 	return Drifted
 }

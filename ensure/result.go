@@ -50,7 +50,7 @@ type Cause string
 const (
 	// Missing means that the child did not exist.
 	Missing Cause = "Missing"
-	// DesiredChanged means that desired has another digest than the child.
+	// DesiredChanged means that desired has another digest than the child, or was never applied to it.
 	DesiredChanged Cause = "DesiredChanged"
 	// Drifted means that somebody changed a field that desired specifies.
 	Drifted Cause = "Drifted"

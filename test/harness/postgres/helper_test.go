@@ -3,8 +3,10 @@ package postgres_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +41,12 @@ var helpers = map[string]func() int{
 	"freeze": func() int {
 		return serve((*postgres.Server).Freeze)
 	},
+	// crowd freezes a server that is about to refuse connections, each in a process.
+	"crowd": func() int {
+		return serve(func(s *postgres.Server) error { return errors.Join(overcrowd(s), s.Freeze()) },
+			postgres.Setting("max_connections", "1"), postgres.Setting("superuser_reserved_connections", "0"),
+			postgres.Setting("max_wal_senders", "0"))
+	},
 	// up starts the user's local server and prints its variables.
 	"up": func() int {
 		variables, err := postgres.Up(context.Background())
@@ -51,8 +59,28 @@ var helpers = map[string]func() int{
 	},
 }
 
-func serve(prepare func(*postgres.Server) error) int {
-	s, err := postgres.Start(context.Background())
+// crowd are more connections than the server permits. The server has a process for each, which waits for
+// the client's first message before it refuses the connection.
+var crowd [50]net.Conn
+
+// overcrowd opens them and waits for their processes.
+func overcrowd(s *postgres.Server) (err error) {
+	for i := range crowd {
+		address := net.JoinHostPort("127.0.0.1", variables(s.Environment())["PSQL_PORT"])
+		if crowd[i], err = net.Dial("tcp", address); err != nil { //nolint:noctx // it stays open
+			return err
+		}
+	}
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(tick) {
+		if found, err := findIn(os.Getenv("TMPDIR")); err != nil || len(found) > len(crowd) {
+			return err
+		}
+	}
+	return errors.New("the server does not take the connections")
+}
+
+func serve(prepare func(*postgres.Server) error, settings ...postgres.Option) int {
+	s, err := postgres.Start(context.Background(), settings...)
 	if err == nil {
 		err = prepare(s)
 	}
@@ -118,19 +146,28 @@ func startHelper(t *testing.T, name string) *exec.Cmd {
 // works in the server's folder, and the kernel still names a removed folder.
 func processesIn(t *testing.T, dir string) []int {
 	t.Helper()
-	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	found, err := findIn(dir)
 	require.NoError(t, err)
-	var found []int
+	return found
+}
+
+func findIn(dir string) (processes []int, err error) {
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		return nil, err
+	}
 	for _, link := range links {
 		cwd, err := os.Readlink(link)
 		if err != nil || !strings.HasPrefix(cwd, dir) {
 			continue // the process is gone, or another's
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		require.NoError(t, err)
-		found = append(found, pid)
+		if err != nil {
+			return nil, err
+		}
+		processes = append(processes, pid)
 	}
-	return found
+	return processes, nil
 }
 
 // requireNothingIn waits until no process works in dir and dir is empty.

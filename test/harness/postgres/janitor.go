@@ -26,7 +26,8 @@ type janitor struct {
 }
 
 // cleaning is the janitor's script. QUIT is an immediate shutdown, which takes milliseconds and, in
-// contrast to a kill, leaves no shared memory behind.
+// contrast to a kill, leaves no shared memory behind. A frozen server has frozen children, and one that
+// only tells a client that there are too many connections gets no signal from the server.
 const cleaning = `
 server=0
 while read -r order; do
@@ -35,7 +36,11 @@ while read -r order; do
 done
 if [ "$server" -gt 0 ]; then
 	kill -QUIT "$server"
-	kill -CONT "$server"
+	for folder in /proc/[0-9]*/cwd; do
+		[ "$folder" -ef "$1/` + dataDir + `" ] || continue
+		process=${folder%/cwd}
+		kill -CONT "${process#/proc/}" 2>/dev/null
+	done
 fi
 read -r _ <&3
 exec rm -rf -- "$1"

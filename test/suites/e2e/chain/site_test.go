@@ -195,7 +195,7 @@ func (r *siteOperator) Reconcile(ctx context.Context, site *Site) (reconcile.Res
 func readinessOf(app ensure.Result[*v1alpha1.ReverseWordsApp]) readiness.Readiness {
 	switch {
 	case app.Stale:
-		return readiness.Readiness{State: readiness.InProgress, Message: "what was written is not seen yet"}
+		return readiness.Readiness{State: readiness.InProgress, Message: "the cache does not show the last write yet"}
 	case meta.FindStatusCondition(app.Live.Status.Conditions, v1alpha1.ReadyCondition) == nil:
 		return readiness.Readiness{State: readiness.InProgress, Message: "nobody has looked at it yet"}
 	}

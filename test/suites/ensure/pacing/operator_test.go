@@ -83,7 +83,7 @@ func (o *operator) Reconcile(ctx context.Context, site *Website) (ctrl.Result, e
 		case err != nil:
 			set.False(conditions, "Ready", ensure.Reason(err), err.Error())
 		case deployment.Stale:
-			set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
+			set.False(conditions, "Ready", "InProgress", "the cache does not show the last write yet")
 		default:
 			set.Child(conditions, "Ready", readiness.Of(deployment.Live))
 		}
