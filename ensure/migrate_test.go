@@ -59,6 +59,18 @@ func migrated(t *testing.T, e *ensure.Ensurer) ensure.Result[*corev1.ConfigMap] 
 	return mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
 }
 
+// The owner's own update made the object; no apply of desired came before, so nothing drifted.
+func TestFirstApplyToAnUpdatedObject(t *testing.T) {
+	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			e := ensure.New(s.cached(show), s, fieldOwner)
+			require.Equal(t, ensure.DesiredChanged, mustEnsure(t, e, configMap(), ensure.ControlledBy(shop())).Cause)
+		})
+	}
+}
+
 // managers are who has entries, as "name operation".
 func managers(obj client.Object) []string {
 	var found []string

@@ -182,7 +182,7 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 		case toCreate:
 			return c.make(ctx)
 		case toWrite:
-			return c.write(ctx, whole, c.causeToWrite(live))
+			return c.write(ctx, whole, c.causeToWrite(whole))
 		case toRest:
 			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
 		case toAwaitCache:
