@@ -1,24 +1,24 @@
-// Package trueup is the root of a library for Kubernetes operators: it does the work
-// that every reconcile loop needs, with no write that is not needed.
+// Package trueup is the root of a library for Kubernetes operators: it does the work that every
+// reconcile loop needs, without unnecessary writes.
 //
-//   - [github.com/trueup-go/trueup/ensure] creates and updates children: one request
-//     when something is to do, none when nothing is.
-//   - [github.com/trueup-go/trueup/ensure/manifest] makes children from manifests in files.
-//   - [github.com/trueup-go/trueup/ensure/ensuretest] is for the tests of operators.
-//   - [github.com/trueup-go/trueup/finalizer] cleans up before an object goes.
+//   - [github.com/trueup-go/trueup/ensure] creates and updates children, with one request for a
+//     change and none otherwise.
+//   - [github.com/trueup-go/trueup/ensure/manifest] renders children from manifests in files.
+//   - [github.com/trueup-go/trueup/ensure/ensuretest] helps to test operators.
+//   - [github.com/trueup-go/trueup/finalizer] cleans up before an object is deleted.
 //   - [github.com/trueup-go/trueup/status] writes conditions, in one request or none.
 //   - [github.com/trueup-go/trueup/status/readiness] computes whether a child is ready.
-//   - [github.com/trueup-go/trueup/predicates] wakes a reconciler for the right events.
+//   - [github.com/trueup-go/trueup/predicates] filters the events that trigger a reconcile.
 //   - [github.com/trueup-go/trueup/hash] computes the digest of a desired state, the
 //     same under every version of k8s.io/api.
 //
-// A complete Reconcile, for a custom resource that wants one Deployment:
+// A complete Reconcile, for a custom resource with one child, a Deployment:
 //
 //	func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
 //		if site.DeletionTimestamp != nil {
-//			return ctrl.Result{}, nil // the garbage collector takes the Deployment along
+//			return ctrl.Result{}, nil // the garbage collector deletes the Deployment
 //		}
-//		set := status.For(site) // what this pass finds out is true of this generation
+//		set := status.For(site) // conditions get the generation of this site
 //
 //		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 //
@@ -28,7 +28,7 @@
 //			case err != nil:
 //				set.False(conditions, "Ready", ensure.Reason(err), err.Error())
 //			case deployment.Stale:
-//				set.False(conditions, "Ready", "InProgress", "what was written is not seen yet")
+//				set.False(conditions, "Ready", "InProgress", "the cache does not show the last write yet")
 //			default:
 //				set.Child(conditions, "Ready", readiness.Of(deployment.Live))
 //			}
@@ -36,8 +36,8 @@
 //		return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 //	}
 //
-// deploymentFor returns a Deployment that holds what the operator cares about and
-// nothing else. A result that is Stale tells of a copy older than our own write, which
-// says nothing about readiness. Several children are one ensure.Set. The README has the
-// whole reconciler. This package itself exports nothing.
+// deploymentFor returns a Deployment with only the fields that the operator decides. If Stale is
+// true, Live is older than the operator's last write and does not show the readiness. For several
+// children, use ensure.Set. The README has the whole reconciler. This package itself exports
+// nothing.
 package trueup

@@ -10,41 +10,43 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// Absent deletes the object named by obj if this field owner created it. Only the kind, the
-// namespace, the name and, if it is set, the UID of obj count: an object with the same name and
-// another UID counts as gone. Call Absent in each pass until Operation says so:
+// Absent deletes the object named by obj if our field owner created it. Absent uses only the kind, the
+// namespace, the name and, if set, the UID and the controller of obj: an object with the same name and
+// another UID counts as gone. Call Absent in each reconcile until Operation is Gone or Released:
 //
-//   - Deleting: the object is being deleted. If Cause is Unwanted, this call sent the delete.
-//     Finalizers, and with Propagation(metav1.DeletePropagationForeground) dependents, may take
-//     time. Finalizers that we applied to an adopted object are removed.
-//   - Gone: the API server has no such object. If the cache does not show the object, one read
-//     from the API server confirms that; no further request is sent until the cache shows an object
-//     or Object creates one. The result is also Gone if the API server does not serve the kind, because
-//     its CustomResourceDefinition is not installed. Each pass asks discovery for that. If
+//   - Deleting: the object is being deleted. If Cause is Unwanted, this call sent the delete, or
+//     removed our finalizers from an adopted object in deletion. The
+//     deletion may wait for finalizers and, with Propagation(metav1.DeletePropagationForeground), for
+//     dependents.
+//   - Gone: the object does not exist. If the cache does not show the object, one read from the API
+//     server confirms this. Absent then sends no further request until the cache shows an object or
+//     Object creates one. Operation is also Gone if the API server does not serve the kind, because the
+//     CustomResourceDefinition is not installed. Absent checks this by discovery in each call. If
 //     discovery fails, or the server of an aggregated API is down, Absent returns an error.
-//   - Released: the object stays, because we did not create it. If the object was adopted, our fields were
-//     given up: by this call if there is a Cause, else earlier. One read from the API server
-//     confirms that no field of ours is left. Treat Released like Gone: after a restart, nothing
-//     distinguishes an object that was released from one that was never ours. With
-//     DeleteAdopted, adopted objects are deleted instead.
+//   - Released: the object stays, because we did not create it. If the object was adopted, our fields
+//     were given up: by this call if Cause is set, otherwise by an earlier call. One read from the API
+//     server confirms that none of our fields is left. Treat Released like Gone: after a restart, a
+//     released object cannot be distinguished from an object that was never ours. With DeleteAdopted,
+//     adopted objects are deleted instead.
 //
-// Ownership follows the rules of Object: an object is not ours if it has another controller
-// than the owner given to ControlledBy, or no controller and no trace of this field owner. Instead of
-// using ControlledBy, obj may have a controller reference, unless obj is a copy of the live
-// object. The owner may be in deletion. The delete request names the UID and the resourceVersion
-// that were read. If the object changes in between, Absent reads the object again, a few times; after that
-// the error is a Conflict. If Object creates the object again each time, the error is ErrContested. An object
-// of that name that belongs to another owner is not touched.
+// The rules of ownership are the rules of Object: an object is not ours if its controller is not the
+// owner given to ControlledBy, or if it has no controller and no trace of our field owner. A controller
+// reference in obj has the same effect as ControlledBy, unless obj is a copy of the live object. The
+// owner may be in deletion. The UID and the resourceVersion that were read are preconditions of the
+// delete request. If the object changes in between, Absent reads the object again, a few times; after
+// that the error is a Conflict. If calls of Object create the object again and again, the error is
+// ErrContested. Absent does not change an object that belongs to another owner.
 //
-// Our fields are given up by an apply that specifies nothing: the API server removes the fields that
-// only this field owner has set, and keeps those that others own, too. If the API server refuses
-// that, as for a Deployment whose selector only we own, our labels, annotations, owner references
-// and finalizers are removed, and the content keeps its values.
+// An apply without any field gives up our fields: the API server removes the fields that only our field
+// owner owns, and keeps the fields that others own, too. If the API server refuses this apply, as for a
+// Deployment whose selector has no other owner, our labels, annotations, owner references and
+// finalizers are removed, and the content keeps its values.
 //
-// If the field owner was renamed, name the former one with MigrateFrom: the objects of the former one are
-// then ours, too. Its fields are not taken over, so objects that it adopted keep their fields.
+// If the field owner was renamed, give the former name to MigrateFrom: the objects of the former field
+// owner are then ours, too. Absent does not take over the fields of the former field owner, so objects
+// that it adopted keep these fields.
 //
-// A finalizer waits while the result is Deleting:
+// In a finalizer, wait while Operation is Deleting:
 //
 //	res, err := ensure.Absent(ctx, e, obj, ensure.ControlledBy(owner))
 //	if err == nil && res.Operation == ensure.Deleting {

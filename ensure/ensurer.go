@@ -31,8 +31,8 @@ import (
 const defaultMemory = 65_536
 
 // An Ensurer creates, updates and deletes children on behalf of one field owner. Create one for each
-// controller with New when the manager is set up, and share it: later passes cost no request because
-// it remembers the answers of the API server. An Ensurer is safe for concurrent use.
+// controller with New when the manager is set up, and share it: it remembers the responses of the API
+// server, so that later reconciles cost no request. An Ensurer is safe for concurrent use.
 type Ensurer struct {
 	client     client.Client
 	reader     client.Reader
@@ -61,14 +61,14 @@ type Ensurer struct {
 // A Setting configures an Ensurer for all its calls; see New.
 type Setting func(*Ensurer)
 
-// New returns an Ensurer that reads through c, usually a manager's client, and asks the API server
-// through reader where a cache could be outdated: a manager's GetAPIReader, or c itself if c does not
-// read from a cache.
+// New returns an Ensurer that reads and writes through c, usually a manager's client. If a cache could
+// be outdated, the Ensurer reads from the API server through reader: a manager's GetAPIReader, or c
+// itself if c does not read from a cache.
 //
 // fieldOwner identifies the operator in metadata.managedFields and in the annotation that stores its
-// digest. It must differ from that of every other operator. Use MigrateFrom to rename a field owner. It
-// has at most 63 characters of [A-Za-z0-9._-], and begins and ends with a letter or digit; the first
-// call refuses any other name.
+// digest. It must differ from the field owner of every other operator. A field owner has at most 63
+// characters of [A-Za-z0-9._-], and begins and ends with a letter or digit; the first call refuses any
+// other name. Use MigrateFrom to rename a field owner.
 func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
 	e := &Ensurer{
 		client:     c,
@@ -100,26 +100,26 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 // WithDigest computes digests with digester and stores them in store, instead of SHA-256 in the
 // annotation spec-hash.trueup-go.github.io/<field owner>. Two operators that write the same objects
 // must not share a store. The digest of an adopted object is stored with the prefix adopt-, for which
-// the store must have room. A later change from the default store to another one is noticed; after any
-// other change of the store, existing objects count as adopted.
+// the store must have room. A later change from the default store to another store is detected. After
+// any other change of the store, existing objects count as adopted.
 func WithDigest(digester hash.Digester, store hash.Store) Setting {
 	return func(e *Ensurer) { e.digester, e.store = digester, store }
 }
 
-// WithLabels adds labels to every child, such as an organisation's conventions, or the label by which
-// a filtered cache selects. They replace labels of the same key in desired, because the cache would
-// not show a child without them.
+// WithLabels adds labels to every child, such as an organisation's conventions, or the label by which a
+// filtered cache selects. These labels replace labels of the same key in desired, because the cache
+// would not show a child without them.
 func WithLabels(labels map[string]string) Setting {
 	labels = maps.Clone(labels)
 	return func(e *Ensurer) { e.labels = labels }
 }
 
-// WithMemory bounds how many children the Ensurer remembers, each once for each owner. The default is
-// 65,536, the minimum 1, and the least recently used child is forgotten first. A forgotten child costs
-// at most one request that changes nothing, unless somebody replaced the object without a trace of
-// ours (kubectl replace), which is ErrForeign. An entry holds versions and digests, about half a
-// kilobyte, and some more for ten minutes after desired changed or somebody reverted a field. The
-// values named by Once are held while Recreate replaces an object.
+// WithMemory limits how many children the Ensurer remembers. A child counts once for each owner. The
+// default is 65,536, the minimum 1, and the least recently used child is forgotten first. A forgotten
+// child costs at most one request that changes nothing. However, if somebody replaced the object and
+// left no trace of our field owner (kubectl replace), the error is ErrForeign. An entry holds versions
+// and digests, about half a kilobyte, and some more for ten minutes after desired changed or somebody
+// reverted a field. The values named by Once are held while Recreate replaces an object.
 func WithMemory(entries int) Setting {
 	return func(e *Ensurer) { e.entries = entries }
 }
@@ -130,10 +130,11 @@ func WithClock(c clock.PassiveClock) Setting {
 }
 
 // WithSensitive names kinds whose values must not be shown, in addition to Secret. The API server's
-// message can quote the object, so for these kinds the text of an Error, and of an event, has only the
-// fields and the types of the causes, and a Change has no values; list items and map keys are left
-// out of paths. For all other kinds the message is
-// shown: whoever may read the condition, the event or the log may read the child.
+// message can quote the object. So for these kinds, the text of an Error or an event has only the
+// fields and the types of the causes. A Change has no values, and paths end before the first list item
+// or map key, except for keys of metadata, data, stringData and binaryData. For all other kinds the
+// message is shown, on the assumption that readers of the condition, the event or the log may read the
+// child.
 //
 //	ensure.WithSensitive(schema.GroupKind{Group: "vault.example.com", Kind: "Credentials"})
 //
@@ -226,9 +227,9 @@ type replacement struct {
 	once    []delta.Edit // values of the deleted object, for the new one
 }
 
-// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest begins
-// with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the prefix and 56
-// hex digits.
+// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest
+// begins with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the
+// prefix and 56 hex digits.
 const adoptedMark = "adopt-"
 
 // isSensitive reports whether the API server's messages about a kind are not to be shown.

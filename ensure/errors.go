@@ -19,55 +19,57 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
-// The classes of errors, for errors.Is. Every error of this package is an *Error of exactly one
-// class. docs/errors.md says how to find the cause of each and what to do. The options that would
-// allow a refused operation are named here, because readers of the texts may not write Go.
+// The classes of errors, for errors.Is. Every error of this package is an *Error of exactly one class.
+// docs/errors.md describes how to find and resolve the cause of each. The comments here name the
+// options that allow an operation. Only the texts of ErrRefused do so, too: readers of the other texts
+// may not write Go.
 var (
-	// ErrRefused: desired, an option or a setting is not usable. Nothing was written. Errors of
-	// packages status and finalizer that the caller causes belong to this class, too.
+	// ErrRefused: desired, an option or a setting is not usable. The content was not written. With
+	// Release and Once, managed fields may have been. This class includes errors of packages status and
+	// finalizer that the caller causes.
 	ErrRefused = answer.ErrRefused
 	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, so no child is
 	// created or updated for it.
 	ErrOwnerTerminating = errors.New("owner is terminating")
 	// ErrTerminating: the child, or its namespace, is being deleted. A later call creates the
-	// child again.
+	// child again, except with IfExists.
 	ErrTerminating = errors.New("terminating")
-	// ErrForeign: an object of that name exists and is not ours. Adopt takes over an object that
-	// nobody controls, or that another program created for the same owner. MigrateFrom takes over
-	// an object of an earlier version of the operator, under its own or another name. If the
-	// controller is the operator's own object, pass it to ControlledBy.
+	// ErrForeign: an object of that name exists and is not ours. Adopt adopts an object that has no
+	// controller, or that another program created for the same owner. MigrateFrom takes over an object
+	// of an earlier version of the operator, with the same or another field manager. If the controller
+	// is an object of the operator, pass that object to ControlledBy.
 	ErrForeign = errors.New("foreign")
-	// ErrHidden: the child exists, but the cache does not show it. WithLabels adds the label by
-	// which a cache selects to every child.
+	// ErrHidden: the child exists, but the cache does not show it. If the cache filters by a label,
+	// WithLabels adds the label to every child.
 	ErrHidden = errors.New("hidden from the cache")
 	// ErrInvalid: the API server, a webhook or an admission policy refused the child as invalid.
 	ErrInvalid = errors.New("invalid")
-	// ErrImmutable: the API server would create desired, but does not accept the change of the
-	// existing object. Error.Paths names the differences. Recreate deletes the object and creates
-	// it again; for kinds that hold data, only inside OnlyFor. Once excludes fields that are set at
-	// creation only.
+	// ErrImmutable: the API server would create desired, but does not accept the change of the existing
+	// object. Error.Paths names the differences. Recreate deletes the object and creates it again;
+	// kinds that hold data require Recreate inside OnlyFor. Once is for fields that are set at creation
+	// only.
 	ErrImmutable = errors.New("immutable")
-	// ErrContested: somebody reverts our writes again and again, or two callers in this process
-	// want different states of the child, or desired differs in each call. Until Error.After has
-	// passed, nothing is written to the child. Error.Rival and Error.Paths name the other side
-	// and the fields. Leave fields that the rival decides out of desired, or hand them over with
-	// Release. If the rival is the operator itself, give its other writes a field owner of their
-	// own (client.WithFieldOwner).
+	// ErrContested: somebody reverts our writes repeatedly, or two callers in this process have
+	// different desired states of the child, or desired differs in each call. Until Error.After has
+	// passed, nothing is written to the child. Error.Rival and Error.Paths name the other writer and
+	// the fields. Leave fields that the rival decides out of desired, or give them up with Release. If
+	// the rival is the operator itself, give its other writes a field owner of their own
+	// (client.WithFieldOwner).
 	ErrContested = errors.New("contested")
-	// ErrAPI: another failure of a request, such as a conflict, a missing right, or an API server
-	// that cannot be reached. Error.Reason, and errors.As with an apierrors.APIStatus, give the
+	// ErrAPI: any other failure of a request, such as a conflict, a missing permission, or an
+	// unreachable API server. Error.Reason, and errors.As with an apierrors.APIStatus, give the
 	// details.
 	ErrAPI = errors.New("request failed")
 )
 
-// An Error says which operation failed for which object, and why. Its text has the operation, the
+// An Error describes which operation failed for which object, and why. Its text has the operation, the
 // kind, the namespace and name, the reason, and the API server's message: one line of at most 1 KiB,
 // without parts that differ in each attempt, so that it can be written to a condition. For Secrets, and
 // for kinds named by WithSensitive, the fields and types of the causes replace the message, which can
 // quote the object. The StatusError that Unwrap returns has the whole message.
 type Error struct {
-	// Operation is the operation that failed: ensure (before any write), read, create, apply, repair, migrate,
-	// release, list, prune or delete.
+	// Operation is the operation that failed: ensure (in none of the following requests), read, create,
+	// apply, repair (the removal of conflicting fields), migrate, release, list, prune or delete.
 	Operation string
 	// Kind is the kind of the child, empty if the Go type is not in the scheme.
 	Kind schema.GroupVersionKind
@@ -76,14 +78,15 @@ type Error struct {
 	// Reason is a condition reason: the name of the class; for ErrAPI, the API server's reason
 	// (Forbidden, Conflict, …) or Unavailable.
 	Reason string
-	// Paths are the fields at fault, if they are known.
+	// Paths are the fields that caused the error, if they are known.
 	Paths []string
-	// Rival is the field manager that reverts our writes, for ErrContested; empty if it is not
-	// known. The rival is "another instance of" our field owner for another process, "another caller in
-	// this process", or our field owner itself if desired is not deterministic.
+	// Rival is the field manager that reverts our writes, for ErrContested; empty if it is not known.
+	// For another process with our field owner, Rival is "another instance of" and the field owner; for
+	// another caller, it is "another caller in this process". If desired is not deterministic, Rival is
+	// our field owner.
 	Rival string
-	// After is how long the same call will return this error without a request, zero if no
-	// request was sent, or if the next call may succeed. Retry waits that long.
+	// After is how long the same call returns this error without a request. It is zero if no request
+	// was sent, or if the next call may succeed. Retry waits that long.
 	After time.Duration
 
 	class  error
@@ -95,7 +98,7 @@ type Error struct {
 	moved bool
 }
 
-// Error returns the text described at Error.
+// Error returns the text that is described at the type Error.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("cannot %s %s: %s", e.Operation, e.object(), e.Reason)
 	if e.detail != "" {
@@ -123,7 +126,7 @@ func (e *Error) object() string {
 // Is reports whether target is the class of the error.
 func (e *Error) Is(target error) bool { return target == e.class }
 
-// Unwrap returns the StatusError if the API server answered, or another cause, or nil.
+// Unwrap returns the StatusError if the API server responded, or another cause, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 func hasMoved(err error) bool {
@@ -141,9 +144,8 @@ const (
 	retryTerminal    = 5 * time.Minute
 )
 
-// Retry returns the results of Reconcile. err is nil, an error of this package, of a status
-// write, or any other error, and may join several. results are the outcomes of the children, each a
-// Result or Results.
+// Retry returns the results of Reconcile. err is nil or any error, such as an error of this package or
+// of a status write, and may join several errors. Each of results is a Result or Results.
 //
 //	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 //
@@ -151,22 +153,23 @@ const (
 // controller logs and counts an error that it receives, and passes it to its rate limiter (see
 // RateLimiter).
 //
-//   - An Error with After is retried after that time. Until then, the same call returns the same
-//     error without a request, however often events wake the reconciler.
-//   - A conflict is retried after 100 ms, and is not logged. A conflict that lasts has After.
+//   - An Error with After is retried after that time. Until then, the same call returns the same error
+//     without a request, however many events trigger a reconcile.
+//   - A conflict is retried after 100 ms, and is not logged. If the conflict lasts, the Error has an
+//     After.
 //   - A child or owner that is being deleted is retried after 5 s. An error that a person has to
 //     resolve (ErrRefused, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) is retried after
 //     2 minutes.
 //   - An error made by reconcile.TerminalError means that the operator itself refuses a spec. It is
 //     retried after 5 minutes, as the refusal may depend on more than the spec.
-//   - nil, and a cancelled context as at shutdown, need no retry.
+//   - nil is not retried, and neither is a cancelled context, as at shutdown.
 //   - Any other error is returned to the controller.
-//   - A Stale result is looked at again after a second, because a predicate may drop the event that
-//     follows the write.
+//   - After a Stale result, the next reconcile is after 1 s, because a predicate may drop the event
+//     that follows the write.
 //
 // An error that the controller does not receive is logged once with the logger of ctx, and not again
-// while calls return it from memory. For joined errors and results, the soonest retry counts,
-// whatever their order. If the controller receives one error, it receives all of them.
+// while calls return it from memory. For joined errors and results, Retry uses the shortest time,
+// whatever their order. If one of the joined errors is returned to the controller, all of them are.
 func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool }) (reconcile.Result, error) {
 	next := planFor(err)
 	if next.isReturned {
@@ -254,9 +257,9 @@ func partsOf(err error) []error {
 }
 
 // Reason returns a condition reason for err: Error.Reason for an error of this package; Refused for an
-// error of packages status and finalizer that the caller caused; the status reason for another answer
-// of the API server; Unavailable for any other error; and the empty string for nil. Of an Aggregate, the
-// first error with a reason other than Unavailable counts.
+// error of packages status and finalizer that the caller caused; the status reason for another response
+// of the API server; Unavailable for any other error; and the empty string for nil. For an Aggregate,
+// Reason uses the first error with a reason other than Unavailable.
 func Reason(err error) string {
 	var (
 		e         *Error
@@ -290,7 +293,7 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// RateLimiter returns a rate limiter for one controller. It paces the retries of errors that Retry
+// RateLimiter returns a rate limiter for one controller. It sets the back-off of errors that Retry
 // returns: 5 seconds after the first failure, then twice as long each time, up to 5 minutes. The
 // default rate limiter of a controller begins with 5 ms.
 //

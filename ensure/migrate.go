@@ -20,40 +20,41 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// MigrateFrom takes over the fields that other field managers own: an earlier version of the
-// operator that wrote by Update or Patch, as controllerutil.CreateOrUpdate does, or that applied
-// under another field owner; or somebody who used kubectl apply. A field that such a manager owns
-// stays when desired drops it. The names are those in metadata.managedFields of the child:
+// MigrateFrom transfers the fields of the named field managers to our field owner. Such a manager is an
+// earlier version of the operator that wrote by Update or Patch, as controllerutil.CreateOrUpdate does,
+// or that applied under another field owner; or somebody who used kubectl apply. Without MigrateFrom, a
+// field of such a manager stays when desired drops it. Use the names in metadata.managedFields of the
+// child:
 //
 //	kubectl get deployment web -o yaml --show-managed-fields
 //
-// If the child has an entry of such a manager, two writes move it to our field owner. They change
-// metadata only, as long as desired specifies what the manager had set: the Result is Updated,
-// Migrated. Fields that desired does not specify are removed, unless others own them, too.
-// Result.Changes names each of them and its manager, also in a dry run; Release keeps a field. Fields
-// of a pod template are removed only with RemoveFromPodTemplates: otherwise the error is ErrRefused,
-// and nothing is written. Once the child has no such entry, MigrateFrom costs no request.
+// If the child has an entry of such a manager, two writes move the entry to our field owner. The writes
+// change only metadata if desired specifies everything that the manager set. Operation is Updated, and
+// Cause is Migrated. Fields that desired does not specify are removed, unless others own them, too.
+// Result.Changes names each removed field and its manager, also in a dry run. Release keeps a field.
+// Fields of a pod template are removed only with RemoveFromPodTemplates; without it, the error is
+// ErrRefused, and nothing is written. Once the child has no such entry, MigrateFrom costs no request.
 //
-// Never name a manager that another program may use. The default name is the file name of the
-// program, which is "manager" for every operator that kubebuilder scaffolds: two such operators would
-// take over, and remove, each other's fields. Entries of other managers and of subresources, such as
-// status and scale, stay; so does the content if desired is a PartialObjectMetadata.
+// Never name a manager that another program may use. The default name is the file name of the program,
+// which is "manager" for every operator that kubebuilder scaffolds: two such operators would take over,
+// and remove, each other's fields. Entries of other managers and of subresources, such as status and
+// scale, stay. If desired is a PartialObjectMetadata, the content stays, too.
 //
-// MigrateFrom does not make a foreign object ours (see Adopt), except for objects of an Ensurer with
-// a named field owner: this is how a field owner is renamed. If the old operator runs again, the child
-// is taken over once more, so the option may stay in the code. If the cache strips managed fields,
-// each child is read from the API server once, and again after somebody changed it.
+// MigrateFrom does not make a foreign object ours (see Adopt), except for objects that one of managers
+// applied for the same owner: use this to rename a field owner. If the old operator runs again, its
+// fields are transferred once more, so the option may stay in the code. If the cache strips managed
+// fields, each child is read from the API server once, and again after somebody changed it.
 //
 // Without managers the option has no effect.
 func MigrateFrom(managers ...string) Option {
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
 }
 
-// RemoveFromPodTemplates allows MigrateFrom to remove fields from a pod template: those that the
-// named managers own and desired does not specify, such as an annotation that the old operator wrote
-// to restart pods, or a sidecar. The removal restarts pods. Without the option such a removal is
-// ErrRefused, unless the API server defaults the field to the same value. Everything with containers
-// in its spec is a pod template, in custom kinds, too.
+// RemoveFromPodTemplates allows MigrateFrom to remove fields from a pod template: those that the named
+// managers own and desired does not specify, such as an annotation that the old operator wrote to
+// restart pods, or a sidecar. The removal restarts pods. Without the option such a removal is
+// ErrRefused, unless the API server defaults the field to the same value. Everything with containers in
+// its spec counts as a pod template, also in custom kinds.
 func RemoveFromPodTemplates() Option {
 	return func(o *options) { o.removeFromPods = true }
 }

@@ -20,25 +20,25 @@ import (
 //
 //   - If the object does not exist, Object creates it.
 //   - If desired changed, or if somebody changed or removed a field that desired specifies, one
-//     server-side apply updates it. Other fields, other writers' labels, annotations,
-//     finalizers and list items stay. A field that desired specified earlier and no longer
-//     specifies is removed, unless another field manager owns it, too.
+//     server-side apply updates the object. Other fields stay, and so do labels, annotations,
+//     finalizers and list items of other writers. A field that desired no longer specifies is removed,
+//     unless another field manager owns it, too.
 //   - If the API server refuses the merge because of fields that others left in the object,
 //     exactly these fields are removed. If the API server does not accept the change at all,
 //     the error is ErrImmutable.
-//   - If only the API server can tell whether a foreign change matters, one apply asks it, and
-//     the answer is remembered.
+//   - If only the API server can decide whether a change by somebody else affects desired, one apply
+//     finds out, and the Ensurer remembers the response.
 //
-// Build desired anew for each call, with the fields that the operator decides and no others: no
-// defaults, no status, no copy of a live object. Object does not change desired. To leave a field
-// to somebody else, such as replicas to an autoscaler, leave it out.
+// Build desired anew for each call, with only the fields that the operator decides: no defaults, no
+// status, no copy of a live object. Object does not change desired. If somebody else decides a field,
+// such as an autoscaler the replicas, leave the field out of desired.
 //
-// Object does not touch an object that exists and is not ours (ErrForeign, see Adopt), or that is
-// being deleted (ErrTerminating). Every error is an *Error; pass it to Retry at the end of
-// Reconcile. The Result is zero if there is an error.
+// Object does not change an existing object that is not ours (ErrForeign, see Adopt) or that is being
+// deleted (ErrTerminating). Every error is an *Error; pass it to Retry at the end of Reconcile. The
+// Result is zero if there is an error.
 //
-// Object is safe for concurrent use, also for the same object: a create never overwrites an
-// object, and an apply never recreates a deleted one.
+// Object is safe for concurrent use, even for the same object: a create never overwrites an object, and
+// an apply never recreates a deleted one.
 func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
 	o := resolve(opts)
 	c, err := e.newChild(desired, o.narrowedTo(desired))

@@ -57,10 +57,10 @@ func (o *options) add(opts []Option) {
 }
 
 // ControlledBy makes owner the controller of the child: the garbage collector deletes the child with
-// the owner, events of the child wake the owner's reconciler through Owns, and the child is written
-// only while the child has no other controller. The owner must have been read from the API server, and
-// must not be in deletion. The child takes its namespace from a namespaced owner if desired has
-// none; another namespace is refused.
+// the owner, events of the child trigger a reconcile of the owner through Owns, and the child is
+// written only while the child has no other controller. The owner must have been read from the API
+// server, and must not be in deletion. The child takes its namespace from a namespaced owner if desired
+// has none; another namespace is refused.
 //
 // A later call without ControlledBy fails with ErrForeign, as the child still belongs to the owner.
 // With Adopt such a call succeeds, and the child keeps its controller.
@@ -68,57 +68,58 @@ func ControlledBy(owner client.Object) Option {
 	return func(o *options) { o.controlled, o.owner = true, owner }
 }
 
-// Adopt takes over an object that exists and is not ours, instead of failing with ErrForeign. With
-// ControlledBy, only an object without a controller is taken over, or one that another program
-// applied for the same owner. Without ControlledBy, our fields are applied to any object, and its
-// owner references stay, including a controller that an earlier call with ControlledBy set.
+// Adopt lets Object adopt an existing object that is not ours, instead of failing with ErrForeign. With
+// ControlledBy, Object adopts only an object without a controller, or an object that another program
+// applied for the same owner. Without ControlledBy, our fields are applied to any object, and its owner
+// references stay, including a controller that an earlier call with ControlledBy set.
 //
-// A prefix of the stored digest marks an adopted object: Absent and Prune give up our fields and do
-// not delete the object, unless DeleteAdopted is given, and Recreate does not replace it. An object
-// whose digest was removed, and that is ours only by its managed fields, counts as adopted. With
+// A prefix of the stored digest marks an adopted object. Absent and Prune give up our fields and do not
+// delete the object, unless DeleteAdopted is given. Recreate does not replace the object. After a
+// restart, an object whose digest was removed, and that is ours only by its managed fields, counts as
+// adopted. With
 // ControlledBy, the garbage collector still deletes the object with its owner. If somebody emptied the
-// managed fields before the adoption, nothing tells who added the reference to the owner, and Absent
+// managed fields before the adoption, the writer of the reference to the owner is unknown, and Absent
 // removes the reference with our fields.
 func Adopt() Option {
 	return func(o *options) { o.adopt = true }
 }
 
-// IfExists updates the object if it exists, and never creates it. Use it for objects that somebody
-// else creates, such as the claims of a StatefulSet, usually together with Adopt. If the object does
-// not exist, Operation is Gone and Live is nil. The cache is believed about that. An object of a kind
-// that the API server does not serve does not exist, as for Absent.
+// IfExists updates the object if it exists, and never creates it. Use it for objects that somebody else
+// creates, such as the claims of a StatefulSet, usually together with Adopt. If the object does not
+// exist, Operation is Gone and Live is nil. Object trusts the cache for this. If the API server does
+// not serve the kind, the object does not exist, as for Absent.
 func IfExists() Option {
 	return func(o *options) { o.ifExists = true }
 }
 
 // IfMissing creates the object if it does not exist, and never writes to it afterwards. Use it for
-// objects that users edit, such as an initial configuration. An existing object is Unchanged,
-// whatever its content and whoever created it, unless another controller owns it (ErrForeign) or it is
-// being deleted (ErrTerminating). If somebody deletes the object, it is created again. For parts of an object,
-// such as one generated key of a Secret, use Once.
+// objects that users edit, such as an initial configuration. For an existing object, Operation is
+// Unchanged, whatever the content and the creator. Exceptions are an object that another controller
+// owns (ErrForeign) and an object that is being deleted (ErrTerminating). If somebody deletes the
+// object, it is created again. For parts of an object, such as one generated key of a Secret, use Once.
 func IfMissing() Option {
 	return func(o *options) { o.ifMissing = true }
 }
 
-// DryRun asks the API server for the outcome and stores nothing. The Result says what a call
-// without DryRun would do, and Live is the resulting object. Of a recreation, only the deletion
-// can be tried, and Live is the current object.
+// DryRun lets the API server compute the outcome and store nothing. The Result describes what a call
+// without DryRun would do, and Live is the resulting object. For a recreation, only the deletion can be
+// tried, and Live is the current object.
 func DryRun() Option {
 	return func(o *options) { o.dryRun = true }
 }
 
-// Propagation decides what happens to the dependents of an object that Absent deletes or Set
-// prunes, which are the objects with an owner reference to that object. By default they are deleted after it
-// (metav1.DeletePropagationBackground), also for Jobs, for which the API server's default is to orphan
-// the pods. metav1.DeletePropagationForeground deletes them first, metav1.DeletePropagationOrphan
-// keeps them.
+// Propagation decides what happens to the dependents of an object that Absent deletes or Set prunes.
+// Dependents are the objects with an owner reference to that object. The default is
+// metav1.DeletePropagationBackground, which deletes the dependents after the object, also for Jobs,
+// whose pods the API server would orphan by default. metav1.DeletePropagationForeground deletes the
+// dependents first, and metav1.DeletePropagationOrphan keeps them.
 func Propagation(policy metav1.DeletionPropagation) Option {
 	return func(o *options) { o.propagation = policy }
 }
 
-// DeleteAdopted makes Absent, and Set with Prune, delete objects that somebody else created and that
-// Adopt took over. Without DeleteAdopted, they only give up our fields. After MigrateFrom, our fields include
-// all that the former operator had set, so an object without content may be left.
+// DeleteAdopted makes Absent, and Set with Prune, delete adopted objects, which somebody else created.
+// Without DeleteAdopted, they only give up our fields. After MigrateFrom, our fields include all fields
+// of the former operator, so the remaining object may have no content.
 func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }

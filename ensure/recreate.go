@@ -18,35 +18,35 @@ import (
 )
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
-// It does so if desired has changed, the API server refuses the change for an existing object, and a
-// dry run shows that the API server would create desired. Any other error prevents that: an invalid value, a
-// quota, a policy, a missing right, or fields of others that conflict with desired. Adopted objects are
-// never recreated, and together with Adopt or IfExists no object is.
+// Object does so if desired has changed, the API server refuses the change for an existing object, and
+// a dry run shows that the API server would create desired. Any other error prevents the recreation: an
+// invalid value, a quota, a policy, a missing permission, or fields of others that conflict with
+// desired. Adopted objects are never recreated. With Adopt or IfExists, no object is recreated.
 //
-// If somebody changed the child in a way that cannot be reverted, the child stays, whatever else desired
-// changes, unless RecreateOnDrift is given, too. The deletion of a PersistentVolumeClaim, a
+// If somebody changed the child and the API server refuses to revert the change, the child stays, even
+// if desired changes, unless RecreateOnDrift is given, too. The deletion of a PersistentVolumeClaim, a
 // PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that cannot be created
-// again: these kinds require that OnlyFor gives Recreate to the child.
+// again: for these kinds, give Recreate to the child with OnlyFor.
 //
 // dependents decides what happens to objects with an owner reference to the child.
 // metav1.DeletePropagationBackground deletes them after the child. metav1.DeletePropagationOrphan keeps
-// them for the new object, as for the pods of a StatefulSet, which its selector finds again. If the
-// selector changes, and for a Job, whose selector is new each time, no object finds them, and orphaned
-// pods run until somebody deletes them: use Background there. With Orphan, the first call returns
-// ErrTerminating until the old object has released its dependents, and a later call returns Recreated.
+// them for the new object: for example, a new StatefulSet adopts the pods that its selector matches.
+// Use Background if the selector changes, and for a Job, whose selector is new each time: no object
+// would adopt the orphaned pods, and they would run until somebody deletes them. With Orphan, calls
+// return ErrTerminating until the old object has released its dependents, and then Recreated.
 //
-// A Service is not recreated to change a cluster IP that desired names: a dry run does not tell whether
+// A Service is not recreated to change a cluster IP that desired names: a dry run does not show whether
 // the address is free.
 //
-// All fields that others have written to the child are lost; the new object has only the
-// values named by Once. A child that differs from desired only because a webhook changes each new
-// object is not recreated until desired changes.
+// All fields that others have written to the child are lost, except for the values named by Once. A
+// child that differs from desired only because a webhook changes each new object is not recreated until
+// desired changes.
 func Recreate(dependents metav1.DeletionPropagation) Option {
 	return func(o *options) { o.recreate = cmp.Or(dependents, "nothing") } // which is refused
 }
 
 // RecreateOnDrift extends Recreate to drift: the child is also deleted and created again if somebody
-// changed a field that the API server does not allow to be changed back.
+// changed a field and the API server refuses to revert the change.
 func RecreateOnDrift() Option {
 	return func(o *options) { o.onDrift = true }
 }

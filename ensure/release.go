@@ -14,10 +14,10 @@ import (
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// Release hands fields over to somebody else with the values that they have, such as spec.replicas to
-// an autoscaler. Leaving a field out of desired that was in desired before is not enough: the API
-// server then removes the field, or resets it to its default, if nobody else owns it. A Deployment
-// with 20 replicas would have 1 until the autoscaler acts.
+// Release gives up the ownership of fields and keeps their values, for example of spec.replicas for an
+// autoscaler. It is not enough to drop a field from desired: if nobody else owns the field, the API
+// server then removes it or resets it to the default. A Deployment with 20 replicas would have 1 until
+// the autoscaler acts.
 //
 // Paths have the form of Result.Changes and Error.Paths:
 //
@@ -26,11 +26,11 @@ import (
 //	spec.template.spec.containers[name=web].resources
 //	spec.ports[port=80,protocol=TCP].nodePort
 //
-// Each path includes everything below it, and desired must not specify it. If the child was applied
-// with such a field before, or if a manager given to MigrateFrom owns it, one additional request
-// before the next apply gives it up. The option may be removed once all children were reconciled with
-// it. Keep it if desired may drop the last other field of the same map or item: the API server would
-// then remove the released field, too, as nobody owns it. If the released field is in a list
+// Each path includes everything below it, and desired must not specify the path. If an earlier apply
+// had such a field, or if a manager given to MigrateFrom owns it, one additional request before the
+// next apply gives up the field. You may remove the option once all children were reconciled with it.
+// Keep the option if desired may drop the last other field of the same map or item: the API server
+// would then remove the released field, too, because nobody owns it. If the released field is in a list
 // item that desired drops, the call is refused, and the error says to release the item.
 //
 // A field that the API server merges as a whole, such as a selector or a command, can be released
@@ -42,35 +42,34 @@ func Release(paths ...string) Option {
 	return func(o *options) { o.release = append(o.release, paths...) }
 }
 
-// Once names content that is set at creation only, such as a generated password or the claim
-// templates of a StatefulSet. The create sends the values that desired has there; later writes do
-// not:
+// Once names fields that are set at creation only, such as a generated password or the claim templates
+// of a StatefulSet. The create sends their values in desired; later writes do not:
 //
 //	secret.Data = map[string][]byte{"user": []byte("app"), "password": newPassword()}
 //	ensure.Object(ctx, e, secret, ensure.Once("data[password]"))
 //
-// In later passes, desired may have other values for these paths, or none. The digest and the
-// comparison ignore them, so a difference is neither DesiredChanged nor Drifted, and a change or
-// removal by somebody else stays.
+// In later calls, desired may have other values for these paths, or none. The digest and the comparison
+// ignore these paths, so a difference is neither DesiredChanged nor Drifted, and a change or removal by
+// somebody else stays.
 //
 // Paths have the form that Release describes, and each includes everything below it. In the metadata,
-// single labels and annotations can be named. Name the stringData of a Secret as data, where the API
-// server stores it. A field that the API server merges as a whole, such as a selector or a list
+// only single labels and annotations can be named. For the stringData of a Secret, name data, where the
+// API server stores it. A field that the API server merges as a whole, such as a selector or a list
 // without keys, can be named only as a whole: otherwise the first apply after the creation is refused
 // (ErrRefused), and nothing is lost.
 //
 // The create makes our field owner the owner of the values, and the first apply without them would
-// remove them. So one additional request before that apply gives them up, as Release does. This also
-// holds for a child that was applied without Once before. Adopt, MigrateFrom and the repair of a
-// refused merge do not touch these paths.
+// remove them. So one additional request before that apply gives up the values, as Release does. This
+// also happens for a child that was applied without Once before. Adopt, MigrateFrom and the removal of
+// conflicting fields do not change these paths.
 //
-// If somebody deletes the child, the next create sends the values that desired has then. If Recreate
-// replaces the child, the new object gets the values of the old one, and for paths that the old one
-// does not have, the values of desired. They are kept in memory between the two requests: if the
-// program ends there, they are lost.
+// If somebody deletes the child, the next create sends the current values of desired. If Recreate
+// replaces the child, the new object gets the values of the old object, and the values of desired for
+// paths that the old object does not have. Between the two requests, the old values are only in memory:
+// if the program ends there, they are lost.
 //
-// Without the option, desired's values are applied like all others. Without paths it has no effect. For
-// objects that are never written again as a whole, use IfMissing.
+// Without the option, these values are applied like all others. Without paths, the option has no
+// effect. For objects that are never written again, use IfMissing.
 func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // WithRecorder makes the Ensurer record an event for each write that changed something, and for
-// failures that a person has to resolve. recorder is the one that a manager's GetEventRecorder
-// returns. Passes that change nothing, dry runs, and changes by others record no event. (After a
-// restart, a change that others reverted while the cache still showed it looks like our own write.)
+// failures that a person has to resolve. recorder is the one that a manager's GetEventRecorder returns.
+// Calls that change nothing, dry runs, and changes by others record no event. (After a restart, if
+// others reverted a change that the cache still shows, the revert is recorded as our write.)
 //
 // An event is about the owner given to ControlledBy or Set, with the child as the related object, or
 // about the child itself if it has no owner. The reason of a write is the Cause, or Created for a
@@ -38,13 +38,13 @@ import (
 // A failure is a Warning: ErrForeign, ErrInvalid, ErrImmutable, ErrContested, and requests that the API
 // server forbids, for example because of a quota. The reason is Error.Reason, the action
 // Error.Operation, and the note the error's text, cut to the 1 KiB that a note may have. The first
-// failure of each reason is recorded, and later ones if their text differs, until the child matches
-// again.
+// failure of each reason is recorded, and a later failure only if its text differs. This begins anew
+// when the child matches again.
 //
-// Each event is recorded by itself. client-go would combine events about the same object into a
-// series, keep the first note, and count the others late. So both objects are named with their
-// resourceVersion, which differs for each write of a child, and the related object of each Warning has
-// a different fieldPath.
+// Each event is recorded separately. client-go would combine events about the same objects into a
+// series, keep the first note, and count later events with a delay. To prevent this, the references to
+// both objects have the resourceVersion, which differs for each write of a child, and the related
+// object of each Warning has a different fieldPath.
 //
 // The operator needs the verb create for events in the group events.k8s.io. Events about cluster-scoped
 // objects are in the namespace default. Events are sent in the background, in no particular order, and

@@ -5,29 +5,28 @@ import "sigs.k8s.io/controller-runtime/pkg/client"
 // A Result is the outcome of Object or Absent.
 type Result[T client.Object] struct {
 	// Live is the live object in the caller's type, with defaults and status: the cached copy if no
-	// request was sent, else the API server's answer. The caller may change it, unless the cache
-	// returns shared copies.
+	// request was sent, and otherwise the API server's response. The caller may change it, unless the
+	// cache returns shared copies.
 	Live T
-	// Operation says how the API server changed the object.
+	// Operation is the change that the API server made to the object.
 	Operation Operation
-	// Cause is the reason for the write; empty if there was none.
+	// Cause is the reason for the write; empty if there was no write.
 	Cause Cause
-	// Changes are the paths that an update changed, in the order of the object. They are empty for
-	// a creation.
+	// Changes are the paths that an update changed, in the order of the object; empty for a creation.
 	Changes []Change
-	// Stale means that Live is a cached copy that is older than our last write. Nothing was sent.
-	// The status in Live describes an earlier state, so treat the child as in progress.
+	// Stale means that Live is a cached copy that is older than our last write. The call sent nothing. The
+	// status in Live describes an earlier state, so treat the child as in progress.
 	Stale bool
 }
 
 // hasStale lets Retry take a Result.
 func (r Result[T]) hasStale() bool { return r.Stale }
 
-// An Operation says what happened to the child: it was created, updated, and so on.
+// An Operation is the outcome for the child: it was created, updated, and so on.
 type Operation string
 
-// The operations. Unchanged does not always mean that no request was made: the
-// server may have been asked and have found nothing to do.
+// The operations. Unchanged may have taken a request: the API server then confirmed that no change was
+// needed.
 const (
 	Unchanged Operation = "Unchanged"
 	Created   Operation = "Created"
@@ -39,12 +38,12 @@ const (
 	// does not exist.
 	Deleting Operation = "Deleting"
 	Gone     Operation = "Gone"
-	// Released is a result of Absent and of pruning, too: the object stays, because we did not
-	// create it, and has no field of ours. With a Cause, this call gave up our fields.
+	// Released is a result of Absent and of pruning, too: the object stays, because we did not create it,
+	// and has none of our fields. With a Cause, this call gave up our fields.
 	Released Operation = "Released"
 )
 
-// A Cause says why a child was written.
+// A Cause is the reason for a write of a child.
 type Cause string
 
 const (
@@ -69,9 +68,9 @@ type Change struct {
 	// Old and New are the values of numbers and booleans. They are empty for all other types, and
 	// for kinds named by WithSensitive, so that a logged Change shows no secret.
 	Old, New string
-	// Manager is set if the path was removed although others owned it, because of a repair or of
-	// MigrateFrom: the field managers that owned it, separated by commas. If a migration was
-	// interrupted, all managers named by MigrateFrom.
+	// Manager names the other field managers that owned a removed path, separated by commas. It is set
+	// only if the path was removed because of MigrateFrom or because the path conflicted with desired.
+	// After an interrupted migration, Manager names all managers given to MigrateFrom.
 	Manager string
 }
 

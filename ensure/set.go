@@ -20,9 +20,8 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Set creates or updates the children of owner in order, as Object does with
-// ControlledBy(owner). It stops at the first error, which is the *Error of that child, and returns
-// the Results so far.
+// Set creates or updates the children of owner in order, as Object does with ControlledBy(owner). Set
+// stops at the first error, which is the *Error of the failed child, and returns the Results so far.
 //
 //	deployment, service := deploymentFor(site), serviceFor(site)
 //	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service},
@@ -32,15 +31,15 @@ import (
 //	}
 //	deployed := readiness.Of(ensure.ResultOf(children, deployment).Live)
 //
-// opts apply to each child; OnlyFor limits options to one of them. With Prune, objects that are no
-// longer among the children are deleted once all children match.
+// opts apply to each child; OnlyFor limits options to one child. With Prune, objects that are no longer
+// among the children are deleted once all children match.
 //
-// A child that Object would refuse (ErrRefused), and two children of the same kind and name, are
-// found before anything is written.
+// Before Set writes anything, it refuses a child that Object would refuse (ErrRefused), and two
+// children of the same kind and name.
 //
-// While a child fails, as with ErrContested, ErrImmutable or ErrForeign, the children after it are
-// not ensured and nothing is pruned. Put a child that others fight over last, or ensure it in a call
-// of its own and join the errors.
+// While a child fails, as with ErrContested, ErrImmutable or ErrForeign, the children after it are not
+// ensured and nothing is pruned. Put a contested child last, or ensure it in a separate call and join
+// the errors.
 func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
 	results := Results{
 		Children: make([]Result[client.Object], len(children)), desired: children, found: make([]outcome, len(children)),
@@ -60,39 +59,39 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 	return results, err
 }
 
-// OnlyFor limits options to one of the children given to Set, which is identified by its pointer:
+// OnlyFor limits options to one of the children given to Set. The pointer identifies the child:
 //
 //	ensure.OnlyFor(statefulSet, ensure.Recreate(metav1.DeletePropagationOrphan))
 //
-// Object accepts OnlyFor for its only child, because Recreate requires it for some kinds.
+// Object accepts OnlyFor for its only child, because Recreate requires OnlyFor for some kinds.
 func OnlyFor(child client.Object, opts ...Option) Option {
 	return func(o *options) { o.only = append(o.only, narrowed{child, opts}) }
 }
 
-// Prune makes Set delete objects of the given kinds that are not among the children: those that
-// the owner controls, by UID, and that carry the digest of this field owner. Objects of other
-// people, operators and owners are never deleted. Objects that the operator creates for the
-// same owner by other calls are deleted, so pass all children of a pruned kind to Set. Pruning
-// begins when all children match, and goes through the kinds in reverse order and
-// through the objects of a kind from the newest to the oldest, and stops at the first error.
+// Prune makes Set delete objects of the given kinds that are not among the children. An object is
+// deleted if the owner, by its UID, controls the object, and the object has the digest of our field
+// owner. Objects of other people, operators and owners are never deleted. Objects that the operator
+// creates for the same owner by other calls are deleted, so pass all children of a pruned kind to Set.
+// Pruning begins when all children match, and stops at the first error. The order of the kinds is
+// reversed, and the newest object of a kind is deleted first.
 //
-// An empty object of each kind is enough, such as &corev1.ConfigMap{}; for unstructured objects,
-// apiVersion and kind count. Keep a kind in the list for as long as old objects of that kind may exist.
-// The objects are listed from the cache, in the owner's namespace; a client without a cache sends
-// one request for each kind and pass. The operator needs the verbs get, list, watch and delete for
-// these kinds. A kind that the API server does not serve has no objects, as for Absent.
-// If the cache strips managed fields, each object is read from the API server before it is
-// deleted.
+// Pass an empty object of each kind, such as &corev1.ConfigMap{}; unstructured objects need apiVersion
+// and kind. Keep a kind in the list for as long as old objects of that kind may exist. The objects are
+// listed from the cache, in the owner's namespace; a client without a cache sends one request for each
+// kind in each call. The operator needs the verbs get, list, watch and delete for these kinds. A kind
+// that the API server does not serve has no objects, as for Absent. If the cache strips managed fields,
+// each object is read from the API server before it is deleted.
 //
-// Before the first deletion, Set reads the owner from the API server, which takes the verb get for
-// the owner's kind. If the owner has another generation than the one given to Set (another
-// resourceVersion, if its kind has no generation), was replaced, or is being deleted, it may want
-// other children by now: the error is a Conflict, and nothing is deleted.
+// Before the first deletion, Set reads the owner from the API server, which takes the verb get for the
+// owner's kind. If the owner was replaced, is being deleted, or has another generation than the owner
+// given to Set (another resourceVersion, if its kind has no generation), its children may have changed:
+// the error is a Conflict, and nothing is deleted.
 //
-// Each delete request names the UID and the resourceVersion that were read. Dependents are deleted
-// afterwards, unless Propagation says otherwise. Adopted objects are Released, as by Absent, unless
-// DeleteAdopted is given. Objects without a digest, or with the digest of another field owner or
-// Store, are not found; use Absent. Objects of a former field owner that MigrateFrom names are found.
+// The UID and the resourceVersion that were read are preconditions of each delete request. Dependents
+// are deleted afterwards, unless Propagation specifies another policy. Adopted objects are Released, as
+// by Absent, unless DeleteAdopted is given. Prune ignores objects without a digest, with the digest of
+// another Store, or with managed fields that show no apply of our field owner: use Absent for them. The
+// digest and the apply may be those of a former field owner that MigrateFrom names.
 func Prune(kinds ...client.Object) Option {
 	if len(kinds) == 0 {
 		kinds = []client.Object{nil} // is refused
@@ -102,21 +101,21 @@ func Prune(kinds ...client.Object) Option {
 
 // Results are the outcome of Set.
 type Results struct {
-	// Children holds a Result for each child, in their order. Those of the child that failed
-	// and of the ones that come after it are zero: their Operation is empty.
+	// Children has a Result for each child, in the order of the children. The Results of a failed child
+	// and of all later children are zero: their Operation is empty.
 	Children []Result[client.Object]
-	// Pruned are the objects that were no longer wanted, in the order in which they were
-	// deleted: Operation is Deleting until one is gone, Gone for one that somebody else
-	// deleted first, or Released for one that was adopted. Live is the object as it was last
-	// seen; without a deletionTimestamp the delete was sent just now.
+	// Pruned has the objects that are no longer desired, in the order of their deletion. Operation is
+	// Deleting until an object is gone, Gone if somebody else deleted the object first, or Released if the
+	// object was adopted. Live is the last known copy. If Operation is Deleting and Live has no
+	// deletionTimestamp, this call sent the delete.
 	Pruned []Result[client.Object]
 
 	desired []client.Object
 	found   []outcome // of Children
 }
 
-// ResultOf returns the Result of a child that was given to Set, which is identified by its
-// pointer. The Result is zero if child was not given to Set, or if Set stopped before it.
+// ResultOf returns the Result of a child that was given to Set. The pointer identifies the child. The
+// Result is zero if child was not given to Set, or if Set stopped before it.
 func ResultOf[T client.Object](results Results, child T) Result[T] {
 	i := slices.IndexFunc(results.desired, func(desired client.Object) bool { return isSame(desired, child) })
 	if i < 0 {

@@ -25,26 +25,26 @@
 //
 // # Guarantees
 //
-// A reconcile continues after Handle only if the object has the finalizer of every step, as
-// read or as returned by the API server. So nothing is created that nobody would clean up.
-// Result.Done reports that the object is being deleted or gone. (An outdated cache, for
-// example after a restart, can show an object and its finalizers although both are gone; the
-// delete event follows.)
+// A reconcile continues after Handle only if the object has the finalizer of every step, as read or
+// as returned by the API server. So the finalizers exist before the reconcile creates anything.
+// Result.Done reports that the object is being deleted or gone. (An outdated cache, for example
+// after a restart, can show an object and its finalizers although both are gone; the delete event
+// follows.)
 //
-// A Cleanup runs at least once for each deleted object that has its finalizer. A Cleanup runs
-// again if the process ends or the API server becomes unreachable before the finalizer is
-// removed, or if a cache still shows the object afterwards, which even a cache with
-// read-your-writes consistency can do. So a Cleanup must succeed if everything is cleaned up
-// already. If a Cleanup fails or waits, its finalizer and the finalizers of the later steps
-// stay. Report the error in a condition, where the person who waits for the deletion looks.
+// A Cleanup runs at least once for each deleted object that has the finalizer of the step. A
+// Cleanup runs again if the process ends or the API server becomes unreachable before the finalizer
+// is removed. A Cleanup also runs again if a cache still shows the object afterwards, which can
+// happen even with read-your-writes consistency. So a Cleanup must succeed if everything is cleaned
+// up already. If a Cleanup fails or waits, its finalizer and the finalizers of the later steps
+// stay. Report the error in a condition, so that the person who waits for the deletion finds it.
 //
 // The API server has one gap (kubernetes/kubernetes#77988, open in 1.36): if a delete and the
 // request that adds the finalizer arrive at the same time, both can succeed, and the object
-// disappears without a Cleanup. The gap is a few milliseconds in the life of an object.
-// Children with an owner reference are deleted all the same. To find orphans outside the
-// cluster, compare them with the existing objects from time to time.
+// disappears without a Cleanup. The gap lasts a few milliseconds in the life of an object. Garbage
+// collection still deletes children with an owner reference. To find orphans outside the cluster,
+// compare everything outside the cluster with the existing objects from time to time.
 //
-// To remove a step from the code, wait until no object has its finalizer any more: nothing
+// Before you remove a step from the code, wait until no object has its finalizer any more: nothing
 // else removes that finalizer.
 //
 // # Writes

@@ -20,17 +20,17 @@ type Step struct {
 	// kinds require a slash; for custom kinds the API server accepts a name without a
 	// slash, with a warning.
 	Name string
-	// Cleanup reverts everything that was done for the object. Handle may call Cleanup any
-	// number of times, also if everything is cleaned up already or was never done: the
-	// process may end before the finalizer is removed. Cleanup returns Wait to be called
-	// again later. Any other error keeps the finalizer, too.
+	// Cleanup reverts everything that was done for the object. Handle may call Cleanup any number of
+	// times, also if everything is cleaned up already or was never done: the process may end before
+	// the finalizer is removed. To be called again later, Cleanup returns the error of Wait. Any other
+	// error keeps the finalizer, too.
 	Cleanup func(ctx context.Context) error
 }
 
 // A Result reports whether a reconcile may continue.
 type Result struct {
-	// Done reports that the object is being deleted or gone: Reconcile must return, and do
-	// nothing else for the object.
+	// Done reports that the object is being deleted or gone. Reconcile must then return without doing
+	// anything else for the object.
 	Done bool
 	// After is the time after which to reconcile again, if a Cleanup waits; otherwise zero.
 	After time.Duration
@@ -53,15 +53,15 @@ type Result struct {
 // ensure.Retry does. Changes of other fields do not matter. After each write obj is the
 // server's response; a refused write leaves obj unchanged.
 //
-// For an object that is gone, Handle returns Done and no error: the cached copy was outdated,
-// and nothing must be created for the object, as nobody would clean up. (A NotFound of a
-// webhook, about something else, is an error.)
+// If the object is gone, Handle returns Done and no error. The cached copy was outdated: create
+// nothing for the object, because no Cleanup would run. (A NotFound of a webhook is about something
+// else, and is an error.)
 //
-// An error is about the arguments, a Cleanup, or a request. Examples of the first are a name
-// that the API server would refuse and a name that appears twice; nothing was done then, and
-// ensure.Reason is Refused. The error of a Cleanup is wrapped. The error of a request unwraps
-// to the server's response, and its text has the server's message, cut to 1 KiB and without
-// the parts that differ between attempts, unless obj is a Secret.
+// An error is about the arguments, a Cleanup, a request, or a finalizer that a webhook dropped. An
+// invalid argument is, for example, a name that the API server would refuse or a name that appears
+// twice; Handle then did nothing, and ensure.Reason is Refused. The error of a Cleanup is wrapped. The
+// error of a request unwraps to the server's response. Unless obj is a Secret, its text has the
+// server's message, cut to 1 KiB and without the parts that differ between attempts.
 //
 // Handle is safe for concurrent use, but not for the same obj.
 func Handle(ctx context.Context, c client.Client, obj client.Object, steps ...Step) (Result, error) {

@@ -9,12 +9,12 @@ import (
 // is seldom finished sooner.
 const defaultWait = 5 * time.Second
 
-// Wait returns the error with which a Cleanup reports that the work is not done yet. The
-// reason describes the missing work; after is the time until the next call, 5 seconds if zero
-// or less. Handle returns both as Result.Reason and Result.After, and no error.
+// Wait does not block. It returns the error with which a Cleanup reports that the work is not done
+// yet. reason describes the remaining work. after is the time until the next call; zero or less
+// means 5 seconds. Handle returns both as Result.Reason and Result.After, and no error.
 //
-// If the error is wrapped, the whole text becomes the Reason. If several Waits are joined, the
-// shortest time counts. If a Wait is joined with another error, Handle returns the joined error.
+// If the error is wrapped, the whole text becomes the Reason. If several Waits are joined, Handle
+// uses the shortest time. If a Wait is joined with another error, Handle returns the joined error.
 func Wait(after time.Duration, reason string) error {
 	if after <= 0 {
 		after = defaultWait

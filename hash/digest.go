@@ -28,14 +28,14 @@ const prefix = "v1-"
 // template as bytes or string. Of is Default().Of(v).
 func Of(v any) (string, error) { return Digester{}.Of(v) }
 
-// Object returns the default digest of everything that obj specifies: namespace and name,
-// labels, annotations, owner references, finalizers and content. Object ignores the status,
-// fields that only the server sets, and digests in their default place. Object is
-// Default().Object(obj).
+// Object returns the default digest of everything that obj specifies: namespace and name, labels,
+// annotations, owner references, finalizers and content. Object ignores apiVersion and kind, the
+// status, fields that only the server sets, and digests in the annotations of DefaultStore. Object
+// is Default().Object(obj).
 func Object(obj Obj) (string, error) { return Digester{}.Object(obj) }
 
-// Default returns the Digester that Of and Object use. Its digests are v1- and 32 hex digits:
-// the first 128 bits of SHA-256. The zero Digester is the same.
+// Default returns the Digester that the functions Of and Object use. A digest is v1- and 32 hex
+// digits: the first 128 bits of SHA-256. The zero Digester is the same.
 func Default() Digester { return Digester{} }
 
 // Using returns a Digester whose digests are the plain hex output of the algorithm, such as 40
@@ -57,8 +57,8 @@ func Using(newHash func() hash.Hash) Digester {
 // safe for concurrent use.
 type Digester struct{ states *sync.Pool }
 
-// Of is like the function Of, with d's algorithm. An API object is read as by
-// Object.
+// Of is like the function Of, with d's algorithm. For an API object, Of returns the digest that
+// Object returns.
 func (d Digester) Of(v any) (string, error) {
 	return d.digest(func(dst []byte) ([]byte, error) { return canon.Append(dst, v) }, v)
 }

@@ -16,9 +16,9 @@ import (
 type Store interface {
 	// Get returns the digest on obj, or "".
 	Get(obj metav1.Object) string
-	// Set writes digest to obj, or removes the digest from obj if digest is "". Set fails,
-	// and leaves obj unchanged, if the API server would refuse the key or the value. Set
-	// never writes to a map that obj may share with another object, but to a copy.
+	// Set writes digest to obj, or removes the digest from obj if digest is "". Set fails, and leaves
+	// obj unchanged, if the API server would refuse the key or the value. Set writes to a copy of the
+	// map, because obj may share the map with another object.
 	Set(obj metav1.Object, digest string) error
 }
 
@@ -27,10 +27,10 @@ func Annotation(key string) Store {
 	return annotation{key: key, problems: problemsOf(strings.ToLower(key))}
 }
 
-// Label returns a Store that uses the label key, for operators that select by digest. A label
-// value has at most 63 characters: the default digest, SHA-1, RIPEMD-160 and SHA-224 fit, a
-// whole SHA-256 in hex does not. Package ensure needs 6 characters more, for a prefix of the
-// digest of an adopted object.
+// Label returns a Store that uses the label key, for operators that select by digest. A label value
+// has at most 63 characters: the default digest, SHA-1, RIPEMD-160 and SHA-224 fit, and the 64 hex
+// digits of SHA-256 do not. Package ensure needs 6 more characters for the prefix adopt-, which
+// marks an adopted object.
 func Label(key string) Store { return label{key: key, problems: problemsOf(key)} }
 
 // problemsOf returns the problems of a key. A Store calls it once, because the check costs as

@@ -1,16 +1,16 @@
-// Package predicates filters events, so that only events that can change the result of a
-// reconcile trigger one.
+// Package predicates filters events, so that an event triggers a reconcile only if it can change
+// the result.
 //
 //	ctrl.NewControllerManagedBy(mgr).
 //		For(&shopv1.Shop{}, builder.WithPredicates(predicates.Primary())).
 //		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
 //		Complete(r)
 //
-// Primary passes changes of the desired state of an object, and not the status that the
-// reconciler itself writes. Owned passes all changes of a child, except for heartbeats.
+// Primary passes changes of the desired state of an object, and drops changes of the status, which
+// the reconciler itself writes. Owned passes all changes of a child, except for heartbeats.
 // SpecChanged, LabelChanged, AnnotationChanged, FinalizersChanged, ConditionChanged,
-// DeletionRequested, Paused and Resync serve other needs; combine them with
-// controller-runtime's predicate.And, predicate.Or and predicate.Not:
+// DeletionRequested, Paused and Resync serve other needs; combine them with controller-runtime's
+// predicate.And, predicate.Or and predicate.Not:
 //
 //	// Ignore the shop while the annotation pauses it; reconcile at every resync.
 //	predicate.And(
@@ -31,11 +31,11 @@
 // object that was deleted and created again while the watch was interrupted has the same
 // generation as before.
 //
-// The predicates here compare the content: everything outside metadata and status. The
-// generation counts only if no visible field changed. The change is then in a field that the
-// Go type does not have or that a cache removed, and status.observedGeneration has to follow.
-// docs/predicates.md in the repository lists for each kind which changes pass, as seen on a
-// real API server.
+// The predicates here compare the content: everything outside metadata and status. A new generation
+// alone passes only if no visible field changed. The change is then in a field that the Go type
+// does not have or that a cache removed, and the reconciler has to update
+// status.observedGeneration. docs/predicates.md in the repository lists for each kind which changes
+// pass, as seen on a real API server.
 //
 // # Which events pass
 //
@@ -45,12 +45,12 @@
 //	Paused                     if paused          if the new object is paused   never
 //	Resync                     never              if resourceVersion unchanged  never
 //
-// A Create changes everything and therefore passes each ...Changed: after a restart the
-// reconciler sees every object once. A Delete passes whether the delete event was received
-// or missed (DeleteStateUnknown). An update whose objects have different UIDs stands for a
-// missed Delete and a missed Create, and passes if one of these would pass.
+// Every Create passes each ...Changed, so the reconciler sees every object once after a restart. A
+// Delete passes whether the delete event was received or missed (DeleteStateUnknown). An update
+// whose objects have different UIDs represents a missed Delete and a missed Create, and passes if
+// one of these would pass.
 //
-// So Or adds events and And removes events, also of creations. Use Not only with Paused:
+// So Or adds events, and And removes events, Creates included. Use Not only with Paused:
 // Not(LabelChanged("a")) drops every Create and Delete.
 //
 // An event without an object never passes. An update without the old object counts as a
@@ -58,16 +58,16 @@
 //
 // # Not in WithEventFilter
 //
-// A predicate in the builder's WithEventFilter filters every watch of the controller: For,
-// Owns and Watches. Primary would drop the status of owned Deployments, so the reconciler
-// would never notice that its children have become ready. Owned would let the reconciler's
-// own status writes trigger a reconcile. Give each watch its own predicate, as above.
+// A predicate in the builder's WithEventFilter filters every watch of the controller: For, Owns and
+// Watches. Primary would drop status updates of owned Deployments, so the reconciler would never
+// notice that its children have become ready. Owned would let the reconciler's own status writes
+// trigger a reconcile. Give each watch its own predicate, as above.
 //
 // # Kinds of objects
 //
 // The predicates accept typed, unstructured and metadata-only objects
 // (metav1.PartialObjectMetadata). The content of a metadata-only object is unknown: Owned and
-// ConditionChanged pass whenever the resourceVersion changed; SpecChanged and Primary pass
-// when the generation changed or, for a kind without one, the resourceVersion. They miss the
-// content of a PriorityClass, whose generation never changes.
+// ConditionChanged pass whenever the resourceVersion changed; SpecChanged and Primary pass when the
+// generation changed or, for a kind without one, the resourceVersion. SpecChanged and Primary miss
+// content changes of a PriorityClass, whose generation never changes.
 package predicates

@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Owned is the predicate for the kinds in a controller's Owns. It passes all updates, except
-// for those that change only bookkeeping of the API server (managedFields, resourceVersion,
-// the grace period during a deletion) or heartbeats. Heartbeats are times of the last check
-// that say nothing about the result:
+// Owned is the predicate for the kinds in a controller's Owns. It passes all updates, except for
+// updates that change only heartbeats or bookkeeping of the API server (managedFields,
+// resourceVersion, the grace period during a deletion). A heartbeat is the time of the last check,
+// whatever its result:
 //
 //   - lastHeartbeatTime, lastProbeTime and lastUpdateTime in status.conditions, of any kind
 //     (nodes, pods, jobs, claims, deployments), and
 //   - spec.renewTime in the group coordination.k8s.io (leases).
 //
-// lastTransitionTime is no heartbeat, because it records that something happened. Times
-// elsewhere are no heartbeats either, because their meaning depends on the kind.
+// lastTransitionTime is not a heartbeat, because it records that something happened. Other times
+// are not heartbeats, because their meaning depends on the kind.
 func Owned() predicate.Predicate { return TypedOwned[client.Object]() }
 
 // TypedOwned is Owned for events of the Go type T.

@@ -7,18 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Paused passes events of objects that have the annotation, unless its value is "false". For
-// an update the new object counts. Use Paused in
-// predicate.And(..., predicate.Not(predicates.Paused(annotation))): no event of the object
-// passes while the annotation exists. The removal of the annotation passes if the rest of the
-// And passes changes of annotations, as Primary does.
+// Paused passes events of objects that have the annotation, unless its value is "false". For an
+// update, Paused checks the new object. Use Paused in predicate.And(...,
+// predicate.Not(predicates.Paused(annotation))): this passes no event of the object while the
+// annotation exists. The removal of the annotation passes if the other predicates of the And pass
+// changes of annotations, as Primary does.
 //
-// Paused passes no Delete, so Not passes every Delete: a deleted object is not paused. The
-// deletion request for a paused object, however, waits like all other updates, and so do the
-// finalizers of the object.
+// Paused passes no Delete, so Not(Paused) passes every Delete: a deleted object is not paused.
+// However, the deletion request for a paused object is an update, which does not pass. The
+// finalizers of the object then wait until the annotation is removed.
 //
-// The annotation pauses only events of the object itself. Events of its children still trigger
-// a reconcile, so the reconciler should check the annotation, too.
+// The annotation pauses only events of the object itself. Events of children still trigger a
+// reconcile, so the reconciler should check the annotation, too.
 func Paused(annotation string) predicate.Predicate { return TypedPaused[client.Object](annotation) }
 
 // TypedPaused is Paused for events of the Go type T.

@@ -6,13 +6,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Primary is the predicate for the kind in a controller's For. It passes updates that change
-// the desired state: the spec (see SpecChanged), labels, annotations, owner references,
-// finalizers and deletion. Updates of status, managedFields and resourceVersion do not pass.
-// So the reconciler's own status writes do not pass, nor does a change of that status by
-// another writer.
+// Primary is the predicate for the kind in a controller's For. It passes updates that change the
+// desired state: the spec (see SpecChanged), labels, annotations, owner references, finalizers and
+// deletion. Updates of status, managedFields and resourceVersion do not pass, so no status write
+// passes, whether by the reconciler itself or by another writer.
 //
-// Annotations of other programs pass, too. To select annotations, combine other predicates:
+// Changes of other programs' annotations pass, too. To select annotations, combine other
+// predicates:
 //
 //	predicate.Or(predicates.SpecChanged(), predicates.DeletionRequested(),
 //		predicates.AnnotationChanged("shop.example.com/plan"))

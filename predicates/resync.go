@@ -7,11 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Resync passes only updates without news, whose resourceVersion did not change. A cache sends
-// such an update for every object once per SyncPeriod (10 hours by default) and when it lists
-// again after losing its watch. Primary and the other predicates, except for Paused, drop
-// these updates; predicate.Or(predicates.Primary(), predicates.Resync()) is Primary with
-// resyncs.
+// Resync passes only updates without a change of the resourceVersion. A cache sends such an update
+// for every object once per SyncPeriod (10 hours by default) and when it lists again after losing
+// its watch. Primary and the other predicates, except for Paused, drop these updates;
+// predicate.Or(predicates.Primary(), predicates.Resync()) is Primary with resyncs.
 func Resync() predicate.Predicate { return TypedResync[client.Object]() }
 
 // TypedResync is Resync for events of the Go type T.

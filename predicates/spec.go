@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// SpecChanged passes updates that change the desired state of an object, whether or not the
-// kind has a generation: everything outside metadata and status. For a ConfigMap that is the
-// data, for a Lease also the renewTime. If only the generation changed, the update passes,
-// too: the change is then in a field that is not visible here.
+// SpecChanged passes updates that change the desired state of an object: everything outside
+// metadata and status, whether or not the kind has a generation. For a ConfigMap this is the data;
+// for a Lease it includes the renewTime. An update that changes only the generation passes, too:
+// the change is then in a field that is not visible here.
 func SpecChanged() predicate.Predicate { return TypedSpecChanged[client.Object]() }
 
 // TypedSpecChanged is SpecChanged for events of the Go type T.

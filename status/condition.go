@@ -15,14 +15,13 @@ import (
 //
 //   - observedGeneration is the generation of the object given to For;
 //   - lastTransitionTime changes only when the status of the condition changes;
-//   - an invalid reason is made valid: characters that a reason cannot have are removed, and
-//     the message begins with the original reason. An empty reason becomes Unspecified;
-//   - a long message is truncated to 32,768 bytes, between two characters, and ends with an
+//   - an invalid reason is corrected: invalid characters are removed, and the message begins with
+//     the original reason. An empty reason becomes Unspecified;
+//   - a long message is truncated to 32,768 bytes, at a character boundary, and ends with an
 //     ellipsis. (The limit counts characters for custom kinds, and bytes for built-in kinds.)
 //
-// The type is written unchanged: types are constants of the operator, and the API server
-// should refuse an invalid one at the first write. Setting a condition in a nil list does
-// nothing.
+// The type is written unchanged: types are constants of the operator, so the API server refuses an
+// invalid type at the first write. If the pointer conditions is nil, a method does nothing.
 type Setter struct {
 	generation int64
 }

@@ -3,7 +3,7 @@
 //
 //	// Reconcile ensures the website's Deployment and reports its state in a condition.
 //	func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
-//		set := status.For(site) // the conditions are about this generation
+//		set := status.For(site) // conditions get the generation of this site
 //
 //		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 //
@@ -13,7 +13,7 @@
 //			case err != nil:
 //				set.False(conditions, "Deployed", ensure.Reason(err), err.Error())
 //			case deployment.Stale:
-//				set.False(conditions, "Deployed", "Progressing", "what was written is not seen yet")
+//				set.False(conditions, "Deployed", "Progressing", "the cache does not show the last write yet")
 //			default:
 //				set.Child(conditions, "Deployed", readiness.Of(deployment.Live))
 //			}
@@ -38,7 +38,7 @@
 // left alone. The operator needs the right to patch the status subresource, which must be
 // enabled for the kind.
 //
-// The API server refuses a write that is based on an outdated copy. The next reconcile
-// resolves this Conflict; with the option Live, Patch resolves the Conflict at once. In the
-// latter case the conditions describe the older copy, as their observedGeneration shows.
+// The API server refuses a write that is based on an outdated copy. The next reconcile resolves
+// this Conflict; with the option Live, Patch resolves the Conflict at once. With Live, the
+// conditions describe the older copy, as their observedGeneration shows.
 package status

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrRefused is the class, for errors.Is, of errors that the caller has to fix: the object
-// was never read, or mutate changed more than the status. No request was sent. ensure.Retry
+// was never read, or mutate changed more than the status. Nothing was written. ensure.Retry
 // and ensure.Reason recognize this class.
 var ErrRefused = answer.ErrRefused
 
@@ -31,7 +31,7 @@ type Error struct {
 	// Reason can be used in a condition: Refused, the server's reason (Conflict, Invalid,
 	// Forbidden, ...) or Unavailable.
 	Reason string
-	// Paths are the fields that caused the error, as far as they are known.
+	// Paths are the fields that caused the error, if they are known.
 	Paths []string
 
 	detail string
@@ -55,8 +55,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the cause: a StatusError if the server responded, ErrRefused if no request
-// was sent.
+// Unwrap returns the cause: a StatusError if the server responded, ErrRefused if the caller
+// has to fix the call.
 func (e *Error) Unwrap() error { return e.cause }
 
 // refusal returns the error of a call that the caller has to fix.

@@ -27,13 +27,13 @@ const maxAttempts = 5
 // Patch writes the changes that mutate makes to obj's status, with one request, or none if
 // nothing changed. Pass obj as it was read, from a cache or from the API server.
 //
-// The request is a JSON patch of the status subresource. The patch contains the
-// resourceVersion, so that a change that the caller has not seen is never overwritten, and
-// one operation for each changed member, also inside a condition. Fields that the Go type
-// does not know are kept, in the status and in its conditions. Conditions (the items of any
-// list named conditions, if each has a type of its own) are matched by type: only a new
-// condition is added whole, and the order of the server is kept. Other lists are replaced as
-// a whole. An object without a status gets one.
+// The request is a JSON patch of the status subresource. The patch contains one operation for each
+// changed field, also inside a condition. It also contains the resourceVersion, so that it never
+// overwrites a change that the caller has not seen. Fields that the Go type does not know are kept,
+// in the status and in its conditions. Conditions (the items of any list named conditions, if each
+// has a type of its own) are matched by type: only a new condition is added as a whole, and the
+// order on the server is kept. Other lists are replaced as a whole. An object without a status gets
+// one.
 //
 // The stored status can differ from the Go type's form, for example when all fields of a
 // struct are unknown to the Go type. Patch then needs three requests: the first fails, the
@@ -43,17 +43,17 @@ const maxAttempts = 5
 // refused with ErrRefused before a request is sent. With Live, Patch may call mutate more
 // than once, so mutate must be idempotent.
 //
-// Afterwards obj is the server's response, if a request was sent and the object still
-// exists. After an error obj is as it was read last.
+// Afterwards, obj is the server's response, if a request was sent and the object still exists.
+// After an error, obj is the copy that was read last.
 //
-// If the object was changed since it was read, Patch returns a Conflict
-// (apierrors.IsConflict); with Live, Patch reads the object again and calls mutate again.
-// If the object is gone or replaced by another object of the same name, no status is needed
-// and Patch returns nil. The server responds NotFound also if the status subresource of the
-// kind is not enabled: after a NotFound, Patch reads the object once, and returns NotFound if
-// the object exists and is not being deleted. Every error is an *Error.
+// If the object was changed since it was read, Patch returns a Conflict (apierrors.IsConflict); with
+// Live, Patch reads the object again and calls mutate again. If the object is gone, or with Live
+// replaced by another object of the same name, no status is needed and Patch returns nil. The server
+// also responds NotFound if the status subresource of the kind is not enabled. So after a NotFound,
+// Patch reads the object once, and returns NotFound if the object exists and is not being deleted.
+// Every error is an *Error.
 //
-// Patch keeps no state: the next call sends a status again that the API server refused.
+// Patch keeps no state: after the API server refused a status, the next call sends it again.
 func Patch[T client.Object](ctx context.Context, c client.Client, obj T, mutate func(T), opts ...Option) error {
 	w := newWriter(c, obj, opts)
 	if err := w.check(obj); err != nil {

@@ -25,14 +25,14 @@ const (
 //   - False if at least one is False, with the reason of the first False condition;
 //   - otherwise Unknown, with the reason of the first condition that is not True.
 //
-// The first condition is the first in the order of types. The message names each condition
-// that is not True, with reason and message. A missing condition counts as Unknown, with
-// reason NotReported. A condition whose observedGeneration is earlier than the generation of
-// For counts the same, as nothing is reported for the current generation yet. (A condition
-// without observedGeneration counts as current.) Without any types the summary is Unknown.
+// The first condition is the first in the order of types. The message names each condition that is
+// not True, with reason and message. A missing condition counts as Unknown, with reason
+// NotReported. A condition whose observedGeneration is earlier than the Setter's generation counts
+// as missing, because it does not report the current generation. (A condition without
+// observedGeneration counts as current.) Without any types the summary is Unknown.
 //
-// Pass only types that are good when True. A type such as DeploymentNotReady, which is good
-// when False, does not belong in the summary. The type Ready itself is ignored.
+// Pass only types whose normal status is True. A type such as DeploymentNotReady, whose normal
+// status is False, does not belong in the summary. The type Ready itself is ignored.
 func (s Setter) Ready(conditions *[]metav1.Condition, types ...string) {
 	if conditions == nil {
 		return

@@ -16,8 +16,9 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// A Client is a client for an operator, like that of a manager, that remembers its requests. Reads
-// through the Client come from a cache, so they do not count as requests. Reads through APIReader do.
+// A Client is a client for an operator, like the client of a manager, and records the operator's
+// requests. Reads through the Client come from a cache, so they do not count as requests. Reads through
+// APIReader do.
 type Client struct {
 	client.Client
 
@@ -27,30 +28,30 @@ type Client struct {
 	requests []Request
 }
 
-// Count returns a Client that sends everything through c and reader, which are the results of GetClient
-// and GetAPIReader of a manager, and remembers the requests. To find out which fields a write changed,
-// the Client reads the object from reader before and after the write. These reads do not count.
+// Count returns a Client that sends everything through c and reader, and records the requests. c and
+// reader are the results of GetClient and GetAPIReader of a manager. To find out which fields a write
+// changed, the Client reads the object from reader before and after the write. These reads do not
+// count.
 //
-// Without a cache, c and reader are the same. Then reads through the Client are requests that are not
-// counted.
+// Without a cache, c and reader are the same. Reads through the Client are then requests, but do not
+// count.
 func Count(c client.Client, reader client.Reader) *Client {
 	return &Client{Client: c, reader: reader}
 }
 
-// APIReader reads from the API server, as a manager's GetAPIReader does: each read is a
-// request.
+// APIReader returns a reader of the API server, like a manager's GetAPIReader: each read is a request.
 func (c *Client) APIReader() client.Reader { return apiReader{c} }
 
-// Requests are those made so far, in order of their beginning; those that failed and dry
-// runs are among them.
+// Requests returns the requests so far, in the order in which they began, including failed requests and
+// dry runs.
 func (c *Client) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
 }
 
-// Unwrap is the client that this one counts for, so that controller-runtime's
-// fake.AddIndex can be used; nil if that client cannot watch.
+// Unwrap returns the counted client, as controller-runtime's fake.AddIndex requires, or nil if that
+// client cannot watch.
 func (c *Client) Unwrap() client.WithWatch {
 	inner, _ := c.Client.(client.WithWatch)
 	return inner
@@ -81,7 +82,7 @@ func (c *Client) Update(ctx context.Context, obj client.Object, opts ...client.U
 	})
 }
 
-// Patch counts as apply if the patch is an apply, and else as patch.
+// Patch counts as apply if the patch is an apply, and otherwise as patch.
 func (c *Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	options := (&client.PatchOptions{}).ApplyOptions(opts)
 	return c.write(ctx, Request{Verb: verbOf(patch), DryRun: len(options.DryRun) > 0}, obj, func() error {
@@ -117,10 +118,10 @@ func (c *Client) DeleteAllOf(ctx context.Context, obj client.Object, opts ...cli
 	return err
 }
 
-// Status returns a writer whose writes count.
+// Status returns a writer whose writes count as requests.
 func (c *Client) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource returns a client whose writes and reads count.
+// SubResource returns a client whose writes and reads count as requests.
 func (c *Client) SubResource(name string) client.SubResourceClient {
 	return subresource{client: c, name: name, inner: c.Client.SubResource(name)}
 }

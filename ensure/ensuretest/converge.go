@@ -29,25 +29,25 @@ type T interface {
 
 // Converge calls reconcile until the state is stable. Each call is a pass. The state is stable when a
 // pass returns no error and writes nothing through c, which is the client of the reconciler. After a
-// write, Converge requires two such passes, the second in another second than the write: times that
-// operators write have whole seconds mostly, and do not change within one. Converge waits for that
-// second; inside a testing/synctest bubble, the wait takes no time. A call of Converge that writes
-// nothing does not wait. Converge returns the requests of all passes: none if the state was stable
-// before and nothing had to be asked.
+// write, Converge requires two such passes, the second of them in a later second than the write: most
+// times that operators write do not change within a second. Converge waits for that second; inside a
+// testing/synctest bubble, the wait takes no time. A call of Converge that writes nothing does not
+// wait. Converge returns the requests of all passes. There are none if the state was stable before and
+// no pass read from the API server.
 //
-// A pass may fail: the next one settles a Conflict, or a child in deletion. After 20 passes, or after 3
-// writes that each directly followed a pass without a write, Converge fails the test, with the error of
-// the last pass, or with the objects and the paths that the last passes wrote: a time or a counter, in
-// an annotation or in a condition, or names that alternate. Writes that change nothing and refused
-// writes count as writes; dry runs do not.
+// A pass may fail, for example with a Conflict or while a child is being deleted: the next pass may
+// succeed. Converge fails the test after 20 passes, or after 3 writes that each directly followed a
+// pass without a write. The failure has the error of the last pass, or the objects and the paths that
+// the last passes wrote: a time or a counter, in an annotation or in a condition, or names that
+// alternate. Writes that change nothing and refused writes count as writes; dry runs do not.
 //
-// Converge does not wait for the RequeueAfter of a Result. So a reconcile that gives its errors to
-// ensure.Retry is stable, too, while a child is foreign, refused or in deletion: check its conditions,
-// or have reconcile return the error that Retry was given. A contest, ensure.ErrContested, fails the
-// pass in any case, as a disagreement of two callers ends in a contest. A failed call of package ensure
-// returns its error again for some seconds: a test with such failures sets a clock with
-// ensure.WithClock and advances the clock. Converge does not notice times that stay the same for longer
-// than a second: times in minutes or days, and those of a test's clock that stands still.
+// Converge does not wait for the RequeueAfter of a Result. So a reconciler that passes its errors to
+// ensure.Retry counts as stable even while a child is foreign, refused or being deleted: check the
+// conditions, or let reconcile return the error that it passed to Retry. ensure.ErrContested always
+// fails the pass, because a disagreement of two callers ends in a contest. After a failure, a call of
+// package ensure returns the same error for some seconds: in a test with such failures, set a clock
+// with ensure.WithClock and advance the clock. Converge does not detect times that stay the same for
+// longer than a second: times in minutes or days, and times of a test clock that does not advance.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	t.Helper()
 	begin := len(c.Requests())

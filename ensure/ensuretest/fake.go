@@ -7,13 +7,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// NewClient returns a client of a fake API server: controller-runtime's fake client with the answers of
-// a real server wherever ensure, status and finalizer depend on them. It holds copies of objs, with
-// UIDs, generations and resourceVersions.
+// NewClient returns a client of a fake API server: controller-runtime's fake client with the responses
+// of a real server wherever ensure, status and finalizer depend on them. The server has copies of objs,
+// with UIDs, generations and resourceVersions.
 //
 // Each kind of scheme whose Go type has a status has the status subresource. Custom kinds are
-// namespaced, except for those of objs without a namespace. To register a kind without a Go type, use
-// scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{}).
+// namespaced, except for the kinds of those objs that have no namespace. To register a kind without a
+// Go type, use scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{}).
 //
 // Like controller-runtime's builder, NewClient panics if one of objs cannot be stored: an object of a
 // kind that is not in scheme, or a duplicate.

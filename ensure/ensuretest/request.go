@@ -16,39 +16,39 @@ const (
 	verbApply = "apply"
 )
 
-// A Request is one that the API server got, or would have got.
+// A Request is a request to the API server, real or fake.
 type Request struct {
 	// Verb is get or list for a read, and create, update, patch, apply, delete or
 	// deletecollection for a write.
 	Verb string
-	// Kind is the object's, or a list's.
+	// Kind is the kind of the object, or of the list.
 	Kind schema.GroupVersionKind
-	// Key is the object's; of a list and a deletecollection, the namespace alone.
+	// Key is the namespace and name of the object; for a list and a deletecollection, only the namespace.
 	Key client.ObjectKey
 	// Subresource is empty for the object itself, or status, scale and the like.
 	Subresource string
-	// DryRun says that nothing was to be written.
+	// DryRun reports whether the request was a dry run.
 	DryRun bool
 	// Changes are the changes that a write made to an existing object, in its specified fields and its
 	// status. Old and new values are shown for numbers and booleans only.
 	Changes []ensure.Change
-	// Err is the error of the answer, or nil.
+	// Err is the error of the response, or nil.
 	Err error
 
 	outcome string
 }
 
-// IsWrite reports whether the request was to write something; a dry run is not.
+// IsWrite reports whether the request is a write. A dry run is not.
 func (r Request) IsWrite() bool {
 	return r.Verb != verbGet && r.Verb != verbList && !r.DryRun
 }
 
-// String is the request on one line, such as
+// String returns the request on one line, such as
 //
 //	apply Deployment default/web: spec.replicas 5 -> 2
 //
-// without any value but numbers and booleans, and without the text of an error, which may
-// quote the object.
+// The line has no values except numbers and booleans, and no text of an error, which may quote the
+// object.
 func (r Request) String() string {
 	var line strings.Builder
 	line.WriteString(r.Verb)

@@ -27,53 +27,59 @@
 //	spec:
 //	  replicas: {{.Replicas}}
 //
-// Files ending in .tpl at the top of the file system, except for hidden ones, hold definitions that all
-// manifests may use, such as that of "name". Two files must not define the same name.
+// All manifests may use the definitions, such as "name", of files that end in .tpl at the top of
+// the file system, except for hidden files. Two files must not define the same name.
 //
 // # Values cannot change the structure
 //
-// Data often comes from people who may create the owner and nothing else, while the children are
-// created with the permissions of the operator. So only the manifest decides the structure: no value
-// adds, removes or moves a document, a key, an item or a kind. The result of an action is one scalar, and
-// the document has to read as that scalar in its place. A title of
+// Data often comes from people who may create only the owner. The children, however, are created
+// with the permissions of the operator. So only the manifest decides the structure: no value adds,
+// removes or moves a document, a key, an item or a kind. The result of an action must be one
+// scalar, and YAML must read it as that scalar in its place. A title of
 //
 //	x
 //	---
 //	kind: Pod
 //
-// is an error that names file, line and path. So is a title of "yes" or "1.0" and an empty title, which
-// YAML would not read as text. The function quote turns any text into a double-quoted scalar:
+// is an error that names file, line and path. A title of "yes" or "1.0" and an empty title are
+// errors, too: YAML would not read them as text. The function quote turns any text into a
+// double-quoted scalar:
 //
 //	title: {{quote .Title}}
 //	greeting: {{printf "Hello, %s" .Title | quote}}
 //
-// Do not add quotes or other text around such an action. An action without quote may stand beside other
-// text: --port={{.Port}}. Numbers and booleans need no quote. The JSON form of a value decides its
-// type: a resource.Quantity is text, an intstr.IntOrString is a number or text, and a list or an object
-// is an error. An action in a key, or in the apiVersion or kind of a document, is an error, too. To read a
-// key that a map of texts may lack, use index, which returns an empty text then:
+// Do not add quotes or other text around an action with quote. An action without quote may have
+// text around it: --port={{.Port}}. Numbers and booleans need no quote. The JSON form of a value
+// decides its type: a resource.Quantity is text, an intstr.IntOrString is a number or text, and a
+// list or an object is an error. An action in a key, or in the apiVersion or kind of a document, is
+// an error, too. The function index returns an empty text for a key that a map of strings lacks:
 // {{quote (index .Labels "team")}}.
 //
-// The manifest can make parts depend on data with if, with and range. A range runs over up to 1,000,000
-// items in all, so that a large number in the data cannot keep the operator busy.
+// Parts of a manifest can depend on data by if, with and range. All ranges of a manifest together
+// run over at most 1,000,000 items, so that a large number in the data cannot keep the operator
+// busy.
 //
 // # Changes of files
 //
-// Files are read in each call, so that each pass uses their current content. A change of a file wakes
-// nobody: the operator needs a timer, or a source that watches the folder and wakes the objects. See
-// examples/internal/operator/templates_source.go, which reads a folder as a whole once it stops
-// changing, and refuses files that override nothing.
+// Each call reads the files, so each reconcile uses their current content. A change of a file
+// triggers no reconcile: the operator needs a timer, or a source that watches the folder and
+// enqueues the objects. See examples/internal/operator/templates_source.go, which reads a folder as
+// a whole once it stops changing, and refuses files that override nothing.
 //
 // # Errors
 //
-// Objects of other kinds and in another namespace than requested are refused. So is everything that would
-// be lost: an unknown field, a value of a wrong type, a duplicate key, a missing key of a map, and nil.
-// So is everything that is easily misread: words that YAML 1.1 and 1.2 read differently (yes, no, on, off),
-// keys that are not text, anchors, aliases and tags. And so is a manifest of more than 3 MiB, the limit
-// of the API server.
+// These are errors:
+//
+//   - an object of another kind or in another namespace than requested;
+//   - everything that would be lost: an unknown field, a value of a wrong type, a duplicate key, a
+//     missing key of a map, and nil;
+//   - everything that is easily misread: words that YAML 1.1 and 1.2 read differently (yes, no, on,
+//     off), keys that are not text, anchors, aliases and tags;
+//   - a manifest of more than 3 MiB, the limit of the API server.
 //
 // # Names and labels
 //
-// The manifest decides names and labels. So code that selects by them has to read them from the rendered
-// object. If a name changes, the object with the old name stays, unless ensure.Set prunes it.
+// The manifest decides names and labels. So code that selects by names or labels has to read them
+// from the rendered object. If a name changes, the object with the old name stays, unless
+// ensure.Set prunes it.
 package manifest

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// An Error says where a manifest, or the result of an action in it, is wrong, and why.
+// An Error describes a mistake in a manifest, or in the result of an action, and its position.
 type Error struct {
 	// File is the manifest's name in the file system.
 	File string
 	// Line counts from 1, in the file as it is written; 0 means the whole file.
 	Line int
-	// Path is the place in the object, such as spec.template.spec.containers[0].image;
-	// empty if none in particular is meant.
+	// Path is the place in the object, such as spec.template.spec.containers[0].image; empty if there
+	// is no particular place.
 	Path string
 	// Problem describes the mistake. It quotes no value.
 	Problem string
@@ -20,7 +20,7 @@ type Error struct {
 	cause error
 }
 
-// Error is one line: file:line: path: problem.
+// Error returns one line: file:line: path: problem.
 func (e *Error) Error() string {
 	var text strings.Builder
 	text.WriteString(e.File)

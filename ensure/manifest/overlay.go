@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Overlay returns a file system with the files of upper and lower. If both have a file of one name, the
-// file of upper counts. upper is often os.DirFS of a folder that is mounted over the defaults in lower;
-// the folder may be empty or missing. A nil upper has no files. os.DirFS of an empty name cannot be
-// read.
+// Overlay returns a file system with the files of upper and lower. If both have a file of the same
+// name, the result has the file of upper. upper is often os.DirFS of a folder that is mounted over
+// the defaults in lower; the folder may be empty or missing. A nil upper has no files. os.DirFS of
+// an empty name cannot be read.
 func Overlay(upper, lower fs.FS) fs.FS {
 	switch {
 	case upper == nil:

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// A Renderer makes objects from the manifests of a file system. Each call reads the files
-// again, so that the next call uses a changed file; unchanged files are parsed once. A
-// Renderer is safe for concurrent use.
+// A Renderer renders objects from the manifests of a file system. Each call reads the files again,
+// so that the next call uses a changed file; unchanged files are parsed once. A Renderer is safe
+// for concurrent use.
 type Renderer struct {
 	files  fs.FS
 	scheme *runtime.Scheme
@@ -24,14 +24,14 @@ type Renderer struct {
 	parsed sync.Map // name of a manifest to *parsed
 }
 
-// NewRenderer returns a Renderer of the manifests in files, often an embed.FS or an Overlay
-// of a mounted folder on one. The scheme has the kinds of the objects.
+// NewRenderer returns a Renderer of the manifests in files. files is often an embed.FS, or an
+// Overlay of a mounted folder over an embed.FS. scheme must have the kinds of the objects.
 func NewRenderer(files fs.FS, scheme *runtime.Scheme) *Renderer {
 	return &Renderer{files: files, scheme: scheme, strict: newStrictDecoder(scheme)}
 }
 
-// Object renders the manifest called name, a path in the file system, which has to hold
-// exactly one document, of the kind that T is of. See Objects for the rest.
+// Object renders the manifest at the path name in the file system. The manifest must hold exactly
+// one document, of the kind of T. Everything else is as for Objects.
 func Object[T client.Object](r *Renderer, name, namespace string, data any) (T, error) {
 	var object T
 	kind, err := r.kindOf(name, reflect.TypeFor[T]())
@@ -49,14 +49,14 @@ func Object[T client.Object](r *Renderer, name, namespace string, data any) (T, 
 	return objects[0].(T), nil
 }
 
-// Objects renders the manifest with this name, a path in the file system, with data for its actions,
-// and returns the objects of its documents, in order. Only objects of kinds may occur; of each of
-// kinds, only the Go type counts. All objects are in namespace: a document may name that namespace or
-// none. With an empty namespace, for cluster-scoped kinds, a document must name none.
+// Objects renders the manifest at the path name in the file system, with data for its actions, and
+// returns the objects of its documents, in order. kinds has one object of each allowed kind; only
+// the Go type matters. All objects are in namespace: a document may name that namespace or none. If
+// namespace is empty, as for cluster-scoped kinds, a document must name none.
 //
-// The objects belong to the caller and have the fields of the documents only. Every error is an *Error,
-// and no objects are returned with an error. The error quotes no value, neither of data nor of the
-// manifest, and no error that a method of data returned.
+// The caller may change the objects, which have only the fields of the documents. Every error is an
+// *Error, and no objects are returned with an error. The error does not quote values of data or of
+// the manifest, or errors of the methods of data.
 func (r *Renderer) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
 	allowed := make([]schema.GroupVersionKind, 0, len(kinds))
 	for _, object := range kinds {

@@ -18,8 +18,8 @@ const (
 	// InProgress means that the object is not ready yet, or no longer ready, and may become
 	// ready without intervention.
 	InProgress State = "InProgress"
-	// Failed means that the object's controller has given up, or that the object fails again
-	// and again, as a container in CrashLoopBackOff does.
+	// Failed means that the object's controller has given up, or that the object fails repeatedly,
+	// such as a container in CrashLoopBackOff.
 	Failed State = "Failed"
 	// Terminating means that the object is being deleted.
 	Terminating State = "Terminating"
@@ -28,17 +28,17 @@ const (
 // Readiness is the state of an object and the reason for that state.
 type Readiness struct {
 	State State
-	// Message is one sentence, without a full stop.
+	// Message is a text without a final full stop. It may contain the messages of conditions.
 	Message string
 }
 
-// Of returns the readiness of obj, which depends on nothing but obj: Of sends no request and
-// reads no clock, so the same object always has the same readiness.
+// Of returns the readiness of obj. The result depends only on obj: Of sends no request and reads no
+// clock.
 //
 // An object with a deletionTimestamp is Terminating. An object whose status has an
-// observedGeneration other than metadata.generation is InProgress. So is a Deployment,
-// StatefulSet, DaemonSet or ReplicaSet that the controller has not observed yet, even if the
-// object has 0 of 0 pods. For all other objects the kind decides:
+// observedGeneration other than metadata.generation is InProgress. A Deployment, StatefulSet,
+// DaemonSet or ReplicaSet that its controller has not observed yet is InProgress, too, even if it
+// has 0 of 0 pods. For all other objects, the rules depend on the kind:
 //
 //   - Deployment, ReplicaSet: Ready if all replicas are updated, ready and available, and no
 //     surplus pods are left. A paused Deployment is InProgress; a Deployment whose rollout
@@ -47,29 +47,30 @@ type Readiness struct {
 //     not be updated. With the update strategy OnDelete, all pods must be updated.
 //   - DaemonSet: Ready if each node that should run a pod runs one that is updated, ready and
 //     available.
-//   - Pod: Ready if running with the condition Ready, or if succeeded. Failed if failed, or if
-//     running with a container in CrashLoopBackOff.
-//   - Job: Ready if complete, Failed if failed, otherwise InProgress.
+//   - Pod: Ready if the phase is Running and the condition Ready is True, or if the phase is
+//     Succeeded. Failed if the phase is Failed, or if the phase is Running with a container in
+//     CrashLoopBackOff.
+//   - Job: Ready if the condition Complete is True, Failed if the condition Failed is True,
+//     otherwise InProgress.
 //   - PersistentVolumeClaim: Ready if bound with the requested capacity. Failed if the volume
 //     is lost.
 //   - Service: always Ready, except for a type LoadBalancer without a cluster IP. Endpoints
 //     and external addresses are not considered.
 //   - CustomResourceDefinition: Ready if established. Failed if the names are taken, or if the
-//     condition Established is False and not for the reason Installing.
+//     condition Established is False with a reason other than Installing.
 //   - Any other kind: Failed if the condition Stalled is True; otherwise InProgress if the
 //     condition Reconciling is True; otherwise Ready if the condition Ready is True or missing;
-//     otherwise InProgress. A decision by a condition Stalled or Ready of an earlier generation
-//     becomes InProgress.
+//     otherwise InProgress. If the condition Stalled or Ready that decides has an earlier
+//     observedGeneration, the object is InProgress.
 //
-// Objects of most other kinds (ConfigMap, Role, ...) have none of these conditions and are
-// ready once they exist. A custom object that the controller has not observed yet looks the
-// same, unless the controller writes status.observedGeneration: where that matters, check
-// whether the condition exists.
+// Objects of most other kinds (ConfigMap, Role, ...) have none of these conditions and are ready
+// once they exist. A custom object that its controller has not observed yet is Ready for the same
+// reason, unless the object has a status.observedGeneration. If this matters, check whether the
+// condition exists.
 //
-// Unstructured objects of the kinds above are converted; typed objects are not. The status
-// is missing from a metav1.PartialObjectMetadata, which is therefore InProgress. The
-// results are those of kstatus (used by kubectl and Flux), with the exceptions that
-// docs/readiness.md lists and explains.
+// Unstructured objects of the kinds above are converted; typed objects are not. A
+// metav1.PartialObjectMetadata has no status and is InProgress. The results are those of kstatus
+// (used by kubectl and Flux), with the exceptions that docs/readiness.md lists and explains.
 func Of(obj client.Object) Readiness {
 	if value := reflect.ValueOf(obj); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
 		return inProgress("there is no object")
