@@ -1,4 +1,4 @@
-// Application-operator runs the microservices that Applications ask for.
+// Application-operator reconciles Applications.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// lease is the name of the leader election's lease; config/rbac names it too.
+// lease is the name of the lease for leader election. config/rbac contains the same name.
 const lease = "application-operator.application.sample.ibm.com"
 
 func main() {

@@ -1,4 +1,4 @@
-// Bookstore-operator runs the book stores that BookStores ask for.
+// Bookstore-operator reconciles BookStores.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// lease is the name of the leader election's lease; config/rbac names it too.
+// lease is the name of the lease for leader election. config/rbac contains the same name.
 const lease = "bookstore-operator.blog.velotio.com"
 
 func main() {
@@ -33,7 +33,7 @@ func run(args []string) error {
 	childTemplates, restartAfter := operator.NewTemplates(templates.Files, scheme), time.Minute
 	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag, func(set *flag.FlagSet) {
 		set.DurationVar(&restartAfter, "restart-after", restartAfter,
-			"how long a file system may wait to be resized before its pod is restarted, where spec.bookDB.restartForResize is true")
+			"how long a file system may wait for a resize before its pod is restarted, if spec.bookDB.restartForResize is true")
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
-{{- /* What children are called. With the BookStore's name, and nothing else that people choose, none is another's. */ -}}
+{{- /* The names of the children. They are unique because they contain the name of the BookStore and no other input. */ -}}
 
-{{- /* The StatefulSet and its headless Service. Those that are there keep their names: their volumes go by them. */ -}}
+{{- /* The StatefulSet and its headless Service. An existing database cannot be renamed, since its volumes have the name. */ -}}
 {{define "database"}}{{.Name}}-mongodb{{end}}
 
-{{- /* The Deployment and the Service in front of it. */ -}}
+{{- /* The Deployment of the app, and its Service. */ -}}
 {{define "app"}}{{.Name}}-app{{end}}

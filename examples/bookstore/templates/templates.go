@@ -1,5 +1,5 @@
-// Package templates holds the manifests that a BookStore's children are made from. The flag
-// --templates has files of the same names take their place, without a build.
+// Package templates contains the manifests of a BookStore's children. Files in the folder of the flag
+// --templates override them.
 package templates
 
 import (
@@ -14,41 +14,40 @@ import (
 //go:embed *.yaml *.tpl
 var Files embed.FS
 
-// Data is the data of the templates, such as {{.Name}}. Templates get no other data, and their
-// namespace is always that of the BookStore.
+// Data is the data of the templates, such as {{.Name}}. The namespace of a child is always the namespace
+// of the BookStore.
 type Data struct {
-	// Name, Namespace and Labels are the BookStore's. One of the labels, which may not be
-	// there, is {{index .Labels "team" | quote}}.
+	// Name, Namespace and Labels are copied from the BookStore. {{quote (index .Labels "team")}} is the
+	// value of a label, or empty if the BookStore does not have the label.
 	Name      string
 	Namespace string
 	Labels    map[string]string
 
-	// App and Database are the settings of the spec.
+	// App and Database are settings from the spec.
 	App      App
 	Database Database
 }
 
-// App is the app in front of the database.
+// App has the settings of the app.
 type App struct {
-	// Image is repository and tag.
+	// Image consists of repository and tag.
 	Image           string
 	ImagePullPolicy corev1.PullPolicy
 	Replicas        int32
-	// Port is the Service's, and TargetPort the one that the app listens on.
+	// Port is the port of the Service, and TargetPort is the port on which the app listens.
 	Port, TargetPort int32
 	ServiceType      corev1.ServiceType
 }
 
-// Database has the settings of the MongoDB. Templates do not decide the number of databases, the
-// size of their volumes and whether the volumes stay: these change in steps, and the operator
-// writes them into the object of database.yaml.
+// Database has the settings of the MongoDB. The operator itself writes the number of replicas, the size
+// of the volumes and the retention policy into the StatefulSet, since they change in several steps.
 type Database struct {
-	// Image is repository and tag.
+	// Image consists of repository and tag.
 	Image           string
 	ImagePullPolicy corev1.PullPolicy
-	// Port is the one that mongod is to listen on.
+	// Port is the port on which mongod listens.
 	Port int32
-	// Host is the host name of the first database, for the app. It comes from the object of
-	// database.yaml, so that this file and database-service.yaml have none.
+	// Host is the host name of the first database, for the app. Host is empty in database.yaml and
+	// database-service.yaml, from which the operator computes the name.
 	Host string
 }

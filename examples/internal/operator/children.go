@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Stamp returns the labels that an operator adds to every child: its own label, and the childLabels
-// of the flags. childLabels must not contain reserved labels, which have another meaning.
+// Stamp returns the labels that an operator adds to every child: the operator's own labels, and the
+// childLabels of the flags. It returns an error if childLabels contain a reserved label.
 func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]string, error) {
 	for _, label := range reserved {
 		if _, taken := childLabels[label]; taken {
@@ -21,9 +21,8 @@ func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]s
 	return stamp, nil
 }
 
-// CheckNames refuses an object called owner if its children cannot be named after the owner: their names
-// contain the name of the owner, and all must be valid names of a Service. A shortened name would
-// no longer show people the owner.
+// CheckNames returns an error if a child has a name that is not valid for a Service. The names of the
+// children contain the name of their owner, and are not shortened, so that people recognise the owner.
 func CheckNames(owner string, children ...string) error {
 	longest := 0
 	for _, child := range children {

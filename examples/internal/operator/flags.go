@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// watchNamespaceEnv is read where the flag --watch-namespace is not given.
+// watchNamespaceEnv is the environment variable that is read if the flag --watch-namespace is not set.
 const watchNamespaceEnv = "WATCH_NAMESPACE"
 
-// Flags are the flags of every operator.
+// Flags are the flags that all operators have.
 type Flags struct {
 	MetricsBindAddress      string
 	HealthProbeBindAddress  string
@@ -24,19 +24,19 @@ type Flags struct {
 	LeaderElectionNamespace string
 	// WatchNamespace is the only namespace that is watched; empty means all.
 	WatchNamespace string
-	// ChildLabels are stamped on every child.
+	// ChildLabels are added to every child.
 	ChildLabels map[string]string
 
 	name string
 	zap  zap.Options
 }
 
-// ParseFlags parses args and the environment of the operator called name. own, if given, adds flags
-// of this operator. With --help, ParseFlags writes the help to stdout and returns flag.ErrHelp.
+// ParseFlags parses args and the environment of the operator with that name. The functions own add the
+// flags of this operator. With --help, ParseFlags writes the help to stdout and returns flag.ErrHelp.
 func ParseFlags(name string, args []string, stdout io.Writer, own ...func(*flag.FlagSet)) (*Flags, error) {
 	flags := &Flags{name: name}
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
-	set.SetOutput(io.Discard) // errors are the caller's to print
+	set.SetOutput(io.Discard) // the caller prints errors
 	flags.addTo(set)
 	for _, add := range own {
 		add(set)
@@ -66,12 +66,12 @@ func (f *Flags) addTo(set *flag.FlagSet) {
 	set.StringVar(&f.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
 		"`address` that serves /healthz and /readyz; 0 turns them off")
 	set.BoolVar(&f.LeaderElect, "leader-elect", false,
-		"take part in leader election, so that of several instances one is active")
+		"enable leader election, so that only one of several instances is active")
 	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "",
-		"`namespace` of the leader election's lease; by default the one that the operator runs in, "+
-			"so it has to be given outside a cluster")
+		"`namespace` of the leader election's lease; the default is the namespace of the operator's pod, "+
+			"so this flag is required outside a cluster")
 	set.Func("watch-namespace",
-		"the only `namespace` to watch; empty means all. Without this flag the environment's "+watchNamespaceEnv+" counts",
+		"the only `namespace` to watch; empty means all. The default is the value of the environment variable "+watchNamespaceEnv,
 		func(value string) (err error) {
 			f.WatchNamespace, err = parseNamespace(value)
 			return err
@@ -85,8 +85,8 @@ func (f *Flags) addTo(set *flag.FlagSet) {
 	f.zap.BindFlags(set)
 }
 
-// readEnvironment refuses an invalid namespace: falling back to all namespaces would exceed the
-// operator's orders.
+// readEnvironment reads the namespace to watch from the environment, unless the flag is set. An invalid
+// namespace is an error: the operator must not fall back to all namespaces.
 func (f *Flags) readEnvironment(set *flag.FlagSet) (err error) {
 	given := false
 	set.Visit(func(f *flag.Flag) { given = given || f.Name == "watch-namespace" })
@@ -100,8 +100,8 @@ func (f *Flags) readEnvironment(set *flag.FlagSet) (err error) {
 	return nil
 }
 
-// parseNamespace accepts one namespace or none. With several, the client could not read its own
-// writes.
+// parseNamespace accepts one namespace or none. With several namespaces, the client could not read its
+// own writes.
 func parseNamespace(value string) (string, error) {
 	if value == "" {
 		return "", nil

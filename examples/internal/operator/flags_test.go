@@ -34,7 +34,7 @@ func TestParseFlags(t *testing.T) {
 			},
 		},
 		{
-			name: "the environment counts without the flag", environment: "env",
+			name: "the environment, without the flag", environment: "env",
 			want: operator.Flags{MetricsBindAddress: ":8080", HealthProbeBindAddress: ":8081", WatchNamespace: "env"},
 		},
 		{

@@ -1,5 +1,5 @@
-// Package operator has the code that the example operators share: their flags, and their manager and
-// controller options.
+// Package operator has the code that the example operators share: flags, the manager, the templates of
+// children, logs and events.
 package operator
 
 import (
@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// reconcileTimeout is far more than any reconcile needs, and keeps a read that waits
-// for the cache to show our own write from waiting for ever.
+// reconcileTimeout is much longer than a reconcile takes. Without a timeout, a read could wait forever
+// for the cache to show the operator's own writes.
 const reconcileTimeout = time.Minute
 
 // Options are the settings of a manager that differ between operators.
@@ -34,32 +34,33 @@ type Options struct {
 	Lock resourcelock.Interface
 	// ByObject limits the cache by kind.
 	ByObject map[client.Object]cache.ByObject
-	// Expected tells which of the API server's warnings are not logged. Nil is none.
+	// Expected reports whether a warning of the API server is expected and need not be logged. If Expected
+	// is nil, all warnings are logged.
 	Expected func(warning string) bool
 }
 
-// NewManager returns a manager for the cluster of the kubeconfig or of the pod's environment. The
-// manager writes structured logs and serves /healthz and /readyz, and its client reads its own
-// writes.
+// NewManager returns a manager for the cluster of the kubeconfig, or for the cluster in which the
+// operator runs. The manager writes structured logs and serves /healthz and /readyz. Its client reads
+// its own writes.
 func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
 	logger := zap.New(zap.UseFlagOptions(&flags.zap))
 	ctrl.SetLogger(logger)
-	klog.SetLogger(logger) // client-go's
+	klog.SetLogger(logger) // for client-go
 
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell which cluster: %w; outside of one set KUBECONFIG, "+
-			"for example to what `make cluster-up` prints", err)
+		return nil, fmt.Errorf("cannot find the configuration of a cluster: %w; outside a cluster, set KUBECONFIG, "+
+			"for example to the path that `make cluster-up` prints", err)
 	}
 	config.UserAgent = flags.name
-	config.WarningHandlerWithContext = warningsBut(options.Expected)
+	config.WarningHandlerWithContext = newWarningHandler(options.Expected)
 
 	mgr, err := ctrl.NewManager(config, managerOptions(flags, options))
 	if err != nil && flags.LeaderElect && flags.LeaderElectionNamespace == "" {
 		err = fmt.Errorf("%w (outside a cluster --leader-elect needs --leader-election-namespace)", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the manager: %w", err)
+		return nil, fmt.Errorf("cannot create the manager: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func managerOptions(flags *Flags, options Options) ctrl.Options {
 		LeaderElection:                flags.LeaderElect,
 		LeaderElectionID:              options.Lease,
 		LeaderElectionNamespace:       flags.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true, // main ends when the manager does
+		LeaderElectionReleaseOnCancel: true, // main returns when the manager stops
 		Cache:                         cache.Options{ByObject: options.ByObject},
 		Client: client.Options{
 			Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)},
@@ -99,8 +100,8 @@ func managerOptions(flags *Flags, options Options) ctrl.Options {
 	return out
 }
 
-// Exit ends the process: with 0 if err is nil or help was asked for, else with 1
-// after saying why.
+// Exit ends the process. The exit code is 0 if err is nil or flag.ErrHelp. Otherwise, Exit prints err,
+// and the exit code is 1.
 func Exit(name string, err error) {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		os.Exit(0)

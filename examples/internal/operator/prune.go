@@ -10,9 +10,9 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// PruneOnceReady returns ensure.Prune of kinds once deployment is ready in the cache, and no option
-// before: children with former names serve until then. The status of the Deployment wakes the
-// reconciler again.
+// PruneOnceReady returns the option ensure.Prune for kinds if the cache shows that deployment is ready,
+// and no option otherwise. Until then, children with former names continue to serve. A change of the
+// Deployment's status triggers the next reconcile.
 func PruneOnceReady(ctx context.Context, c client.Reader, deployment *appsv1.Deployment, kinds ...client.Object) []ensure.Option {
 	var live appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKeyFromObject(deployment), &live, client.DisableReadYourWritesConsistency)

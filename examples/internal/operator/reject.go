@@ -10,22 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReasonInvalidTemplate is the reason of a condition and of an event: no children can be made,
-// because of a template or of the result for the spec of an object.
+// ReasonInvalidTemplate is the reason of a condition and of an event. It means that a template is invalid,
+// or that the result of a template for the spec of an object is invalid.
 const ReasonInvalidTemplate = "InvalidTemplate"
 
 // noteLimit is the largest size of the note of an event, in bytes.
 const noteLimit = 1024
 
-// IsNews reports whether the condition of that type has another message. Call IsNews before writing
-// the condition, so that an event is recorded for each change and not for each retry.
+// IsNews reports whether message differs from the message of the condition. Call IsNews before writing
+// the condition, so that an event is recorded for each new message and not for each retry.
 func IsNews(conditions []metav1.Condition, conditionType, message string) bool {
 	condition := meta.FindStatusCondition(conditions, conditionType)
 	return condition == nil || condition.Message != message
 }
 
-// Warn records an event about obj that says why no children are made: a mistake in obj or in the
-// templates. Write the condition of obj first: with the resourceVersion of an earlier warning,
+// Warn records a warning event about a mistake in obj or in the templates. Write the condition of obj
+// first, so that obj has a new resourceVersion: for the resourceVersion of an earlier warning,
 // client-go would count that warning again and drop this note.
 func Warn(recorder events.EventRecorder, obj client.Object, reason, note string) {
 	if len(note) > noteLimit {

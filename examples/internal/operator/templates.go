@@ -13,35 +13,34 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"testing/fstest" // has the standard library's file system in memory, and brings nothing along
+	"testing/fstest" // MapFS is a file system in memory; this package has no further dependencies
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/trueup-go/trueup/ensure/manifest"
 )
 
-// sharedSuffix is of the files whose definitions all manifests may use. A folder may have
-// more of them than the defaults.
+// sharedSuffix is the suffix of files whose definitions all manifests may use. A folder may have such
+// files beyond those of the defaults.
 const sharedSuffix = ".tpl"
 
-// maxSize is how much a folder may hold: no ConfigMap has as much, and the operator is to
-// outlive whatever else lies there.
+// maxSize is the maximum size of all files in the folder, in bytes. A ConfigMap is always smaller. The
+// limit protects the memory of the operator.
 const maxSize = 3 << 20
 
-// Templates are the manifests of an operator's children: built-in ones, which files in a folder
-// override one by one.
+// Templates are the manifests of an operator's children. A file in the folder of the flag --templates
+// overrides the built-in file of the same name.
 //
-// All children are made from one state of the folder. Source reads the folder at the start, and
-// after each change once the folder stops changing. So no template is half written, and no two
-// templates are of different states.
+// The templates of a reconcile belong to one snapshot of the folder. Source reads the folder at the
+// start, and after a change once the folder stops changing, so that no template is half written.
 type Templates struct {
 	defaults fs.FS
 	scheme   *runtime.Scheme
 	dir      string // absolute; empty for none
-	current  atomic.Pointer[overridden]
+	current  atomic.Pointer[snapshot]
 }
 
-// NewTemplates returns the templates of defaults, all in its root. scheme has the kinds of the
+// NewTemplates returns the templates in the root of defaults. scheme must know the kinds of the
 // children.
 func NewTemplates(defaults fs.FS, scheme *runtime.Scheme) *Templates {
 	return &Templates{defaults: defaults, scheme: scheme}
@@ -50,8 +49,8 @@ func NewTemplates(defaults fs.FS, scheme *runtime.Scheme) *Templates {
 // AddFlag adds the flag --templates. Pass AddFlag to ParseFlags.
 func (t *Templates) AddFlag(set *flag.FlagSet) {
 	set.Func("templates",
-		"`folder` with templates that take the place of the operator's own of the same name. It need not be there; "+
-			"what changes in it is taken up",
+		"`folder` with templates that override the built-in templates of the same name. The folder need not exist; "+
+			"changes take effect without a restart",
 		func(value string) (err error) {
 			if t.dir = value; value != "" {
 				t.dir, err = filepath.Abs(value)
@@ -60,20 +59,20 @@ func (t *Templates) AddFlag(set *flag.FlagSet) {
 		})
 }
 
-// Renderer returns a renderer of the current templates. A reconcile calls Renderer once, so that
-// all its children are of the same state. An unusable folder, because a file cannot be read or has
-// a name that overrides nothing, is a *manifest.Error.
+// Renderer returns a renderer of the current templates. A reconcile calls Renderer once, so that all
+// children are rendered from the same snapshot. The error is a *manifest.Error if a file cannot be read,
+// or if it overrides no built-in file.
 func (t *Templates) Renderer() (*manifest.Renderer, error) {
-	now := t.current.Load()
-	if now == nil {
+	current := t.current.Load()
+	if current == nil {
 		t.current.CompareAndSwap(nil, t.read())
-		now = t.current.Load()
+		current = t.current.Load()
 	}
-	return now.renderer, now.err
+	return current.renderer, current.err
 }
 
-// Render makes the children of owner with childrenFor, from the current templates. An error is
-// about a template, or about the result for owner.
+// Render returns the children of owner, which childrenFor renders from the current templates. It
+// returns an error if a template, or its result for owner, is invalid.
 func Render[O, C any](t *Templates, owner O, childrenFor func(O, *manifest.Renderer) (C, error)) (C, error) {
 	renderer, err := t.Renderer()
 	if err != nil {
@@ -83,32 +82,32 @@ func Render[O, C any](t *Templates, owner O, childrenFor func(O, *manifest.Rende
 	return childrenFor(owner, renderer)
 }
 
-// overridden are the templates with one state of the folder.
-type overridden struct {
-	files    fstest.MapFS // of the folder
+// A snapshot has the templates for one state of the folder.
+type snapshot struct {
+	files    fstest.MapFS // in the folder
 	renderer *manifest.Renderer
-	err      error // instead of renderer
+	err      error // set if the folder cannot be used; renderer is nil then
 }
 
-func (o *overridden) equal(other *overridden) bool {
+func (o *snapshot) equal(other *snapshot) bool {
 	return fmt.Sprint(o.err) == fmt.Sprint(other.err) &&
 		maps.EqualFunc(o.files, other.files, func(a, b *fstest.MapFile) bool { return bytes.Equal(a.Data, b.Data) })
 }
 
-// names are those of the files, in order.
-func (o *overridden) names() []string { return slices.Sorted(maps.Keys(o.files)) }
+// names returns the names of the files, sorted.
+func (o *snapshot) names() []string { return slices.Sorted(maps.Keys(o.files)) }
 
-func (t *Templates) read() *overridden {
+func (t *Templates) read() *snapshot {
 	files, err := t.readFolder()
 	if err != nil {
-		return &overridden{err: err}
+		return &snapshot{err: err}
 	}
-	return &overridden{files: files, renderer: manifest.NewRenderer(manifest.Overlay(files, t.defaults), t.scheme)}
+	return &snapshot{files: files, renderer: manifest.NewRenderer(manifest.Overlay(files, t.defaults), t.scheme)}
 }
 
-// readFolder returns the files of the folder, or an error about the first unusable file. Hidden
-// files, such as the parts of a mounted ConfigMap, and folders are ignored, except for a folder
-// with the name of a template: a missing file is often mounted as a folder.
+// readFolder returns the files of the folder, or an error about the first file that cannot be used.
+// Hidden files, such as the internal files of a mounted ConfigMap, are ignored. Folders are ignored,
+// too, unless one has the name of a template: container runtimes often mount a missing file as a folder.
 func (t *Templates) readFolder() (fstest.MapFS, error) {
 	files := fstest.MapFS{}
 	if t.dir == "" {
@@ -126,7 +125,7 @@ func (t *Templates) readFolder() (fstest.MapFS, error) {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(t.dir, entry.Name())) // behind a link, as a mounted ConfigMap has them
+		info, err := os.Stat(filepath.Join(t.dir, entry.Name())) // follows links: the files of a mounted ConfigMap are links
 		switch {
 		case err != nil:
 			return nil, unreadable(entry.Name(), err)
@@ -148,7 +147,7 @@ func (t *Templates) isDefault(name string) bool {
 	return err == nil
 }
 
-// readFile returns the content of a file of up to room bytes.
+// readFile returns the content of a file, or an error if it has more than room bytes.
 func (t *Templates) readFile(name string, mode fs.FileMode, room int) ([]byte, error) {
 	switch {
 	case !t.isDefault(name) && filepath.Ext(name) != sharedSuffix:
@@ -184,7 +183,7 @@ func (t *Templates) overridesNothing(file string) error {
 	return &manifest.Error{File: file, Problem: "overrides nothing: there are " + names.String() + "and *" + sharedSuffix + " of any name"}
 }
 
-// unreadable says why without the path, which is for those who run the operator to know.
+// unreadable removes the path from err: users of the cluster should not see paths of the operator.
 func unreadable(file string, err error) error {
 	if underlying, ok := errors.AsType[*fs.PathError](err); ok {
 		err = underlying.Err

@@ -24,58 +24,58 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestFollower has the events that it gets, and the time that passes, in its hand.
+// TestFollower controls the events of the file system and the clock.
 func TestFollower(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *stage){
-		"without events it looks now and then": func(t *testing.T, s *stage) {
+		"polls without events": func(t *testing.T, s *stage) {
 			t.Helper()
 			s.after(pollInterval / 2)
 			s.write(t, "new")
-			require.Equal(t, "old", s.taken())
+			require.Equal(t, "old", s.current())
 			s.after(pollInterval)
-			require.Equal(t, "new", s.taken())
-			require.Equal(t, 2, s.queue.Len(), "everybody is woken")
+			require.Equal(t, "new", s.current())
+			require.Equal(t, 2, s.queue.Len(), "every object is enqueued")
 		},
-		"what is half written is not taken up": func(t *testing.T, s *stage) {
+		"does not use a half-written file": func(t *testing.T, s *stage) {
 			t.Helper()
-			s.after(quiet * 3 / 2)
+			s.after(settleTime * 3 / 2)
 			s.write(t, "half")
 			s.events <- fsnotify.Event{Name: filepath.Join(s.templates.dir, "a.yaml")}
-			s.after(quiet * 3 / 2)
+			s.after(settleTime * 3 / 2)
 			s.write(t, "whole")
-			s.after(quiet)
-			require.Equal(t, "old", s.taken())
-			s.after(quiet)
-			require.Equal(t, "whole", s.taken())
+			s.after(settleTime)
+			require.Equal(t, "old", s.current())
+			s.after(settleTime)
+			require.Equal(t, "whole", s.current())
 		},
-		"neighbours do not count": func(t *testing.T, s *stage) {
+		"ignores other folders": func(t *testing.T, s *stage) {
 			t.Helper()
-			s.after(quiet * 3 / 2)
+			s.after(settleTime * 3 / 2)
 			s.write(t, "new")
 			s.events <- fsnotify.Event{Name: s.templates.dir + "-2"}
-			s.after(quiet * 3)
-			require.Equal(t, "old", s.taken())
+			s.after(settleTime * 3)
+			require.Equal(t, "old", s.current())
 		},
-		"lost events": func(t *testing.T, s *stage) {
+		"reads again after lost events": func(t *testing.T, s *stage) {
 			t.Helper()
-			s.after(quiet * 3 / 2)
+			s.after(settleTime * 3 / 2)
 			s.write(t, "new")
 			s.errs <- fsnotify.ErrEventOverflow
-			s.after(quiet * 3)
-			require.Equal(t, "new", s.taken())
+			s.after(settleTime * 3)
+			require.Equal(t, "new", s.current())
 		},
-		"whom to wake cannot be told yet": func(t *testing.T, s *stage) {
+		"lists the objects again after an error": func(t *testing.T, s *stage) {
 			t.Helper()
 			s.listFails.Store(true)
 			s.write(t, "new")
-			s.after(quiet * 10)
-			require.Equal(t, "new", s.taken())
+			s.after(settleTime * 10)
+			require.Equal(t, "new", s.current())
 			require.Zero(t, s.queue.Len())
 			s.listFails.Store(false)
-			s.after(quiet)
+			s.after(settleTime)
 			require.Equal(t, 2, s.queue.Len())
 		},
-		"at rest nobody is woken": func(t *testing.T, s *stage) {
+		"enqueues nothing without a change": func(t *testing.T, s *stage) {
 			t.Helper()
 			s.after(pollInterval * 3)
 			require.Zero(t, s.queue.Len())
@@ -88,15 +88,15 @@ func TestFollower(t *testing.T) {
 	}
 }
 
-// TestAtRest has the folder be written, in between looks, when the operator starts.
-func TestAtRest(t *testing.T) {
+// TestReadStable writes to the folder between the first reads.
+func TestReadStable(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes int
 		want   string
 	}{
-		"nobody writes":  {0, "0"},
-		"half written":   {3, "3"},
-		"it never rests": {2 * mostLooks, strconv.Itoa(mostLooks)},
+		"no writes":         {0, "0"},
+		"some writes":       {3, "3"},
+		"continuous writes": {2 * maxReads, strconv.Itoa(maxReads)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			templates := NewTemplates(fstest.MapFS{"a.yaml": {}}, runtime.NewScheme())
@@ -106,12 +106,12 @@ func TestAtRest(t *testing.T) {
 			}
 			write(0)
 			synctest.Test(t, func(t *testing.T) {
-				done := make(chan *overridden)
-				go func() { done <- templates.atRest(t.Context()) }()
-				<-time.After(quiet / 2)
+				done := make(chan *snapshot)
+				go func() { done <- templates.readStable(t.Context()) }()
+				<-time.After(settleTime / 2)
 				for i := range test.writes {
 					write(i + 1)
-					<-time.After(quiet)
+					<-time.After(settleTime)
 				}
 				require.Equal(t, test.want, string((<-done).files["a.yaml"].Data))
 			})
@@ -119,7 +119,7 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// stage is a follower at work on a folder with one file.
+// A stage runs a follower of a folder with one file.
 type stage struct {
 	*follower
 
@@ -149,10 +149,10 @@ func newStage(t *testing.T, dir string) *stage {
 	}
 	t.Cleanup(s.queue.ShutDown)
 	s.write(t, "old")
-	s.seen = templates.read()
-	s.follower.taken = s.seen
-	templates.current.Store(s.seen)
-	go s.follow(t.Context(), s.events, s.errs) // the bubble waits until it has ended
+	s.lastRead = templates.read()
+	s.follower.enqueued = s.lastRead
+	templates.current.Store(s.lastRead)
+	go s.follow(t.Context(), s.events, s.errs) // the bubble waits until follow returns
 	return s
 }
 
@@ -161,11 +161,11 @@ func (s *stage) write(t *testing.T, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.templates.dir, "a.yaml"), []byte(text), 0o600))
 }
 
-// after returns when the time has passed, and the follower has done what it had to.
+// after returns when the time has passed and the follower is idle.
 func (*stage) after(passed time.Duration) {
 	<-time.After(passed)
 	synctest.Wait()
 }
 
-// taken is what reconciles get.
-func (s *stage) taken() string { return string(s.templates.current.Load().files["a.yaml"].Data) }
+// current returns the content of the file in the current templates.
+func (s *stage) current() string { return string(s.templates.current.Load().files["a.yaml"].Data) }

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// quiet is the time without changes after which the folder is used.
-	quiet = 100 * time.Millisecond
-	// pollInterval is how often the folder is looked at without an event: the kernel may
-	// have none, of a network file system for example.
+	// settleTime is the time without changes after which the folder is used.
+	settleTime = 100 * time.Millisecond
+	// pollInterval is how often the folder is read without an event. Some file systems, such as NFS,
+	// report no events.
 	pollInterval = time.Minute
-	// mostLooks limits the number of waits at the start, where nothing else runs.
-	mostLooks = 50
+	// maxReads limits how often the folder is read again at the start, which delays the controller.
+	maxReads = 50
 )
 
-// Source returns a source that reads the folder after a change and then wakes every object of the
-// operator's kind. list is an empty list of that kind, and reader the cache of the manager. Pass
-// the source to WatchesRawSource of the builder. It follows the folder while the controller runs.
+// Source returns a source that reads the folder after a change and then enqueues every object of the
+// operator's kind. list is an empty list of that kind, and reader is the cache of the manager. Pass the
+// source to WatchesRawSource of the builder.
 func (t *Templates) Source(reader client.Reader, list client.ObjectList) source.Source {
 	return &templatesSource{templates: t, reader: reader, list: list}
 }
@@ -42,27 +42,27 @@ type templatesSource struct {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// String is in the controller's log.
+// String returns the name of the source in the controller's log.
 func (s *templatesSource) String() string { return fmt.Sprintf("templates in %q", s.templates.dir) }
 
 // Start implements source.Source. The controller calls it before its first reconcile.
 func (s *templatesSource) Start(ctx context.Context, queue queue) error {
-	first := s.templates.atRest(ctx)
+	first := s.templates.readStable(ctx)
 	s.templates.current.Store(first)
 	if s.templates.dir == "" {
 		return nil
 	}
-	f := &follower{templatesSource: s, queue: queue, taken: first, seen: first}
-	f.tell(ctx)
+	f := &follower{templatesSource: s, queue: queue, enqueued: first, lastRead: first}
+	f.logFiles(ctx)
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		log.FromContext(ctx).Error(err, "cannot watch the templates; they are looked at instead", "every", pollInterval)
+		log.FromContext(ctx).Error(err, "cannot watch the templates folder, polling it instead", "interval", pollInterval)
 		go f.follow(ctx, nil, nil)
 		return nil
 	}
 	f.watch = func() {
 		for _, dir := range []string{filepath.Dir(s.templates.dir), s.templates.dir} {
-			_ = watcher.Add(dir) // the folder may not exist; watched folders stay watched
+			_ = watcher.Add(dir) // fails if the folder does not exist; adding a watched folder has no effect
 		}
 	}
 	f.watch()
@@ -73,101 +73,101 @@ func (s *templatesSource) Start(ctx context.Context, queue queue) error {
 	return nil
 }
 
-// atRest reads the folder until two readings agree: from a half-written folder, children might get
-// other names for a moment, and lose their data. A folder that never stops changing is used as it
-// is.
-func (t *Templates) atRest(ctx context.Context) *overridden {
-	now := t.read()
-	for range mostLooks {
+// readStable reads the folder until two successive reads return the same files. From a half-written
+// folder, children might get other names for a moment, and lose their data. If the folder does not
+// stop changing, readStable returns the last read.
+func (t *Templates) readStable(ctx context.Context) *snapshot {
+	current := t.read()
+	for range maxReads {
 		if t.dir == "" || ctx.Err() != nil {
 			break
 		}
-		<-time.After(quiet)
-		before := now
-		if now = t.read(); now.equal(before) {
+		<-time.After(settleTime)
+		before := current
+		if current = t.read(); current.equal(before) {
 			break
 		}
 	}
-	return now
+	return current
 }
 
 // A follower reads the folder after changes.
 type follower struct {
 	*templatesSource
 
-	queue queue
-	watch func()      // watches the folder, also a new one; nil if nothing can be watched
-	taken *overridden // all objects have been woken for this state
-	seen  *overridden // when the folder was last looked at
+	queue    queue
+	watch    func()    // watches the folder, if it exists now; nil if folders cannot be watched
+	enqueued *snapshot // all objects were enqueued for this snapshot
+	lastRead *snapshot // result of the last read
 }
 
-// follow looks at the folder after events, and now and then without one, until ctx ends.
+// follow reads the folder after events and at intervals, until ctx is cancelled.
 func (f *follower) follow(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
-	settled := time.After(quiet) // a change may have come before the watch
+	settled := time.After(settleTime) // the folder may have changed before it was watched
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case event := <-events:
-			if f.isAbout(event) && settled == nil {
-				settled = time.After(quiet)
+			if f.concerns(event) && settled == nil {
+				settled = time.After(settleTime)
 			}
 		case err := <-errs: // events were lost
-			log.FromContext(ctx).V(1).Info("looks at the templates again", "after", err.Error())
-			settled = time.After(quiet)
+			log.FromContext(ctx).V(1).Info("reading the templates again", "cause", err.Error())
+			settled = time.After(settleTime)
 		case <-poll.C:
-			settled = time.After(quiet)
+			settled = time.After(settleTime)
 		case <-settled:
 			settled = nil
-			if !f.look(ctx) {
-				settled = time.After(quiet)
+			if !f.check(ctx) {
+				settled = time.After(settleTime)
 			}
 		}
 	}
 }
 
-// isAbout reports whether an event is about the folder or its content, and not about a neighbour.
-func (f *follower) isAbout(event fsnotify.Event) bool {
+// concerns reports whether an event is about the folder or its content. The parent folder is watched, too.
+func (f *follower) concerns(event fsnotify.Event) bool {
 	return event.Name == f.templates.dir || filepath.Dir(event.Name) == f.templates.dir
 }
 
-// look uses the folder if it has not changed since the last look, but differs from the used state.
-// It returns false if the folder needs another look.
-func (f *follower) look(ctx context.Context) bool {
+// check uses the folder if it has not changed since the last read, but differs from the templates in
+// use. It returns false if the folder has to be read again.
+func (f *follower) check(ctx context.Context) bool {
 	if f.watch != nil {
 		f.watch()
 	}
-	now := f.templates.read()
-	if !now.equal(f.seen) {
-		f.seen = now
+	current := f.templates.read()
+	if !current.equal(f.lastRead) {
+		f.lastRead = current
 		return false
 	}
-	if now.equal(f.taken) {
+	if current.equal(f.enqueued) {
 		return true
 	}
-	f.templates.current.Store(now)
-	f.tell(ctx)
-	if err := f.wakeAll(ctx); err != nil {
-		log.FromContext(ctx).Error(err, "cannot tell whom the templates are for")
+	f.templates.current.Store(current)
+	f.logFiles(ctx)
+	if err := f.enqueueAll(ctx); err != nil {
+		log.FromContext(ctx).Error(err, "cannot enqueue the objects that use the templates")
 		return false
 	}
-	f.taken = now
+	f.enqueued = current
 	return true
 }
 
-// tell logs which files of the folder count.
-func (f *follower) tell(ctx context.Context) {
-	now := f.templates.current.Load()
-	if now.err != nil {
-		log.FromContext(ctx).Info("templates cannot be used", "folder", f.templates.dir, "problem", now.err.Error())
+// logFiles logs which files override built-in templates.
+func (f *follower) logFiles(ctx context.Context) {
+	current := f.templates.current.Load()
+	if current.err != nil {
+		log.FromContext(ctx).Info("cannot use the templates", "folder", f.templates.dir, "problem", current.err.Error())
 		return
 	}
-	log.FromContext(ctx).Info("took up templates", "folder", f.templates.dir, "overridden", now.names())
+	log.FromContext(ctx).Info("loaded templates", "folder", f.templates.dir, "overridden", current.names())
 }
 
-func (f *follower) wakeAll(ctx context.Context) error {
+func (f *follower) enqueueAll(ctx context.Context) error {
 	list, _ := f.list.DeepCopyObject().(client.ObjectList)
 	if err := f.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err

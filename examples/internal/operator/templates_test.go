@@ -25,10 +25,10 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// limit is how long anything may take that takes a fraction of a second.
+// limit is the timeout of every wait.
 const limit = 30 * time.Second
 
-// configMapManifest returns the manifest of a ConfigMap whose data says where it comes from.
+// configMapManifest returns the manifest of a ConfigMap with from in its data.
 func configMapManifest(from string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{template \"name\" .}}\ndata:\n  from: " + from + "\n"
 }
@@ -44,8 +44,8 @@ func templatesOf(t *testing.T, dir string) *operator.Templates {
 	return templates
 }
 
-// made is the name of what the templates make and where it comes from, or what is wrong.
-func made(templates *operator.Templates) string {
+// rendered returns the name and the data of the rendered ConfigMap, or the error.
+func rendered(templates *operator.Templates) string {
 	renderer, err := templates.Renderer()
 	if err != nil {
 		return err.Error()
@@ -63,8 +63,8 @@ func write(t *testing.T, dir, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
-// mount makes dir what Kubernetes makes of a ConfigMap that is mounted: links to files
-// behind a link, which it swaps.
+// mount writes files into dir as the kubelet mounts a ConfigMap: each file is a link into ..data, which
+// is a link to the folder with the current version.
 func mount(t *testing.T, dir, version string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -93,11 +93,11 @@ func TestTemplates(t *testing.T) {
 			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "config.yaml", configMapManifest("folder")) },
 			"default from folder",
 		},
-		"what the others use": {
+		"a shared file": {
 			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "names.tpl", `{{define "name"}}mine{{end}}`) },
 			"mine from defaults",
 		},
-		"more that others use": {
+		"an additional shared file": {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				write(t, dir, "more.tpl", `{{define "more"}}more{{end}}`)
@@ -112,7 +112,7 @@ func TestTemplates(t *testing.T) {
 			},
 			"default from mount",
 		},
-		"what does not count": {
+		"ignored files": {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				write(t, dir, ".config.yaml.swp", "oops")
@@ -121,7 +121,7 @@ func TestTemplates(t *testing.T) {
 			},
 			"default from defaults",
 		},
-		"a folder in a file's place": {
+		"a folder with the name of a file": {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				require.NoError(t, os.Mkdir(filepath.Join(dir, "config.yaml"), 0o755))
@@ -136,14 +136,14 @@ func TestTemplates(t *testing.T) {
 			func(t *testing.T, dir string) { t.Helper(); write(t, dir, "config.yaml", "# one\n{{oops}}\n") },
 			`config.yaml:2: function "oops" not defined`,
 		},
-		"a link to nothing": {
+		"a broken link": {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				require.NoError(t, os.Symlink("nothing", filepath.Join(dir, "config.yaml")))
 			},
 			"config.yaml: cannot be read: no such file or directory",
 		},
-		"more than any ConfigMap holds": {
+		"more than 3 MiB": {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				write(t, dir, "config.yaml", configMapManifest("folder"))
@@ -152,7 +152,7 @@ func TestTemplates(t *testing.T) {
 			},
 			"more.tpl: cannot be read: with it the folder holds more than 3 MiB",
 		},
-		"no file": {
+		"a device": {
 			func(t *testing.T, dir string) {
 				t.Helper()
 				require.NoError(t, os.Symlink(os.DevNull, filepath.Join(dir, "config.yaml")))
@@ -164,19 +164,19 @@ func TestTemplates(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "templates")
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			test.prepare(t, dir)
-			require.Equal(t, test.want, made(templatesOf(t, dir)))
+			require.Equal(t, test.want, rendered(templatesOf(t, dir)))
 		})
 	}
 }
 
 func TestNoTemplates(t *testing.T) {
-	require.Equal(t, "default from defaults", made(templatesOf(t, "")))
+	require.Equal(t, "default from defaults", rendered(templatesOf(t, "")))
 }
 
 func TestTemplatesAreNoFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	write(t, filepath.Dir(dir), "file", "")
-	require.Equal(t, "--templates: cannot be read: not a directory", made(templatesOf(t, dir)))
+	require.Equal(t, "--templates: cannot be read: not a directory", rendered(templatesOf(t, dir)))
 }
 
 func TestTemplatesFlag(t *testing.T) {
@@ -187,46 +187,46 @@ func TestTemplatesFlag(t *testing.T) {
 	require.Contains(t, out.String(), "-templates folder\n")
 }
 
-// TestFollow has a source follow a folder, and everybody woken.
+// TestFollow changes a folder that a source follows.
 func TestFollow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "templates")
 	f := follow(t, dir)
 
 	write(t, dir, "config.yaml", configMapManifest("new folder"))
-	f.takesUp(t, "default from new folder")
+	f.waitFor(t, "default from new folder")
 
 	write(t, dir, "config.yaml", configMapManifest("changed"))
-	f.takesUp(t, "default from changed")
+	f.waitFor(t, "default from changed")
 
 	write(t, dir, "oops.yaml", "")
-	f.takesUp(t, "oops.yaml: overrides nothing: there are config.yaml, names.tpl, and *.tpl of any name")
+	f.waitFor(t, "oops.yaml: overrides nothing: there are config.yaml, names.tpl, and *.tpl of any name")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "oops.yaml")))
-	f.takesUp(t, "default from changed")
+	f.waitFor(t, "default from changed")
 
 	require.NoError(t, os.RemoveAll(dir))
-	f.takesUp(t, "default from defaults")
+	f.waitFor(t, "default from defaults")
 
-	write(t, dir, "config.yaml", configMapManifest("folder made again"))
-	f.takesUp(t, "default from folder made again")
+	write(t, dir, "config.yaml", configMapManifest("folder created again"))
+	f.waitFor(t, "default from folder created again")
 
 	require.NoError(t, os.Rename(dir, dir+"-away"))
 	write(t, dir, "config.yaml", configMapManifest("another folder"))
-	f.takesUp(t, "default from another folder")
+	f.waitFor(t, "default from another folder")
 }
 
-// TestFollowMount swaps what Kubernetes swaps.
+// TestFollowMount updates a mounted ConfigMap.
 func TestFollowMount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "templates")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	f := follow(t, dir)
 	mount(t, dir, "..1", map[string]string{"config.yaml": configMapManifest("first"), "names.tpl": `{{define "name"}}first{{end}}`})
-	f.takesUp(t, "first from first")
+	f.waitFor(t, "first from first")
 	mount(t, dir, "..2", map[string]string{"config.yaml": configMapManifest("second"), "names.tpl": `{{define "name"}}second{{end}}`})
-	f.takesUp(t, "second from second")
+	f.waitFor(t, "second from second")
 }
 
-// followed are templates that a source follows, for two ConfigMaps.
+// A followed has templates that a source follows, and the queue of the source.
 type followed struct {
 	*operator.Templates
 
@@ -244,7 +244,7 @@ func follow(t *testing.T, dir string) followed {
 	source := f.Source(reader, &corev1.ConfigMapList{})
 	require.Equal(t, fmt.Sprintf("templates in %q", dir), fmt.Sprint(source))
 	require.NoError(t, source.Start(t.Context(), f.queue))
-	require.Equal(t, "default from defaults", made(f.Templates))
+	require.Equal(t, "default from defaults", rendered(f.Templates))
 	return f
 }
 
@@ -252,17 +252,17 @@ func configMap(name string) client.Object {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-// takesUp waits until the templates make what is wanted, and requires that then everybody
-// is woken. What was there for a moment on the way may be taken up, too.
-func (f followed) takesUp(t *testing.T, want string) {
+// waitFor waits until both ConfigMaps were enqueued for templates with the result want. Other results
+// may precede it.
+func (f followed) waitFor(t *testing.T, want string) {
 	t.Helper()
-	woken := map[string]string{}
+	results := map[string]string{}
 	watchdog := time.AfterFunc(limit, f.queue.ShutDown)
 	defer watchdog.Stop()
-	for woken["one"] != want || woken["two"] != want {
+	for results["one"] != want || results["two"] != want {
 		request, ended := f.queue.Get()
-		require.False(t, ended, "waited for %q, seen by %v", want, woken)
-		woken[request.Name] = made(f.Templates)
+		require.False(t, ended, "waited for %q, got %v", want, results)
+		results[request.Name] = rendered(f.Templates)
 		f.queue.Done(request)
 	}
 }

@@ -7,19 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// warnings logs the API server's warnings as controller-runtime does by itself, but for
-// those that are expected.
-type warnings struct {
+// A warningHandler logs the API server's warnings, except for expected ones.
+type warningHandler struct {
 	rest.WarningHandlerWithContext
 	expected func(warning string) bool
 }
 
-func warningsBut(expected func(string) bool) *warnings {
-	return &warnings{log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{}), expected}
+func newWarningHandler(expected func(string) bool) *warningHandler {
+	return &warningHandler{log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{}), expected}
 }
 
-// HandleWarningHeaderWithContext is called with each warning.
-func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *warningHandler) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
 	if w.expected != nil && w.expected(text) {
 		return
 	}

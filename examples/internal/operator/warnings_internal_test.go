@@ -19,14 +19,14 @@ func TestWarnings(t *testing.T) {
 		logged   bool
 	}{
 		{name: "expected", expected: isHush, code: 299, text: "hush"},
-		{name: "another", expected: isHush, code: 299, text: "loud", logged: true},
-		{name: "none is expected", code: 299, text: "hush", logged: true},
+		{name: "not expected", expected: isHush, code: 299, text: "loud", logged: true},
+		{name: "no warning is expected", code: 299, text: "hush", logged: true},
 		{name: "not the API server's", expected: isHush, code: 199, text: "loud"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			ctx := log.IntoContext(t.Context(), zap.New(zap.WriteTo(&out)))
-			warningsBut(test.expected).HandleWarningHeaderWithContext(ctx, test.code, "", test.text)
+			newWarningHandler(test.expected).HandleWarningHeaderWithContext(ctx, test.code, "", test.text)
 			require.Equal(t, test.logged, out.Len() > 0, out.String())
 		})
 	}

@@ -1,4 +1,4 @@
-// Package operatortest is for the operators' unit tests.
+// Package operatortest helps to test operators without a cluster.
 package operatortest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 )
 
-// Manager is a manager that has clients, their indexes, and a recorder that forgets: enough
-// to make a Reconciler, not to start one.
+// Manager returns a manager with the client c, the field indexer of c and a recorder that drops all
+// events. The manager suffices to create a Reconciler, and cannot be started.
 func Manager(c *ensuretest.Client) ctrl.Manager { return manager{c: c} }
 
 type manager struct {
@@ -31,7 +31,7 @@ func (m manager) GetFieldIndexer() client.FieldIndexer { return indexer(m) }
 
 func (manager) GetEventRecorder(string) recorder.EventRecorder { return &events.FakeRecorder{} }
 
-// indexer has the fake client find objects as a manager's cache does.
+// An indexer adds indexes to the fake client, as a manager's indexer adds them to the cache.
 type indexer manager
 
 func (i indexer) IndexField(_ context.Context, kind client.Object, field string, valuesOf client.IndexerFunc) error {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Pass is one reconcile of obj, for ensuretest.Converge.
+// Pass returns a function that reconciles obj once, for ensuretest.Converge.
 func Pass[T client.Object](c client.Client, r reconcile.ObjectReconciler[T], obj T) func(context.Context) error {
 	reconciler, key := reconcile.AsReconciler(c, r), client.ObjectKeyFromObject(obj)
 	return func(ctx context.Context) error {

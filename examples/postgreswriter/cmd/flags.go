@@ -14,11 +14,11 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"
 )
 
-// maxTableName is the length of PostgreSQL's identifiers, in bytes. PostgreSQL cuts longer ones
-// silently.
+// maxTableName is the maximum length of identifiers in PostgreSQL, in bytes. PostgreSQL truncates longer
+// identifiers.
 const maxTableName = 63
 
-// flags are this operator's own.
+// flags are the flags that only this operator has.
 type flags struct {
 	tables        []string
 	createTables  bool
@@ -31,31 +31,31 @@ type flags struct {
 func (f *flags) addTo(set *flag.FlagSet) {
 	f.tables = []string{"students"}
 	set.Func("tables",
-		"the `tables` that PostgresWriters may write to, separated by commas; none else is touched (default students)",
+		"the `tables` that PostgresWriters may write to, separated by commas; the operator uses no other tables (default students)",
 		func(value string) (err error) {
 			f.tables, err = parseTables(value)
 			return err
 		})
 	set.BoolVar(&f.createTables, "create-tables", false,
-		"make those tables that are missing: (id text primary key, name text, age integer, country text)")
+		"create missing tables: (id text primary key, name text, age integer, country text)")
 	set.Func("cluster-name",
-		"`name` of this cluster, unlike that of any other that writes into the database; it becomes part of every row's key",
+		"`name` of this cluster, unique among the clusters that share the database; the key of every row contains the name",
 		func(value string) (err error) {
 			f.clusterName, err = parseClusterName(value)
 			return err
 		})
 	set.BoolVar(&f.globalLock, "global-lock", false,
-		"wait until no other operator that shares the database is active: by a row in table "+globallock.Table+
-			", instead of --leader-elect; an operator that loses it, or the database, ends")
+		"wait until no other operator that shares the database is active, instead of --leader-elect. The lock is a row in table "+
+			globallock.Table+"; an operator that loses the lock or the database exits")
 	set.DurationVar(&f.checkInterval, "check-interval", time.Minute,
-		"how often a row is compared with its PostgresWriter when nothing happened to that")
+		"how often a row is compared with an unchanged PostgresWriter")
 	set.BoolVar(&f.sweep, "sweep", false,
-		"delete rows, in the tables, whose key is that of a PostgresWriter which is not there: at the start and every ten minutes. "+
-			"With --cluster-name this is always so, as keys tell then whose rows they are; without, "+
-			"any row counts whose key has the form namespace/name, so give it only if nobody else has such")
+		"delete rows of PostgresWriters that do not exist, at the start and every ten minutes. "+
+			"With --cluster-name, this is always enabled, since keys contain the cluster. Without --cluster-name, every row "+
+			"whose key has the form namespace/name is affected, so enable it only if no other program writes such keys")
 }
 
-// check refuses flags that exclude each other.
+// check returns an error for invalid combinations and values of flags.
 func (f *flags) check(shared *operator.Flags) error {
 	switch {
 	case f.globalLock && shared.LeaderElect:

@@ -1,5 +1,4 @@
-// Postgreswriter-operator writes the rows that PostgresWriters ask for into a PostgreSQL
-// database.
+// Postgreswriter-operator reconciles PostgresWriters: it writes their rows into a PostgreSQL database.
 package main
 
 import (
@@ -21,13 +20,13 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"
 )
 
-// lease is the name of the leader election's lease; config/rbac names it too.
+// lease is the name of the lease for leader election. config/rbac contains the same name.
 const lease = "postgreswriter-operator.demo.yash.com"
 
-// connections are one for each worker, and some for the lock and the sweeper.
+// connections is the size of the pool: one connection per worker, and three for the lock and the sweeper.
 const connections = controller.Workers + 3
 
-// lockLost is the text of the error that ends controller-runtime's manager. The error has no type.
+// lockLost is the text of the error of controller-runtime's manager, which has no type.
 const lockLost = "leader election lost"
 
 func main() {
@@ -71,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	mgr.GetLogger().Info("will write rows", "into", settings.String(), "tables", own.tables)
 	if options.Lock != nil {
-		mgr.GetLogger().Info("only with the global lock", "identity", options.Lock.Identity())
+		mgr.GetLogger().Info("will write only with the global lock", "identity", options.Lock.Identity())
 	}
 	reconciler := controller.New(mgr, database.NewRows(pool, rows), controller.Options{
 		ClusterName:    own.clusterName,
@@ -84,18 +83,17 @@ func run(ctx context.Context, args []string) error {
 	}
 	err = mgr.Start(ctx)
 	if own.globalLock && err != nil && err.Error() == lockLost {
-		err = fmt.Errorf("%w: whoever has no global lock may not write, so this ends; start it again, and it waits for the lock. "+
+		err = fmt.Errorf("%w: an operator without the global lock may not write, so it stops; after a restart, it waits for the lock. "+
 			"Either another operator took over or %s could not be reached", err, settings)
 	}
 	return err
 }
 
-// newLock returns a lock with an identity that is unique to this process and tells people the
-// cluster.
+// newLock returns a lock whose identity is unique to this process and contains the name of the cluster.
 func newLock(pool *pgxpool.Pool, cluster string) (*globallock.Lock, error) {
 	pod, err := os.Hostname()
 	if err != nil {
-		return nil, errors.New("cannot tell the name of this pod, which the global lock is to be held by")
+		return nil, errors.New("cannot determine the host name, which is part of the identity of the global lock's holder")
 	}
 	identity := pod + "_" + string(uuid.NewUUID())
 	if cluster != "" {

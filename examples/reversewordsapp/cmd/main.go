@@ -1,4 +1,4 @@
-// Reverse-words-operator runs the web services that ReverseWordsApps ask for.
+// Reverse-words-operator reconciles ReverseWordsApps.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-// lease is the name of the leader election's lease; config/rbac names it too.
+// lease is the name of the lease for leader election. config/rbac contains the same name.
 const lease = "1ef59d40.linuxera.org"
 
 func main() {

@@ -1,4 +1,4 @@
-{{- /* What children are called. With the ReverseWordsApp's name, and nothing else that people choose, none is another's. */ -}}
+{{- /* The names of the children. They are unique because they contain the name of the ReverseWordsApp and no other input. */ -}}
 
 {{define "deployment"}}dp-{{.Name}}{{end}}
 {{define "service"}}service-{{.Name}}{{end}}

@@ -1,5 +1,5 @@
-// Package templates holds the manifests that a ReverseWordsApp's children are made from. The
-// flag --templates has files of the same names take their place, without a build.
+// Package templates contains the manifests of a ReverseWordsApp's children. Files in the folder of the
+// flag --templates override them.
 package templates
 
 import (
@@ -13,19 +13,19 @@ import (
 //go:embed *.yaml *.tpl
 var Files embed.FS
 
-// Data is the data of the templates, such as {{.Name}}. Templates get no other data, and their
-// namespace is always that of the ReverseWordsApp.
+// Data is the data of the templates, such as {{.Name}}. The namespace of a child is always the namespace
+// of the ReverseWordsApp.
 type Data struct {
-	// Name, Namespace and Labels are the ReverseWordsApp's. One of the labels, which may not
-	// be there, is {{index .Labels "team" | quote}}.
+	// Name, Namespace and Labels are copied from the ReverseWordsApp. {{quote (index .Labels "team")}} is
+	// the value of a label, or empty if the ReverseWordsApp does not have the label.
 	Name      string
 	Namespace string
 	Labels    map[string]string
 
-	// Replicas is the spec's, or 1 if that is 0.
+	// Replicas is copied from the spec, with 1 instead of 0.
 	Replicas int32
 
-	// AppVersion and ServiceType are those of the spec.
+	// AppVersion and ServiceType are copied from the spec.
 	AppVersion  string
 	ServiceType corev1.ServiceType
 }

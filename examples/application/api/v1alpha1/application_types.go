@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// These are defaults that the CRD does not have.
+// Defaults of fields that are absent or empty.
 const (
 	DefaultAmountPods int32 = 1
 	DefaultTitle            = "World"
@@ -14,7 +14,7 @@ const (
 // ReadyCondition is True once the pods of the current generation are available.
 const ReadyCondition = "Ready"
 
-// ApplicationSpec is the microservice that is wanted.
+// ApplicationSpec is the desired state of an Application.
 type ApplicationSpec struct {
 	// version is the version of the application, and the label app.kubernetes.io/version of the
 	// pods.
@@ -25,7 +25,7 @@ type ApplicationSpec struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// amountPods is how many pods run.
+	// amountPods is the number of pods.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -45,10 +45,10 @@ type ApplicationSpec struct {
 	Title string `json:"title,omitempty"`
 }
 
-// ApplicationStatus is the observed state. Every reconcile computes the status from the live objects, and
-// the operator never reads the status.
+// ApplicationStatus is the observed state of an Application. Every reconcile computes the status from the
+// live objects.
 type ApplicationStatus struct {
-	// observedGeneration is the generation of the spec that this status tells of.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -59,8 +59,8 @@ type ApplicationStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// children are the objects made for this Application, those that the last
-	// reconcile found in place.
+	// children are the objects of this Application, as of the last reconcile that
+	// succeeded.
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
@@ -68,17 +68,17 @@ type ApplicationStatus struct {
 	Children []Child `json:"children,omitempty"`
 }
 
-// Child names an object that was made for an Application.
+// Child identifies an object of an Application.
 type Child struct {
 	// kind of the object.
 	Kind string `json:"kind"`
 	// name of the object, in the Application's namespace.
 	Name string `json:"name"`
-	// uid tells the object from an earlier one of the same name.
+	// uid distinguishes the object from earlier objects of the same name.
 	UID types.UID `json:"uid"`
 }
 
-// Application is a microservice that greets: a Deployment with a Service, and a Secret with the greeting.
+// Application runs a microservice that greets: a Deployment with a Service, and a Secret with the greeting.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -93,7 +93,7 @@ type Application struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the microservice that is wanted.
+	// spec is the desired state.
 	// +kubebuilder:default={}
 	// +optional
 	Spec ApplicationSpec `json:"spec,omitempty"`

@@ -1,4 +1,4 @@
-// Package v1alpha1 is the first version of the API group application.sample.ibm.com.
+// Package v1alpha1 contains version v1alpha1 of the API group application.sample.ibm.com.
 //
 // +kubebuilder:object:generate=true
 // +groupName=application.sample.ibm.com
@@ -13,7 +13,7 @@ import (
 // GroupVersion is the group and version of every kind in this package.
 var GroupVersion = schema.GroupVersion{Group: "application.sample.ibm.com", Version: "v1alpha1"}
 
-// AddToScheme makes the kinds of this package known to a scheme.
+// AddToScheme adds the kinds of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Application{}, &ApplicationList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

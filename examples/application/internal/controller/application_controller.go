@@ -1,10 +1,10 @@
-// Package controller makes Applications so.
+// Package controller reconciles Applications.
 package controller
 
 import (
 	"context"
 
-	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // marks a state, proves nothing; operators store this form already
+	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // not used for security; existing objects have digests of this form
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,7 +26,7 @@ import (
 // Name is the name of the operator, the field owner and the user agent.
 const Name = "application-operator"
 
-// Reconciler makes the children of Applications.
+// Reconciler reconciles Applications.
 type Reconciler struct {
 	client    client.Client
 	ensure    *ensure.Ensurer
@@ -34,11 +34,10 @@ type Reconciler struct {
 	templates *operator.Templates
 }
 
-// New returns the reconciler of mgr, which makes children from templates. childLabels are added to
-// every child, whatever the template specifies.
+// New returns a reconciler that renders children from templates. It adds childLabels to every child.
 func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
-	stamp, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel)
+	allLabels, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +47,15 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 		events:    recorder,
 		templates: templates,
 		ensure: ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name,
-			ensure.WithLabels(stamp),
+			ensure.WithLabels(allLabels),
 			ensure.WithRecorder(recorder),
 			ensure.WithDigest(hash.Using(ripemd160.New), hash.Label(digestLabel))),
 	}, nil
 }
 
-// Cached limits the cache of the manager to objects of the operator: it should not read Secrets of
-// others, and their Deployments and Services would fill its memory. A child that loses the label is
-// missing in the cache; ensure finds the child on the server and adds the label again.
+// Cached limits the cache of the manager to objects with the label of this operator. The operator should
+// not read other Secrets, and other Deployments and Services would fill its memory. If somebody removes
+// the label from a child, ensure finds the child on the server and adds the label again.
 func Cached() map[client.Object]cache.ByObject {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
@@ -66,8 +65,8 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// SetupWithManager wakes the reconciler for changes of an Application except for its status, for
-// all changes of its children, and for changes of the templates.
+// SetupWithManager sets up a controller with mgr. The controller reconciles an Application after a change
+// of its spec or metadata, after a change of its children, and after a change of the templates.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	return ctrl.NewControllerManagedBy(mgr).
@@ -80,9 +79,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// These permissions are all that Reconcile needs. A child is created by a patch, which takes both verbs,
-// and read from the server where the cache may be wrong. To restore an owner reference that somebody
-// removed, the operator needs the permission to delete the child.
+// Reconcile needs these permissions. A patch that creates a child takes the verbs create and patch. The
+// verb get is for reads from the server when the cache may be stale. To restore an owner reference, the
+// operator needs the permission to delete the child.
 //
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications,verbs=get;list;watch
 // +kubebuilder:rbac:groups=application.sample.ibm.com,resources=applications/status,verbs=patch
@@ -91,33 +90,32 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups="",resources=secrets;services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
-// Reconcile ensures the Secret, the Deployment that reads the Secret, and the Service, in this
-// order, and reports their state. Afterwards, it deletes children that the templates gave other
-// names before.
+// Reconcile ensures the Secret, the Deployment and the Service of app, and reports their state in a
+// condition. Once the Deployment is ready, Reconcile deletes children with former names.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (reconcile.Result, error) {
 	if app.DeletionTimestamp != nil {
-		return reconcile.Result{}, nil // the garbage collector takes the children along
+		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
-	wanted, reason, err := r.wanted(app)
+	desired, reason, err := r.desired(app)
 	if err != nil {
 		return r.reject(ctx, app, reason, err)
 	}
 
-	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(),
-		operator.PruneOnceReady(ctx, r.client, wanted.deployment, &corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{})...)
-	operator.LogWrites(ctx, made)
+	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
+		operator.PruneOnceReady(ctx, r.client, desired.deployment, &corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{})...)
+	operator.LogWrites(ctx, results)
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}
-	err = r.report(ctx, app, readyWith(ensure.ResultOf(made, wanted.deployment)), made.Children...)
-	return ensure.Retry(ctx, err, made)
+	err = r.report(ctx, app, deploymentReadiness(ensure.ResultOf(results, desired.deployment)), results.Children...)
+	return ensure.Retry(ctx, err, results)
 }
 
-// wanted are the children that app is to have. An error comes with the reason of a condition.
-func (r *Reconciler) wanted(app *v1alpha1.Application) (wanted *children, reason string, err error) {
-	wanted, err = operator.Render(r.templates, app, childrenFor)
+// desired returns the desired children of app, or an error and the reason for the condition.
+func (r *Reconciler) desired(app *v1alpha1.Application) (desired *children, reason string, err error) {
+	desired, err = operator.Render(r.templates, app, childrenFor)
 	if err != nil {
 		return nil, operator.ReasonInvalidTemplate, err
 	}
-	return wanted, reasonInvalidName, wanted.checkNames(app.Name)
+	return desired, reasonInvalidName, desired.checkNames(app.Name)
 }

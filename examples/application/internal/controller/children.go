@@ -16,16 +16,16 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// These are written to children, whatever the templates specify.
+// Labels of all children.
 const (
-	// managedByLabel selects the objects in the cache of the manager.
+	// managedByLabel selects the objects that the manager caches.
 	managedByLabel = "app.kubernetes.io/managed-by"
 	// digestLabel holds the digest of each child's desired state.
 	digestLabel = "utilities.operators.sample.ibm.com/hash"
 )
 
-// children are the children of an Application. They have the fields that the templates specify and
-// no others: the API server sets defaults, which ensure leaves alone.
+// children are the desired children of an Application. They have only the fields of the templates. The
+// API server sets defaults for other fields, which ensure leaves alone.
 type children struct {
 	secret     *corev1.Secret
 	deployment *appsv1.Deployment
@@ -37,13 +37,12 @@ func (c *children) inOrder() []client.Object {
 	return []client.Object{c.secret, c.deployment, c.service}
 }
 
-// checkNames refuses an Application whose name is too long for the names of the children.
+// checkNames returns an error if the children cannot be named after the Application.
 func (c *children) checkNames(application string) error {
 	return operator.CheckNames(application, c.secret.Name, c.deployment.Name, c.service.Name)
 }
 
-// childrenFor makes children from manifests. An error is about a template, or about the result for
-// app.
+// childrenFor renders the children of app. An invalid template, or an invalid result for app, is an error.
 func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:       app.Name,
@@ -74,15 +73,15 @@ func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*child
 	return &children{secret, deployment, service}, nil
 }
 
-// contentOf returns the content that pods read, whether the template has it as text or encoded. A
-// greeting is no secret to people who can read Deployments. For a real secret, use an HMAC with a
-// key of the operator instead of a plain digest.
+// contentOf returns the content of secret as pods read it. A template may specify data or stringData. The
+// digest of the content is visible in the Deployment, which is fine for a greeting. For a real secret,
+// use an HMAC with a key of the operator instead.
 func contentOf(secret *corev1.Secret) map[string][]byte {
 	content := maps.Clone(secret.Data)
 	if content == nil {
 		content = make(map[string][]byte, len(secret.StringData))
 	}
-	for key, text := range secret.StringData { // which wins on the server, too
+	for key, text := range secret.StringData { // stringData overrides data, as on the API server
 		content[key] = []byte(text)
 	}
 	return content

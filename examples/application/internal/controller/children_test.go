@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // how children are made is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // marks a state, proves nothing
+	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // not used for security
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,14 +29,14 @@ func defaults() *manifest.Renderer {
 	return manifest.NewRenderer(templates.Files, clientgoscheme.Scheme)
 }
 
-// TestDigests holds what the operator stored before it had templates: that it has them
-// writes nothing.
+// TestDigests compares the digests of the children with digests that an earlier version of the operator
+// stored. With other digests, an update of the operator would write all children.
 func TestDigests(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec v1alpha1.ApplicationSpec
 		want []string
 	}{
-		"all given": {
+		"all fields": {
 			v1alpha1.ApplicationSpec{Version: "1.0", Image: "example.org/shop:1.0", AmountPods: new(int32(2)), Title: "Universe"},
 			[]string{
 				"428779f4d1cdcb8bbb953f440e2fc98cab3f3aa7",
@@ -128,9 +128,9 @@ func TestNames(t *testing.T) {
 		{name: "short", application: "a"},
 		{name: "the longest that fits", application: strings.Repeat("a", 39)},
 		{name: "one too long", application: strings.Repeat("a", 40), says: "has 40 characters, and its children's names leave room for 39"},
-		{name: "no DNS label", application: "a.b", says: "DNS-1035"},
-		{name: "no name for a Service", application: "1a", says: "DNS-1035"},
-		{name: "what YAML takes for a number", application: "1e3", says: "DNS-1035"},
+		{name: "not a DNS label", application: "a.b", says: "DNS-1035"},
+		{name: "not the name of a Service", application: "1a", says: "DNS-1035"},
+		{name: "a number in YAML", application: "1e3", says: "DNS-1035"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			app := shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"})
@@ -146,7 +146,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestData has a template use what the operator's own do not.
+// TestData renders a template that uses fields which the built-in templates do not use.
 func TestData(t *testing.T) {
 	app := shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"})
 	for want, labels := range map[string]map[string]string{"mall, ": nil, "mall, blue": {"team": "blue"}} {
@@ -165,13 +165,13 @@ stringData:
 	}
 }
 
-// TestContent has what pods read from a Secret, however its template puts it.
+// TestContent merges data and stringData.
 func TestContent(t *testing.T) {
 	secret := &corev1.Secret{
 		Data:       map[string][]byte{"a": []byte("1"), "b": []byte("2")},
 		StringData: map[string]string{"b": "3", "c": "4"},
 	}
 	require.Equal(t, map[string][]byte{"a": []byte("1"), "b": []byte("3"), "c": []byte("4")}, contentOf(secret))
-	require.Len(t, secret.Data, 2, "the Secret stays as it is")
+	require.Len(t, secret.Data, 2, "the Secret is not modified")
 	require.Empty(t, contentOf(&corev1.Secret{}))
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// reasonInvalidName is a reason of the Ready condition, beside the state of the
-// Deployment and those of ensure.Reason.
+// reasonInvalidName is a reason of the Ready condition. Other reasons are the states of the Deployment and
+// the results of ensure.Reason.
 const reasonInvalidName = "InvalidName"
 
-// A verdict writes the Ready condition.
-type verdict func(set status.Setter, conditions *[]metav1.Condition)
+// A readinessSetter sets the Ready condition.
+type readinessSetter func(set status.Setter, conditions *[]metav1.Condition)
 
-// readyWith judges the Deployment by a copy that includes our write: an older copy does not count.
-// The message does not count pods during a rollout, so that a rollout costs two writes of the
-// status, whatever the number of pods.
-func readyWith(deployment ensure.Result[*appsv1.Deployment]) verdict {
+// deploymentReadiness sets the condition from the state of the Deployment. A stale copy, which does not
+// include the last write, counts as in progress. During a rollout, the message has no number of pods, so
+// that each rollout takes two writes of the status.
+func deploymentReadiness(deployment ensure.Result[*appsv1.Deployment]) readinessSetter {
 	child := readiness.Of(deployment.Live)
 	if deployment.Stale || child.State == readiness.InProgress {
 		return notReady(string(readiness.InProgress), fmt.Sprintf("the rollout of Deployment %q is not complete", deployment.Live.Name))
@@ -37,35 +37,35 @@ func readyWith(deployment ensure.Result[*appsv1.Deployment]) verdict {
 	}
 }
 
-func notReady(reason, message string) verdict {
+func notReady(reason, message string) readinessSetter {
 	return func(set status.Setter, conditions *[]metav1.Condition) {
 		set.False(conditions, v1alpha1.ReadyCondition, reason, message)
 	}
 }
 
-// report writes the state of app into its status. children are nil unless all were ensured: a pass
-// that failed half-way has not seen all children, and leaves the list unchanged.
+// report writes the status of app. Without children, the list of children in the status stays as it is:
+// a pass that failed does not know all children.
 func (r *Reconciler) report(
-	ctx context.Context, app *v1alpha1.Application, ready verdict, children ...ensure.Result[client.Object],
+	ctx context.Context, app *v1alpha1.Application, setReady readinessSetter, children ...ensure.Result[client.Object],
 ) error {
 	set := status.For(app)
 	return status.Patch(ctx, r.client, app, func(app *v1alpha1.Application) {
-		ready(set, &app.Status.Conditions)
+		setReady(set, &app.Status.Conditions)
 		app.Status.ObservedGeneration = app.Generation
 		if len(children) > 0 {
-			app.Status.Children = named(children)
+			app.Status.Children = statusChildren(children)
 		}
 	}, status.FieldOwner(Name))
 }
 
-// fail reports why a child does not match, and returns when to retry.
+// fail reports err in the condition, and returns when to retry.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
 	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
 	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }
 
-// reject reports a mistake in app or in a template. The children stay unchanged. Retrying soon
-// would not help.
+// reject reports a mistake in app or in a template, and leaves the children unchanged. The error is
+// terminal: only a change of app or of the templates helps.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reason string, err error) (reconcile.Result, error) {
 	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
 	reportErr := r.report(ctx, app, notReady(reason, err.Error()))
@@ -75,7 +75,7 @@ func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reas
 	return ensure.Retry(ctx, errors.Join(reconcile.TerminalError(err), reportErr))
 }
 
-func named(children []ensure.Result[client.Object]) []v1alpha1.Child {
+func statusChildren(children []ensure.Result[client.Object]) []v1alpha1.Child {
 	names := make([]v1alpha1.Child, len(children))
 	for i, child := range children {
 		live := child.Live

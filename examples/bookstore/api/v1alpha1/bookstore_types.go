@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finalizer keeps a BookStore until the objects of the database that no garbage collector deletes are
-// gone.
+// Finalizer delays the deletion of a BookStore until the operator has deleted the objects that the garbage
+// collector does not delete.
 const Finalizer = "bookstores.blog.velotio.com/database"
 
 // The types of conditions, in the order in which they are written.
@@ -17,39 +17,39 @@ const (
 	DatabaseReadyCondition = "DatabaseReady"
 	// AppReadyCondition is True once all pods of the app are available and the Service is ready.
 	AppReadyCondition = "AppReady"
-	// ReadyCondition is True once both are.
+	// ReadyCondition is True once the database and the app are ready.
 	ReadyCondition = "Ready"
-	// VolumeResizedCondition is True once the volumes of the database have the size dbSize. A
-	// BookStore that is Ready works with and without this condition.
+	// VolumeResizedCondition is True once the volumes of the database have the size dbSize. Ready does not
+	// depend on this condition.
 	VolumeResizedCondition = "VolumeResized"
 )
 
-// The reasons of VolumeResized. Beside them there are those why the API server refused to
-// change a claim.
+// The reasons of VolumeResized. If the API server refuses to change a claim, the reason is that of
+// ensure.Reason.
 const (
-	// ReasonDone: every volume is as large as asked for.
+	// ReasonDone: every volume has the requested size.
 	ReasonDone = "Done"
-	// ReasonProvisioning: a volume is still to be made.
+	// ReasonProvisioning: a volume does not exist yet.
 	ReasonProvisioning = "Provisioning"
-	// ReasonResizing: volumes are being made larger.
+	// ReasonResizing: volumes are growing.
 	ReasonResizing = "Resizing"
-	// ReasonFileSystemResizePending: a volume is larger already, but the file system on the volume
-	// is not. The file system grows after a restart of the pod that the message names, or sooner.
+	// ReasonFileSystemResizePending: a volume has grown, but its file system has not. The file system
+	// grows after a restart of the pod that the message names, or sooner.
 	ReasonFileSystemResizePending = "FileSystemResizePending"
 	// ReasonResizeFailed: the resizer of volumes reports a failure.
 	ReasonResizeFailed = "ResizeFailed"
-	// ReasonClaimTerminating: somebody deleted a claim. The claim goes when the pod that the message
-	// names is gone.
+	// ReasonClaimTerminating: somebody deleted a claim. The claim is gone once the pod that the message
+	// names is deleted.
 	ReasonClaimTerminating = "ClaimTerminating"
-	// ReasonShrinkingRefused: no volume can be made smaller.
+	// ReasonShrinkingRefused: a volume cannot become smaller.
 	ReasonShrinkingRefused = "ShrinkingRefused"
-	// ReasonClassCannotExpand: the StorageClass of a claim does not allow an expansion.
+	// ReasonClassCannotExpand: the StorageClass of a claim does not allow expansion.
 	ReasonClassCannotExpand = "ClassCannotExpand"
-	// ReasonForeignClaim: a claim of somebody else has the name of a claim of the database.
+	// ReasonForeignClaim: a claim of another owner has the name of a claim of the database.
 	ReasonForeignClaim = "ForeignClaim"
 )
 
-// BookStoreSpec is the desired state.
+// BookStoreSpec is the desired state of a BookStore.
 type BookStoreSpec struct {
 	// bookApp is the web app.
 	// +kubebuilder:default={}
@@ -64,7 +64,7 @@ type BookStoreSpec struct {
 
 // BookApp is a web app and the Service in front of it.
 type BookApp struct {
-	// repository is where the app's image is.
+	// repository is the repository of the app's image.
 	// +kubebuilder:default="akash125/pyapp"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -84,7 +84,7 @@ type BookApp struct {
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// replicas is how many pods of the app run.
+	// replicas is the number of pods of the app.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -97,14 +97,14 @@ type BookApp struct {
 	// +optional
 	Port int32 `json:"port,omitempty"`
 
-	// targetPort is where the app listens.
+	// targetPort is the port on which the app listens.
 	// +kubebuilder:default=3000
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
 	TargetPort int32 `json:"targetPort,omitempty"`
 
-	// serviceType is the type of the Service: ClusterIP and NodePort are for clusters
+	// serviceType is the type of the Service. Use ClusterIP or NodePort in clusters
 	// without load balancers.
 	// +kubebuilder:default=LoadBalancer
 	// +kubebuilder:validation:Enum=LoadBalancer;NodePort;ClusterIP
@@ -112,9 +112,9 @@ type BookApp struct {
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 }
 
-// BookDB is a MongoDB and the place of the data.
+// BookDB is the MongoDB of the app.
 type BookDB struct {
-	// repository is where the database's image is.
+	// repository is the repository of the database's image.
 	// +kubebuilder:default=mongo
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -134,14 +134,14 @@ type BookDB struct {
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// replicas is the number of databases. Each one is a separate mongod with a separate volume:
-	// they are no replica set, and the app uses the first one.
+	// replicas is the number of databases. They are no replica set: each database is a separate
+	// mongod with a separate volume, and the app uses the first one.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas int32 `json:"replicas"`
 
-	// port that mongod listens on.
+	// port on which mongod listens.
 	// +kubebuilder:default=27017
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -149,19 +149,19 @@ type BookDB struct {
 	Port int32 `json:"port,omitempty"`
 
 	// dbSize is the size of the volume of each database. The size may grow if the StorageClass
-	// allows expansion. The size cannot become smaller than the volumes are, but a size that the
-	// volumes never reached may be taken back.
+	// allows expansion. The size cannot be reduced, except to more than the current size of every
+	// volume.
 	// ---
-	// The pattern is narrower than that of a Quantity, which accepts values that cannot be read
-	// (1e1.5), or not in finite time (1e999999999999). Such a value would keep the operator from
-	// reading any BookStore.
+	// The pattern is narrower than the pattern of a Quantity, which allows values that cannot be
+	// parsed (1e1.5), or not in finite time (1e999999999999). With such a value in one BookStore,
+	// the operator could not list BookStores.
 	// +kubebuilder:default="2Gi"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^[+-]?[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	// +optional
 	DBSize resource.Quantity `json:"dbSize,omitzero"`
 
-	// storageClassName is the StorageClass of new volumes. The default is that of the cluster.
+	// storageClassName is the StorageClass of new volumes. The default is the cluster's default class.
 	// +kubebuilder:validation:MinLength=1
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
@@ -172,16 +172,17 @@ type BookDB struct {
 	// +optional
 	Retain *bool `json:"retain,omitempty"`
 
-	// restartForResize allows the operator to restart a pod if the file system on a larger volume
-	// waits for a restart. The operator restarts one pod at a time, after a while: most file
-	// systems need no restart.
+	// restartForResize allows the operator to restart a pod if the volume has grown and the file
+	// system has not. The operator restarts one pod at a time, and waits before a restart, since
+	// most file systems need none.
 	// +optional
 	RestartForResize bool `json:"restartForResize,omitempty"`
 }
 
-// BookStoreStatus is the observed state. Every reconcile computes the status from the live objects.
+// BookStoreStatus is the observed state of a BookStore. Every reconcile computes the status from the live
+// objects.
 type BookStoreStatus struct {
-	// observedGeneration is the generation of the spec that this status tells of.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -191,29 +192,28 @@ type BookStoreStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// children are the objects made for this BookStore, as far as they are there.
+	// children are the objects of this BookStore, without volumes.
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
 	// +optional
 	Children []Child `json:"children,omitempty"`
 
-	// database is the identity by which the pods and volumes of the database are found. The
-	// StatefulSet decides the identity. Without a StatefulSet, such as while one is being recreated,
-	// the operator uses this field.
+	// database is the identity of the database. The operator uses this field to find pods and
+	// volumes if there is no StatefulSet, for example while the StatefulSet is being recreated.
 	// +optional
 	Database *Database `json:"database,omitempty"`
 
-	// volumes are the claims of the database, those of earlier replicas included.
+	// volumes are the claims of the database, including claims of former replicas.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Volumes []Volume `json:"volumes,omitempty"`
 }
 
-// Database has the names that identify the pods and volumes of a database.
+// Database has the names and labels that identify the pods and volumes of a database.
 type Database struct {
-	// statefulSet is the name of the StatefulSet, with which the names of the pods begin.
+	// statefulSet is the name of the StatefulSet, which is the prefix of the names of its pods.
 	StatefulSet string `json:"statefulSet"`
 	// service is the name of the headless Service.
 	Service string `json:"service"`
@@ -224,28 +224,28 @@ type Database struct {
 	Selector map[string]string `json:"selector"`
 }
 
-// Child names an object that was made for a BookStore.
+// Child identifies an object of a BookStore.
 type Child struct {
 	// kind of the object.
 	Kind string `json:"kind"`
 	// name of the object, in the BookStore's namespace.
 	Name string `json:"name"`
-	// uid tells the object from an earlier one of the same name.
+	// uid distinguishes the object from earlier objects of the same name.
 	UID types.UID `json:"uid"`
 }
 
-// Volume names a claim of the database.
+// Volume identifies a claim of the database.
 type Volume struct {
 	// name of the PersistentVolumeClaim, in the BookStore's namespace.
 	Name string `json:"name"`
-	// uid tells the claim from an earlier one of the same name.
+	// uid distinguishes the claim from earlier claims of the same name.
 	UID types.UID `json:"uid"`
 	// capacity is the size of the file system. The field is absent until there is a volume.
 	// +optional
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
 }
 
-// BookStore is a book store on the web: an app and a database, whose data outlives pods and whose
+// BookStore runs a book store on the web: an app and a database, whose data outlives pods and whose
 // volumes can grow.
 //
 // +kubebuilder:object:root=true

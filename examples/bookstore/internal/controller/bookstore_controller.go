@@ -1,4 +1,4 @@
-// Package controller makes BookStores so.
+// Package controller reconciles BookStores.
 package controller
 
 import (
@@ -24,24 +24,22 @@ import (
 // Name is the name of the operator, the field owner and the user agent.
 const Name = "bookstore-operator"
 
-const (
-	// patience is the interval of the checks whether a child is gone. The event of the deletion comes
-	// sooner, but may get lost.
-	patience = 30 * time.Second
-)
+// deletionPollInterval is how often the operator checks whether a child is gone. Usually, the event of
+// the deletion triggers a reconcile before.
+const deletionPollInterval = 30 * time.Second
 
 // Options configure an operator.
 type Options struct {
-	// ChildLabels are added to every child, whatever the template specifies.
+	// ChildLabels are added to every child.
 	ChildLabels map[string]string
 	// Templates are the manifests of the children.
 	Templates *operator.Templates
-	// RestartAfter is the time for which a file system may wait to be resized before its pod is
-	// restarted, if the BookStore allows that.
+	// RestartAfter is how long a file system may wait for a resize before its pod is restarted. The BookStore
+	// must allow restarts.
 	RestartAfter time.Duration
 }
 
-// Reconciler makes the children of BookStores.
+// Reconciler reconciles BookStores.
 type Reconciler struct {
 	client       client.Client
 	server       client.Reader
@@ -51,10 +49,10 @@ type Reconciler struct {
 	restartAfter time.Duration
 }
 
-// New returns the reconciler of mgr.
+// New returns a reconciler.
 func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
-	stamp, err := operator.Stamp(own, options.ChildLabels, managedByLabel)
+	allLabels, err := operator.Stamp(own, options.ChildLabels, managedByLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -62,16 +60,16 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 	return &Reconciler{
 		client:       mgr.GetClient(),
 		server:       mgr.GetAPIReader(),
-		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp), ensure.WithRecorder(recorder)),
+		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(allLabels), ensure.WithRecorder(recorder)),
 		templates:    options.Templates,
 		events:       recorder,
 		restartAfter: options.RestartAfter,
 	}, nil
 }
 
-// These permissions are all that Reconcile needs. The finalizer is written by a patch. A child is created
-// by a patch, which takes both verbs, and read from the server where the cache may be wrong. The controller of
-// the StatefulSet creates claims.
+// Reconcile needs these permissions. The operator adds and removes its finalizer by a patch. A patch that
+// creates a child takes the verbs create and patch. The verb get is for reads from the server when the
+// cache may be stale. The controller of the StatefulSet creates the claims.
 //
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores/status,verbs=patch
@@ -83,91 +81,91 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
-// Reconcile ensures the database and then the app, resizes volumes, and reports their state. If the
-// templates would change the identity of the database, nothing is written, not even to the app,
-// which would get the address of a database that does not exist.
+// Reconcile ensures the database and then the app of store, resizes volumes, and reports their state in
+// conditions. If the templates would change the identity of the database, Reconcile writes no child, not
+// even the app: the app would get the address of a database that does not exist.
 func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (reconcile.Result, error) {
-	going, err := finalizer.Handle(ctx, r.client, store, finalizer.Step{
+	deletion, err := finalizer.Handle(ctx, r.client, store, finalizer.Step{
 		Name:    v1alpha1.Finalizer,
 		Cleanup: func(ctx context.Context) error { return r.cleanUp(ctx, store) },
 	})
-	if err != nil || going.Done {
-		return r.takeLeave(ctx, store, going, err)
+	if err != nil || deletion.Done {
+		return r.finish(ctx, store, deletion, err)
 	}
-	wanted, invalid := r.wanted(store)
+	desired, invalid := r.desired(store)
 	if invalid != nil {
 		return r.reject(ctx, store, invalid)
 	}
-	db, err := r.look(ctx, store, new(identityOf(wanted.database)))
+	db, err := r.observe(ctx, store, new(identityOf(desired.database)))
 	if err != nil {
 		return ensure.Retry(ctx, err)
 	}
-	if renamed := db.mayBecome(identityOf(wanted.database)); renamed != nil {
+	if renamed := db.checkIdentity(identityOf(desired.database)); renamed != nil {
 		return r.reject(ctx, store, renamed)
 	}
 
-	storage, storageErr := r.provide(ctx, store, db, wanted.database)
-	storage.writeInto(wanted.database)
-	prune := operator.PruneOnceReady(ctx, r.client, wanted.app, &appsv1.Deployment{}, &corev1.Service{})
-	made, err := ensure.Set(ctx, r.ensure, store, wanted.inOrder(), append(prune, mayRecreate(db, wanted.database))...)
-	operator.LogWrites(ctx, made)
+	storage, storageErr := r.ensureStorage(ctx, store, db, desired.database)
+	storage.writeInto(desired.database)
+	prune := operator.PruneOnceReady(ctx, r.client, desired.app, &appsv1.Deployment{}, &corev1.Service{})
+	results, err := ensure.Set(ctx, r.ensure, store, desired.inOrder(), append(prune, recreateOption(db, desired.database))...)
+	operator.LogWrites(ctx, results)
 	err = r.prepareToRecreate(ctx, db, err)
 
-	set := ensure.ResultOf(made, wanted.database)
+	set := ensure.ResultOf(results, desired.database)
 	wait, restartErr := r.restart(ctx, store, db, set)
-	volumesAre, databaseIs := judgeVolumes(db, storage.replicas, storageErr), judge(made, err, wanted.ofDatabase())
-	if databaseIs.ready && storage.replicas < store.Spec.BookDB.Replicas {
-		databaseIs = volumesAre // which tells why there are fewer
+	volumesVerdict, databaseVerdict := judgeVolumes(db, storage.replicas, storageErr), judge(results, err, desired.databaseObjects())
+	if databaseVerdict.ready && storage.replicas < store.Spec.BookDB.Replicas {
+		databaseVerdict = volumesVerdict // says why fewer replicas run
 	}
-	reportErr := r.report(ctx, store, db, set.Live, made, volumesAre, databaseIs, judge(made, err, wanted.ofApp()))
-	return retry(ctx, wait, made, storageErr, err, restartErr, reportErr)
+	reportErr := r.report(ctx, store, db, set.Live, results, volumesVerdict, databaseVerdict, judge(results, err, desired.appObjects()))
+	return retry(ctx, wait, results, storageErr, err, restartErr, reportErr)
 }
 
-// wanted returns the desired children of store, without the settings of storage.
-func (r *Reconciler) wanted(store *v1alpha1.BookStore) (*children, *refusal) {
+// desired returns the desired children of store, without the settings of storage.
+func (r *Reconciler) desired(store *v1alpha1.BookStore) (*children, *refusal) {
 	if size := store.Spec.BookDB.DBSize; size.Sign() <= 0 {
-		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s, and no volume can be so small", &size)}
+		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s: it must be greater than zero", &size)}
 	}
-	wanted, err := operator.Render(r.templates, store, childrenFor)
+	desired, err := operator.Render(r.templates, store, childrenFor)
 	if err != nil {
 		return nil, &refusal{operator.ReasonInvalidTemplate, err.Error()}
 	}
-	if err := wanted.checkNames(store.Name); err != nil {
+	if err := desired.checkNames(store.Name); err != nil {
 		return nil, &refusal{reasonInvalidName, err.Error()}
 	}
-	return wanted, nil
+	return desired, nil
 }
 
-// mayRecreate allows to recreate the set around its pods, unless the set owns claims, which would
-// be deleted with it.
-func mayRecreate(db *database, set *appsv1.StatefulSet) ensure.Option {
-	if db.owns() {
+// recreateOption allows ensure to recreate the StatefulSet without deleting the pods, unless the set owns
+// claims: the garbage collector would delete them.
+func recreateOption(db *database, set *appsv1.StatefulSet) ensure.Option {
+	if db.ownsClaims() {
 		return ensure.OnlyFor(set)
 	}
 	return ensure.OnlyFor(set, ensure.Recreate(metav1.DeletePropagationOrphan))
 }
 
-// prepareToRecreate changes the set to own no claims, if the set has to be recreated and err says
-// that it was not, because it owns some. This happens for a change of a template; for another size,
-// provide has done so before.
+// prepareToRecreate changes the set to own no claims if err says that the set has to be recreated. This
+// happens after a change of a template. After a change of the size, ensureStorage has already changed the
+// set.
 func (r *Reconciler) prepareToRecreate(ctx context.Context, db *database, err error) error {
 	failed, ok := errors.AsType[*ensure.Error](err)
-	if !ok || failed.Kind.Kind != operator.Kind(db.set) || !errors.Is(err, ensure.ErrImmutable) || !db.owns() {
+	if !ok || failed.Kind.Kind != operator.Kind(db.set) || !errors.Is(err, ensure.ErrImmutable) || !db.ownsClaims() {
 		return err
 	}
-	_, disownErr := r.disown(ctx, db)
+	_, disownErr := r.disownClaims(ctx, db)
 	return errors.Join(err, disownErr)
 }
 
-// retry is ensure.Retry, to which refusals are the operator's own, and reconciles again after
-// wait, unless that is zero, or sooner.
-func retry(ctx context.Context, wait time.Duration, made ensure.Results, errs ...error) (reconcile.Result, error) {
+// retry calls ensure.Retry with each refusal as a terminal error, and requeues after wait at the latest,
+// unless wait is zero.
+func retry(ctx context.Context, wait time.Duration, results ensure.Results, errs ...error) (reconcile.Result, error) {
 	for i, err := range errs {
 		if _, refused := errors.AsType[*refusal](err); refused {
 			errs[i] = reconcile.TerminalError(err)
 		}
 	}
-	result, err := ensure.Retry(ctx, errors.Join(errs...), made)
+	result, err := ensure.Retry(ctx, errors.Join(errs...), results)
 	if err == nil && wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
 		result.RequeueAfter = wait
 	}

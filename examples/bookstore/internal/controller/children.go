@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// managedByLabel selects the Deployments, StatefulSets and Services in the cache of the manager. ensure adds
-// the label, whatever the templates specify.
+// managedByLabel selects the Deployments, StatefulSets and Services that the manager caches. ensure adds
+// the label to children.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
 const (
@@ -22,9 +22,9 @@ const (
 	databaseServiceFile = "database-service.yaml"
 )
 
-// children are the children of a BookStore. They have the fields that the templates specify, and
-// the database those of its storage, and no others: the API server sets defaults, which ensure
-// leaves alone.
+// children are the desired children of a BookStore. They have only the fields of the templates, and the
+// database also has those of storage. The API server sets defaults for other fields, which ensure leaves
+// alone.
 type children struct {
 	databaseService *corev1.Service
 	database        *appsv1.StatefulSet
@@ -32,16 +32,16 @@ type children struct {
 	appService      *corev1.Service
 }
 
-// ofDatabase are the first, and ofApp the last that are made.
-func (c *children) ofDatabase() []client.Object {
+func (c *children) databaseObjects() []client.Object {
 	return []client.Object{c.databaseService, c.database}
 }
-func (c *children) ofApp() []client.Object { return []client.Object{c.app, c.appService} }
+func (c *children) appObjects() []client.Object { return []client.Object{c.app, c.appService} }
 
-func (c *children) inOrder() []client.Object { return slices.Concat(c.ofDatabase(), c.ofApp()) }
+func (c *children) inOrder() []client.Object {
+	return slices.Concat(c.databaseObjects(), c.appObjects())
+}
 
-// childrenFor makes children from manifests. An error is about a template, or about the result for
-// store.
+// childrenFor renders the children of store. An invalid template, or an invalid result for store, is an error.
 func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*children, error) {
 	data := dataFor(store)
 	service, err := manifest.Object[*corev1.Service](renderer, databaseServiceFile, store.Namespace, data)
@@ -89,40 +89,40 @@ func dataFor(store *v1alpha1.BookStore) templates.Data {
 	}
 }
 
-// checkDatabase refuses a template of the database with which the operator would lose track of the
-// volumes, or which specifies settings that the operator decides.
+// checkDatabase returns an error if the operator could not find the volumes of the database, or if the
+// template specifies a field that the operator writes itself.
 func checkDatabase(set *appsv1.StatefulSet, service *corev1.Service) error {
 	spec := set.Spec
 	if spec.ServiceName != service.Name {
-		return notInDatabase("spec.serviceName", "is not what "+databaseServiceFile+" calls the Service")
+		return databaseError("spec.serviceName", "is not the name of the Service in "+databaseServiceFile)
 	}
 	if spec.Selector == nil || len(spec.Selector.MatchLabels) == 0 || len(spec.Selector.MatchExpressions) > 0 {
-		return notInDatabase("spec.selector", "has to be of matchLabels alone: the volumes bear these labels, too")
+		return databaseError("spec.selector", "has to consist of matchLabels: the volumes have these labels, too")
 	}
 	if len(spec.VolumeClaimTemplates) != 1 {
-		return notInDatabase("spec.volumeClaimTemplates", "has to hold one, which the operator has grow")
+		return databaseError("spec.volumeClaimTemplates", "has to contain one template, whose size the operator writes")
 	}
 	claim := spec.VolumeClaimTemplates[0]
 	if !slices.ContainsFunc(spec.Template.Spec.Containers, func(c corev1.Container) bool { return mounts(c, claim.Name) }) {
-		return notInDatabase("spec.template.spec.containers", "none mounts the volume of the claim template")
+		return databaseError("spec.template.spec.containers", "no container mounts the volume of the claim template")
 	}
-	for _, taken := range []struct {
-		path string
-		is   bool
+	for _, setting := range []struct {
+		path      string
+		specified bool
 	}{
 		{"spec.replicas", spec.Replicas != nil},
 		{"spec.ordinals", spec.Ordinals != nil},
 		{"spec.persistentVolumeClaimRetentionPolicy", spec.PersistentVolumeClaimRetentionPolicy != nil},
 		{"spec.volumeClaimTemplates[0].spec.resources", claim.Spec.Resources.Requests != nil || claim.Spec.Resources.Limits != nil},
 	} {
-		if taken.is {
-			return notInDatabase(taken.path, "is the operator's to write: leave it out")
+		if setting.specified {
+			return databaseError(setting.path, "is written by the operator: leave it out")
 		}
 	}
 	return nil
 }
 
-func notInDatabase(path, problem string) error {
+func databaseError(path, problem string) error {
 	return &manifest.Error{File: databaseFile, Path: path, Problem: problem}
 }
 
@@ -130,8 +130,8 @@ func mounts(container corev1.Container, volume string) bool {
 	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == volume })
 }
 
-// checkNames refuses a BookStore whose name is too long for the names of the children. The pods of
-// a StatefulSet have a label with the name of the set and ten more characters.
+// checkNames returns an error if the children cannot be named after the BookStore. The pods of a
+// StatefulSet have a label whose value is the name of the set and eleven more characters.
 func (c *children) checkNames(store string) error {
 	return operator.CheckNames(store, c.databaseService.Name, c.app.Name, c.appService.Name, c.database.Name+"-0123456789")
 }

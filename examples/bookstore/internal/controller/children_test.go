@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // the children are the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"strings"
@@ -22,8 +22,8 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// TestDefaultChildren holds the default templates to what the children have always been:
-// with another digest, a new operator would write to all of them.
+// TestDefaultChildren compares the default children with those of earlier versions of the operator. With
+// other digests, an update of the operator would write all children.
 func TestDefaultChildren(t *testing.T) {
 	made, err := childrenFor(storeCalled("shop"), overridden(nil))
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestDefaultChildren(t *testing.T) {
 
 	want := []client.Object{oldDatabaseService(), oldDatabase(), oldApp(), oldAppService()}
 	for i, got := range made.inOrder() {
-		got.GetObjectKind().SetGroupVersionKind(want[i].GetObjectKind().GroupVersionKind()) // which is no part of a digest
+		got.GetObjectKind().SetGroupVersionKind(want[i].GetObjectKind().GroupVersionKind()) // not part of the digest
 		require.Empty(t, cmp.Diff(want[i], got))
 		require.Equal(t, digest(t, want[i]), digest(t, got))
 	}
@@ -124,7 +124,7 @@ func oldAppService() *corev1.Service {
 	}
 }
 
-// TestStorageClass has it from the spec, or else from the template.
+// TestStorageClass takes the class from the spec, or from the template if the spec has none.
 func TestStorageClass(t *testing.T) {
 	files := changed(t, "accessModes", "storageClassName: slow\n      accessModes")
 	store := storeCalled("shop")
@@ -142,7 +142,7 @@ func TestNames(t *testing.T) {
 		{name: "short", store: "a"},
 		{name: "the longest that fits", store: strings.Repeat("a", 44)},
 		{name: "one too long", store: strings.Repeat("a", 45), says: "has 45 characters, and its children's names leave room for 44"},
-		{name: "no DNS label", store: "a.b", says: "DNS-1035"},
+		{name: "not a DNS label", store: "a.b", says: "DNS-1035"},
 		{name: "a digit first", store: "1st", says: "DNS-1035"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -157,12 +157,12 @@ func TestNames(t *testing.T) {
 			for _, child := range made.inOrder() {
 				require.Empty(t, validation.IsDNS1035Label(child.GetName()))
 			}
-			require.Empty(t, validation.IsValidLabelValue(made.database.Name+"-0123456789"), "the label of a set's pods")
+			require.Empty(t, validation.IsValidLabelValue(made.database.Name+"-0123456789"), "a label of the pods")
 		})
 	}
 }
 
-// TestHostileSpec has strings that would be more than one value, were they not quoted.
+// TestHostileSpec renders strings that would add YAML to a manifest if they were not quoted.
 func TestHostileSpec(t *testing.T) {
 	const hostile = "a\"b\n---\nkind: Pod # {{.Name}} é\x00\u2028"
 	store := storeCalled("shop")
@@ -174,21 +174,21 @@ func TestHostileSpec(t *testing.T) {
 	require.Len(t, made.inOrder(), 4)
 }
 
-// TestDatabaseTemplate has templates that would make the operator lose track of volumes, or
-// that say what is not theirs to say.
+// TestDatabaseTemplate renders templates with which the operator could not find volumes, or which specify
+// fields that the operator writes.
 func TestDatabaseTemplate(t *testing.T) {
 	for _, test := range []struct{ name, old, text, says string }{
-		{"another Service", "serviceName: {{", "serviceName: x{{", "spec.serviceName: is not what database-service.yaml calls the Service"},
+		{"another Service", "serviceName: {{", "serviceName: x{{", "spec.serviceName: is not the name of the Service in database-service.yaml"},
 		{"no Service", "serviceName:", "minReadySeconds: 1 #", "spec.serviceName"},
 		{"an expression", "matchLabels:\n      app: {{template \"database\" .}}", "matchExpressions: [{key: app, operator: Exists}]", "spec.selector"},
-		{"an expression more", "matchLabels:", "matchExpressions: [{key: app, operator: Exists}]\n    matchLabels:", "spec.selector"},
+		{"an additional expression", "matchLabels:", "matchExpressions: [{key: app, operator: Exists}]\n    matchLabels:", "spec.selector"},
 		{
 			"no claim template", "  volumeClaimTemplates:\n  - metadata:\n      name: mongodb-pvc\n    spec:\n      accessModes: [ReadWriteOnce]\n", "",
-			"spec.volumeClaimTemplates: has to hold one",
+			"spec.volumeClaimTemplates: has to contain one",
 		},
-		{"two claim templates", "volumeClaimTemplates:\n", "volumeClaimTemplates:\n  - metadata: {name: logs}\n", "spec.volumeClaimTemplates: has to hold one"},
-		{"no mount", "volumeMounts:\n        - name: mongodb-pvc", "volumeMounts:\n        - name: other", "spec.template.spec.containers: none mounts"},
-		{"replicas", "serviceName:", "replicas: 1\n  serviceName:", "spec.replicas: is the operator's to write: leave it out"},
+		{"two claim templates", "volumeClaimTemplates:\n", "volumeClaimTemplates:\n  - metadata: {name: logs}\n", "spec.volumeClaimTemplates: has to contain one"},
+		{"no mount", "volumeMounts:\n        - name: mongodb-pvc", "volumeMounts:\n        - name: other", "spec.template.spec.containers: no container mounts"},
+		{"replicas", "serviceName:", "replicas: 1\n  serviceName:", "spec.replicas: is written by the operator: leave it out"},
 		{"ordinals", "serviceName:", "ordinals: {start: 1}\n  serviceName:", "spec.ordinals"},
 		{
 			"retention", "serviceName:", "persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}\n  serviceName:",
@@ -209,7 +209,7 @@ func TestDatabaseTemplate(t *testing.T) {
 	}
 }
 
-// changed is the default template of the database with some of its text replaced.
+// changed returns the default template of the database with text instead of old.
 func changed(t *testing.T, old, text string) fstest.MapFS {
 	t.Helper()
 	manifest, err := templates.Files.ReadFile(databaseFile)
@@ -218,7 +218,7 @@ func changed(t *testing.T, old, text string) fstest.MapFS {
 	return fstest.MapFS{databaseFile: {Data: []byte(strings.Replace(string(manifest), old, text, 1))}}
 }
 
-// overridden are the default templates, some of which files override.
+// overridden returns a renderer of the default templates and of files, which override them.
 func overridden(files fstest.MapFS) *manifest.Renderer {
 	return manifest.NewRenderer(manifest.Overlay(files, templates.Files), scheme.Scheme)
 }

@@ -17,41 +17,42 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// resizeClaims changes the request of every claim to the wanted size, including claims of earlier
-// replicas. A claim that requests more is left alone, as a person may have enlarged it, unless the
-// operator itself requested that size for the set and the volume never reached it: then the request
-// is reduced. If one of the claims cannot be changed, nothing is written. An unbound claim cannot
-// be changed before it is bound.
-func (r *Reconciler) resizeClaims(ctx context.Context, db *database, standing, wanted resource.Quantity) error {
-	var others []volume
+// resizeClaims changes the request of every claim to the desired size, including claims of former
+// replicas. If one of the claims cannot be changed, resizeClaims writes nothing.
+//
+// A claim that requests more than the desired size is left alone, since a person may have enlarged the
+// claim. But if the operator requested that size, and the volume is still smaller, the request is reduced.
+// The request of an unbound claim is immutable.
+func (r *Reconciler) resizeClaims(ctx context.Context, db *database, current, desired resource.Quantity) error {
+	var changed []volume
 	for _, volume := range db.volumes {
-		if !volume.isBound() || volume.isGoing() {
+		if !volume.isBound() || volume.isDeleting() {
 			continue
 		}
 		var err error
-		switch asks := volume.request(); {
-		case asks.Cmp(wanted) < 0:
-			err = r.mayGrow(ctx, volume)
-		case asks.Cmp(wanted) > 0 && (standing.Cmp(wanted) > 0 || volume.isOurWish()):
-			err = mayTakeBack(volume, wanted)
+		switch requested := volume.request(); {
+		case requested.Cmp(desired) < 0:
+			err = r.checkExpansion(ctx, volume)
+		case requested.Cmp(desired) > 0 && (current.Cmp(desired) > 0 || volume.isRequestedByOperator()):
+			err = checkReduction(volume, desired)
 		default:
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		others = append(others, volume)
+		changed = append(changed, volume)
 	}
-	for _, volume := range others {
-		if err := r.resizeClaim(ctx, volume, wanted); err != nil {
+	for _, volume := range changed {
+		if err := r.resizeClaim(ctx, volume, desired); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isOurWish reports whether this operator set the request of the claim.
-func (v volume) isOurWish() bool {
+// isRequestedByOperator reports whether this operator owns the request of the claim as field manager.
+func (v volume) isRequestedByOperator() bool {
 	return slices.ContainsFunc(v.claim.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == Name && entry.Operation == metav1.ManagedFieldsOperationApply &&
 			entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:storage"`))
@@ -73,24 +74,24 @@ func (r *Reconciler) resizeClaim(ctx context.Context, volume volume, size resour
 	return nil
 }
 
-// mayTakeBack returns an error for a request that the API server would refuse: one that is not
-// above the capacity of the volume.
-func mayTakeBack(volume volume, size resource.Quantity) error {
-	has, asks := volume.capacity(), volume.request()
-	switch order := size.Cmp(has); {
+// checkReduction returns an error if the API server would refuse the smaller request: the request must
+// stay above the capacity of the volume.
+func checkReduction(volume volume, size resource.Quantity) error {
+	capacity, requested := volume.capacity(), volume.request()
+	switch order := size.Cmp(capacity); {
 	case order > 0:
 		return nil
-	case order == 0 && asks.Cmp(has) > 0:
+	case order == 0 && requested.Cmp(capacity) > 0:
 		return refuse(v1alpha1.ReasonShrinkingRefused,
-			"claim %q asks for %s and has %s: only what is above that can be taken back", volume.claim.Name, &asks, &has)
+			"claim %q requests %s and has %s: the request can only be reduced to more than that", volume.claim.Name, &requested, &capacity)
 	}
 	return refuse(v1alpha1.ReasonShrinkingRefused,
-		"claim %q has %s, and no volume can become smaller: ask for %[2]s or more", volume.claim.Name, &has)
+		"claim %q has %s, and no volume can become smaller: request %[2]s or more", volume.claim.Name, &capacity)
 }
 
-// mayGrow returns an error for a growth that the API server would refuse: the class does not allow
-// expansion.
-func (r *Reconciler) mayGrow(ctx context.Context, volume volume) error {
+// checkExpansion returns an error if the API server would refuse the larger request: the StorageClass must
+// allow expansion.
+func (r *Reconciler) checkExpansion(ctx context.Context, volume volume) error {
 	name := ptr.Deref(volume.claim.Spec.StorageClassName, "")
 	if name == "" {
 		return refuse(v1alpha1.ReasonClassCannotExpand, "claim %q has no StorageClass that would allow it to grow", volume.claim.Name)
@@ -100,7 +101,7 @@ func (r *Reconciler) mayGrow(ctx context.Context, volume volume) error {
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if !ptr.Deref(class.AllowVolumeExpansion, false) { // nor does one that is not there
+	if !ptr.Deref(class.AllowVolumeExpansion, false) { // also if the class does not exist
 		return refuse(v1alpha1.ReasonClassCannotExpand,
 			"StorageClass %q does not allow claim %q to grow (allowVolumeExpansion)", name, volume.claim.Name)
 	}

@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // how pods and claims are found is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"

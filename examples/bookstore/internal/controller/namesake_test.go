@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // how pods and claims are found is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"
@@ -20,14 +20,14 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 )
 
-// namesAfterTeam calls the databases of one team alike, so that whoever may create a BookStore
-// can have it want another's database.
+// namesAfterTeam gives the databases of a team the same name, so that two BookStores may use the same
+// database.
 const namesAfterTeam = `{{define "database"}}{{index .Labels "team"}}-db{{end}}{{define "app"}}{{.Name}}-app{{end}}`
 
-// TestNamesakeLeaves deletes a BookStore whose database would be called as another's is: it
-// takes nothing of that along, whether the other's set is there or just being made again.
-func TestNamesakeLeaves(t *testing.T) {
-	for name, midst := range map[string]bool{"the other's set is there": false, "it is being made again": true} {
+// TestNamesakeDeletion deletes a BookStore whose database would have the name of another BookStore's
+// database. The claims of the other database stay, even while its set is being recreated.
+func TestNamesakeDeletion(t *testing.T) {
+	for name, isRecreated := range map[string]bool{"the other set exists": false, "the other set is being recreated": true} {
 		t.Run(name, func(t *testing.T) {
 			first, second := storeOfTeam("first"), storeOfTeam("second")
 			c, r := reconcilerWith(t, namesAfterTeam, first, second)
@@ -35,7 +35,7 @@ func TestNamesakeLeaves(t *testing.T) {
 			claim := claimCalled("mongodb-pvc-blue-db-0")
 			claim.Namespace, claim.Labels = first.Namespace, map[string]string{"app": "blue-db"}
 			require.NoError(t, c.Create(t.Context(), &claim))
-			if midst {
+			if isRecreated {
 				require.NoError(t, c.Delete(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: "blue-db"}}))
 			}
 
@@ -48,14 +48,14 @@ func TestNamesakeLeaves(t *testing.T) {
 	}
 }
 
-// storeOfTeam is a BookStore that takes its claims along.
+// storeOfTeam returns a BookStore that does not retain its claims.
 func storeOfTeam(name string) *v1alpha1.BookStore {
 	store := storeCalled(name)
 	store.Labels = map[string]string{"team": "blue"}
 	return store
 }
 
-// reconcilerWith makes children from the operator's own templates with other names.
+// reconcilerWith returns a reconciler of the default templates with other names.
 func reconcilerWith(t *testing.T, names string, stores ...client.Object) (*ensuretest.Client, *Reconciler) {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -13,9 +13,9 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// judgeVolumes returns the verdict on the volumes of the first replicas databases, and of all
-// others that run. If err prevented the requested size, the verdict is about err. Else the reason
-// is the worst one, and the message names each volume with that reason.
+// judgeVolumes returns the verdict on the volumes in use. If err is not nil, the verdict is about err.
+// Otherwise, the reason is the first of the list below that applies to a volume, and the message names
+// each volume with that reason.
 func judgeVolumes(db *database, replicas int32, err error) verdict {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return notReady(refused.reason, refused.message)
@@ -23,68 +23,69 @@ func judgeVolumes(db *database, replicas int32, err error) verdict {
 	if err != nil {
 		return notReady(ensure.Reason(err), err.Error())
 	}
-	stages := []struct {
-		reason string
-		of     func(volume) string
+	checks := []struct {
+		reason   string
+		describe func(volume) string
 	}{
-		{v1alpha1.ReasonClaimTerminating, going},
+		{v1alpha1.ReasonClaimTerminating, terminating},
 		{v1alpha1.ReasonResizeFailed, failed},
 		{v1alpha1.ReasonFileSystemResizePending, pending},
 		{v1alpha1.ReasonResizing, resizing},
 		{v1alpha1.ReasonProvisioning, unbound},
 	}
 	volumes := db.inUse(replicas)
-	for _, stage := range stages {
+	for _, check := range checks {
 		var messages []string
 		for _, volume := range volumes {
-			if message := stage.of(volume); message != "" {
+			if message := check.describe(volume); message != "" {
 				messages = append(messages, fmt.Sprintf("claim %q %s", volume.claim.Name, message))
 			}
 		}
 		if len(messages) > 0 {
-			return notReady(stage.reason, strings.Join(messages, "; "))
+			return notReady(check.reason, strings.Join(messages, "; "))
 		}
 	}
 	if missing := int(replicas) - len(volumes); missing > 0 {
-		return notReady(v1alpha1.ReasonProvisioning, fmt.Sprintf("%d of %d claims are still to be made", missing, replicas))
+		return notReady(v1alpha1.ReasonProvisioning, fmt.Sprintf("%d of %d claims do not exist yet", missing, replicas))
 	}
-	return verdict{ready: true, reason: v1alpha1.ReasonDone, message: "every volume is as large as asked for"}
+	return verdict{ready: true, reason: v1alpha1.ReasonDone, message: "every volume has the requested size"}
 }
 
-// inUse are the volumes that a pod of the database mounts or is to mount. Those that
-// earlier replicas left have their file system resized when one is made again.
+// inUse returns the volumes of current replicas, and of former replicas whose pod still runs. The file
+// systems of other volumes are resized when a pod mounts them again.
 func (db *database) inUse(replicas int32) []volume {
 	return slices.DeleteFunc(slices.Clone(db.volumes), func(v volume) bool {
 		return v.ordinal >= replicas && v.pod == nil
 	})
 }
 
-func going(v volume) string {
-	if !v.isGoing() {
+func terminating(v volume) string {
+	if !v.isDeleting() {
 		return ""
 	}
 	if v.pod == nil {
 		return "is being deleted"
 	}
-	return fmt.Sprintf("is being deleted: its data goes when pod %q does", v.pod.Name)
+	return fmt.Sprintf("is being deleted: the data is lost when pod %q is deleted", v.pod.Name)
 }
 
-// failed returns why a volume cannot grow, if the resizer or the kubelet gave up, or reports a
-// failure and goes on. A complaint of the resizer may stay long after a success.
+// failed returns a message if the resizer or the kubelet reports a failure. Volumes of the requested size
+// are ignored, because the condition of a failure may remain after a success.
 func failed(v volume) string {
 	if !v.isGrowing() {
 		return ""
 	}
 	progress := v.claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 	if progress == corev1.PersistentVolumeClaimControllerResizeInfeasible || progress == corev1.PersistentVolumeClaimNodeResizeInfeasible {
-		return fmt.Sprintf("cannot become as large as %s (%s): ask for less, and for more than %s; kubectl describe tells why",
-			v.asks(), progress, v.has())
+		return fmt.Sprintf("cannot become as large as %s (%s): request less, but more than %s; kubectl describe shows the cause",
+			v.requestedSize(), progress, v.currentSize())
 	}
-	for _, trouble := range []corev1.PersistentVolumeClaimConditionType{
+	for _, conditionType := range []corev1.PersistentVolumeClaimConditionType{
 		corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
 	} {
-		if v.condition(trouble) != nil && v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) == nil {
-			return fmt.Sprintf("does not become as large as %s (%s), which is tried again; kubectl describe tells why", v.asks(), trouble)
+		if v.condition(conditionType) != nil && v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) == nil {
+			return fmt.Sprintf("has not become as large as %s (%s), which is tried again; kubectl describe shows the cause",
+				v.requestedSize(), conditionType)
 		}
 	}
 	return ""
@@ -95,16 +96,16 @@ func pending(v volume) string {
 	case v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) == nil:
 		return ""
 	case v.pod == nil:
-		return "has its file system resized when its pod starts"
+		return "gets its file system resized when its pod starts"
 	}
-	return fmt.Sprintf("has grown, and the file system on it has not: restart pod %q to finish, if it does not by itself", v.pod.Name)
+	return fmt.Sprintf("has grown, but its file system has not: restart pod %q to finish, unless it grows by itself", v.pod.Name)
 }
 
 func resizing(v volume) string {
 	if !v.isBound() || !v.isGrowing() {
 		return ""
 	}
-	return fmt.Sprintf("has %s and grows to %s", v.has(), v.asks())
+	return fmt.Sprintf("has %s and grows to %s", v.currentSize(), v.requestedSize())
 }
 
 func unbound(v volume) string {
@@ -124,30 +125,29 @@ func (v volume) isGrowing() bool {
 	return request.Cmp(v.capacity()) > 0
 }
 
-func (v volume) asks() string {
+func (v volume) requestedSize() string {
 	request := v.request()
 	return request.String()
 }
 
-func (v volume) has() string {
+func (v volume) currentSize() string {
 	capacity := v.capacity()
 	return capacity.String()
 }
 
-// condition returns the condition of that type of the claim if the condition is true, and else nil.
-func (v volume) condition(of corev1.PersistentVolumeClaimConditionType) *corev1.PersistentVolumeClaimCondition {
+// condition returns the condition of that type if the condition is true, and nil otherwise.
+func (v volume) condition(conditionType corev1.PersistentVolumeClaimConditionType) *corev1.PersistentVolumeClaimCondition {
 	for i := range v.claim.Status.Conditions {
 		condition := &v.claim.Status.Conditions[i]
-		if condition.Type == of && condition.Status == corev1.ConditionTrue {
+		if condition.Type == conditionType && condition.Status == corev1.ConditionTrue {
 			return condition
 		}
 	}
 	return nil
 }
 
-// since returns when the file system began to wait for a resize, and the zero time if it does not
-// wait.
-func (v volume) since() metav1.Time {
+// resizePendingSince returns the time since which the file system waits for a resize, or zero.
+func (v volume) resizePendingSince() metav1.Time {
 	if condition := v.condition(corev1.PersistentVolumeClaimFileSystemResizePending); condition != nil {
 		return condition.LastTransitionTime
 	}

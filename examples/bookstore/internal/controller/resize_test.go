@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // how volumes stand is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// with has the claim in the conditions that are named.
+// with returns the volume with these conditions of the claim.
 func (v volume) with(conditions ...corev1.PersistentVolumeClaimConditionType) volume {
 	for _, condition := range conditions {
 		v.claim.Status.Conditions = append(v.claim.Status.Conditions,
@@ -61,45 +61,45 @@ func TestJudgeVolumes(t *testing.T) {
 		says     string
 	}{
 		{name: "no database", reason: v1alpha1.ReasonDone},
-		{name: "as asked for", volumes: []volume{done}, replicas: 1, reason: v1alpha1.ReasonDone},
-		{name: "more than asked for", volumes: []volume{sized("3Gi", "4Gi")}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "the requested size", volumes: []volume{done}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "larger than requested", volumes: []volume{sized("3Gi", "4Gi")}, replicas: 1, reason: v1alpha1.ReasonDone},
 		{name: "no claim yet", volumes: []volume{done}, replicas: 3, reason: v1alpha1.ReasonProvisioning, says: "2 of 3 claims"},
 		{name: "no volume yet", volumes: []volume{growing().unbound()}, replicas: 1, reason: v1alpha1.ReasonProvisioning, says: "has no volume yet"},
 		{name: "growing", volumes: []volume{growing()}, replicas: 1, reason: v1alpha1.ReasonResizing, says: "has 2Gi and grows to 3Gi"},
 		{
-			name: "file system, pod is there", volumes: []volume{growing().with(pendingFileSystem).mountedBy("shop-mongodb-0")}, replicas: 1,
+			name: "file system, with a pod", volumes: []volume{growing().with(pendingFileSystem).mountedBy("shop-mongodb-0")}, replicas: 1,
 			reason: v1alpha1.ReasonFileSystemResizePending, says: `restart pod "shop-mongodb-0" to finish`,
 		},
 		{
-			name: "file system, no pod", volumes: []volume{growing().with(pendingFileSystem)}, replicas: 1,
+			name: "file system, without a pod", volumes: []volume{growing().with(pendingFileSystem)}, replicas: 1,
 			reason: v1alpha1.ReasonFileSystemResizePending, says: "when its pod starts",
 		},
 		{
-			name: "an old complaint beside the file system's", volumes: []volume{growing().with(controllerError, pendingFileSystem)}, replicas: 1,
+			name: "an old error while the file system waits", volumes: []volume{growing().with(controllerError, pendingFileSystem)}, replicas: 1,
 			reason: v1alpha1.ReasonFileSystemResizePending,
 		},
-		{name: "an old complaint, long done", volumes: []volume{sized("3Gi", "3Gi").with(controllerError)}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "an old error after success", volumes: []volume{sized("3Gi", "3Gi").with(controllerError)}, replicas: 1, reason: v1alpha1.ReasonDone},
 		{name: "the resizer fails", volumes: []volume{growing().with(controllerError)}, replicas: 1, reason: v1alpha1.ReasonResizeFailed, says: "tried again"},
 		{name: "the kubelet fails", volumes: []volume{growing().with(nodeError)}, replicas: 1, reason: v1alpha1.ReasonResizeFailed, says: "tried again"},
 		{
 			name: "the resizer cannot", volumes: []volume{growing().at(corev1.PersistentVolumeClaimControllerResizeInfeasible)}, replicas: 1,
-			reason: v1alpha1.ReasonResizeFailed, says: "ask for less, and for more than 2Gi",
+			reason: v1alpha1.ReasonResizeFailed, says: "request less, but more than 2Gi",
 		},
 		{
 			name: "the kubelet cannot", volumes: []volume{growing().at(corev1.PersistentVolumeClaimNodeResizeInfeasible)}, replicas: 1,
-			reason: v1alpha1.ReasonResizeFailed, says: "ask for less, and for more than 2Gi",
+			reason: v1alpha1.ReasonResizeFailed, says: "request less, but more than 2Gi",
 		},
 		{
-			name: "deleted, and its pod is there", volumes: []volume{sized("3Gi", "3Gi").deleted().mountedBy("shop-mongodb-0")}, replicas: 1,
-			reason: v1alpha1.ReasonClaimTerminating, says: `its data goes when pod "shop-mongodb-0" does`,
+			name: "deleted, with a pod", volumes: []volume{sized("3Gi", "3Gi").deleted().mountedBy("shop-mongodb-0")}, replicas: 1,
+			reason: v1alpha1.ReasonClaimTerminating, says: `the data is lost when pod "shop-mongodb-0" is deleted`,
 		},
 		{
-			name: "what is most in the way is told of", replicas: 3, reason: v1alpha1.ReasonFileSystemResizePending,
+			name: "the most urgent reason", replicas: 3, reason: v1alpha1.ReasonFileSystemResizePending,
 			volumes: []volume{growing().unbound(), growing().of(1), growing().with(pendingFileSystem).of(2)},
 		},
-		{name: "an earlier replica's does not count", volumes: []volume{done, growing().of(1)}, replicas: 1, reason: v1alpha1.ReasonDone},
-		{name: "but for one that still runs", volumes: []volume{done, growing().of(1).mountedBy("p")}, replicas: 1, reason: v1alpha1.ReasonResizing},
-		{name: "nor in place of one that is missing", volumes: []volume{done.of(5)}, replicas: 1, reason: v1alpha1.ReasonProvisioning},
+		{name: "a former replica", volumes: []volume{done, growing().of(1)}, replicas: 1, reason: v1alpha1.ReasonDone},
+		{name: "a former replica whose pod still runs", volumes: []volume{done, growing().of(1).mountedBy("p")}, replicas: 1, reason: v1alpha1.ReasonResizing},
+		{name: "a former replica does not replace a missing claim", volumes: []volume{done.of(5)}, replicas: 1, reason: v1alpha1.ReasonProvisioning},
 		{
 			name: "a refusal", volumes: []volume{done}, replicas: 1, err: refuse(v1alpha1.ReasonShrinkingRefused, "no"),
 			reason: v1alpha1.ReasonShrinkingRefused, says: "no",

@@ -15,13 +15,13 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// restart deletes a pod of the database, which the set creates again, if a file system has waited
-// long enough for a resize and store allows restarts. It returns the time until the next possible
-// restart; zero means that none is known.
+// restart deletes a pod of the database if the file system has waited long enough for a resize, and if
+// store allows restarts. The set creates the pod again. restart returns the time until the next possible
+// restart, or zero.
 //
-// One pod at a time is deleted, while all others are ready. A pod that started after the volume had
-// grown is not deleted, as a restart did not help. A pod whose claim is being deleted is not
-// deleted either, as the data would be lost.
+// Only one pod at a time is deleted, while all others are ready. A pod that started after the volume had
+// grown is not deleted, because a restart did not help. A pod whose claim is being deleted is not deleted,
+// because the data would be lost.
 func (r *Reconciler) restart(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet],
 ) (time.Duration, error) {
@@ -30,13 +30,13 @@ func (r *Reconciler) restart(
 	}
 	var soonest time.Duration
 	for _, volume := range db.volumes {
-		since := volume.since()
-		if since.IsZero() || volume.isGoing() || volume.pod == nil || volume.pod.CreationTimestamp.After(since.Time) {
+		since := volume.resizePendingSince()
+		if since.IsZero() || volume.isDeleting() || volume.pod == nil || volume.pod.CreationTimestamp.After(since.Time) {
 			continue
 		}
 		wait := time.Until(since.Add(r.restartAfter))
 		switch {
-		case !db.allReadyBut(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)):
+		case !db.othersReady(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)):
 			continue
 		case wait <= 0:
 			return 0, r.delete(ctx, volume.pod)
@@ -48,9 +48,9 @@ func (r *Reconciler) restart(
 	return soonest, nil
 }
 
-// allReadyBut reports whether all pods that are to run are there and ready, but for one. The
-// status of the set may not have heard yet of one that is gone.
-func (db *database) allReadyBut(pod *corev1.Pod, replicas int32) bool {
+// othersReady reports whether all replicas except pod exist and are ready. The status of the set may be
+// outdated.
+func (db *database) othersReady(pod *corev1.Pod, replicas int32) bool {
 	ready := int32(1)
 	for i := range db.pods {
 		if db.pods[i].UID != pod.UID && isReady(&db.pods[i]) {
@@ -60,7 +60,7 @@ func (db *database) allReadyBut(pod *corev1.Pod, replicas int32) bool {
 	return ready >= replicas
 }
 
-// delete deletes this pod or claim, but no other one of that name.
+// delete deletes a pod or a claim. The UID protects a new object of the same name.
 func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
 	if obj.GetDeletionTimestamp() != nil {
 		return nil

@@ -15,15 +15,15 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// owns reports whether the set is, or is about to become, an owner of claims. They would be
-// left to the garbage collector if the set were deleted then, and not to the new set.
-func (db *database) owns() bool {
-	return db.set != nil && (db.mayOwn() || slices.ContainsFunc(slices.Concat(db.volumes, db.foreign), db.isOwnerOf))
+// ownsClaims reports whether the set owns claims or may soon own claims. If such a set is deleted, the
+// garbage collector deletes the claims.
+func (db *database) ownsClaims() bool {
+	return db.set != nil && (db.mayOwnClaims() || slices.ContainsFunc(slices.Concat(db.volumes, db.foreign), db.isOwnerOf))
 }
 
-// mayOwn reports whether the set shall own claims, or whether the controller may not know yet that
-// it shall not.
-func (db *database) mayOwn() bool {
+// mayOwnClaims reports whether the policy of the set is Delete, or whether the controller of the set may
+// not have observed another policy yet.
+func (db *database) mayOwnClaims() bool {
 	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
 	return db.set.Status.ObservedGeneration < db.set.Generation ||
 		policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
@@ -35,10 +35,10 @@ func (db *database) isOwnerOf(volume volume) bool {
 	})
 }
 
-// release removes the set from the owners of claims, once the controller no longer adds the set. The
-// controller removes the set only from the claims of existing and ready pods.
-func (r *Reconciler) release(ctx context.Context, db *database) error {
-	if db.set == nil || db.mayOwn() {
+// releaseClaims removes owner references to the set from all claims, once the controller of the set no
+// longer adds them. The controller itself removes them only from the claims of pods that are ready.
+func (r *Reconciler) releaseClaims(ctx context.Context, db *database) error {
+	if db.set == nil || db.mayOwnClaims() {
 		return nil
 	}
 	for _, volume := range slices.Concat(db.volumes, db.foreign) {
@@ -52,21 +52,20 @@ func (r *Reconciler) release(ctx context.Context, db *database) error {
 	return nil
 }
 
-// removeOwner removes an owner of a claim, as the garbage collector does. Concurrent writes to the
-// claim, such as by the controller of the set, which does the same, or by the resizer, are no
-// conflict. A deleted claim has no owner, even if another claim has its name.
+// removeOwner removes an owner reference from a claim, with the same patch as the garbage collector.
+// Concurrent writes, for example by the resizer, cause no conflict. A claim that is gone is no error.
 func (r *Reconciler) removeOwner(ctx context.Context, claim *corev1.PersistentVolumeClaim, owner types.UID) error {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, claim.UID, owner)
 	err := r.client.Patch(ctx, claim, client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.FieldOwner(Name))
 	if err != nil && !isGone(err) {
 		return err
 	}
-	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(is metav1.OwnerReference) bool { return is.UID == owner })
+	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == owner })
 	return nil
 }
 
-// isGone reports whether a patch that names a UID failed because the object is gone: the API
-// server takes the UID of another one of that name for a change of a field that is immutable.
+// isGone reports whether a patch with a UID failed because the object is gone. If another object has the
+// name, the API server reports a change of the immutable UID.
 func isGone(err error) bool {
 	if cause, invalid := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid); invalid {
 		return cause.Field == "metadata.uid"
@@ -74,20 +73,20 @@ func isGone(err error) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// keepClaims lets the set be deleted without its claims, whatever its policy was before.
+// keepClaims ensures that the deletion of the set does not delete claims.
 func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
-	switch owned, err := r.disown(ctx, db); {
+	switch owned, err := r.disownClaims(ctx, db); {
 	case err != nil:
 		return err
 	case owned:
-		return finalizer.Wait(patience, fmt.Sprintf("StatefulSet %q still owns claims that are to stay", db.set.Name))
+		return finalizer.Wait(deletionPollInterval, fmt.Sprintf("StatefulSet %q still owns claims that must be retained", db.set.Name))
 	}
 	return nil
 }
 
-// disown changes the set to own no claims, and reports whether it still owns some.
-func (r *Reconciler) disown(ctx context.Context, db *database) (owned bool, err error) {
-	if err := r.release(ctx, db); err != nil || !db.owns() {
+// disownClaims changes the set to own no claims, and reports whether the set still owns some.
+func (r *Reconciler) disownClaims(ctx context.Context, db *database) (owned bool, err error) {
+	if err := r.releaseClaims(ctx, db); err != nil || !db.ownsClaims() {
 		return false, err
 	}
 	policy := db.set.Spec.PersistentVolumeClaimRetentionPolicy
@@ -101,8 +100,8 @@ func (r *Reconciler) disown(ctx context.Context, db *database) (owned bool, err 
 	return true, nil
 }
 
-// patch writes the changes since before, unless somebody else wrote first. A deleted object needs
-// no change.
+// patch writes the difference between before and after, and fails if the object has changed meanwhile. An
+// object that is gone is no error.
 func (r *Reconciler) patch(ctx context.Context, before, after client.Object) error {
 	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.client.Patch(ctx, after, changes, client.FieldOwner(Name)))

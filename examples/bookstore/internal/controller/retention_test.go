@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // what becomes of claims is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestReleaseMeanwhile has somebody write to a claim after it was read: that is no conflict.
-func TestReleaseMeanwhile(t *testing.T) {
+// TestReleaseClaims writes to a claim after the operator has read it, which is no conflict.
+func TestReleaseClaims(t *testing.T) {
 	set := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "shop-mongodb", UID: "set"}
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "other"}
 	for name, meanwhile := range map[string]func(*corev1.PersistentVolumeClaim){
-		"nobody":                  func(*corev1.PersistentVolumeClaim) {},
-		"the resizer writes":      func(claim *corev1.PersistentVolumeClaim) { claim.Annotations = map[string]string{"resized": "yes"} },
-		"its controller is first": func(claim *corev1.PersistentVolumeClaim) { claim.OwnerReferences = []metav1.OwnerReference{other} },
+		"no write":                           func(*corev1.PersistentVolumeClaim) {},
+		"the resizer writes":                 func(claim *corev1.PersistentVolumeClaim) { claim.Annotations = map[string]string{"resized": "yes"} },
+		"the controller of the set is first": func(claim *corev1.PersistentVolumeClaim) { claim.OwnerReferences = []metav1.OwnerReference{other} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, r := reconcilerWith(t, namesAfterTeam)
@@ -33,8 +33,8 @@ func TestReleaseMeanwhile(t *testing.T) {
 			require.NoError(t, c.Update(t.Context(), &claim))
 
 			db := &database{set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: set.UID}}, volumes: []volume{{claim: read}}}
-			require.NoError(t, r.release(t.Context(), db))
-			require.False(t, db.owns())
+			require.NoError(t, r.releaseClaims(t.Context(), db))
+			require.False(t, db.ownsClaims())
 			live := &corev1.PersistentVolumeClaim{}
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(&claim), live))
 			require.Empty(t, cmp.Diff([]metav1.OwnerReference{other}, live.OwnerReferences))
@@ -52,29 +52,29 @@ func TestIsGone(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"it is gone":           {apierrors.NewNotFound(claims, firstClaim), true},
-		"another has its name": {invalid(field.NewPath("metadata", "uid")), true},
-		"it is not valid":      {invalid(field.NewPath("spec")), false},
-		"somebody was quicker": {apierrors.NewConflict(claims, firstClaim, nil), false},
-		"no answer":            {errors.New("connection refused"), false},
+		"gone":      {apierrors.NewNotFound(claims, firstClaim), true},
+		"replaced":  {invalid(field.NewPath("metadata", "uid")), true},
+		"invalid":   {invalid(field.NewPath("spec")), false},
+		"conflict":  {apierrors.NewConflict(claims, firstClaim, nil), false},
+		"no answer": {errors.New("connection refused"), false},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, isGone(test.err)) })
 	}
 }
 
-// TestProvideInTheMidst has a set be on its way out, of which its controller takes no notice:
-// nothing but its end is waited for.
-func TestProvideInTheMidst(t *testing.T) {
+// TestEnsureStorageOfDeletedSet has a set that is being deleted. The operator need not wait for the
+// controller of the set.
+func TestEnsureStorageOfDeletedSet(t *testing.T) {
 	store := storeCalled("shop")
 	template := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}}}}
-	going := template.DeepCopy()
-	going.Generation, going.DeletionTimestamp = 2, new(metav1.Now())
+	deleted := template.DeepCopy()
+	deleted.Generation, deleted.DeletionTimestamp = 2, new(metav1.Now())
 	_, r := reconcilerWith(t, namesAfterTeam)
-	wanted, err := r.provide(t.Context(), store, &database{set: going}, template)
+	desired, err := r.ensureStorage(t.Context(), store, &database{set: deleted}, template)
 	require.NoError(t, err)
-	require.True(t, wanted.isLike(storageFor(store, template)))
+	require.True(t, desired.hasTemplateOf(storageFor(store, template)))
 
-	going.DeletionTimestamp = nil
-	_, err = r.provide(t.Context(), store, &database{set: going}, template)
-	require.ErrorContains(t, err, "is made again once it owns no claims")
+	deleted.DeletionTimestamp = nil
+	_, err = r.ensureStorage(t.Context(), store, &database{set: deleted}, template)
+	require.ErrorContains(t, err, "is recreated once it owns no claims")
 }

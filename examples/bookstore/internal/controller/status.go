@@ -17,14 +17,14 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// These are reasons of Ready and its parts, beside those of ensure.Reason and the states of children.
+// Reasons of the conditions. Other reasons are the states of children and the results of ensure.Reason.
 const (
 	reasonInvalidName = "InvalidName"
 	reasonInvalidSize = "InvalidSize"
 	reasonTerminating = "Terminating"
 )
 
-// A verdict is how a part of a BookStore stands, in the words of a condition.
+// A verdict contains the status, the reason and the message of a condition.
 type verdict struct {
 	ready           bool
 	reason, message string
@@ -42,17 +42,17 @@ func (v verdict) write(set status.Setter, conditions *[]metav1.Condition, condit
 	}
 }
 
-// judge returns the verdict on the first child that is not ready. Each child is judged by a copy
-// that includes our write, and by err if err prevented the write.
-func judge(made ensure.Results, err error, children []client.Object) verdict {
+// judge returns the verdict on the first child that is not ready. If a child was not ensured, the reason
+// comes from err. A stale copy, which does not include the last write, is not ready.
+func judge(results ensure.Results, err error, children []client.Object) verdict {
 	for _, child := range children {
-		result := ensure.ResultOf(made, child)
+		result := ensure.ResultOf(results, child)
 		if result.Operation == "" {
 			return notReady(ensure.Reason(err), err.Error())
 		}
 		name := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
 		if result.Stale {
-			return notReady(string(readiness.InProgress), name+": what was written is not seen yet")
+			return notReady(string(readiness.InProgress), name+": the cache does not show the last write yet")
 		}
 		if current := readiness.Of(result.Live); current.State != readiness.Ready {
 			return notReady(string(current.State), name+": "+current.Message)
@@ -61,11 +61,10 @@ func judge(made ensure.Results, err error, children []client.Object) verdict {
 	return verdict{ready: true, reason: string(readiness.Ready), message: "all is ready"}
 }
 
-// report writes the state of store into its status, with one request, or none if the status is the
-// same already. A pass that failed half-way has not seen all children and leaves their list
-// unchanged.
+// report writes the status of store. The list of children stays unchanged after a pass that failed, which
+// does not know all children.
 func (r *Reconciler) report(
-	ctx context.Context, store *v1alpha1.BookStore, db *database, live *appsv1.StatefulSet, made ensure.Results,
+	ctx context.Context, store *v1alpha1.BookStore, db *database, live *appsv1.StatefulSet, results ensure.Results,
 	volumes, database, app verdict,
 ) error {
 	set := status.For(store)
@@ -80,25 +79,25 @@ func (r *Reconciler) report(
 		if live != nil {
 			store.Status.Database = new(identityOf(live))
 		}
-		if names := named(made.Children); names != nil {
+		if names := statusChildren(results.Children); names != nil {
 			store.Status.Children = names
 		}
 	}, status.FieldOwner(Name))
 }
 
-// reject reports a mistake in store or in the templates. The children stay unchanged. Retrying soon
-// would not help.
+// reject reports a mistake in store or in the templates, and leaves the children unchanged. The error is
+// terminal: only a change of store or of the templates helps.
 func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, invalid *refusal) (reconcile.Result, error) {
 	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.message)
-	err := r.notReady(ctx, store, invalid.reason, invalid.message)
+	err := r.reportNotReady(ctx, store, invalid.reason, invalid.message)
 	if isNews && err == nil {
 		operator.Warn(r.events, store, invalid.reason, invalid.message)
 	}
 	return retry(ctx, 0, ensure.Results{}, invalid, err)
 }
 
-// notReady reports of a store that nothing is made for.
-func (r *Reconciler) notReady(ctx context.Context, store *v1alpha1.BookStore, reason, message string) error {
+// reportNotReady sets the Ready condition of store to False, and leaves the other conditions unchanged.
+func (r *Reconciler) reportNotReady(ctx context.Context, store *v1alpha1.BookStore, reason, message string) error {
 	set := status.For(store)
 	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
 		set.False(&store.Status.Conditions, v1alpha1.ReadyCondition, reason, message)
@@ -106,8 +105,8 @@ func (r *Reconciler) notReady(ctx context.Context, store *v1alpha1.BookStore, re
 	}, status.FieldOwner(Name))
 }
 
-// named is nil if one of the children is not known.
-func named(children []ensure.Result[client.Object]) []v1alpha1.Child {
+// statusChildren returns nil if one of the children is unknown.
+func statusChildren(children []ensure.Result[client.Object]) []v1alpha1.Child {
 	names := make([]v1alpha1.Child, len(children))
 	for i, child := range children {
 		live := child.Live

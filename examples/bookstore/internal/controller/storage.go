@@ -14,10 +14,9 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// storage holds the settings of the StatefulSet about volumes. A claim template cannot be changed:
-// for another one, the set is recreated around its pods. So the template stays until everything is
-// prepared, and for good if the volumes cannot be as requested. The rest of the set follows the
-// spec meanwhile.
+// storage has the settings of the StatefulSet for volumes. A claim template is immutable. For another
+// template, the operator deletes the set without the pods and creates a new set. The template stays until
+// the claims have changed, or forever if they cannot change. Other fields of the set change at once.
 type storage struct {
 	replicas    int32
 	size        resource.Quantity
@@ -25,7 +24,7 @@ type storage struct {
 	whenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType
 }
 
-// A refusal is why volumes cannot be as a BookStore asks for, in the words of a condition.
+// A refusal is an error with the reason and the message of a condition.
 type refusal struct{ reason, message string }
 
 func (r *refusal) Error() string { return r.message }
@@ -34,52 +33,52 @@ func refuse(reason, format string, args ...any) error {
 	return &refusal{reason, fmt.Sprintf(format, args...)}
 }
 
-// provide changes the claims of the database to the request of store, and returns the storage that
-// the StatefulSet may have now. The storage is valid beside an error, too, which says why the
-// request is not fulfilled: a refusal, or a failed request.
+// ensureStorage changes the claims of the database as store specifies, and returns the storage that the
+// StatefulSet may have now. The storage is valid even if there is an error. The error is a refusal or a
+// failed request, and means that the claims do not match the spec yet.
 //
-// All decisions depend on existing objects: a set with another template, or claims that request
-// less. So an interrupted change goes on. The claims change first, the set afterwards.
-func (r *Reconciler) provide(
+// The claims change first, and the set afterwards. All decisions depend on live objects, so an
+// interrupted change continues with the next reconcile.
+func (r *Reconciler) ensureStorage(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, template *appsv1.StatefulSet,
 ) (storage, error) {
-	wanted := storageFor(store, template)
-	var noRoom error
-	wanted.replicas, noRoom = db.room(wanted.replicas)
-	standing := db.standing(wanted)
+	desired := storageFor(store, template)
+	var foreignErr error
+	desired.replicas, foreignErr = db.allowedReplicas(desired.replicas)
+	current := db.currentStorage(desired)
 
-	if err := r.resizeClaims(ctx, db, standing.size, wanted.size); err != nil {
-		return standing, err
+	if err := r.resizeClaims(ctx, db, current.size, desired.size); err != nil {
+		return current, err
 	}
-	if err := r.release(ctx, db); err != nil {
-		return standing, err
+	if err := r.releaseClaims(ctx, db); err != nil {
+		return current, err
 	}
-	if standing.isLike(wanted) || !db.owns() || db.set.DeletionTimestamp != nil { // the set is being deleted, by anybody
-		return wanted, noRoom
+	if current.hasTemplateOf(desired) || !db.ownsClaims() || db.set.DeletionTimestamp != nil { // already being deleted
+		return desired, foreignErr
 	}
-	standing.whenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
-	if noRoom != nil {
-		return standing, noRoom
+	current.whenDeleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	if foreignErr != nil {
+		return current, foreignErr
 	}
-	return standing, refuse(v1alpha1.ReasonResizing, "StatefulSet %q is made again once it owns no claims", db.set.Name)
+	return current, refuse(v1alpha1.ReasonResizing, "StatefulSet %q is recreated once it owns no claims", db.set.Name)
 }
 
-// storageFor returns the request of store. If store names no StorageClass, the template may.
+// storageFor returns the desired storage of store. The StorageClass comes from store or from the template.
 func storageFor(store *v1alpha1.BookStore, template *appsv1.StatefulSet) storage {
 	db := store.Spec.BookDB
-	wanted := storage{
+	desired := storage{
 		replicas:    db.Replicas,
 		size:        db.DBSize,
 		class:       cmp.Or(db.StorageClassName, template.Spec.VolumeClaimTemplates[0].Spec.StorageClassName),
 		whenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 	}
 	if !retains(store) {
-		wanted.whenDeleted = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+		desired.whenDeleted = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
-	return wanted
+	return desired
 }
 
-// writeInto adds the settings that the template leaves out to the set.
+// writeInto writes the settings into the set.
 func (s storage) writeInto(set *appsv1.StatefulSet) {
 	set.Spec.Replicas = &s.replicas
 	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
@@ -93,39 +92,39 @@ func (s storage) writeInto(set *appsv1.StatefulSet) {
 
 func retains(store *v1alpha1.BookStore) bool { return ptr.Deref(store.Spec.BookDB.Retain, true) }
 
-// standing returns wanted with the current claim template of the set.
-func (db *database) standing(wanted storage) storage {
+// currentStorage returns desired with the size and class in the current claim template of the set.
+func (db *database) currentStorage(desired storage) storage {
 	if db.set == nil || len(db.set.Spec.VolumeClaimTemplates) != 1 {
-		return wanted
+		return desired
 	}
 	template := db.set.Spec.VolumeClaimTemplates[0].Spec
-	wanted.size = template.Resources.Requests[corev1.ResourceStorage]
-	wanted.class = template.StorageClassName
-	return wanted
+	desired.size = template.Resources.Requests[corev1.ResourceStorage]
+	desired.class = template.StorageClassName
+	return desired
 }
 
-// isLike reports whether both have the same claim template.
-func (s storage) isLike(other storage) bool {
+// hasTemplateOf reports whether both have the same claim template.
+func (s storage) hasTemplateOf(other storage) bool {
 	return s.size.Cmp(other.size) == 0 && ptr.Equal(s.class, other.class)
 }
 
-// room returns how many of the wanted replicas may run. A pod uses any claim with the right name,
-// whoever created the claim, and would write into it. Pods that have done so already continue.
-func (db *database) room(wanted int32) (int32, error) {
-	for _, stranger := range db.foreign {
-		if stranger.ordinal >= wanted {
+// allowedReplicas returns how many of the desired replicas may run. A pod would use a foreign claim with
+// the name of its claim, and write into it. A pod that already uses a foreign claim continues.
+func (db *database) allowedReplicas(desired int32) (int32, error) {
+	for _, volume := range db.foreign {
+		if volume.ordinal >= desired {
 			break
 		}
-		if stranger.pod == nil && !db.isLeft(stranger.claim) {
-			return stranger.ordinal, refuse(v1alpha1.ReasonForeignClaim,
-				"claim %q has the name of one of this database's and is somebody else's, as its labels or the pod that mounts it tell; "+
-					"%d of %d replicas run until they have moved it away", stranger.claim.Name, stranger.ordinal, wanted)
+		if volume.pod == nil && !db.isMountedByLeftover(volume.claim) {
+			return volume.ordinal, refuse(v1alpha1.ReasonForeignClaim,
+				"claim %q has the name of a claim of this database, but its labels or its pod show that it is foreign; "+
+					"%d of %d replicas run until the claim is gone", volume.claim.Name, volume.ordinal, desired)
 		}
 	}
-	return wanted, nil
+	return desired, nil
 }
 
-// isLeft reports whether a pod that an earlier set left mounts the claim.
-func (db *database) isLeft(claim *corev1.PersistentVolumeClaim) bool {
-	return slices.ContainsFunc(db.left, func(pod corev1.Pod) bool { return slices.Contains(claimsOf(&pod), claim.Name) })
+// isMountedByLeftover reports whether a pod of a deleted set mounts the claim.
+func (db *database) isMountedByLeftover(claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(db.leftover, func(pod corev1.Pod) bool { return slices.Contains(claimsOf(&pod), claim.Name) })
 }

@@ -16,43 +16,42 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// A database holds the existing objects of the database of a BookStore.
+// A database has the live objects of the database of a BookStore.
 type database struct {
-	identity v1alpha1.Database
-	set      *appsv1.StatefulSet // nil if there is none of this BookStore
-	taken    bool                // a set of somebody else has the name
-	volumes  []volume            // by ordinal
-	foreign  []volume            // claims of others with the name of one of the database's claims
-	pods     []corev1.Pod        // that are the set's, or nobody's and once were
-	left     []corev1.Pod        // of a deleted set of the same name, which still owns them
+	identity  v1alpha1.Database
+	set       *appsv1.StatefulSet // nil if this BookStore has none
+	nameTaken bool                // another owner has a set of the same name
+	volumes   []volume            // by ordinal
+	foreign   []volume            // claims of other owners with a name of this database's claims
+	pods      []corev1.Pod        // pods of the set, and orphaned pods of a former set
+	leftover  []corev1.Pod        // pods whose controller is a deleted set of the same name
 }
 
-// A volume is a claim of a database, with the pod of the database that mounts the claim, if one
-// does.
+// A volume is a claim, and the pod of the database that mounts the claim, or nil.
 type volume struct {
 	ordinal int32
 	claim   *corev1.PersistentVolumeClaim
 	pod     *corev1.Pod
 }
 
-// look returns the database of store, as the cache shows it. wanted is the identity by the
-// templates, nil if they cannot be used.
-func (r *Reconciler) look(ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database) (*database, error) {
-	sets, err := r.cachedSets(ctx, store, wanted)
+// observe returns the database of store from the cache. desired is the identity according to the
+// templates, or nil if the templates cannot be used.
+func (r *Reconciler) observe(ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database) (*database, error) {
+	sets, err := r.cachedSets(ctx, store, desired)
 	if err != nil {
 		return nil, err
 	}
-	return r.takeStock(ctx, store, wanted, sets, func(is v1alpha1.Database) ([]corev1.Pod, error) {
+	return r.findDatabase(ctx, store, desired, sets, func(identity v1alpha1.Database) ([]corev1.Pod, error) {
 		var pods corev1.PodList
-		err := r.client.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claims(is)})
+		err := r.client.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claimPrefix(identity)})
 		return pods.Items, err
 	})
 }
 
-// cachedSets returns the sets of store in the cache, and sets of others with the name of one. Sets
-// found by their owner may be outdated; sets read by their name are not.
+// cachedSets returns the sets of store in the cache, and sets of other owners with their names. The list
+// by owner may be stale, so cachedSets reads each set again by its name.
 func (r *Reconciler) cachedSets(
-	ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database,
+	ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database,
 ) ([]appsv1.StatefulSet, error) {
 	var own appsv1.StatefulSetList
 	err := r.client.List(ctx, &own, client.InNamespace(store.Namespace),
@@ -64,8 +63,8 @@ func (r *Reconciler) cachedSets(
 	for i := range own.Items {
 		names.Insert(own.Items[i].Name)
 	}
-	for _, is := range identities(store, wanted) {
-		names.Insert(is.StatefulSet)
+	for _, identity := range identities(store, desired) {
+		names.Insert(identity.StatefulSet)
 	}
 	var found []appsv1.StatefulSet
 	for name := range names {
@@ -81,96 +80,96 @@ func (r *Reconciler) cachedSets(
 	return found, nil
 }
 
-// lookTwice reads the set and its pods from the server if the cache does not show them: the cache
-// may not show them yet, or no longer.
-func (r *Reconciler) lookTwice(ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database) (*database, error) {
+// observeUncached is like observe, but reads the set and its pods from the server, since the cache may be
+// stale.
+func (r *Reconciler) observeUncached(ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database) (*database, error) {
 	var sets appsv1.StatefulSetList
 	if err := r.server.List(ctx, &sets, client.InNamespace(store.Namespace)); err != nil {
 		return nil, err
 	}
-	return r.takeStock(ctx, store, wanted, sets.Items, func(is v1alpha1.Database) ([]corev1.Pod, error) {
+	return r.findDatabase(ctx, store, desired, sets.Items, func(identity v1alpha1.Database) ([]corev1.Pod, error) {
 		var pods corev1.PodList
-		err := r.server.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingLabels(is.Selector))
+		err := r.server.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingLabels(identity.Selector))
 		return pods.Items, err
 	})
 }
 
-// identities returns the possible identities of the database if there is no set.
-func identities(store *v1alpha1.BookStore, wanted *v1alpha1.Database) []v1alpha1.Database {
+// identities returns the possible identities of a database without a set.
+func identities(store *v1alpha1.BookStore, desired *v1alpha1.Database) []v1alpha1.Database {
 	var all []v1alpha1.Database
-	if is, ok := recorded(store); ok {
-		all = append(all, is)
+	if identity, ok := recordedIdentity(store); ok {
+		all = append(all, identity)
 	}
-	if wanted != nil {
-		all = append(all, *wanted)
+	if desired != nil {
+		all = append(all, *desired)
 	}
 	return all
 }
 
-// takeStock finds the objects of the database, by the identity of the set, or else by the known
-// identity.
-func (r *Reconciler) takeStock(
-	ctx context.Context, store *v1alpha1.BookStore, wanted *v1alpha1.Database,
+// findDatabase returns the objects of the database. The identity is that of the set of store. Without a
+// set, findDatabase uses the first identity that has objects.
+func (r *Reconciler) findDatabase(
+	ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database,
 	sets []appsv1.StatefulSet, podsOf func(v1alpha1.Database) ([]corev1.Pod, error),
 ) (*database, error) {
 	var set *appsv1.StatefulSet
-	all := identities(store, wanted)
+	all := identities(store, desired)
 	if own := slices.IndexFunc(sets, func(set appsv1.StatefulSet) bool { return metav1.IsControlledBy(&set, store) }); own >= 0 {
 		set = &sets[own]
 		all = []v1alpha1.Database{identityOf(set)}
 	}
 	db := &database{}
-	for _, is := range all {
-		db = &database{identity: is, set: set}
+	for _, identity := range all {
+		db = &database{identity: identity, set: set}
 		if set == nil {
-			taken, err := r.isTaken(ctx, store, is, sets)
+			nameTaken, err := r.isNameTaken(ctx, store, identity, sets)
 			if err != nil {
 				return nil, err
 			}
-			db.taken = taken
+			db.nameTaken = nameTaken
 		}
-		pods, err := podsOf(is)
+		pods, err := podsOf(identity)
 		if err != nil {
 			return nil, err
 		}
 		var volumes corev1.PersistentVolumeClaimList
-		err = r.client.List(ctx, &volumes, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claims(is)})
+		err = r.client.List(ctx, &volumes, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claimPrefix(identity)})
 		if err != nil {
 			return nil, err
 		}
 		db.classify(pods, volumes.Items)
-		if !db.isNothing() {
+		if !db.isEmpty() {
 			break
 		}
 	}
 	return db, nil
 }
 
-// isTaken reports whether one of sets, none of which is store's, is called so, or whether the
-// last set of another BookStore was: templates may call two alike.
-func (r *Reconciler) isTaken(
-	ctx context.Context, store *v1alpha1.BookStore, is v1alpha1.Database, sets []appsv1.StatefulSet,
+// isNameTaken reports whether another owner has a set of that name, or another BookStore has a database
+// with these claims: the templates may give two databases the same name.
+func (r *Reconciler) isNameTaken(
+	ctx context.Context, store *v1alpha1.BookStore, identity v1alpha1.Database, sets []appsv1.StatefulSet,
 ) (bool, error) {
-	if slices.ContainsFunc(sets, func(other appsv1.StatefulSet) bool { return other.Name == is.StatefulSet }) {
+	if slices.ContainsFunc(sets, func(other appsv1.StatefulSet) bool { return other.Name == identity.StatefulSet }) {
 		return true, nil
 	}
 	var stores v1alpha1.BookStoreList
-	err := r.client.List(ctx, &stores, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claims(is)},
+	err := r.client.List(ctx, &stores, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claimPrefix(identity)},
 		client.DisableReadYourWritesConsistency)
 	return slices.ContainsFunc(stores.Items, func(other v1alpha1.BookStore) bool { return other.Name != store.Name }), err
 }
 
-// isNothing reports whether there is nothing that would be lost if the database were another.
-func (db *database) isNothing() bool {
-	return db.set == nil && len(db.volumes)+len(db.pods)+len(db.left) == 0
+// isEmpty reports whether there are no objects of the database.
+func (db *database) isEmpty() bool {
+	return db.set == nil && len(db.volumes)+len(db.pods)+len(db.leftover) == 0
 }
 
-// classify finds the pods and claims of the database. A claim belongs to the database if the claim
-// has the name and the labels that a StatefulSet sets, and one of the pods of the database or none
-// mounts it. Finished pods mount nothing. A database of somebody else has no claims.
+// classify sorts pods and claims into those of the database and those of others. A claim belongs to the
+// database if the name and the labels match, and if no pod or a pod of the database mounts the claim.
+// Finished pods do not count. If another owner has the name, no claim belongs to this database.
 func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) {
 	selector := labels.SelectorFromSet(db.identity.Selector)
-	strangers := map[string]bool{} // claims that other pods mount
+	mountedByOthers := map[string]bool{} // by the name of the claim
 	for i := range pods {
 		switch {
 		case pods[i].Status.Phase == corev1.PodSucceeded, pods[i].Status.Phase == corev1.PodFailed:
@@ -178,18 +177,18 @@ func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolume
 		case db.isOwn(&pods[i], selector):
 			db.pods = append(db.pods, pods[i])
 			continue
-		case !db.taken && isLeft(&pods[i], db.identity.StatefulSet):
-			db.left = append(db.left, pods[i])
+		case !db.nameTaken && isLeftover(&pods[i], db.identity.StatefulSet):
+			db.leftover = append(db.leftover, pods[i])
 		}
 		for _, claim := range claimsOf(&pods[i]) {
-			strangers[claim] = true
+			mountedByOthers[claim] = true
 		}
 	}
 	for i := range claims {
 		claim := &claims[i]
 		_, ordinal := parseClaim(claim.Name)
 		found := volume{ordinal: ordinal, claim: claim, pod: db.podOf(claim.Name)}
-		if !db.taken && selector.Matches(labels.Set(claim.Labels)) && (found.pod != nil || !strangers[claim.Name]) {
+		if !db.nameTaken && selector.Matches(labels.Set(claim.Labels)) && (found.pod != nil || !mountedByOthers[claim.Name]) {
 			db.volumes = append(db.volumes, found)
 		} else {
 			db.foreign = append(db.foreign, found)
@@ -200,10 +199,10 @@ func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolume
 	slices.SortFunc(db.foreign, byOrdinal)
 }
 
-// isOwn reports whether the set controls pod. A pod without a controller belongs to a set that is
-// being recreated around the pod, if the pod mounts the claim of its name.
+// isOwn reports whether the set controls pod. While the set is being recreated, the pods have no
+// controller, and are recognised by their claim.
 func (db *database) isOwn(pod *corev1.Pod, selector labels.Selector) bool {
-	if db.taken || !selector.Matches(labels.Set(pod.Labels)) {
+	if db.nameTaken || !selector.Matches(labels.Set(pod.Labels)) {
 		return false
 	}
 	controller := metav1.GetControllerOfNoCopy(pod)
@@ -213,14 +212,14 @@ func (db *database) isOwn(pod *corev1.Pod, selector labels.Selector) bool {
 	return db.set != nil && controller.UID == db.set.UID
 }
 
-// isLeft reports whether pod belongs to a set that is gone: the pod will be deleted, or lose its
-// controller.
-func isLeft(pod *corev1.Pod, set string) bool {
+// isLeftover reports whether the controller of pod is a StatefulSet with that name. If the set is gone,
+// the garbage collector will delete the pod or remove the owner reference.
+func isLeftover(pod *corev1.Pod, set string) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	return controller != nil && controller.Kind == "StatefulSet" && controller.Name == set
 }
 
-// podOf is the database's own pod that mounts the claim, and nil if none does.
+// podOf returns the pod of the database that mounts the claim, or nil.
 func (db *database) podOf(claim string) *corev1.Pod {
 	for i := range db.pods {
 		if slices.Contains(claimsOf(&db.pods[i]), claim) {
@@ -250,7 +249,7 @@ func (v volume) capacity() resource.Quantity {
 
 func (v volume) isBound() bool { return v.claim.Status.Phase == corev1.ClaimBound }
 
-func (v volume) isGoing() bool { return v.claim.DeletionTimestamp != nil }
+func (v volume) isDeleting() bool { return v.claim.DeletionTimestamp != nil }
 
 func requestOf(size resource.Quantity) corev1.VolumeResourceRequirements {
 	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}}

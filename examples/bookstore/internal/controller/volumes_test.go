@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // whose claims are whose is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"
@@ -24,8 +24,8 @@ const (
 	secondClaim = "mongodb-pvc-shop-mongodb-1"
 )
 
-// podOn is a pod that mounts claims and has the labels of the database's, controlled by the
-// set of that UID, unless it is empty.
+// podOn returns a pod with the labels of the database that mounts claims. If set is not empty, it is the
+// UID of the pod's controller.
 func podOn(name, set string, claims ...string) corev1.Pod {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: shopDatabase.Selector}}
 	if set != "" {
@@ -53,45 +53,45 @@ func claimCalled(name string) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: shopDatabase.Selector}}
 }
 
-// TestSort has one claim, and asks whether it is the database's own and which pod mounts it.
-func TestSort(t *testing.T) {
+// TestClassify checks for one claim whether it belongs to the database, and which pod mounts it.
+func TestClassify(t *testing.T) {
 	unlabelledClaim := claimCalled(firstClaim)
 	unlabelledClaim.Labels = nil
 	for _, test := range []struct {
-		name    string
-		claim   corev1.PersistentVolumeClaim
-		pods    []corev1.Pod
-		noSet   bool
-		taken   bool
-		own     bool
-		mounted string
+		name      string
+		claim     corev1.PersistentVolumeClaim
+		pods      []corev1.Pod
+		noSet     bool
+		nameTaken bool
+		own       bool
+		mounted   string
 	}{
-		{name: "mounted by none", claim: claimCalled(firstClaim), own: true},
+		{name: "not mounted", claim: claimCalled(firstClaim), own: true},
 		{name: "mounted by the set's pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "set", firstClaim)}, own: true, mounted: "p"},
-		{name: "mounted by a pod that a set left", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)}, own: true, mounted: "shop-mongodb-0"},
-		{name: "mounted by a labelled stranger", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("backup", "", firstClaim)}},
+		{name: "mounted by an orphaned pod of the set", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)}, own: true, mounted: "shop-mongodb-0"},
+		{name: "mounted by another pod with the labels", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("backup", "", firstClaim)}},
 		{name: "another claim is mounted", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "set", secondClaim)}, own: true},
 		{name: "without labels", claim: unlabelledClaim},
 		{name: "without labels, but mounted", claim: unlabelledClaim, pods: []corev1.Pod{podOn("p", "set", firstClaim)}, mounted: "p"},
-		{name: "mounted by a stranger", claim: claimCalled(firstClaim), pods: []corev1.Pod{unlabelled(podOn("p", "", firstClaim))}},
+		{name: "mounted by another pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{unlabelled(podOn("p", "", firstClaim))}},
 		{name: "mounted by another set's pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", firstClaim)}},
 		{name: "mounted by a pod of an earlier set", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("p", "set", firstClaim)}},
-		{name: "mounted by a stranger among its claims", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", "x", firstClaim)}},
+		{name: "mounted by another pod with two claims", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", "x", firstClaim)}},
 		{
-			name: "mounted by its own pod and a stranger", claim: claimCalled(firstClaim), own: true, mounted: "p",
+			name: "mounted by its own pod and by another pod", claim: claimCalled(firstClaim), own: true, mounted: "p",
 			pods: []corev1.Pod{unlabelled(podOn("backup", "", firstClaim)), podOn("p", "set", firstClaim)},
 		},
-		{name: "a stranger has succeeded", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "other", firstClaim), corev1.PodSucceeded)}},
-		{name: "a stranger has failed", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "other", firstClaim), corev1.PodFailed)}},
-		{name: "somebody else's database is called so", claim: claimCalled(firstClaim), noSet: true, taken: true},
+		{name: "another pod has succeeded", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "other", firstClaim), corev1.PodSucceeded)}},
+		{name: "another pod has failed", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "other", firstClaim), corev1.PodFailed)}},
+		{name: "another database has the name", claim: claimCalled(firstClaim), noSet: true, nameTaken: true},
 		{
-			name: "mounted by a pod that somebody else's set left", claim: claimCalled(firstClaim), noSet: true, taken: true,
+			name: "mounted by an orphaned pod of another database", claim: claimCalled(firstClaim), noSet: true, nameTaken: true,
 			pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)},
 		},
 		{name: "its own pod has failed", claim: claimCalled(firstClaim), own: true, pods: []corev1.Pod{ended(podOn("p", "set", firstClaim), corev1.PodFailed)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			db := &database{identity: shopDatabase, taken: test.taken}
+			db := &database{identity: shopDatabase, nameTaken: test.nameTaken}
 			if !test.noSet {
 				db.set = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "set"}}
 			}
@@ -125,27 +125,27 @@ func TestSortByOrdinal(t *testing.T) {
 	require.Empty(t, cmp.Diff([]int32{0, 2, 10}, ordinals))
 }
 
-func TestRoom(t *testing.T) {
-	stranger := func(ordinal int32, pod *corev1.Pod) volume {
+func TestAllowedReplicas(t *testing.T) {
+	foreignVolume := func(ordinal int32, pod *corev1.Pod) volume {
 		claim := claimCalled("claim")
 		return volume{ordinal: ordinal, claim: &claim, pod: pod}
 	}
 	for _, test := range []struct {
-		name         string
-		foreign      []volume
-		wanted, room int32
+		name              string
+		foreign           []volume
+		desired, replicas int32
 	}{
-		{name: "no stranger's claims", wanted: 3, room: 3},
-		{name: "one in the way", foreign: []volume{stranger(1, nil)}, wanted: 3, room: 1},
-		{name: "the first of two counts", foreign: []volume{stranger(1, nil), stranger(2, nil)}, wanted: 3, room: 1},
-		{name: "one of a replica that is not asked for", foreign: []volume{stranger(3, nil)}, wanted: 3, room: 3},
-		{name: "one that a pod of the database mounts already", foreign: []volume{stranger(0, &corev1.Pod{}), stranger(2, nil)}, wanted: 3, room: 2},
-		{name: "none is asked for", foreign: []volume{stranger(0, nil)}},
+		{name: "no foreign claims", desired: 3, replicas: 3},
+		{name: "a foreign claim", foreign: []volume{foreignVolume(1, nil)}, desired: 3, replicas: 1},
+		{name: "two foreign claims", foreign: []volume{foreignVolume(1, nil), foreignVolume(2, nil)}, desired: 3, replicas: 1},
+		{name: "a foreign claim beyond the replicas", foreign: []volume{foreignVolume(3, nil)}, desired: 3, replicas: 3},
+		{name: "a foreign claim that a pod of the database mounts", foreign: []volume{foreignVolume(0, &corev1.Pod{}), foreignVolume(2, nil)}, desired: 3, replicas: 2},
+		{name: "no replicas", foreign: []volume{foreignVolume(0, nil)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			room, err := (&database{foreign: test.foreign}).room(test.wanted)
-			require.Equal(t, test.room, room)
-			if room == test.wanted {
+			replicas, err := (&database{foreign: test.foreign}).allowedReplicas(test.desired)
+			require.Equal(t, test.replicas, replicas)
+			if replicas == test.desired {
 				require.NoError(t, err)
 				return
 			}
@@ -156,7 +156,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// sized is a bound volume that asks for one size and has another.
+// sized returns a bound volume with this request and this capacity.
 func sized(asks, has string) volume {
 	claim := claimCalled(firstClaim)
 	claim.Spec.Resources = requestOf(resource.MustParse(asks))
@@ -165,19 +165,19 @@ func sized(asks, has string) volume {
 	return volume{claim: &claim}
 }
 
-func TestMayTakeBack(t *testing.T) {
+func TestCheckReduction(t *testing.T) {
 	for _, test := range []struct {
-		name, asks, has, wanted, says string
+		name, asks, has, desired, says string
 	}{
-		{name: "above what it has", asks: "4Gi", has: "2Gi", wanted: "3Gi"},
-		{name: "above by a byte", asks: "4Gi", has: "2Gi", wanted: "2147483649"},
-		{name: "what it has, while it grows", asks: "4Gi", has: "2Gi", wanted: "2Gi", says: "only what is above that can be taken back"},
-		{name: "less than it has, while it grows", asks: "4Gi", has: "2Gi", wanted: "1Gi", says: "no volume can become smaller"},
-		{name: "less than it has", asks: "2Gi", has: "2Gi", wanted: "1Gi", says: "no volume can become smaller"},
-		{name: "the volume is larger than was asked for", asks: "2Gi", has: "5Gi", wanted: "1Gi", says: "no volume can become smaller"},
+		{name: "above the capacity", asks: "4Gi", has: "2Gi", desired: "3Gi"},
+		{name: "a byte above the capacity", asks: "4Gi", has: "2Gi", desired: "2147483649"},
+		{name: "the capacity, while it grows", asks: "4Gi", has: "2Gi", desired: "2Gi", says: "the request can only be reduced to more than that"},
+		{name: "below the capacity, while it grows", asks: "4Gi", has: "2Gi", desired: "1Gi", says: "no volume can become smaller"},
+		{name: "below the capacity", asks: "2Gi", has: "2Gi", desired: "1Gi", says: "no volume can become smaller"},
+		{name: "a volume larger than requested", asks: "2Gi", has: "5Gi", desired: "1Gi", says: "no volume can become smaller"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := mayTakeBack(sized(test.asks, test.has), resource.MustParse(test.wanted))
+			err := checkReduction(sized(test.asks, test.has), resource.MustParse(test.desired))
 			if test.says == "" {
 				require.NoError(t, err)
 				return

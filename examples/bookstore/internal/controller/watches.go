@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// ownerIndex finds the StatefulSets of a BookStore by the UID of the BookStore.
+	// ownerIndex is an index of StatefulSets by the UID of their owner.
 	ownerIndex = "owner"
-	// claimsIndex finds, by the prefix of the names of claims, the claims, the pods that mount them, and
-	// the StatefulSets and BookStores whose claims have that prefix.
+	// claimsIndex is an index of claims, pods, StatefulSets and BookStores by the prefix of the names of
+	// their claims.
 	claimsIndex = "claims"
 )
 
-// SetupWithManager wakes the reconciler for changes of a BookStore except for the status, for all
-// changes of the children, for changes of the claims of databases and the pods that mount them,
-// which show how a volume grows, and for changes of the templates.
+// SetupWithManager sets up a controller with mgr. The controller reconciles a BookStore after a change of
+// the spec or metadata, of the children, of the claims of the database, of the pods that mount the claims,
+// or of the templates.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -53,8 +53,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// index has the cache find StatefulSets by their owner, and claims and whom they are about
-// by their names.
+// index adds the indexes to the cache.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &appsv1.StatefulSet{}, ownerIndex, ownerOf); err != nil {
 		return err
@@ -62,7 +61,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{
 		&corev1.PersistentVolumeClaim{}, &corev1.Pod{}, &appsv1.StatefulSet{}, &v1alpha1.BookStore{},
 	} {
-		if err := indexer.IndexField(ctx, kind, claimsIndex, beginningsOf); err != nil {
+		if err := indexer.IndexField(ctx, kind, claimsIndex, claimPrefixesOf); err != nil {
 			return err
 		}
 	}
@@ -77,54 +76,53 @@ func ownerOf(child client.Object) []string {
 	return nil
 }
 
-// beginningsOf returns the prefixes of the names of the claims that an object concerns: the claim
-// itself, the claims that a pod mounts, the claims that a set creates, and the claims of the last
-// known set of a BookStore.
-func beginningsOf(obj client.Object) []string {
+// claimPrefixesOf returns the prefixes of the names of the claims of an object: the claim itself, the
+// claims that a pod mounts, the claims of a StatefulSet, or the claims of a BookStore's last known set.
+func claimPrefixesOf(obj client.Object) []string {
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:
-		return []string{claims(identityOf(obj))}
+		return []string{claimPrefix(identityOf(obj))}
 	case *v1alpha1.BookStore:
-		if is, ok := recorded(obj); ok {
-			return []string{claims(is)}
+		if identity, ok := recordedIdentity(obj); ok {
+			return []string{claimPrefix(identity)}
 		}
 		return nil
 	case *corev1.Pod:
-		var beginnings []string
+		var prefixes []string
 		for _, claim := range claimsOf(obj) {
-			if beginning, _ := parseClaim(claim); beginning != "" {
-				beginnings = append(beginnings, beginning)
+			if prefix, _ := parseClaim(claim); prefix != "" {
+				prefixes = append(prefixes, prefix)
 			}
 		}
-		return beginnings
+		return prefixes
 	}
-	beginning, _ := parseClaim(obj.GetName())
-	return []string{beginning}
+	prefix, _ := parseClaim(obj.GetName())
+	return []string{prefix}
 }
 
-// requestsFor returns requests for the BookStores that a claim, or a pod by the claims that it
-// mounts, may concern. The reconcile finds out whether the object belongs to them. A set that does
-// not exist yet wakes its BookStore when it is created.
+// requestsFor returns requests for the BookStores to which a claim or a pod may belong. Reconcile checks
+// whether the object really belongs to the BookStore. If the StatefulSet does not exist yet, its
+// creation triggers a reconcile.
 func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
 	stores := sets.New[string]()
-	for _, beginning := range beginningsOf(obj) {
-		called := []client.ListOption{
+	for _, prefix := range claimPrefixesOf(obj) {
+		options := []client.ListOption{
 			client.InNamespace(obj.GetNamespace()),
-			client.MatchingFields{claimsIndex: beginning},
+			client.MatchingFields{claimsIndex: prefix},
 			client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy,
 		}
-		var ofSets appsv1.StatefulSetList
-		var ofStores v1alpha1.BookStoreList
-		if err := errors.Join(r.client.List(ctx, &ofSets, called...), r.client.List(ctx, &ofStores, called...)); err != nil {
-			log.FromContext(ctx).Error(err, "cannot tell whose it is", "name", obj.GetName())
+		var sets appsv1.StatefulSetList
+		var bookStores v1alpha1.BookStoreList
+		if err := errors.Join(r.client.List(ctx, &sets, options...), r.client.List(ctx, &bookStores, options...)); err != nil {
+			log.FromContext(ctx).Error(err, "cannot find the BookStores of an object", "name", obj.GetName())
 		}
-		for i := range ofSets.Items {
-			if owner := metav1.GetControllerOfNoCopy(&ofSets.Items[i]); owner != nil {
+		for i := range sets.Items {
+			if owner := metav1.GetControllerOfNoCopy(&sets.Items[i]); owner != nil {
 				stores.Insert(owner.Name)
 			}
 		}
-		for i := range ofStores.Items {
-			stores.Insert(ofStores.Items[i].Name)
+		for i := range bookStores.Items {
+			stores.Insert(bookStores.Items[i].Name)
 		}
 	}
 	requests := make([]reconcile.Request, 0, len(stores))
@@ -134,10 +132,10 @@ func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []recon
 	return requests
 }
 
-// Cached limits the cache of the manager. Of children, the cache has only those of the operator: a
-// child that loses the label is missing; ensure finds the child on the server and adds the label
-// again. Of pods and claims, the cache has all, as an object of a stranger may conflict with a
-// database, but only the fields that the operator reads.
+// Cached limits the cache of the manager. StatefulSets, Deployments and Services are cached if they have
+// the label of this operator. If somebody removes the label from a child, ensure finds the child on the
+// server and adds the label again. All pods and claims are cached, since those of others may conflict
+// with a database. Of pods, only the fields that the operator reads are cached.
 func Cached() map[client.Object]cache.ByObject {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
@@ -148,7 +146,7 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// onlyMounts removes the fields of a pod that the operator does not read. The mounted claims stay.
+// onlyMounts removes fields that the operator does not read from pods, and keeps the mounted claims.
 func onlyMounts(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {

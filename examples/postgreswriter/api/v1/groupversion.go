@@ -1,4 +1,4 @@
-// Package v1 is the first version of the API group demo.yash.com.
+// Package v1 contains version v1 of the API group demo.yash.com.
 //
 // +kubebuilder:object:generate=true
 // +groupName=demo.yash.com
@@ -13,7 +13,7 @@ import (
 // GroupVersion is the group and version of every kind in this package.
 var GroupVersion = schema.GroupVersion{Group: "demo.yash.com", Version: "v1"}
 
-// AddToScheme makes the kinds of this package known to a scheme.
+// AddToScheme adds the kinds of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &PostgresWriter{}, &PostgresWriterList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

@@ -4,40 +4,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalizer keeps a PostgresWriter until the row is gone.
+// Finalizer delays the deletion of a PostgresWriter until the row is gone.
 const Finalizer = "finalizers.postgreswriters.demo.yash.com/cleanup-row"
 
-// ReadyCondition is True once the row is as the spec says.
+// ReadyCondition is True once the row matches the spec.
 const ReadyCondition = "Ready"
 
-// PostgresWriterSpec is a row of a table.
+// PostgresWriterSpec is the desired row of a PostgresWriter.
 type PostgresWriterSpec struct {
-	// table is the table of the row, one of those in the flag --tables of the operator. If the table
-	// changes, the row moves.
+	// table is the table of the row. The flag --tables of the operator must list the table. If the
+	// table changes, the row moves.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Table string `json:"table"`
 
-	// name is the row's column of that name.
+	// name is the value of the column name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
 
-	// age is the row's column of that name, in years.
+	// age is the value of the column age, in years.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	Age int32 `json:"age"`
 
-	// country is the row's column of that name.
+	// country is the value of the column country.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Country string `json:"country"`
 }
 
-// PostgresWriterStatus is the observed state of the row. The operator never reads the status: the row is
-// looked up in the database.
+// PostgresWriterStatus is the observed state of the row. The operator searches the row in the database and
+// does not read the status.
 type PostgresWriterStatus struct {
-	// observedGeneration is the generation of the spec that this status tells of.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -47,7 +47,7 @@ type PostgresWriterStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// id is the row's primary key.
+	// id is the primary key of the row.
 	// +optional
 	ID string `json:"id,omitempty"`
 
@@ -56,7 +56,7 @@ type PostgresWriterStatus struct {
 	Table string `json:"table,omitempty"`
 }
 
-// PostgresWriter is a row in a table of a PostgreSQL database.
+// PostgresWriter writes a row into a table of a PostgreSQL database.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

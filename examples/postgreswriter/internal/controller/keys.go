@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// keys tell PostgresWriters and rows apart: namespace/name, and before that the cluster's
-// name if several clusters share the database. No part can hold a slash, so no two are alike.
+// keys converts the names of PostgresWriters to keys of rows and back. A key is namespace/name, or
+// cluster/namespace/name if several clusters share the database. The parts contain no slash, so that keys
+// are unique.
 type keys struct {
-	cluster string // empty if the database is this cluster's alone
+	cluster string // empty if no other cluster uses the database
 }
 
 func (k keys) of(writer types.NamespacedName) string {
@@ -21,7 +22,7 @@ func (k keys) of(writer types.NamespacedName) string {
 	return key
 }
 
-// parse returns the owner of a row, if the key can belong to this cluster.
+// parse returns the PostgresWriter of a key, and false if the key belongs to another cluster or program.
 func (k keys) parse(key string) (types.NamespacedName, bool) {
 	if k.cluster != "" {
 		var ours bool

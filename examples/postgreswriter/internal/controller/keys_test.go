@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // the keys are the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"
@@ -23,15 +23,15 @@ func TestKeys(t *testing.T) {
 
 func TestKeysOfOthers(t *testing.T) {
 	for _, test := range []struct{ name, cluster, key string }{
-		{name: "of a cluster, where keys have none", key: "east/default/alex"},
-		{name: "of no cluster, where keys have one", cluster: "east", key: "default/alex"},
-		{name: "a namespace called like the cluster", cluster: "east", key: "east/alex"},
-		{name: "of another cluster", cluster: "east", key: "west/default/alex"},
-		{name: "of a cluster whose name ours begins", cluster: "east", key: "east-2/default/alex"},
+		{name: "with a cluster, and this cluster has no name", key: "east/default/alex"},
+		{name: "without a cluster, and this cluster has a name", cluster: "east", key: "default/alex"},
+		{name: "a namespace with the name of the cluster", cluster: "east", key: "east/alex"},
+		{name: "another cluster", cluster: "east", key: "west/default/alex"},
+		{name: "another cluster with the same prefix", cluster: "east", key: "east-2/default/alex"},
 		{name: "a number", key: "17"},
-		{name: "no object's name", key: "default/Alex Smith"},
+		{name: "not the name of an object", key: "default/Alex Smith"},
 		{name: "no namespace", key: "/alex"},
-		{name: "nothing", key: ""},
+		{name: "empty", key: ""},
 	} {
 		_, ours := keys{cluster: test.cluster}.parse(test.key)
 		require.False(t, ours, test.name)

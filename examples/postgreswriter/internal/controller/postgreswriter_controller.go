@@ -1,4 +1,4 @@
-// Package controller makes PostgresWriters so.
+// Package controller reconciles PostgresWriters.
 package controller
 
 import (
@@ -20,25 +20,26 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// Name is the name of the operator: its user agent, and its name for the database.
+// Name is the name of the operator, the field owner, the user agent and the application name in the database.
 const Name = "postgreswriter-operator"
 
 const (
-	// Workers is how many PostgresWriters are reconciled at once.
+	// Workers is the number of concurrent reconciles.
 	Workers = 4
-	// retryRefused is the interval of retries if somebody has to resolve the error.
+	// retryRefused is the delay of the retry after an error that a person has to resolve.
 	retryRefused = 5 * time.Minute
 )
 
-// Options are how the operator was started.
+// Options configure a Reconciler.
 type Options struct {
-	// ClusterName is part of the rows' keys, unless empty.
+	// ClusterName is part of the keys of rows, unless empty.
 	ClusterName string
-	// CheckInterval is the interval of the checks of an unchanged row: the database does not report
-	// edits by hand.
+	// CheckInterval is how often a row is compared with its PostgresWriter without an event. The database
+	// reports no drift.
 	CheckInterval time.Duration
-	// Sweep removes rows whose PostgresWriters are gone, WatchNamespace's if that is given.
-	Sweep          bool
+	// Sweep enables the removal of rows whose PostgresWriter no longer exists.
+	Sweep bool
+	// WatchNamespace is the only namespace that is swept; empty means all.
 	WatchNamespace string
 }
 
@@ -51,7 +52,7 @@ type Reconciler struct {
 	options  Options
 }
 
-// New returns the reconciler of mgr.
+// New returns a reconciler of rows.
 func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
 	return &Reconciler{
 		client:   mgr.GetClient(),
@@ -62,28 +63,28 @@ func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
 	}
 }
 
-// These permissions are all that Reconcile needs. The finalizer is written by a patch. So is the count of
-// equal events, about a row that is repaired again and again.
+// Reconcile needs these permissions. The operator adds and removes its finalizer by a patch. The recorder
+// patches an event to count its repetitions.
 //
 // +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=demo.yash.com,resources=postgreswriters/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile ensures the row of writer and reports its state. When writer is being deleted,
-// Reconcile removes the row instead.
+// Reconcile ensures the row of writer and reports its state in a condition. If writer is being deleted,
+// Reconcile deletes the row instead.
 func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
-	going, err := finalizer.Handle(ctx, r.client, writer, finalizer.Step{
+	deletion, err := finalizer.Handle(ctx, r.client, writer, finalizer.Step{
 		Name: v1.Finalizer,
 		Cleanup: func(ctx context.Context) error {
 			removed, err := r.remove(ctx, keyOf(writer))
 			if removed {
-				r.tell(writer, "Deleted", "deleted the row")
+				r.recordEvent(writer, "Deleted", "deleted the row")
 			}
 			return err
 		},
 	})
-	if err != nil || going.Done {
-		return r.takeLeave(ctx, writer, err)
+	if err != nil || deletion.Done {
+		return r.finish(ctx, writer, err)
 	}
 
 	change, err := r.rows.Put(ctx, r.keys.of(keyOf(writer)), database.Row{
@@ -94,21 +95,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	}
 	if change != database.Unchanged {
 		log.FromContext(ctx).Info("wrote row", "change", change, "table", writer.Spec.Table)
-		r.tell(writer, string(change), "wrote the row into table "+writer.Spec.Table)
+		r.recordEvent(writer, string(change), "wrote the row into table "+writer.Spec.Table)
 	}
 
-	if err := r.written(ctx, writer); err != nil {
+	if err := r.reportWritten(ctx, writer); err != nil {
 		return ensure.Retry(ctx, err)
 	}
 	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
 }
 
-// tell records an event about a write, which contains no content of the row.
-func (r *Reconciler) tell(writer *v1.PostgresWriter, change, note string) {
+// recordEvent records an event about a write. The event does not contain values of the row.
+func (r *Reconciler) recordEvent(writer *v1.PostgresWriter, change, note string) {
 	r.recorder.Eventf(writer, nil, corev1.EventTypeNormal, "Row"+change, change, "%s", note)
 }
 
-// remove deletes the row of a PostgresWriter that is being deleted, or gone.
+// remove deletes the row of a PostgresWriter that is being deleted or gone.
 func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (removed bool, err error) {
 	removed, err = r.rows.Delete(ctx, r.keys.of(writer))
 	if removed {
@@ -117,16 +118,15 @@ func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (r
 	return removed, err
 }
 
-// takeLeave reports why writer cannot go yet, as long as writer exists. It also reports why writer
-// cannot get the finalizer.
-func (r *Reconciler) takeLeave(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
+// finish reports why writer is not deleted yet, or why the finalizer could not be added or removed.
+func (r *Reconciler) finish(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:
-		return ensure.Retry(ctx, err) // a newer copy is about to arrive, or writer is gone
+		return ensure.Retry(ctx, err) // the cached copy is stale, or writer is gone
 	case err != nil:
 		return r.fail(ctx, writer, err)
 	}
-	err = r.notReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
+	err = r.reportNotReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
 	return ensure.Retry(ctx, err)
 }
 

@@ -13,24 +13,25 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// The reasons of the Ready condition, beside those of package database.
+// Reasons of the Ready condition. Other reasons are those of package database.
 const (
 	reasonWritten     = "Written"
 	reasonTerminating = "Terminating"
 )
 
-// written reports where the row of writer is.
-func (r *Reconciler) written(ctx context.Context, writer *v1.PostgresWriter) error {
+// reportWritten reports that the row matches the spec, and the table and key of the row.
+func (r *Reconciler) reportWritten(ctx context.Context, writer *v1.PostgresWriter) error {
 	set := status.For(writer)
 	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
 		writer.Status.ID = r.keys.of(keyOf(writer))
 		writer.Status.Table = writer.Spec.Table
-		set.True(&writer.Status.Conditions, v1.ReadyCondition, reasonWritten, "the row is as the spec says")
+		set.True(&writer.Status.Conditions, v1.ReadyCondition, reasonWritten, "the row matches the spec")
 	})
 }
 
-// notReady reports why the row does not match the spec. The last reported place of the row stays.
-func (r *Reconciler) notReady(ctx context.Context, writer *v1.PostgresWriter, reason, message string) error {
+// reportNotReady reports why the row does not match the spec. The table and key of the row stay in the
+// status.
+func (r *Reconciler) reportNotReady(ctx context.Context, writer *v1.PostgresWriter, reason, message string) error {
 	set := status.For(writer)
 	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
 		set.False(&writer.Status.Conditions, v1.ReadyCondition, reason, message)
@@ -44,23 +45,23 @@ func (r *Reconciler) report(ctx context.Context, writer *v1.PostgresWriter, chan
 	}, status.FieldOwner(Name))
 }
 
-// fail reports why the row of writer does not match, and returns when to retry: after minutes if
-// somebody has to resolve the error in the database, else as the rate limiter decides.
+// fail reports err in the condition, and returns when to retry: after retryRefused if a person has to
+// resolve the error, else as the rate limiter decides.
 func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
-	var trouble *database.Error
-	if !errors.As(err, &trouble) {
-		return ensure.Retry(ctx, errors.Join(err, r.notReady(ctx, writer, ensure.Reason(err), err.Error())))
+	var databaseErr *database.Error
+	if !errors.As(err, &databaseErr) {
+		return ensure.Retry(ctx, errors.Join(err, r.reportNotReady(ctx, writer, ensure.Reason(err), err.Error())))
 	}
-	if trouble.Reason == database.NotActive {
-		return ensure.Retry(ctx, err) // how the row stands is for another to say
+	if databaseErr.Reason == database.NotActive {
+		return ensure.Retry(ctx, err) // the operator with the lock reports the state
 	}
-	reportErr := r.notReady(ctx, writer, trouble.Reason, trouble.Message)
+	reportErr := r.reportNotReady(ctx, writer, databaseErr.Reason, databaseErr.Message)
 	switch {
-	case trouble.IsTemporary():
+	case databaseErr.IsTemporary():
 		return ensure.Retry(ctx, errors.Join(err, reportErr))
 	case reportErr != nil:
 		return ensure.Retry(ctx, reportErr)
 	}
-	log.FromContext(ctx).Info("cannot reconcile", "reason", trouble.Reason, "message", trouble.Message)
+	log.FromContext(ctx).Info("cannot reconcile", "reason", databaseErr.Reason, "message", databaseErr.Message)
 	return reconcile.Result{RequeueAfter: retryRefused}, nil
 }

@@ -13,28 +13,26 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 )
 
-// sweepInterval is the interval of the comparison of rows with PostgresWriters, which finds rare leftovers.
-// sweepRetry is the delay after a failed comparison.
 const (
+	// sweepInterval is how often rows without a PostgresWriter are searched.
 	sweepInterval = 10 * time.Minute
-	sweepRetry    = time.Minute
+	// sweepRetry is the delay after a failed search.
+	sweepRetry = time.Minute
 )
 
-// leftovers removes the rows of PostgresWriters that no longer exist. Usually, a finalizer does so.
-// But a PostgresWriter may go without: the API server loses a finalizer that is added during a
-// deletion, and people remove finalizers by hand. So a missing PostgresWriter has no row, and
-// requests for missing ones end here.
-type leftovers struct {
+// A rowCleaner deletes the rows of PostgresWriters that no longer exist. Usually, the finalizer does so.
+// But the API server may lose a finalizer that is added during a deletion, and people may remove one.
+type rowCleaner struct {
 	*Reconciler
-	next reconcile.Reconciler // for those that are there
+	next reconcile.Reconciler // reconciles PostgresWriters that exist
 }
 
-// Reconcile trusts the cache. If the cache lagged, a row would be gone for a moment: the
-// PostgresWriter is reconciled as soon as the cache shows it.
-func (l leftovers) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+// Reconcile deletes the row if the cache does not show the PostgresWriter. If the cache is stale, the row
+// is written again as soon as the cache shows the PostgresWriter.
+func (l rowCleaner) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	switch err := l.client.Get(ctx, request.NamespacedName, &v1.PostgresWriter{}); {
 	case apierrors.IsNotFound(err):
-		_, err := l.remove(ctx, request.NamespacedName) // there is nothing left to tell of in an event
+		_, err := l.remove(ctx, request.NamespacedName) // no event, since its object is gone
 		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, err
@@ -42,19 +40,19 @@ func (l leftovers) Reconcile(ctx context.Context, request reconcile.Request) (re
 	return l.next.Reconcile(ctx, request)
 }
 
-// sweeper asks for those that were gone before the operator was started, and of which no
-// event tells.
+// A sweeper finds rows whose PostgresWriter was deleted while the operator did not run. No event reports
+// such a deletion.
 type sweeper struct {
 	*Reconciler
 	gone chan<- event.TypedGenericEvent[types.NamespacedName]
 }
 
-// Start runs while the manager leads.
+// Start implements manager.Runnable. The manager calls it after the leader election.
 func (s sweeper) Start(ctx context.Context) error {
 	for {
 		next := sweepInterval
 		if err := s.sweep(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "cannot look for rows of PostgresWriters that are gone")
+			log.FromContext(ctx).Error(err, "cannot search for rows of deleted PostgresWriters")
 			next = sweepRetry
 		}
 		select {
@@ -65,7 +63,8 @@ func (s sweeper) Start(ctx context.Context) error {
 	}
 }
 
-// sweep collects the keys first, as a list of rows that is read slowly holds a connection.
+// sweep enqueues the PostgresWriters of rows that no longer exist. First, sweep reads all keys, since a
+// slow list of rows would occupy a connection.
 func (s sweeper) sweep(ctx context.Context) error {
 	var writers []types.NamespacedName
 	err := s.rows.Keys(ctx, func(key string) {

@@ -18,8 +18,9 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// SetupWithManager wakes the reconciler for changes of a PostgresWriter except for its status, and
-// for the findings of the sweeper. The database wakes nobody.
+// SetupWithManager sets up a controller with mgr. The controller reconciles a PostgresWriter after a
+// change of its spec or metadata, and if the sweeper finds a row without a PostgresWriter. The database
+// triggers no reconcile.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1.PostgresWriter{}, builder.WithPredicates(predicates.Primary())).
@@ -31,7 +32,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}
 		builder.WatchesRawSource(source.Channel(gone, enqueue))
 	}
-	return builder.Complete(leftovers{Reconciler: r, next: reconcile.AsReconciler(r.client, r)})
+	return builder.Complete(rowCleaner{Reconciler: r, next: reconcile.AsReconciler(r.client, r)})
 }
 
 var enqueue = handler.TypedFuncs[types.NamespacedName, reconcile.Request]{

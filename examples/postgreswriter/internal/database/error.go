@@ -16,27 +16,27 @@ const (
 	TableMissing = "TableMissing"
 	// WrongColumns: the table cannot hold such a row.
 	WrongColumns = "WrongColumns"
-	// UniqueViolation: a row of somebody else's has a value that has to be unique.
+	// UniqueViolation: another row has a value that has to be unique.
 	UniqueViolation = "UniqueViolation"
-	// NotStored: the table makes something else of the row.
+	// NotStored: the table does not store the row as written.
 	NotStored = "NotStored"
 	// Refused: the database refuses the statement for another reason.
 	Refused = "Refused"
-	// Unavailable: the database, or the connection, has a problem.
+	// Unavailable: the database or the connection has a problem.
 	Unavailable = "DatabaseUnavailable"
 	// NotActive: another operator has the global lock.
 	NotActive = "NotActive"
 )
 
-// An Error says why a row does not match.
+// An Error is the error of a statement or of the connection, or a refusal of this package.
 type Error struct {
 	// Reason is one of the constants.
 	Reason string
-	// Message is for a condition: the same each time the same thing goes wrong, which the
-	// errors of connections, with their ports and addresses, are not.
+	// Message is the message for a condition. The same problem has the same message each time. Errors of
+	// connections are not included, since they contain ports and addresses.
 	Message string
 
-	cause error // nil if the operator itself refuses
+	cause error // nil for a refusal of this package
 }
 
 func (e *Error) Error() string {
@@ -46,15 +46,14 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.cause.Error()
 }
 
-// Unwrap returns the error of the database or of the connection.
+// Unwrap returns the error of the database or of the connection, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// IsTemporary reports whether a later attempt may succeed. Otherwise, somebody has to change the
-// spec, the table, the flags of the operator or its permissions.
+// IsTemporary reports whether a later attempt may succeed without a change by a person: of the spec, the
+// table, or the flags or permissions of the operator.
 func (e *Error) IsTemporary() bool { return e.Reason == Unavailable || e.Reason == NotActive }
 
-// Inactive returns the error of a Guard for an operator that may not write. The cause says which
-// one may.
+// Inactive returns the error of a Guard for an operator that may not write.
 func Inactive(cause error) *Error {
 	return &Error{Reason: NotActive, Message: "this operator does not have the global lock", cause: cause}
 }
@@ -63,35 +62,34 @@ func refuse(reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// judge returns an Error for an answer of the database to a statement about the tables, if the
-// answer will be the same the next time. The text of the answer may quote the row, which is the
-// spec, but contains no password.
-func judge(err error, tables ...string) error {
-	var answer *pgconn.PgError
-	if !errors.As(err, &answer) || isTemporary(answer.Code) {
+// classify returns an *Error if err is a permanent error of a statement on the tables, and err otherwise.
+// The message may contain values of the row, which the spec shows as well, but no password.
+func classify(err error, tables ...string) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || isTemporary(pgErr.Code) {
 		return err
 	}
-	return refuse(reasonOf(answer.Code), "table %q: %s", strings.Join(tables, ", "), answer.Error())
+	return refuse(reasonOf(pgErr.Code), "table %q: %s", strings.Join(tables, ", "), pgErr.Error())
 }
 
-// explain makes an Error of any error.
-func explain(err error) error {
+// toError returns err as an *Error.
+func toError(err error) error {
 	var known *Error
-	var answer *pgconn.PgError
+	var pgErr *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &answer):
-		return &Error{Reason: Unavailable, Message: "the database says: " + answer.Message, cause: err}
+	case errors.As(err, &pgErr):
+		return &Error{Reason: Unavailable, Message: "the database says: " + pgErr.Message, cause: err}
 	}
 	return &Error{Reason: Unavailable, Message: "the database cannot be reached", cause: err}
 }
 
-// isTemporary reports whether the class of the code, its first two characters, is about a state
-// that may change: a connection, an account, an interrupted transaction, a server that is full,
-// shutting down or broken.
+// isTemporary reports whether an error with this code may disappear without a change by a person. The
+// first two characters of the code are its class: connections, accounts, interrupted transactions,
+// insufficient resources, shutdown or internal errors.
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func isTemporary(code string) bool {
@@ -103,12 +101,12 @@ func isTemporary(code string) bool {
 	return code == lockNotAvailable || code == undefinedTable || code == ""
 }
 
-// undefinedTable is of one that was dropped since we looked which there are.
+// undefinedTable is the code for a table that was dropped since existingTables found it.
 const undefinedTable = "42P01"
 
 func isUndefinedTable(err error) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == undefinedTable
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == undefinedTable
 }
 
 func reasonOf(code string) string {

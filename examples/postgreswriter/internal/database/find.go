@@ -10,41 +10,40 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// values are a row's columns as text, nil where they are null or the table has no such
-// column.
+// values has the columns of a row as text. A field is nil if the column is null or does not exist.
 type values struct{ Name, Age, Country *string }
 
-// differsIn returns the first column that differs from row.
+// differsIn returns the name of the first column that differs from row, or "".
 func (v values) differsIn(row Row) string {
-	is := func(stored *string, wanted string) bool { return stored != nil && *stored == wanted }
+	matches := func(stored *string, desired string) bool { return stored != nil && *stored == desired }
 	switch {
-	case !is(v.Name, row.Name):
+	case !matches(v.Name, row.Name):
 		return "name"
-	case !is(v.Age, strconv.Itoa(int(row.Age))):
+	case !matches(v.Age, strconv.Itoa(int(row.Age))):
 		return "age"
-	case !is(v.Country, row.Country):
+	case !matches(v.Country, row.Country):
 		return "country"
 	}
 	return ""
 }
 
-// findings are where a key is.
+// findings has the result of the search for a key.
 type findings struct {
-	tables  map[string]table  // that exist, by name
-	rows    map[string]values // by the table's name
-	doubled map[string]bool   // tables with more than one row of the key
+	tables     map[string]table  // existing tables, by name
+	rows       map[string]values // rows with the key, by the name of the table
+	duplicated map[string]bool   // tables with several rows with the key
 }
 
-// changeTo returns the change that leads to this row, and no other with the key.
+// changeTo returns the change after which row is the only row with the key.
 func (f findings) changeTo(row Row) Change {
-	if f.doubled[row.Table] {
-		return Updated // which such a table refuses
+	if f.duplicated[row.Table] {
+		return Updated // the database will refuse the update: id is not unique
 	}
-	stored, there := f.rows[row.Table]
+	stored, exists := f.rows[row.Table]
 	switch {
-	case len(f.elsewhere(row.Table)) > 0:
+	case len(f.otherTables(row.Table)) > 0:
 		return Moved
-	case !there:
+	case !exists:
 		return Inserted
 	case stored.differsIn(row) != "":
 		return Updated
@@ -52,15 +51,14 @@ func (f findings) changeTo(row Row) Change {
 	return Unchanged
 }
 
-// elsewhere are the tables with the key other than that of the name.
-func (f findings) elsewhere(name string) []string {
+// otherTables returns the tables, except for the one with that name, that have a row with the key.
+func (f findings) otherTables(name string) []string {
 	all := slices.Sorted(maps.Keys(f.rows))
 	return slices.DeleteFunc(all, func(other string) bool { return other == name })
 }
 
-// lookUp returns the existing rows. A table that is dropped during the search is missing in the
-// next one.
-func (r *Rows) lookUp(ctx context.Context, key string) (findings, error) {
+// findWithRetry is like find, but retries once if a table was dropped during the search.
+func (r *Rows) findWithRetry(ctx context.Context, key string) (findings, error) {
 	found, err := r.find(ctx, r.pool, key)
 	if isUndefinedTable(err) {
 		return r.find(ctx, r.pool, key)
@@ -68,17 +66,17 @@ func (r *Rows) lookUp(ctx context.Context, key string) (findings, error) {
 	return found, err
 }
 
-// find searches all tables for the key: the table may have changed, and no record of the earlier
-// table can be trusted.
+// find searches all tables for the key. The row may be in another table than the spec says, and the
+// status may be wrong.
 func (r *Rows) find(ctx context.Context, db querier, key string) (findings, error) {
-	tables, err := existing(ctx, db, r.options.Tables)
+	tables, err := existingTables(ctx, db, r.options.Tables)
 	if err != nil {
 		return findings{}, err
 	}
-	found := findings{tables: tables, rows: map[string]values{}, doubled: map[string]bool{}}
+	found := findings{tables: tables, rows: map[string]values{}, duplicated: map[string]bool{}}
 	var names, parts []string
 	for _, name := range r.options.Tables {
-		if t := tables[name]; t.holds() {
+		if t := tables[name]; t.hasTextID() {
 			parts = append(parts, t.selectByID(len(names)))
 			names = append(names, name)
 		}
@@ -88,14 +86,14 @@ func (r *Rows) find(ctx context.Context, db querier, key string) (findings, erro
 	}
 	rows, err := db.Query(ctx, strings.Join(parts, " union all "), key)
 	if err == nil {
-		var mark int
+		var index int
 		var v values
-		_, err = pgx.ForEachRow(rows, []any{&mark, &v.Name, &v.Age, &v.Country}, func() error {
-			_, again := found.rows[names[mark]]
-			found.doubled[names[mark]] = again
-			found.rows[names[mark]] = v
+		_, err = pgx.ForEachRow(rows, []any{&index, &v.Name, &v.Age, &v.Country}, func() error {
+			_, duplicate := found.rows[names[index]]
+			found.duplicated[names[index]] = duplicate
+			found.rows[names[index]] = v
 			return nil
 		})
 	}
-	return found, judge(err, names...)
+	return found, classify(err, names...)
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// operationTimeout bounds everything that is done for one row: waiting for a connection,
-// for locks and for the server.
+// operationTimeout is the timeout of all operations for one row, including the wait for a connection, for
+// locks and for the server.
 const operationTimeout = 15 * time.Second
 
-// begin starts a transaction that the server ends if its client waits for a lock in vain, or is
-// frozen, so that its locks are released. The transaction may hold the global lock, and all workers
-// may wait one after another for a table that somebody has locked: a renewal of the global lock
-// waits behind them, and has five seconds. As the settings are local to the transaction, they work
-// through a pooler, too.
+// begin starts a transaction. If the transaction waits too long for a lock, or if the operator freezes, the
+// server aborts the transaction and releases its locks. The transaction may lock the row of the global
+// lock, and the renewal of the global lock has a timeout of five seconds. Several workers may block the
+// renewal one after another, so lock_timeout is one second. The settings are local to the transaction, so
+// that they work with a pooler.
 const begin = "begin; set local lock_timeout = '1s'; set local idle_in_transaction_session_timeout = '10s'"
 
-// listTimeout bounds the listing of all keys.
+// listTimeout is the timeout of Keys.
 const listTimeout = 5 * time.Minute
 
-// A Row is the row that a PostgresWriter wants in a table.
+// A Row is the desired row of a PostgresWriter.
 type Row struct {
 	Table   string
 	Name    string
@@ -33,7 +33,7 @@ type Row struct {
 	Country string
 }
 
-// A Change is the change that Put made.
+// A Change is the result of Put.
 type Change string
 
 // The changes.
@@ -44,21 +44,21 @@ const (
 	Moved     Change = "Moved"
 )
 
-// A Guard checks at the beginning of a transaction whether it may write, and ensures that this
-// holds until the end of the transaction.
+// A Guard returns an error if the transaction may not write. A transaction that may write keeps this
+// permission until the end.
 type Guard func(ctx context.Context, tx pgx.Tx) error
 
-// Options are the settings of Rows beside the database.
+// Options configure Rows.
 type Options struct {
-	// Tables are those that may be written to.
+	// Tables are the tables in which rows may be written.
 	Tables []string
-	// Create makes those that are missing.
+	// Create enables the creation of missing tables.
 	Create bool
-	// Guard may be nil.
+	// Guard is called at the beginning of each transaction, unless it is nil.
 	Guard Guard
 }
 
-// Rows are the rows in a database, by their key. They are safe for concurrent use.
+// Rows reads and writes rows by their key. The methods are safe for concurrent use.
 type Rows struct {
 	pool    *pgxpool.Pool
 	options Options
@@ -69,8 +69,8 @@ func NewRows(pool *pgxpool.Pool, options Options) *Rows {
 	return &Rows{pool: pool, options: options}
 }
 
-// Open returns a pool of up to that many connections. It connects with the first statement, so that
-// a database that is down is no error here. The server sees the name of the application.
+// Open returns a pool with that maximum number of connections. Open does not connect yet, so a database
+// that is down is no error. application is the name of the client on the server.
 func Open(ctx context.Context, settings Settings, application string, connections int32) (*pgxpool.Pool, error) {
 	config, err := settings.pool(application, connections)
 	if err != nil {
@@ -79,9 +79,8 @@ func Open(ctx context.Context, settings Settings, application string, connection
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// Put inserts or updates the row with the key, and makes sure that none of the other tables has a
-// row with the key: such a row is moved, in one transaction. If everything is as desired, Put
-// writes nothing. Every error is an *Error.
+// Put inserts or updates the row with the key. If another table has a row with the key, Put moves the row
+// in one transaction. Put writes nothing if the row matches already. Every error is an *Error.
 func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	if !slices.Contains(r.options.Tables, row.Table) {
 		return "", refuse(TableNotAllowed, "table %q is not one that the operator may write to: its flag --tables lists %s",
@@ -90,10 +89,10 @@ func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
-	// Most of the time nothing is to be done, and reading takes no transaction.
-	found, err := r.lookUp(ctx, key)
+	// Usually, nothing has to be done, and reading needs no transaction.
+	found, err := r.findWithRetry(ctx, key)
 	if err != nil {
-		return "", explain(err)
+		return "", toError(err)
 	}
 	if change := found.changeTo(row); change == Unchanged {
 		return change, nil
@@ -108,47 +107,47 @@ func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 		if change == Unchanged {
 			return nil
 		}
-		if err := r.provide(ctx, tx, found, row.Table); err != nil {
+		if err := r.ensureTable(ctx, tx, found, row.Table); err != nil {
 			return err
 		}
-		if err := remove(ctx, tx, key, found.elsewhere(row.Table)); err != nil {
+		if err := remove(ctx, tx, key, found.otherTables(row.Table)); err != nil {
 			return err
 		}
 		return store(ctx, tx, key, row)
 	})
-	return change, explain(err)
+	return change, toError(err)
 }
 
-// Delete removes the row with the key, from whatever table, and reports whether there was a row. A
-// missing row, or a missing table, is no error. Every error is an *Error.
+// Delete deletes the row with the key from all tables, and reports whether there was a row. A row or a
+// table that does not exist is no error. Every error is an *Error.
 func (r *Rows) Delete(ctx context.Context, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
-	found, err := r.lookUp(ctx, key)
+	found, err := r.findWithRetry(ctx, key)
 	if err != nil {
-		return false, explain(err)
+		return false, toError(err)
 	}
-	tables := found.elsewhere("")
+	tables := found.otherTables("")
 	if len(tables) == 0 {
 		return false, nil
 	}
 	err = r.write(ctx, func(tx pgx.Tx) error { return remove(ctx, tx, key, tables) })
-	return err == nil, explain(err)
+	return err == nil, toError(err)
 }
 
-// Keys calls visit with the key of each row in the tables, ours or not. Every error is an
-// *Error.
+// Keys calls visit with the key of each row in the tables, including rows of other programs. Every error
+// is an *Error.
 func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 
-	tables, err := existing(ctx, r.pool, r.options.Tables)
+	tables, err := existingTables(ctx, r.pool, r.options.Tables)
 	if err != nil {
-		return explain(err)
+		return toError(err)
 	}
 	for name, t := range tables {
-		if !t.holds() {
+		if !t.hasTextID() {
 			continue
 		}
 		rows, err := r.pool.Query(ctx, `select id::text from `+identifier(name)+` where id is not null`)
@@ -157,13 +156,13 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 			_, err = pgx.ForEachRow(rows, []any{&key}, func() error { visit(key); return nil })
 		}
 		if err != nil {
-			return explain(judge(err, name))
+			return toError(classify(err, name))
 		}
 	}
 	return nil
 }
 
-// write runs a transaction, and commits the transaction unless do fails.
+// write calls do in a transaction, and commits the transaction unless do returns an error.
 func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{BeginQuery: begin}, func(tx pgx.Tx) error {
 		if r.options.Guard != nil {
@@ -174,21 +173,21 @@ func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 		if err := do(tx); err != nil {
 			return err
 		}
-		// Deferred constraints are checked here, where an error cannot be confused with an error of
-		// the commit itself.
+		// Check deferred constraints now, so that their errors differ from errors of the commit.
 		_, err := tx.Exec(ctx, "set constraints all immediate")
-		return judge(err, r.options.Tables...)
+		return classify(err, r.options.Tables...)
 	})
 }
 
-// provide makes sure that the table exists and can hold the row.
-func (r *Rows) provide(ctx context.Context, tx pgx.Tx, found findings, name string) error {
+// ensureTable returns an error if the table cannot store the row, and creates a missing table if Create is
+// set.
+func (r *Rows) ensureTable(ctx context.Context, tx pgx.Tx, found findings, name string) error {
 	t, exists := found.tables[name]
 	switch {
 	case exists:
 		return t.check()
 	case r.options.Create:
-		return create(ctx, tx, name)
+		return createTable(ctx, tx, name)
 	}
 	return refuse(TableMissing, "the database has no table %q; the operator makes missing ones with --create-tables", name)
 }
@@ -196,14 +195,14 @@ func (r *Rows) provide(ctx context.Context, tx pgx.Tx, found findings, name stri
 func remove(ctx context.Context, tx pgx.Tx, key string, tables []string) error {
 	for _, name := range tables {
 		if _, err := tx.Exec(ctx, `delete from `+identifier(name)+` where id = $1::text`, key); err != nil {
-			return judge(err, name)
+			return classify(err, name)
 		}
 	}
 	return nil
 }
 
-// store inserts or updates the row, and reads it back: a table that changes the row, by a trigger
-// or a type, would be written to for ever.
+// store inserts or updates the row, and compares the result with row. A trigger or a type may change the
+// row, and each reconcile would write the row again.
 func store(ctx context.Context, tx pgx.Tx, key string, row Row) error {
 	rows, err := tx.Query(ctx, `
 		insert into `+identifier(row.Table)+` as t (id, name, age, country)
@@ -211,14 +210,14 @@ func store(ctx context.Context, tx pgx.Tx, key string, row Row) error {
 		on conflict (id) do update set name = excluded.name, age = excluded.age, country = excluded.country
 		returning t.name::text, t.age::text, t.country::text`, key, row.Name, row.Age, row.Country)
 	if err != nil {
-		return judge(err, row.Table)
+		return classify(err, row.Table)
 	}
 	stored, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[values])
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return refuse(NotStored, "table %q takes the row and does not keep it", row.Table)
 	case err != nil:
-		return judge(err, row.Table)
+		return classify(err, row.Table)
 	}
 	if column := stored.differsIn(row); column != "" {
 		return refuse(NotStored, "table %q does not keep column %q as it is given", row.Table, column)

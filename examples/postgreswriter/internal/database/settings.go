@@ -1,4 +1,4 @@
-// Package database writes the rows of PostgresWriters.
+// Package database reads and writes the rows of PostgresWriters.
 package database
 
 import (
@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// connectTimeout and idleTimeout bound how long a connection is waited for, and kept
-	// without use.
+	// connectTimeout is the timeout of a new connection.
 	connectTimeout = 5 * time.Second
-	idleTimeout    = 5 * time.Minute
+	// idleTimeout is the time after which an idle connection is closed.
+	idleTimeout = 5 * time.Minute
 )
 
-// sslModes are libpq's, the default first.
+// sslModes are the modes of libpq. The first one is the default.
 var sslModes = []string{"prefer", "disable", "allow", "require", "verify-ca", "verify-full"}
 
-// Settings identify a database. They print without the password.
+// Settings identify a database. The formatting verbs of package fmt do not print the password.
 type Settings struct {
 	Host     string
 	Port     uint16
@@ -33,9 +33,9 @@ type Settings struct {
 	SSLMode  string
 }
 
-// FromEnvironment reads PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER and PSQL_PASSWORD,
-// all of which are required, and PSQL_SSLMODE. Its error names each variable that is
-// missing or malformed.
+// FromEnvironment reads the required variables PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER and
+// PSQL_PASSWORD, and the optional variable PSQL_SSLMODE. The error names each variable that is missing
+// or invalid.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	var problems []error
 	required := func(variable string) string {
@@ -69,16 +69,16 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 	return s, errors.Join(problems...)
 }
 
-// String tells all but the password.
+// String returns the settings without the password and the SSL mode.
 func (s Settings) String() string {
 	return fmt.Sprintf("database %q at %s:%d as %q", s.Name, s.Host, s.Port, s.User)
 }
 
-// GoString is String: no verb prints the password.
+// GoString returns the same as String, so that %#v does not print the password.
 func (s Settings) GoString() string { return s.String() }
 
-// pool returns the configuration of pgx. The variables of libpq, such as PGSSLROOTCERT, add other
-// settings. The password is not part of the parsed text, so that no error can quote it.
+// pool returns the configuration of pgx. The environment variables of libpq, such as PGSSLROOTCERT, add
+// other settings. The password is not in the connection string, since errors quote the string.
 func (s Settings) pool(application string, connections int32) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig("sslmode=" + s.SSLMode + " host=" + quoted(s.Host) + " port=" + strconv.Itoa(int(s.Port)) +
 		" dbname=" + quoted(s.Name) + " user=" + quoted(s.User) + " password=none")
@@ -91,13 +91,13 @@ func (s Settings) pool(application string, connections int32) (*pgxpool.Config, 
 	conn.Password = s.password
 	conn.ConnectTimeout = connectTimeout
 	conn.RuntimeParams = map[string]string{"application_name": application}
-	// Nothing is prepared: a statement costs one round trip, a table may be dropped and made
-	// again, and a connection may go through a pooler.
+	// Without prepared statements, a statement takes one round trip, tables may be dropped and created
+	// again, and connections may use a pooler.
 	conn.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return config, nil
 }
 
-// quoted is a value of a connection string.
+// quoted returns value with quotes for a connection string.
 func quoted(value string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
 }

@@ -46,7 +46,7 @@ func TestFromAnIncompleteEnvironment(t *testing.T) {
 
 	_, err = database.FromEnvironment(func(string) string { return "" })
 	require.ErrorContains(t, err, "PSQL_HOST")
-	require.ErrorContains(t, err, "PSQL_PASSWORD", "all that is wrong, at once")
+	require.ErrorContains(t, err, "PSQL_PASSWORD", "the error names all variables")
 }
 
 func TestSettingsDoNotPrintThePassword(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSettingsDoNotPrintThePassword(t *testing.T) {
 	}
 }
 
-func TestOpenTakesWhateverSettingsSay(t *testing.T) {
+func TestOpenUsesSettings(t *testing.T) {
 	t.Setenv("PGPASSWORD", "another")
 	t.Setenv("PGHOST", "elsewhere")
 	t.Setenv("PGOPTIONS", "-c search_path=other")

@@ -10,26 +10,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// columns are the columns that a table needs.
+// columns are the required columns of a table.
 var columns = []string{"id", "name", "age", "country"}
 
-// querier is a pool, a connection or a transaction.
+// A querier is a pool, a connection or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// A table that exists.
+// A table is an existing table or view.
 type table struct {
 	name string
-	// columns are the needed columns that the table has. An id of another type than text cannot hold our
-	// keys and is left out.
+	// columns are the required columns that the table has. A column id of another type than text cannot
+	// store keys, and is missing here.
 	columns []string
 }
 
-// holds tells whether rows of ours can be in the table.
-func (t table) holds() bool { return slices.Contains(t.columns, "id") }
+// hasTextID reports whether the table can have rows with our keys.
+func (t table) hasTextID() bool { return slices.Contains(t.columns, "id") }
 
-// check refuses a table that such rows do not fit into.
+// check returns an error if the table lacks a required column.
 func (t table) check() error {
 	var missing []string
 	for _, column := range columns {
@@ -44,9 +44,9 @@ func (t table) check() error {
 	return nil
 }
 
-// selectByID is a query for the row with the key $1: a mark, and the three values.
-func (t table) selectByID(mark int) string {
-	selected := []string{strconv.Itoa(mark)}
+// selectByID returns a query for the rows with the key $1. Its columns are index and the three values.
+func (t table) selectByID(index int) string {
+	selected := []string{strconv.Itoa(index)}
 	for _, column := range columns[1:] {
 		if !slices.Contains(t.columns, column) {
 			column = "null"
@@ -56,9 +56,9 @@ func (t table) selectByID(mark int) string {
 	return "select " + strings.Join(selected, ", ") + " from " + identifier(t.name) + " where id = $1::text"
 }
 
-// existing are those of the names that are tables, or views, in the search path.
-func existing(ctx context.Context, db querier, names []string) (map[string]table, error) {
-	// Category S is that of the text types.
+// existingTables returns the tables and views in the search path that have one of the names.
+func existingTables(ctx context.Context, db querier, names []string) (map[string]table, error) {
+	// Category S contains the text types.
 	rows, err := db.Query(ctx, `
 		select listed.name, coalesce(array_agg(a.attname::text) filter (where a.attname is not null), '{}')
 		from unnest($1::text[]) as listed(name)
@@ -84,16 +84,15 @@ func existing(ctx context.Context, db querier, names []string) (map[string]table
 	return tables, nil
 }
 
-// create makes the table. Two that do so at once would fail in the catalog, so they take
-// turns.
-func create(ctx context.Context, tx pgx.Tx, name string) error {
+// createTable creates a table. The lock serialises concurrent calls, one of which would otherwise fail.
+func createTable(ctx context.Context, tx pgx.Tx, name string) error {
 	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('postgreswriter: create table'))`); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `create table if not exists `+identifier(name)+
 		` (id text primary key, name text, age integer, country text)`)
-	return judge(err, name)
+	return classify(err, name)
 }
 
-// identifier returns a name, whatever its characters, as an identifier in SQL.
+// identifier quotes a name for SQL.
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -1,5 +1,5 @@
-// Package globallock elects one operator among those of several clusters that share a database, by a row in
-// the database, as a Lease does in one cluster.
+// Package globallock implements leader election between the operators of several clusters that share a
+// database. A row in the database replaces the Lease.
 package globallock
 
 import (
@@ -20,49 +20,48 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 )
 
-// Table holds the lock's row.
+// Table is the name of the table with the row of the lock.
 const Table = "postgreswriter_lease"
 
-// timeout bounds each attempt; a renewal that takes longer is as good as none.
+// timeout is the timeout of each operation. A renewal that takes longer would be too late.
 const timeout = 5 * time.Second
 
-// name is the lock's. A database has one.
+// name is the name of the lock. A database has one lock.
 const name = "postgreswriter-operator"
 
 var resource = schema.GroupResource{Resource: Table}
 
-// A Lock is a resourcelock.Interface. Like the locks of client-go, a Lock is for one elector, which
-// calls its methods from one goroutine. Other goroutines may call Guard meanwhile.
+// A Lock implements resourcelock.Interface. Like the locks of client-go, a Lock must be used by one elector,
+// in one goroutine. Guard is safe for concurrent use.
 type Lock struct {
 	pool     *pgxpool.Pool
 	identity string
-	version  int64 // of the row that was read or written last
+	version  int64 // version of the row that was last read or written
 }
 
 var _ resourcelock.Interface = &Lock{}
 
-// New returns the lock in the database of pool. The identity has to be another for each
-// process.
+// New returns the lock in the database of pool. The identity must be unique to the process.
 func New(pool *pgxpool.Pool, identity string) *Lock {
 	return &Lock{pool: pool, identity: identity}
 }
 
-// Guard fails a transaction unless this process holds the lock, and keeps the lock from changing
-// hands until the transaction ends: an operator that wants to take the lock waits for its row. So a
-// holder that was frozen and comes back after another took over writes nothing.
+// Guard returns an error unless this process holds the lock. Guard locks the row until the transaction ends,
+// so that no other process can acquire the lock meanwhile. A process that was frozen, and continues after
+// another process has acquired the lock, writes nothing.
 func (l *Lock) Guard(ctx context.Context, tx pgx.Tx) error {
 	var holder string
 	err := tx.QueryRow(ctx, `select holder from `+Table+` where name = $1 for update`, name).Scan(&holder)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), err == nil && holder != l.identity:
-		return database.Inactive(fmt.Errorf("it is %s, and %q has the lock", l.identity, holder))
+		return database.Inactive(fmt.Errorf("this operator is %s, but %q holds the lock", l.identity, holder))
 	case err != nil:
 		return fmt.Errorf("cannot check the global lock: %w", err)
 	}
 	return nil
 }
 
-// Get reads the lock. The error is NotFound if nobody ever held the lock.
+// Get reads the lock. The error is NotFound if no process has ever held the lock.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -81,13 +80,12 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	record.AcquireTime, record.RenewTime = metav1.NewTime(acquired), metav1.NewTime(renewed)
 	raw, err := json.Marshal(struct {
 		*resourcelock.LeaderElectionRecord
-		Version int64 // times are to the second, and a renewal may come sooner
+		Version int64 // distinguishes renewals in the same second, since times are rounded
 	}{record, l.version})
 	return record, raw, err
 }
 
-// Create creates the lock, and its table if necessary. The error is AlreadyExists if somebody else
-// was faster.
+// Create creates the lock, and the table if necessary. The error is AlreadyExists if the lock exists.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -100,7 +98,7 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot make the global lock: %w", err)
+		return fmt.Errorf("cannot create the global lock: %w", err)
 	case !created:
 		return apierrors.NewAlreadyExists(resource, name)
 	}
@@ -117,8 +115,8 @@ func (l *Lock) insert(ctx context.Context, record resourcelock.LeaderElectionRec
 	return tag.RowsAffected() > 0, err
 }
 
-// createTable has those that come at the same time take turns: otherwise one of them would
-// fail in the catalog.
+// createTable creates the table of the lock. The advisory lock serialises concurrent calls, one of which
+// would otherwise fail.
 func (l *Lock) createTable(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('postgreswriter: create table'))`); err != nil {
@@ -131,11 +129,11 @@ func (l *Lock) createTable(ctx context.Context) error {
 	})
 }
 
-// Update takes the lock over, renews it or gives it up. The error is a Conflict if the lock changed
-// since it was read or written last.
+// Update acquires, renews or releases the lock. The error is a Conflict if the lock has changed since this
+// process last read or wrote the lock.
 //
-// Only a lock that this process holds is given up. An elector that was frozen, and believes that it
-// leads, reads the lock before giving it up, and does not check the holder.
+// Update releases the lock only if this process holds it. An elector that was frozen, and believes that
+// it is the leader, reads the lock before the release, and does not check the holder.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -152,35 +150,35 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	case err != nil:
 		return fmt.Errorf("cannot renew the global lock: %w", err)
 	case tag.RowsAffected() == 0:
-		return apierrors.NewConflict(resource, name, errors.New("somebody else has written it"))
+		return apierrors.NewConflict(resource, name, errors.New("another process has changed the lock"))
 	}
 	l.version++
 	return nil
 }
 
-// release gives the lock up, and does nothing if another process holds the lock. A Conflict would
-// make the elector try again at once.
+// release releases the lock, and does nothing if another process holds the lock: after a Conflict, the
+// elector would retry at once.
 func (l *Lock) release(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	_, err := l.pool.Exec(ctx, `
 		update `+Table+` set version = version + 1, holder = '', lease_seconds = $3, acquired = $4, renewed = $5, transitions = $6
 		where name = $1 and holder = $2`,
 		name, l.identity, record.LeaseDurationSeconds, record.AcquireTime.Time, record.RenewTime.Time, record.LeaderTransitions)
 	if err != nil {
-		return fmt.Errorf("cannot give up the global lock: %w", err)
+		return fmt.Errorf("cannot release the global lock: %w", err)
 	}
 	return nil
 }
 
-// RecordEvent does nothing: the elector writes logs.
+// RecordEvent does nothing, since the elector writes logs.
 func (l *Lock) RecordEvent(string) {}
 
-// Identity is this process's.
+// Identity returns the identity of this process.
 func (l *Lock) Identity() string { return l.identity }
 
-// Describe names the lock in logs.
+// Describe returns the name of the lock for logs.
 func (l *Lock) Describe() string { return "the global lock in table " + Table }
 
 func isUndefinedTable(err error) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == "42P01"
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "42P01"
 }

@@ -1,4 +1,4 @@
-// Package v1alpha1 is the first version of the API group apps.linuxera.org.
+// Package v1alpha1 contains version v1alpha1 of the API group apps.linuxera.org.
 //
 // +kubebuilder:object:generate=true
 // +groupName=apps.linuxera.org
@@ -13,7 +13,7 @@ import (
 // GroupVersion is the group and version of every kind in this package.
 var GroupVersion = schema.GroupVersion{Group: "apps.linuxera.org", Version: "v1alpha1"}
 
-// AddToScheme makes the kinds of this package known to a scheme.
+// AddToScheme adds the kinds of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &ReverseWordsApp{}, &ReverseWordsAppList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finalizer keeps a ReverseWordsApp until the Service and the Deployment are gone. A name with a slash
-// would be better, but existing objects have this one.
+// Finalizer delays the deletion of a ReverseWordsApp until the Service and the Deployment are gone. A
+// finalizer should have a name with a slash, but existing objects have this name.
 const Finalizer = "finalizer.reversewordsapp.apps.linuxera.org"
 
 // The types of conditions, in the order in which they are written.
@@ -15,13 +15,13 @@ const (
 	// DeploymentNotReadyCondition is False once the pods of the current generation are
 	// available.
 	DeploymentNotReadyCondition = "ReverseWordsDeploymentNotReady"
-	// ReadyCondition is True once they are and the Service is ready as well.
+	// ReadyCondition is True once the pods are available and the Service is ready.
 	ReadyCondition = "Ready"
 )
 
-// ReverseWordsAppSpec is the desired state.
+// ReverseWordsAppSpec is the desired state of a ReverseWordsApp.
 type ReverseWordsAppSpec struct {
-	// replicas is how many pods run. At least one does: 0 counts as 1.
+	// replicas is the number of pods. 0 means 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -35,7 +35,7 @@ type ReverseWordsAppSpec struct {
 	// +optional
 	AppVersion string `json:"appVersion,omitempty"`
 
-	// serviceType is the type of the Service: ClusterIP and NodePort are for clusters
+	// serviceType is the type of the Service. Use ClusterIP or NodePort in clusters
 	// without load balancers.
 	// +kubebuilder:default=LoadBalancer
 	// +kubebuilder:validation:Enum=LoadBalancer;NodePort;ClusterIP
@@ -43,10 +43,10 @@ type ReverseWordsAppSpec struct {
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 }
 
-// ReverseWordsAppStatus is the observed state. Every reconcile computes the status from the live objects, and
-// the operator never reads the status.
+// ReverseWordsAppStatus is the observed state of a ReverseWordsApp. Every reconcile computes the status
+// from the live objects.
 type ReverseWordsAppStatus struct {
-	// observedGeneration is the generation of the spec that this status tells of.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -56,13 +56,13 @@ type ReverseWordsAppStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// appPods are the Deployment's pods that are pending or running, by name. The list
-	// is empty when there are none, and absent only before the first reconcile.
+	// appPods are the names of the Deployment's pods that are pending or running. The
+	// list is empty without such pods, and absent before the first reconcile.
 	// +listType=set
 	// +optional
 	AppPods []string `json:"appPods,omitzero"`
 
-	// children are the objects made for this ReverseWordsApp, as far as they are there.
+	// children are the existing objects of this ReverseWordsApp.
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
@@ -70,17 +70,17 @@ type ReverseWordsAppStatus struct {
 	Children []Child `json:"children,omitempty"`
 }
 
-// Child names an object that was made for a ReverseWordsApp.
+// Child identifies an object of a ReverseWordsApp.
 type Child struct {
 	// kind of the object.
 	Kind string `json:"kind"`
 	// name of the object, in the ReverseWordsApp's namespace.
 	Name string `json:"name"`
-	// uid tells the object from an earlier one of the same name.
+	// uid distinguishes the object from earlier objects of the same name.
 	UID types.UID `json:"uid"`
 }
 
-// ReverseWordsApp is a web service that reverses words: a Deployment with a Service.
+// ReverseWordsApp runs a web service that reverses words: a Deployment with a Service.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

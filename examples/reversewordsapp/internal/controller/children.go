@@ -11,19 +11,18 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-// managedByLabel selects the objects in the cache of the manager. The operator sets the label, whatever a
-// template specifies: ensure adds it to children, and labelPods to pods and their ReplicaSets.
+// managedByLabel selects the objects that the manager caches. ensure adds the label to children, and
+// labelPods adds it to their pods and ReplicaSets.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// children are the children of a ReverseWordsApp. They have the fields that the templates specify
-// and no others: the API server sets defaults, which ensure leaves alone.
+// children are the desired children of a ReverseWordsApp. They have only the fields of the templates. The
+// API server sets defaults for other fields, which ensure leaves alone.
 type children struct {
 	deployment *appsv1.Deployment
 	service    *corev1.Service
 }
 
-// childrenFor makes children from manifests. An error is about a template, or about the result for
-// app.
+// childrenFor renders the children of app. An invalid template, or an invalid result for app, is an error.
 func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:        app.Name,
@@ -45,7 +44,7 @@ func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*c
 	return &children{deployment, service}, nil
 }
 
-// labelPods has the manager's cache hold the Deployment's pods.
+// labelPods adds managedByLabel to the pods of the Deployment, so that the manager caches them.
 func labelPods(deployment *appsv1.Deployment) {
 	pods := &deployment.Spec.Template
 	if pods.Labels == nil {
@@ -57,7 +56,7 @@ func labelPods(deployment *appsv1.Deployment) {
 // inOrder returns the Deployment before the Service that sends traffic to its pods.
 func (c *children) inOrder() []client.Object { return []client.Object{c.deployment, c.service} }
 
-// checkNames refuses a ReverseWordsApp whose name is too long for the names of the children.
+// checkNames returns an error if the children cannot be named after the ReverseWordsApp.
 func (c *children) checkNames(app string) error {
 	return operator.CheckNames(app, c.deployment.Name, c.service.Name)
 }

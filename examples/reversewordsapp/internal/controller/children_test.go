@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // the children are the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"strings"
@@ -20,8 +20,8 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// TestDefaultChildren holds the default templates to what the children have always been:
-// with another digest, a new operator would write to all of them.
+// TestDefaultChildren compares the default children with those of earlier versions of the operator. With
+// other digests, an update of the operator would write all children.
 func TestDefaultChildren(t *testing.T) {
 	label := map[string]string{"app": "shop"}
 	probe := &corev1.Probe{
@@ -57,7 +57,7 @@ func TestDefaultChildren(t *testing.T) {
 	}
 	made, err := childrenFor(appCalled("shop"), overridden(nil))
 	require.NoError(t, err)
-	made.deployment.TypeMeta, made.service.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{} // which are no part of a digest
+	made.deployment.TypeMeta, made.service.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{} // not part of the digest
 	require.Empty(t, cmp.Diff(deployment, made.deployment))
 	require.Empty(t, cmp.Diff(service, made.service))
 	require.Equal(t, digest(t, deployment), digest(t, made.deployment))
@@ -74,18 +74,18 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestNames has names that YAML would take for something else, and names that do not fit.
+// TestNames checks names that are no strings in YAML, and names that are invalid or too long.
 func TestNames(t *testing.T) {
 	for _, test := range []struct {
 		name, app, says string
 	}{
 		{name: "short", app: "a"},
-		{name: "a digit first, as the Service's name begins otherwise", app: "1st"},
+		{name: "a digit first", app: "1st"},
 		{name: "a number", app: "0x10"},
-		{name: "a word that YAML has a meaning for", app: "null"},
+		{name: "null in YAML", app: "null"},
 		{name: "the longest that fits", app: strings.Repeat("a", 55)},
 		{name: "one too long", app: strings.Repeat("a", 56), says: "has 56 characters, and its children's names leave room for 55"},
-		{name: "no DNS label", app: "a.b", says: "DNS-1035"},
+		{name: "not a DNS label", app: "a.b", says: "DNS-1035"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			app := appCalled(test.app)
@@ -105,26 +105,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestHostileSpec has strings that would be more than one value, had the API server let
-// them pass.
+// TestHostileSpec renders strings that the API server would refuse. They must not add YAML to a
+// manifest.
 func TestHostileSpec(t *testing.T) {
 	const hostile = "latest\"\n---\nkind: Pod # {{.Name}}"
 	app := appCalled("shop")
 	app.Spec.ServiceType = hostile
 	made, err := childrenFor(app, overridden(nil))
 	require.NoError(t, err)
-	require.Equal(t, corev1.ServiceType(hostile), made.service.Spec.Type, "is quoted, and one value")
+	require.Equal(t, corev1.ServiceType(hostile), made.service.Spec.Type, "quoted")
 
 	app.Spec.AppVersion = hostile
 	_, err = childrenFor(app, overridden(nil))
 	refused := &manifest.Error{}
-	require.ErrorAs(t, err, &refused, "is not quoted, and would be more")
+	require.ErrorAs(t, err, &refused, "not quoted")
 	require.Equal(t, "deployment.yaml", refused.File)
 	require.Equal(t, "spec.template.spec.containers[0].image", refused.Path)
 }
 
-// TestPodLabel has templates that say nothing of the label which the cache selects by, or
-// something else.
+// TestPodLabel renders templates without the label of the cache, and with another value of the label.
 func TestPodLabel(t *testing.T) {
 	const pods = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: any}\nspec: {template: {metadata: {labels: %}}}\n"
 	for _, labels := range []string{"null", "{app.kubernetes.io/managed-by: Helm}"} {
@@ -135,7 +134,7 @@ func TestPodLabel(t *testing.T) {
 	}
 }
 
-// overridden are the default templates, some of which files override.
+// overridden returns a renderer of the default templates and of files, which override them.
 func overridden(files fstest.MapFS) *manifest.Renderer {
 	return manifest.NewRenderer(manifest.Overlay(files, templates.Files), scheme.Scheme)
 }

@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // how children are found is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"
@@ -48,7 +48,7 @@ func TestConverges(t *testing.T) {
 	require.Equal(t, "apply Service default/"+service.Name+": spec.type", requests[0].String())
 	require.Empty(t, ensuretest.Converge(t, c, pass))
 
-	// Both children go, and then the finalizer; the status tells of it on the way.
+	// The operator deletes both children, and then removes the finalizer.
 	require.NoError(t, c.Delete(t.Context(), app))
 	ensuretest.Converge(t, c, pass)
 	require.NoError(t, c.List(t.Context(), services))

@@ -11,8 +11,8 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// Reasons of the conditions, beside those of ensure.Reason, those why a container waits
-// (ImagePullBackOff, CrashLoopBackOff, …) and those why a rollout is stuck.
+// Reasons of the conditions. Other reasons come from ensure.Reason, from waiting containers
+// (ImagePullBackOff, CrashLoopBackOff, …) and from conditions of the Deployment.
 const (
 	reasonAvailable   = "Available"
 	reasonProgressing = "Progressing"
@@ -20,7 +20,7 @@ const (
 	reasonInvalidName = "InvalidName"
 )
 
-// A verdict is how a child stands, in the words of a condition.
+// A verdict contains the status, the reason and the message of a condition for a child.
 type verdict struct {
 	ready           bool
 	reason, message string
@@ -30,16 +30,16 @@ func notReady(reason, message string) verdict {
 	return verdict{reason: reason, message: message}
 }
 
-// judgeDeployment judges the Deployment by a copy that includes our write, never by an older copy,
-// and by err only if err prevented the write. The reason of a Deployment that is not ready is the
-// trouble of one of its pods, else the trouble of the Deployment, else that it is in progress. A
-// Deployment in deletion is an err.
+// judgeDeployment returns the verdict on the Deployment. If the Deployment was not ensured, the reason
+// comes from err. A stale copy, which does not include the last write, is not ready. The reason of a
+// Deployment that is not ready comes from one of its pods, else from a condition of the Deployment, else
+// it is Progressing.
 func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, pods []corev1.Pod) verdict {
 	if deployment.Operation == "" {
 		return notReady(ensure.Reason(err), err.Error())
 	}
 	if deployment.Stale {
-		return notReady(reasonProgressing, "what was written is not seen yet")
+		return notReady(reasonProgressing, "the cache does not show the last write yet")
 	}
 	live := deployment.Live
 	child := readiness.Of(live)
@@ -48,24 +48,24 @@ func judgeDeployment(deployment ensure.Result[*appsv1.Deployment], err error, po
 		return verdict{ready: true, reason: reasonAvailable, message: message}
 	}
 	for i := range pods {
-		if reason := trouble(&pods[i]); reason != "" {
+		if reason := podProblem(&pods[i]); reason != "" {
 			return notReady(reason, fmt.Sprintf("pod %q: %s", pods[i].Name, readiness.Of(&pods[i]).Message))
 		}
 	}
-	if reason := stuck(live); reason != "" {
+	if reason := rolloutProblem(live); reason != "" {
 		return notReady(reason, message)
 	}
 	return notReady(reasonProgressing, message)
 }
 
-// judgeService judges the Service: a load balancer needs a cluster IP. A Service that was not
-// ensured waits for the cause in err, which may be about the Deployment.
+// judgeService returns the verdict on the Service. If the Service was not ensured, the reason comes from
+// err, which may be about the Deployment. A Service of type LoadBalancer needs a cluster IP.
 func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
 	if service.Operation == "" {
 		return notReady(ensure.Reason(err), err.Error())
 	}
 	if service.Stale {
-		return notReady(reasonProgressing, "what was written is not seen yet")
+		return notReady(reasonProgressing, "the cache does not show the last write yet")
 	}
 	child := readiness.Of(service.Live)
 	message := fmt.Sprintf("Service %q: %s", service.Live.Name, child.Message)
@@ -75,11 +75,11 @@ func judgeService(service ensure.Result[*corev1.Service], err error) verdict {
 	return notReady(reasonProgressing, message)
 }
 
-// trouble returns the reason why a pod does not become ready, or none if the pod is in progress.
-func trouble(pod *corev1.Pod) string {
-	onItsWay := []string{"", "ContainerCreating", "PodInitializing"}
+// podProblem returns the reason why a pod does not become ready, or "" if there is no problem.
+func podProblem(pod *corev1.Pod) string {
+	progressing := []string{"", "ContainerCreating", "PodInitializing"}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if waiting := container.State.Waiting; waiting != nil && !slices.Contains(onItsWay, waiting.Reason) {
+		if waiting := container.State.Waiting; waiting != nil && !slices.Contains(progressing, waiting.Reason) {
 			return waiting.Reason
 		}
 	}
@@ -91,9 +91,8 @@ func trouble(pod *corev1.Pod) string {
 	return ""
 }
 
-// stuck returns the reason why a rollout does not finish, or none. The reason of an earlier rollout
-// does not count.
-func stuck(deployment *appsv1.Deployment) string {
+// rolloutProblem returns the reason why the current rollout does not finish, or "" if there is no problem.
+func rolloutProblem(deployment *appsv1.Deployment) string {
 	if deployment.Status.ObservedGeneration < deployment.Generation {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // readiness is the package's own affair, and has more cases than a cluster shows
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"errors"
@@ -20,39 +20,39 @@ func TestJudgeDeployment(t *testing.T) {
 		return status
 	}
 	for _, test := range []struct {
-		name   string
-		status appsv1.DeploymentStatus
-		pods   []corev1.Pod
-		stale  bool
-		unmade bool
-		err    error
-		ready  bool
-		reason string
+		name       string
+		status     appsv1.DeploymentStatus
+		pods       []corev1.Pod
+		stale      bool
+		notEnsured bool
+		err        error
+		ready      bool
+		reason     string
 	}{
 		{name: "all available", status: available, ready: true, reason: "Available"},
-		{name: "a copy from before our write", status: available, stale: true, reason: "Progressing"},
+		{name: "a stale copy", status: available, stale: true, reason: "Progressing"},
 		{name: "not observed", reason: "Progressing"},
-		{name: "could not be made", unmade: true, err: errors.New("out of reach"), reason: "Unavailable"},
-		{name: "the Service could not be made", status: available, err: errors.New("out of reach"), ready: true, reason: "Available"},
-		{name: "old pods serve, a new one is on its way", status: rolling, pods: pods(waiting("new", "ContainerCreating")), reason: "Progressing"},
-		{name: "old pods serve, a new one has no image", status: rolling, pods: pods(waiting("new", "ImagePullBackOff")), reason: "ImagePullBackOff"},
+		{name: "not ensured", notEnsured: true, err: errors.New("out of reach"), reason: "Unavailable"},
+		{name: "the Service was not ensured", status: available, err: errors.New("out of reach"), ready: true, reason: "Available"},
+		{name: "old pods serve, a new pod starts", status: rolling, pods: pods(waiting("new", "ContainerCreating")), reason: "Progressing"},
+		{name: "old pods serve, a new pod cannot pull its image", status: rolling, pods: pods(waiting("new", "ImagePullBackOff")), reason: "ImagePullBackOff"},
 		{
-			name: "the first pod in trouble counts", status: rolling, reason: "CrashLoopBackOff",
+			name: "two pods with problems", status: rolling, reason: "CrashLoopBackOff",
 			pods: pods(waiting("a", ""), waiting("b", "CrashLoopBackOff"), waiting("c", "ImagePullBackOff")),
 		},
-		{name: "an init container", status: rolling, pods: pods(initializing("a", "ErrImagePull")), reason: "ErrImagePull"},
+		{name: "an init container cannot pull its image", status: rolling, pods: pods(initializing("a", "ErrImagePull")), reason: "ErrImagePull"},
 		{name: "no room on any node", status: rolling, pods: pods(unscheduled("a")), reason: "Unschedulable"},
-		{name: "available all the same", status: available, pods: pods(waiting("other", "CrashLoopBackOff")), ready: true, reason: "Available"},
+		{name: "available, and another pod crashes", status: available, pods: pods(waiting("other", "CrashLoopBackOff")), ready: true, reason: "Available"},
 		{
-			name: "beyond its deadline", reason: "ProgressDeadlineExceeded",
+			name: "the deadline is exceeded", reason: "ProgressDeadlineExceeded",
 			status: with(rolling, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
 		},
 		{
-			name: "beyond its deadline for an image", reason: "ImagePullBackOff", pods: pods(waiting("new", "ImagePullBackOff")),
+			name: "the deadline is exceeded because of an image", reason: "ImagePullBackOff", pods: pods(waiting("new", "ImagePullBackOff")),
 			status: with(rolling, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
 		},
 		{
-			name: "the rollout before was beyond its deadline", reason: "Progressing",
+			name: "the deadline of the previous rollout was exceeded", reason: "Progressing",
 			status: with(appsv1.DeploymentStatus{ObservedGeneration: 1}, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded"),
 		},
 		{
@@ -62,7 +62,7 @@ func TestJudgeDeployment(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			found := ensure.Result[*appsv1.Deployment]{}
-			if !test.unmade {
+			if !test.notEnsured {
 				found.Operation, found.Stale = ensure.Unchanged, test.stale
 				found.Live = &appsv1.Deployment{
 					ObjectMeta: metav1.ObjectMeta{Name: "dp-shop", Generation: 2},
@@ -91,9 +91,9 @@ func TestJudgeService(t *testing.T) {
 		reason string
 	}{
 		{name: "a load balancer with a cluster IP", live: service(corev1.ServiceTypeLoadBalancer, "10.96.0.1"), ready: true, reason: "Available"},
-		{name: "a load balancer without", live: service(corev1.ServiceTypeLoadBalancer, ""), reason: "Progressing"},
-		{name: "a copy from before our write", live: service(corev1.ServiceTypeClusterIP, "10.96.0.1"), stale: true, reason: "Progressing"},
-		{name: "could not be made", err: errors.New("out of reach"), reason: "Unavailable"},
+		{name: "a load balancer without a cluster IP", live: service(corev1.ServiceTypeLoadBalancer, ""), reason: "Progressing"},
+		{name: "a stale copy", live: service(corev1.ServiceTypeClusterIP, "10.96.0.1"), stale: true, reason: "Progressing"},
+		{name: "not ensured", err: errors.New("out of reach"), reason: "Unavailable"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			found := ensure.Result[*corev1.Service]{Live: test.live, Stale: test.stale}

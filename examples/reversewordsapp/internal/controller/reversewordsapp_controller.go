@@ -1,4 +1,4 @@
-// Package controller makes ReverseWordsApps so.
+// Package controller reconciles ReverseWordsApps.
 package controller
 
 import (
@@ -27,17 +27,17 @@ import (
 const Name = "reverse-words-operator"
 
 const (
-	// workers is how many ReverseWordsApps are reconciled at once.
+	// workers is the number of concurrent reconciles.
 	workers = 10
-	// patience is the interval of the checks whether children are gone. The event of the deletion
-	// comes sooner, but may get lost.
-	patience = 30 * time.Second
-	// glance is how often that is looked at of children which the cache does not show: their
-	// events do not come.
-	glance = 5 * time.Second
+	// deletionPollInterval is how often the operator checks whether cached children are gone. Usually, the
+	// event of the deletion triggers a reconcile before.
+	deletionPollInterval = 30 * time.Second
+	// serverPollInterval is how often the operator checks whether other children are gone. The cache does
+	// not show them, so their deletion triggers no reconcile.
+	serverPollInterval = 5 * time.Second
 )
 
-// Reconciler makes the children of ReverseWordsApps.
+// Reconciler reconciles ReverseWordsApps.
 type Reconciler struct {
 	client    client.Client
 	server    client.Reader
@@ -46,11 +46,10 @@ type Reconciler struct {
 	events    events.EventRecorder
 }
 
-// New returns the reconciler of mgr, which makes children from templates. childLabels are added to
-// every child, whatever the template specifies.
+// New returns a reconciler that renders children from templates. It adds childLabels to every child.
 func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
-	stamp, err := operator.Stamp(own, childLabels, managedByLabel)
+	allLabels, err := operator.Stamp(own, childLabels, managedByLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +57,15 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 	return &Reconciler{
 		client:    mgr.GetClient(),
 		server:    mgr.GetAPIReader(),
-		ensure:    ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(stamp), ensure.WithRecorder(recorder)),
+		ensure:    ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(allLabels), ensure.WithRecorder(recorder)),
 		templates: templates,
 		events:    recorder,
 	}, nil
 }
 
-// These permissions are all that Reconcile needs. The finalizer is written by a patch. A child is created
-// by a patch, which takes both verbs, and read from the server where the cache may be wrong.
+// Reconcile needs these permissions. The operator adds and removes its finalizer by a patch. A patch that
+// creates a child takes the verbs create and patch. The verb get is for reads from the server when the
+// cache may be stale.
 //
 // +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps.linuxera.org,resources=reversewordsapps/status,verbs=patch
@@ -76,131 +76,130 @@ func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
-// Reconcile ensures the Deployment and the Service, and reports their state. Afterwards, it deletes
-// children that the templates gave other names before. When the ReverseWordsApp is being deleted,
-// it removes all children instead.
+// Reconcile ensures the Deployment and the Service of app, and reports their state in conditions. Once
+// the Deployment is ready, Reconcile deletes children with former names. If app is being deleted,
+// Reconcile deletes all children instead.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsApp) (reconcile.Result, error) {
-	going, err := finalizer.Handle(ctx, r.client, app, finalizer.Step{
+	deletion, err := finalizer.Handle(ctx, r.client, app, finalizer.Step{
 		Name:    v1alpha1.Finalizer,
 		Cleanup: func(ctx context.Context) error { return r.cleanUp(ctx, app) },
 	})
-	if err != nil || going.Done {
-		return r.takeLeave(ctx, app, going, err)
+	if err != nil || deletion.Done {
+		return r.finish(ctx, app, deletion, err)
 	}
-	wanted, reason, err := r.wanted(app)
+	desired, reason, err := r.desired(app)
 	if err != nil {
 		return r.reject(ctx, app, reason, err)
 	}
 
-	made, err := ensure.Set(ctx, r.ensure, app, wanted.inOrder(),
-		operator.PruneOnceReady(ctx, r.client, wanted.deployment, &appsv1.Deployment{}, &corev1.Service{})...)
-	operator.LogWrites(ctx, made)
-	return r.tell(ctx, app, ensure.ResultOf(made, wanted.deployment), ensure.ResultOf(made, wanted.service), err)
+	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
+		operator.PruneOnceReady(ctx, r.client, desired.deployment, &appsv1.Deployment{}, &corev1.Service{})...)
+	operator.LogWrites(ctx, results)
+	return r.reportChildren(ctx, app, ensure.ResultOf(results, desired.deployment), ensure.ResultOf(results, desired.service), err)
 }
 
-// wanted are the children that app is to have. An error comes with the reason of a condition.
-func (r *Reconciler) wanted(app *v1alpha1.ReverseWordsApp) (wanted *children, reason string, err error) {
-	wanted, err = operator.Render(r.templates, app, childrenFor)
+// desired returns the desired children of app, or an error and the reason for the conditions.
+func (r *Reconciler) desired(app *v1alpha1.ReverseWordsApp) (desired *children, reason string, err error) {
+	desired, err = operator.Render(r.templates, app, childrenFor)
 	if err != nil {
 		return nil, operator.ReasonInvalidTemplate, err
 	}
-	return wanted, reasonInvalidName, wanted.checkNames(app.Name)
+	return desired, reasonInvalidName, desired.checkNames(app.Name)
 }
 
-// tell reports how both stand, and says when to try again if err kept one from being made.
-func (r *Reconciler) tell(
+// reportChildren reports the state of both children, and returns when to retry.
+func (r *Reconciler) reportChildren(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp,
 	deployment ensure.Result[*appsv1.Deployment], service ensure.Result[*corev1.Service], err error,
 ) (reconcile.Result, error) {
-	there, stockErr := r.takeStock(ctx, app, deployment.Live, service.Live)
-	if stockErr == nil {
-		stockErr = r.report(ctx, app, there, judgeDeployment(deployment, err, there.pods), judgeService(service, err))
+	live, statusErr := r.observe(ctx, app, deployment.Live, service.Live)
+	if statusErr == nil {
+		statusErr = r.report(ctx, app, live, judgeDeployment(deployment, err, live.pods), judgeService(service, err))
 	}
-	return ensure.Retry(ctx, errors.Join(err, stockErr), deployment, service)
+	return ensure.Retry(ctx, errors.Join(err, statusErr), deployment, service)
 }
 
-// cleanUp deletes all children, whatever the templates specify now, and waits until they are gone:
-// a Deployment goes after its pods, and a Service after its load balancer. The garbage collector
-// would begin only when the ReverseWordsApp is gone.
+// cleanUp deletes all children, and waits until they are gone: the Deployment with its pods, and the
+// Service with its load balancer. It finds the children by their owner reference, since the templates
+// may have changed their names. The garbage collector would delete them only after app is gone.
 func (r *Reconciler) cleanUp(ctx context.Context, app *v1alpha1.ReverseWordsApp) error {
 	children, err := r.cachedChildren(ctx, app)
 	if err != nil {
 		return err
 	}
-	if err := r.remove(ctx, app, children, patience); err != nil {
+	if err := r.remove(ctx, app, children, deletionPollInterval); err != nil {
 		return err
 	}
-	// The cache shows none, or none any more: the server knows.
+	// The cache shows no children, but may be stale.
 	if children, err = childrenOf(ctx, r.server, app); err != nil {
 		return err
 	}
-	return r.remove(ctx, app, children, glance)
+	return r.remove(ctx, app, children, serverPollInterval)
 }
 
-// remove deletes children, and is a finalizer.Wait for those that are still there.
+// remove deletes children, and returns a finalizer.Wait if some of them still exist.
 func (r *Reconciler) remove(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, children []client.Object, wait time.Duration,
 ) error {
-	var left []string
+	var remaining []string
 	var errs []error
 	for _, child := range children {
-		what := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
+		description := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
 		policy := metav1.DeletePropagationBackground
 		if _, ok := child.(*appsv1.Deployment); ok {
-			what, policy = what+" and its pods", metav1.DeletePropagationForeground
+			description, policy = description+" and its pods", metav1.DeletePropagationForeground
 		}
-		is, err := ensure.Absent(ctx, r.ensure, child, ensure.ControlledBy(app), ensure.Propagation(policy))
-		if errs = append(errs, err); is.Operation == ensure.Deleting {
-			left = append(left, what)
+		result, err := ensure.Absent(ctx, r.ensure, child, ensure.ControlledBy(app), ensure.Propagation(policy))
+		if errs = append(errs, err); result.Operation == ensure.Deleting {
+			remaining = append(remaining, description)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		return finalizer.Wait(wait, "still there: "+strings.Join(left, ", "))
+	if len(remaining) > 0 {
+		return finalizer.Wait(wait, "still there: "+strings.Join(remaining, ", "))
 	}
 	return nil
 }
 
-// takeLeave reports why app cannot go yet, as long as app exists. It also reports why app cannot
-// get its finalizer.
-func (r *Reconciler) takeLeave(
-	ctx context.Context, app *v1alpha1.ReverseWordsApp, going finalizer.Result, err error,
+// finish reports why app is not deleted yet, or why the finalizer could not be added or removed.
+func (r *Reconciler) finish(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp, deletion finalizer.Result, err error,
 ) (reconcile.Result, error) {
-	var is verdict
+	var state verdict
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(app.Finalizers) == 0:
-		return ensure.Retry(ctx, err) // a newer copy is about to arrive, or app is gone
+		return ensure.Retry(ctx, err) // the cached copy is stale, or app is gone
 	case err != nil:
-		is = notReady(ensure.Reason(err), err.Error())
-	case going.Reason != "":
-		is = notReady(reasonTerminating, going.Reason)
+		state = notReady(ensure.Reason(err), err.Error())
+	case deletion.Reason != "":
+		state = notReady(reasonTerminating, deletion.Reason)
 	default:
-		is = notReady(reasonTerminating, "all is cleaned up; somebody else's finalizer is left")
+		state = notReady(reasonTerminating, "cleanup is complete; somebody else's finalizer is left")
 	}
-	there, stockErr := r.takeStock(ctx, app, nil, nil)
-	if stockErr == nil {
-		stockErr = r.report(ctx, app, there, is, is)
+	live, statusErr := r.observe(ctx, app, nil, nil)
+	if statusErr == nil {
+		statusErr = r.report(ctx, app, live, state, state)
 	}
-	if err := errors.Join(err, stockErr); err != nil {
+	if err := errors.Join(err, statusErr); err != nil {
 		return ensure.Retry(ctx, err)
 	}
-	return reconcile.Result{RequeueAfter: going.After}, nil
+	return reconcile.Result{RequeueAfter: deletion.After}, nil
 }
 
-// reject reports a mistake in app or in the templates. The children stay unchanged. Retrying soon
-// would not help.
+// reject reports a mistake in app or in a template, and leaves the children unchanged. The error is
+// terminal: only a change of app or of the templates helps.
 func (r *Reconciler) reject(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, reason string, err error,
 ) (reconcile.Result, error) {
-	there, stockErr := r.takeStock(ctx, app, nil, nil)
-	if stockErr != nil {
-		return ensure.Retry(ctx, stockErr)
+	live, observeErr := r.observe(ctx, app, nil, nil)
+	if observeErr != nil {
+		return ensure.Retry(ctx, observeErr)
 	}
-	is := notReady(reason, err.Error())
-	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, is.message)
-	reportErr := r.report(ctx, app, there, is, is)
+	state := notReady(reason, err.Error())
+	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, state.message)
+	reportErr := r.report(ctx, app, live, state, state)
 	if isNews && reportErr == nil {
 		operator.Warn(r.events, app, reason, err.Error())
 	}

@@ -7,18 +7,17 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// report writes the state of the children into the status of app, with one request, or none if the
-// status is the same already. ReverseWordsDeploymentNotReady is the opposite of the condition of
-// the Deployment; Ready covers the Service, too. A condition that is good when False has no place
-// in status.Setter.Ready, so both are written here.
-func (r *Reconciler) report(ctx context.Context, app *v1alpha1.ReverseWordsApp, there stock, deployment, service verdict) error {
+// report writes the status of app. ReverseWordsDeploymentNotReady is True if the Deployment is not ready.
+// Ready also depends on the Service. status.Setter.Ready does not support conditions that are good when
+// False, so report computes Ready itself.
+func (r *Reconciler) report(ctx context.Context, app *v1alpha1.ReverseWordsApp, live liveObjects, deployment, service verdict) error {
 	set := status.For(app)
 	return status.Patch(ctx, r.client, app, func(app *v1alpha1.ReverseWordsApp) {
 		app.Status.ObservedGeneration = app.Generation
-		app.Status.Children = there.children
-		app.Status.AppPods = make([]string, len(there.pods)) // empty, but never absent
-		for i := range there.pods {
-			app.Status.AppPods[i] = there.pods[i].Name
+		app.Status.Children = live.children
+		app.Status.AppPods = make([]string, len(live.pods)) // empty, not nil: appPods is [] without pods
+		for i := range live.pods {
+			app.Status.AppPods[i] = live.pods[i].Name
 		}
 
 		conditions := &app.Status.Conditions

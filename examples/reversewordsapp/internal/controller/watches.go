@@ -22,25 +22,23 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// ownerIndex finds the children of a ReverseWordsApp in the cache by its UID.
+// ownerIndex is an index of children in the cache by the UID of their owner.
 const ownerIndex = "owner"
 
-// SetupWithManager wakes the reconciler for these events:
+// SetupWithManager sets up a controller with mgr. These events trigger a reconcile:
 //
-//   - of a ReverseWordsApp, changes of its spec and metadata, and not of the status, which the operator
-//     writes itself;
-//   - of its children, all changes, above all of their status, except for heartbeats;
-//   - of their pods, the same: a failure to pull an image reaches the status of a Deployment only after
-//     the deadline of the Deployment;
-//   - of their ReplicaSets, creations, deletions and changes of the controller. Only ReplicaSets show which
-//     pods belong to the Deployment. Their metadata suffices, so only metadata is watched, which takes
-//     two permissions and little memory;
-//   - changes of the templates, which wake all objects.
+//   - A change of the spec or metadata of a ReverseWordsApp. The operator writes the status itself.
+//   - A change of a child, including its status.
+//   - A change of a pod, including its status. A Deployment reports that a pod cannot pull its image only
+//     after its progress deadline.
+//   - A change of the metadata of a ReplicaSet, which connects pods with their Deployment. A watch of
+//     metadata takes less memory.
+//   - A change of the templates, for all ReverseWordsApps.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	toApp := handler.EnqueueRequestsFromMapFunc(r.appsOf)
+	toApp := handler.EnqueueRequestsFromMapFunc(r.requestsFor)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.ReverseWordsApp{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
@@ -52,7 +50,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// index has the cache find children by their owner.
+// index adds the index of children to the cache.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
 		if err := indexer.IndexField(ctx, kind, ownerIndex, ownerOf); err != nil {
@@ -70,11 +68,10 @@ func ownerOf(child client.Object) []string {
 	return nil
 }
 
-// appsOf returns requests for the ReverseWordsApp to which a pod or a ReplicaSet belongs: the
-// controller of the Deployment that controls the ReplicaSet. Names and labels are up to the
-// templates and show nothing. If a link of the chain is missing in the cache, there is no request;
-// the event of the missing object wakes the ReverseWordsApp.
-func (r *Reconciler) appsOf(ctx context.Context, obj client.Object) []reconcile.Request {
+// requestsFor returns a request for the ReverseWordsApp of a pod or of a ReplicaSet. It follows the owner
+// references up to the Deployment, since the templates decide names and labels. If the cache does not
+// have one of the owners yet, there is no request: the event of that owner triggers a reconcile.
+func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
 	replicaSet := &metav1.PartialObjectMetadata{}
 	replicaSet.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
 	if _, isPod := obj.(*corev1.Pod); isPod {
@@ -94,7 +91,7 @@ func (r *Reconciler) appsOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: app.Name}}}
 }
 
-// controllerOf reads the controller of obj into found, and reports whether the cache has a
+// controllerOf reads the controller of obj from the cache into found, and reports whether the cache has a
 // controller of that kind.
 func (r *Reconciler) controllerOf(ctx context.Context, obj client.Object, kind string, found client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(obj)
@@ -106,9 +103,9 @@ func (r *Reconciler) controllerOf(ctx context.Context, obj client.Object, kind s
 	return err == nil && found.GetUID() == owner.UID
 }
 
-// Cached limits the cache of the manager to objects of the operator: pods of others would fill its
-// memory. A child that loses the label is missing in the cache; ensure finds the child on the
-// server and adds the label again. A pod that loses the label is no longer in appPods.
+// Cached limits the cache of the manager to objects with the label of this operator, since other pods
+// would fill its memory. If somebody removes the label from a child, ensure finds the child on the
+// server and adds the label again. A pod without the label is not in appPods.
 func Cached() map[client.Object]cache.ByObject {
 	own := labels.SelectorFromSet(labels.Set{managedByLabel: Name})
 	return map[client.Object]cache.ByObject{
@@ -119,7 +116,7 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// withoutSpec removes the parts of a pod that the operator does not read. The pod is never written.
+// withoutSpec removes fields that the operator does not read from pods. The operator never writes pods.
 func withoutSpec(obj any) (any, error) {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		pod.ManagedFields, pod.Spec = nil, corev1.PodSpec{}
@@ -127,8 +124,8 @@ func withoutSpec(obj any) (any, error) {
 	return obj, nil
 }
 
-// IsExpected reports whether a warning of the API server is about the name of the finalizer, which
-// cannot be changed.
+// IsExpected reports whether a warning of the API server is about the name of the operator's finalizer,
+// which cannot be changed.
 func IsExpected(warning string) bool {
 	return strings.HasPrefix(warning, `metadata.finalizers: "`+v1alpha1.Finalizer+`": `)
 }

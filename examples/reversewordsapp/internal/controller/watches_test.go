@@ -8,7 +8,7 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
 )
 
-// A warning of another finalizer, or about another field, is somebody's mistake.
+// Warnings about other finalizers and other fields are not expected.
 func TestIsExpected(t *testing.T) {
 	const hint = ": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
 	require.True(t, controller.IsExpected(`metadata.finalizers: "finalizer.reversewordsapp.apps.linuxera.org"`+hint))

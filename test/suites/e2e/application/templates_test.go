@@ -107,7 +107,7 @@ func (s scene) waitForTeam(t *testing.T, team string) {
 func (s scene) waitUntilTaken(t *testing.T, files ...string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		taken := s.operator.Entries("took up templates")
+		taken := s.operator.Entries("loaded templates")
 		return expect(len(taken) > 0 && slices.Equal(taken[len(taken)-1].List("overridden"), files), "taken up: %v", taken)
 	})
 }

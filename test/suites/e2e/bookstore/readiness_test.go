@@ -39,7 +39,7 @@ func testHeldDatabase(t *testing.T, process *operator.Process) {
 	require.Contains(t, database.Message, `StatefulSet "shop-mongodb": `)
 	eventually(t, func(context.Context) error { return isTrue(s.store(t), v1alpha1.AppReadyCondition) })
 	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "DatabaseReady")
-	s.waitForMessage(t, v1alpha1.ReasonProvisioning, "1 of 2 claims are still to be made")
+	s.waitForMessage(t, v1alpha1.ReasonProvisioning, "1 of 2 claims do not exist yet")
 
 	// A set waits for its existing pod before it creates an updated one.
 	s.change(t, `{"bookDB":{"tag":"latest"}}`)

@@ -62,7 +62,7 @@ func TestNoRestart(t *testing.T) {
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
 	require.NoError(t, human(t).Delete(t.Context(), s.claim(t, 0)))
 	is := s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonClaimTerminating)
-	require.Contains(t, is.Message, `its data goes when pod "shop-mongodb-0" does`)
+	require.Contains(t, is.Message, `the data is lost when pod "shop-mongodb-0" is deleted`)
 
 	pod := s.pod(t, 0)
 	mark := shared.Mark()

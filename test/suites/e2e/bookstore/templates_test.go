@@ -236,7 +236,7 @@ func TestRenamedDatabase(t *testing.T) {
 			by: func(t *testing.T, f folder) {
 				f.Override(t, databaseFile, `app: {{template "database" .}}`, "db: {{quote .Name}}")
 			},
-			says: "the templates rename the labels that its pods and volumes are known by:",
+			says: "the templates rename the labels of its pods and volumes:",
 		},
 	} {
 		for policy, retain := range map[string]bool{"retain": true, "no retain": false} {

@@ -125,7 +125,7 @@ func testLostLock(t *testing.T) {
 	require.Equal(t, written.Rows, d.written(t).Rows, "it writes nothing")
 	require.Equal(t, want, d.rows(t, "students"))
 	require.Equal(t, "stranger", holder(t, d))
-	require.Contains(t, s.operator.Log(), "whoever has no global lock may not write, so this ends")
+	require.Contains(t, s.operator.Log(), "an operator without the global lock may not write, so it stops")
 	require.Contains(t, s.operator.Log(), "another operator took over")
 }
 

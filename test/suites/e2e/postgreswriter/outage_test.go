@@ -73,7 +73,7 @@ func TestOutageWithLock(t *testing.T) {
 	require.NoError(t, err)
 	s.change(t, `{"age":24}`)
 	waitForExit(t, s.operator)
-	require.Contains(t, s.operator.Log(), "whoever has no global lock may not write, so this ends")
+	require.Contains(t, s.operator.Log(), "an operator without the global lock may not write, so it stops")
 	require.Contains(t, s.operator.Log(), "could not be reached")
 
 	s.operator = launch(t, d.env(), args...)

@@ -65,7 +65,7 @@ func testSample(t *testing.T, d *database, _ *operator.Process) {
 func testLife(t *testing.T, d *database, process *operator.Process) {
 	s := newScene(t, d, process)
 	require.Equal(t, []string{v1.Finalizer}, s.writer(t).Finalizers)
-	require.Equal(t, "the row is as the spec says", condition(s.writer(t)).Message)
+	require.Equal(t, "the row matches the spec", condition(s.writer(t)).Message)
 
 	s.change(t, `{"name":"alexandra","age":0,"country":"chile"}`)
 	s.settle(t)

@@ -22,7 +22,7 @@ func TestSecrecy(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"all is well":        {reason: "Written", says: "the row is as the spec says"},
+		"all is well":        {reason: "Written", says: "the row matches the spec"},
 		"wrong password":     {env: []string{"PSQL_PASSWORD=" + password + "!"}, reason: "DatabaseUnavailable", says: "authentication failed"},
 		"wrong user":         {env: []string{"PSQL_USER=nobody'"}, reason: "DatabaseUnavailable", says: `authentication failed for user "nobody'"`},
 		"wrong database":     {env: []string{"PSQL_DBNAME=nowhere"}, reason: "DatabaseUnavailable", says: `database "nowhere" does not exist`},

@@ -17,41 +17,41 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 )
 
-// stock holds the existing objects of a ReverseWordsApp, whether or not all could be ensured.
-type stock struct {
+// liveObjects are the existing objects of a ReverseWordsApp.
+type liveObjects struct {
 	children []v1alpha1.Child
-	// pods are those of the Deployment that count, by name.
+	// pods are the active pods of the Deployment, sorted by name.
 	pods []corev1.Pod
 }
 
-// takeStock returns the ensured children, and the children in the cache of each kind of which none
-// was ensured (nil). It reads the cache as it is at that moment. Waiting until the cache shows our
-// own writes could take for ever, if a webhook removes the label by which the cache selects, and
-// nobody would notice.
-func (r *Reconciler) takeStock(
+// observe returns the live objects of app. deployment and service are the children that were ensured, or
+// nil; for a kind without one, observe returns the children in the cache. observe does not wait until
+// the cache shows the operator's own writes. Such a wait would not end if a webhook removed the label
+// that selects the objects in the cache.
+func (r *Reconciler) observe(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, deployment *appsv1.Deployment, service *corev1.Service,
-) (stock, error) {
+) (liveObjects, error) {
 	children, err := r.cachedChildren(ctx, app)
 	if err != nil {
-		return stock{}, err
+		return liveObjects{}, err
 	}
 	if deployment != nil {
-		children = withInstead(children, deployment)
+		children = replaceKind(children, deployment)
 	}
 	if service != nil {
-		children = withInstead(children, service)
+		children = replaceKind(children, service)
 	}
 	slices.SortFunc(children, func(a, b client.Object) int {
 		return cmp.Or(cmp.Compare(operator.Kind(a), operator.Kind(b)), cmp.Compare(a.GetName(), b.GetName()))
 	})
-	var found stock
+	var found liveObjects
 	for _, child := range children {
 		found.children = append(found.children,
 			v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()})
 		if deployment, ok := child.(*appsv1.Deployment); ok {
 			pods, err := r.podsOf(ctx, deployment)
 			if err != nil {
-				return stock{}, err
+				return liveObjects{}, err
 			}
 			found.pods = append(found.pods, pods...)
 		}
@@ -59,8 +59,8 @@ func (r *Reconciler) takeStock(
 	return found, nil
 }
 
-// withInstead replaces all children of one kind by child.
-func withInstead(children []client.Object, child client.Object) []client.Object {
+// replaceKind replaces all children of the kind of child by child.
+func replaceKind(children []client.Object, child client.Object) []client.Object {
 	others := slices.DeleteFunc(children, func(other client.Object) bool { return operator.Kind(other) == operator.Kind(child) })
 	return append(others, child)
 }
@@ -70,7 +70,7 @@ func (r *Reconciler) cachedChildren(ctx context.Context, app *v1alpha1.ReverseWo
 	return childrenOf(ctx, r.client, app, client.MatchingFields{ownerIndex: string(app.UID)}, client.DisableReadYourWritesConsistency)
 }
 
-// childrenOf are the Services and Deployments that app controls, whatever they are called.
+// childrenOf returns the Services and Deployments that app controls.
 func childrenOf(
 	ctx context.Context, reader client.Reader, app *v1alpha1.ReverseWordsApp, opts ...client.ListOption,
 ) ([]client.Object, error) {
@@ -90,9 +90,8 @@ func childrenOf(
 	return slices.DeleteFunc(children, func(child client.Object) bool { return !metav1.IsControlledBy(child, app) }), nil
 }
 
-// podsOf returns the pods of the Deployment that are pending or running and not in deletion. A pod
-// belongs to the Deployment if one of the Deployment's ReplicaSets controls the pod: anybody may
-// use the label.
+// podsOf returns the active pods of the Deployment. A label does not prove that a pod belongs to the
+// Deployment, so podsOf follows the owner references.
 func (r *Reconciler) podsOf(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
 	if err != nil {
@@ -108,22 +107,23 @@ func (r *Reconciler) podsOf(ctx context.Context, deployment *appsv1.Deployment) 
 	if err := r.client.List(ctx, &pods, selected...); err != nil {
 		return nil, err
 	}
-	return thatCount(pods.Items, replicaSets.Items, deployment), nil
+	return activePods(pods.Items, replicaSets.Items, deployment), nil
 }
 
-// thatCount returns the pods that belong to the Deployment, sorted.
-func thatCount(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata, deployment *appsv1.Deployment) []corev1.Pod {
+// activePods returns the pods that a ReplicaSet of the Deployment controls, and that are pending or running
+// and not being deleted. The result is sorted by name.
+func activePods(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata, deployment *appsv1.Deployment) []corev1.Pod {
 	own := sets.New[types.UID]()
 	for i := range replicaSets {
 		if metav1.IsControlledBy(&replicaSets[i], deployment) {
 			own.Insert(replicaSets[i].UID)
 		}
 	}
-	counting := slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
+	active := slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
 		owner := metav1.GetControllerOfNoCopy(&pod)
 		alive := pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
 		return owner == nil || !own.Has(owner.UID) || !alive || pod.DeletionTimestamp != nil
 	})
-	slices.SortFunc(counting, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	return counting
+	slices.SortFunc(active, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return active
 }

@@ -1,4 +1,4 @@
-package controller //nolint:testpackage // which pods count is the package's own affair
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestThatCount(t *testing.T) {
+func TestActivePods(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "dp-shop", UID: "deployment"}}
 	replicaSets := []metav1.PartialObjectMetadata{
 		{ObjectMeta: owned("new", "deployment")},
@@ -22,17 +22,17 @@ func TestThatCount(t *testing.T) {
 	pod := func(name, owner string, phase corev1.PodPhase) corev1.Pod {
 		return corev1.Pod{ObjectMeta: owned(name, owner), Status: corev1.PodStatus{Phase: phase}}
 	}
-	going := pod("e", "new", corev1.PodRunning)
-	going.DeletionTimestamp = new(metav1.Now())
+	deleted := pod("e", "new", corev1.PodRunning)
+	deleted.DeletionTimestamp = new(metav1.Now())
 	stranger := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	list := []corev1.Pod{
 		pod("b", "old", corev1.PodRunning), pod("a", "new", corev1.PodPending),
-		pod("c", "new", corev1.PodSucceeded), pod("d", "new", corev1.PodFailed), going, stranger,
+		pod("c", "new", corev1.PodSucceeded), pod("d", "new", corev1.PodFailed), deleted, stranger,
 		pod("f", "theirs", corev1.PodRunning), pod("g", "orphaned", corev1.PodRunning),
 		pod("h", "deployment", corev1.PodRunning), pod("i", "new", corev1.PodUnknown),
 	}
 	var names []string
-	for _, pod := range thatCount(list, replicaSets, deployment) {
+	for _, pod := range activePods(list, replicaSets, deployment) {
 		names = append(names, pod.Name)
 	}
 	require.Empty(t, cmp.Diff([]string{"a", "b"}, names))
