@@ -71,12 +71,17 @@ func overcrowd(s *postgres.Server) (err error) {
 			return err
 		}
 	}
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(tick) {
+	deadline := time.After(limit)
+	for {
 		if found, err := findIn(os.Getenv("TMPDIR")); err != nil || len(found) > len(crowd) {
 			return err
 		}
+		select {
+		case <-time.After(tick):
+		case <-deadline:
+			return errors.New("the server does not accept the connections")
+		}
 	}
-	return errors.New("the server does not take the connections")
 }
 
 func serve(prepare func(*postgres.Server) error, settings ...postgres.Option) int {

@@ -22,8 +22,8 @@ const raced = "a race"
 const intro = `# What no test executes
 
 ` + "`make cover`" + ` measures which statements of the library its own tests execute, and those tests on a real control plane that call
-it directly: [test/suites/conformance](../test/suites/conformance), [test/suites/ensure](../test/suites/ensure), [test/suites/finalizer](../test/suites/finalizer),
-[test/suites/status](../test/suites/status) and [test/suites/predicates](../test/suites/predicates). Whichever test of whichever package executes a
+it directly: [conformance](../test/suites/conformance), [ensure](../test/suites/ensure), [finalizer](../test/suites/finalizer),
+[status](../test/suites/status) and [predicates](../test/suites/predicates). Whichever test of whichever package executes a
 statement, it counts. What the operators do, in processes of their own, does not. The command prints how much is covered.
 
 Here is what is not, with the reason. The command fails if something else is not covered, if a row has no reason, and if a row
