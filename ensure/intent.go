@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 )
@@ -141,6 +143,20 @@ func (i *intent) fingerprint(live client.Object) (string, bool) {
 func digestOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return string(sum[:16])
+}
+
+// valueOn returns the stored value that shows live to be ours. The value may be in an annotation of a
+// former field owner, or in the default annotation if the digest has another store now.
+func (i *intent) valueOn(live client.Object) string {
+	if value := i.store.Get(live); value != "" {
+		return value
+	}
+	for _, name := range slices.Concat([]string{i.fieldOwner}, i.migrateFrom) {
+		if value := hash.DefaultStore(name).Get(live); value != "" {
+			return value
+		}
+	}
+	return ""
 }
 
 // storedIn returns the digest that live carries, and whether the child was adopted.

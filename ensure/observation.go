@@ -1,7 +1,6 @@
 package ensure
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -126,10 +124,11 @@ func (o *observation) isStale(live client.Object) bool {
 	return o.last.Digest == o.digest && o.last.IsNewerThan(live.GetResourceVersion()) && o.clock.Now().Sub(o.last.At) < memory.MaxLag
 }
 
-// isOutdated reports whether live is from before our own last answer.
+// isOutdated reports whether live is older than our own last write.
 func (o *observation) isOutdated(live client.Object) bool {
 	known, ok := o.known(live)
-	return ok && known.IsNewerThan(live.GetResourceVersion())
+	version := live.GetResourceVersion()
+	return ok && (known.IsNewerThan(version) || known.IsInterruptedAfter(version))
 }
 
 // confirm remembers that live is the answer of the API server to desired.
@@ -266,17 +265,9 @@ func (o *observation) claimOn(ctx context.Context, live client.Object) (claim, e
 	}, nil
 }
 
-// digestOn returns the digest that shows live to be ours, and whether live was adopted. The digest may
-// be in an annotation of a former field owner, or in the default annotation if the digest has another
-// store now.
+// digestOn returns the digest that shows live to be ours, and whether live was adopted.
 func (o *observation) digestOn(live client.Object) (digest string, adopted bool) {
-	digest = o.store.Get(live)
-	if digest == "" {
-		for _, name := range slices.Concat([]string{o.fieldOwner}, o.migrateFrom) {
-			digest = cmp.Or(digest, hash.DefaultStore(name).Get(live))
-		}
-	}
-	return digestIn(digest)
+	return digestIn(o.valueOn(live))
 }
 
 // remembered also covers a kubectl replace, which leaves neither digest nor owner

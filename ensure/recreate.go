@@ -57,6 +57,9 @@ type recreation struct{ *child }
 // run deletes live, which cannot be changed as desired, and makes the child again,
 // if that is allowed and of use. Else the refusal stands.
 func (r recreation) run(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+	if stored, _ := r.storedIn(live); stored == "" && !r.remembered(live) {
+		cause = Drifted // nothing shows that desired has changed since somebody wrote live
+	}
 	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.alone {
 		return outcome{}, refusal
 	}

@@ -178,6 +178,7 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 	}
 	applied, err := r.applyAgain(ctx, obstacles)
 	if err != nil {
+		r.memory.Interrupt(r.ownedID(), taken.GetResourceVersion())
 		r.giveBack(ctx, taken, obstacles)
 	}
 	return application{before: taken, after: applied, removed: obstacles}, err
@@ -231,6 +232,9 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 
 // noteTakeover returns the operations that write the note.
 func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
+	if before := r.takeoverIn(r.live); before.digest == r.digest {
+		taken = taken.Union(before.fields)
+	}
 	fields, err := taken.ToJSON()
 	stored, _, _ := strings.Cut(r.store.Get(r.live), takeoverMark)
 	note := stored + takeoverMark + r.digest + " " + string(fields)

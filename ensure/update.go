@@ -21,7 +21,8 @@ type update struct{ *child }
 
 // run applies desired to live after correcting the managed fields of live.
 func (u update) run(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	if len(u.release)+len(u.once) > 0 || u.leavesOwners(live) || !u.takeoverIn(live).fields.Empty() {
+	isInterrupted := u.last.UID == live.GetUID() && u.last.IsInterruptedAfter(live.GetResourceVersion())
+	if len(u.release)+len(u.once) > 0 || isInterrupted || u.leavesOwners(live) || !u.takeoverIn(live).fields.Empty() {
 		var err error
 		if live, err = u.current(ctx, live); err != nil {
 			return outcome{}, err

@@ -61,7 +61,9 @@ func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, af
 	if before, err = w.current(ctx, live); err != nil {
 		return nil, nil, err
 	}
-	after, err = w.giveUpBut(ctx, before, isContent)
+	if after, err = w.giveUpBut(ctx, before, isContent); err == nil {
+		after, err = w.dropNote(ctx, after)
+	}
 	return before, after, err
 }
 

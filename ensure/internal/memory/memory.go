@@ -65,6 +65,8 @@ type Record struct {
 	At       time.Time
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer
+	// Interrupted is the resourceVersion that a call wrote before it failed; empty if the last call did not.
+	Interrupted string
 }
 
 // None is the record of a child that is not known. It must not be changed.
@@ -139,6 +141,11 @@ func (m *Memory) Doubt(key OwnedKey) {
 	m.change(key, func(record *Record) { record.Version, record.Content = "", "" })
 }
 
+// Interrupt notes that a call wrote this version of the object, and failed afterwards.
+func (m *Memory) Interrupt(key OwnedKey, version string) {
+	m.change(key, func(record *Record) { record.Version, record.Content, record.Interrupted = "", "", version })
+}
+
 // NoteDeletion notes that this Ensurer deleted the object.
 func (m *Memory) NoteDeletion(key OwnedKey) {
 	m.change(key, func(record *Record) { record.Deleted = true })
@@ -201,6 +208,10 @@ func (m *Memory) IsNews(key OwnedKey, reason, digest string) bool {
 // IsNewerThan reports whether the record is of a later state of the object than version. It is
 // false for the fake client, which gives no UIDs and counts anew for an object made again.
 func (r Record) IsNewerThan(version string) bool { return r.UID != "" && isOlder(version, r.Version) }
+
+// IsInterruptedAfter reports whether a call that failed afterwards wrote a later state of the object than
+// version.
+func (r Record) IsInterruptedAfter(version string) bool { return isOlder(version, r.Interrupted) }
 
 // IsNewerThan reports whether the object was released later than version.
 func (f Foreign) IsNewerThan(version string) bool { return isOlder(version, f.Version) }
