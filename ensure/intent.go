@@ -147,11 +147,11 @@ func digestOf(content []byte) string {
 
 // valueOn returns the stored value that shows live to be ours. The value may be in an annotation of a
 // former field owner, or in the default annotation if the digest has another store now.
-func (i *intent) valueOn(live client.Object) string {
-	if value := i.store.Get(live); value != "" {
+func (t *target) valueOn(live client.Object) string {
+	if value := t.store.Get(live); value != "" {
 		return value
 	}
-	for _, name := range slices.Concat([]string{i.fieldOwner}, i.migrateFrom) {
+	for _, name := range slices.Concat([]string{t.fieldOwner}, t.migrateFrom) {
 		if value := hash.DefaultStore(name).Get(live); value != "" {
 			return value
 		}

@@ -57,9 +57,7 @@ type recreation struct{ *child }
 // run deletes live, which cannot be changed as desired, and makes the child again,
 // if that is allowed and of use. Else the refusal stands.
 func (r recreation) run(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
-	if stored, _ := r.storedIn(live); stored == "" && !r.remembered(live) {
-		cause = Drifted // nothing shows that desired has changed since somebody wrote live
-	}
+	cause = r.provenCause(live, cause)
 	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.alone {
 		return outcome{}, refusal
 	}
@@ -82,6 +80,15 @@ func (r recreation) run(ctx context.Context, live client.Object, cause Cause, re
 		}
 	}
 	return r.replaceWhole(ctx, live, cause, refusal)
+}
+
+// provenCause returns Drifted for an object without a digest that this process has not written: nothing
+// shows that desired has changed since.
+func (r recreation) provenCause(live client.Object, cause Cause) Cause {
+	if stored, _ := r.storedIn(live); stored == "" && !r.remembered(live) {
+		return Drifted
+	}
+	return cause
 }
 
 // mayRecreate reports whether the caller allows that the child is deleted for this cause.

@@ -21,12 +21,9 @@ type update struct{ *child }
 
 // run applies desired to live after correcting the managed fields of live.
 func (u update) run(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	isInterrupted := u.last.UID == live.GetUID() && u.last.IsInterruptedAfter(live.GetResourceVersion())
-	if len(u.release)+len(u.once) > 0 || isInterrupted || u.leavesOwners(live) || !u.takeoverIn(live).fields.Empty() {
-		var err error
-		if live, err = u.current(ctx, live); err != nil {
-			return outcome{}, err
-		}
+	live, err := u.latest(ctx, live)
+	if err != nil {
+		return outcome{}, err
 	}
 	h, err := u.handover(live)
 	if err != nil {
@@ -67,6 +64,17 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 		found.operation, found.cause = Updated, Migrated
 	}
 	return found, nil
+}
+
+// latest returns live from the API server if an older copy would not show which fields are not ours to
+// remove.
+func (u update) latest(ctx context.Context, live client.Object) (client.Object, error) {
+	isInterrupted := u.last.UID == live.GetUID() && u.last.IsInterruptedAfter(live.GetResourceVersion())
+	leaves := len(u.release)+len(u.once) > 0 || u.leavesOwners(live)
+	if isInterrupted || leaves || !u.takeoverIn(live).fields.Empty() {
+		return u.current(ctx, live)
+	}
+	return live, nil
 }
 
 // finish applies desired to live, which needs no handover, or had one in a pass that got no
