@@ -145,13 +145,13 @@ func digestOf(content []byte) string {
 	return string(sum[:16])
 }
 
-// valueOn returns the stored value that shows live to be ours. The value may be in an annotation of a
+// storedValue returns the stored value that shows live to be ours. The value may be in an annotation of a
 // former field owner, or in the default annotation if the digest has another store now.
-func (t *target) valueOn(live client.Object) string {
-	if value := t.store.Get(live); value != "" {
+func (e *Ensurer) storedValue(live client.Object, former []string) string {
+	if value := e.store.Get(live); value != "" {
 		return value
 	}
-	for _, name := range slices.Concat([]string{t.fieldOwner}, t.migrateFrom) {
+	for _, name := range slices.Concat([]string{e.fieldOwner}, former) {
 		if value := hash.DefaultStore(name).Get(live); value != "" {
 			return value
 		}

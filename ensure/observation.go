@@ -267,7 +267,7 @@ func (o *observation) claimOn(ctx context.Context, live client.Object) (claim, e
 
 // digestOn returns the digest that shows live to be ours, and whether live was adopted.
 func (o *observation) digestOn(live client.Object) (digest string, adopted bool) {
-	return digestIn(o.valueOn(live))
+	return digestIn(o.storedValue(live, o.migrateFrom))
 }
 
 // remembered also covers a kubectl replace, which leaves neither digest nor owner

@@ -358,7 +358,7 @@ type takeover struct {
 // takeoverIn returns the note in live; without one, no fields.
 func (o *ownership) takeoverIn(live client.Object) takeover {
 	noted := takeover{fields: fieldpath.NewSet()}
-	_, note, isNoted := strings.Cut(o.valueOn(live), takeoverMark)
+	_, note, isNoted := strings.Cut(o.storedValue(live, o.migrateFrom), takeoverMark)
 	digest, fields, _ := strings.Cut(note, " ")
 	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
 		noted.digest = digest
@@ -387,7 +387,7 @@ func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) 
 func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
 	var operations []jsonpatch.Operation
 	for key, value := range live.GetAnnotations() {
-		if value == o.valueOn(live) && strings.Contains(value, takeoverMark) {
+		if value == o.storedValue(live, o.migrateFrom) && strings.Contains(value, takeoverMark) {
 			pointer := jsonpatch.Join("/metadata/annotations", key)
 			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
 		}

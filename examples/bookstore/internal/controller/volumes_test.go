@@ -68,7 +68,10 @@ func TestClassify(t *testing.T) {
 	}{
 		{name: "not mounted", claim: claimCalled(firstClaim), own: true},
 		{name: "mounted by the set's pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "set", firstClaim)}, own: true, mounted: "p"},
-		{name: "mounted by an orphaned pod of the set", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)}, own: true, mounted: "shop-mongodb-0"},
+		{
+			name: "mounted by an orphaned pod of the set", claim: claimCalled(firstClaim), noSet: true,
+			pods: []corev1.Pod{podOn("shop-mongodb-0", "", firstClaim)}, own: true, mounted: "shop-mongodb-0",
+		},
 		{name: "mounted by another pod with the labels", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("backup", "", firstClaim)}},
 		{name: "another claim is mounted", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "set", secondClaim)}, own: true},
 		{name: "without labels", claim: unlabelledClaim},

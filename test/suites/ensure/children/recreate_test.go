@@ -478,3 +478,27 @@ func TestRecreateSparesWhatDrifted(t *testing.T) {
 		})
 	}
 }
+
+// TestRecreateSparesWhatLostItsDigest has a person make a child again, with the reference to its owner and
+// without the digest. The child cannot become as desired, but desired has not changed.
+func TestRecreateSparesWhatLostItsDigest(t *testing.T) {
+	t.Parallel()
+	for clients, open := range workshops {
+		t.Run(clients, func(t *testing.T) {
+			t.Parallel()
+			w := open(t)
+			desired := w.config("settings", "made")
+			w.mustBe(ensure.Created, desired.DeepCopy(), anew)
+			theirs := desired.DeepCopy()
+			theirs.OwnerReferences = w.find(desired).GetOwnerReferences()
+			theirs.Data, theirs.Immutable = map[string]string{"restored": "from a backup"}, new(true)
+			require.NoError(t, w.human.Delete(w.ctx, desired.DeepCopy()))
+			require.NoError(t, w.human.Create(w.ctx, theirs, client.FieldOwner("editor")))
+			w.awaitCached(theirs)
+			w.restart()
+			_, err := w.object(desired.DeepCopy(), anew)
+			require.ErrorIs(t, err, ensure.ErrImmutable)
+			require.Equal(t, theirs.GetUID(), w.find(desired).GetUID())
+		})
+	}
+}

@@ -3,14 +3,17 @@ package repair_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -140,12 +143,94 @@ func TestCrashedRepair(t *testing.T) {
 			t.Run("a migration", func(t *testing.T) {
 				s := tc.crashed(t, typed, ensure.MigrateFrom("old-manager"))
 				s.restart(false)
-				_, err := s.ensure(tc.first, ensure.MigrateFrom("old-manager"))
+				result, err := s.ensure(tc.first, ensure.MigrateFrom("old-manager"))
 				require.NoError(t, err)
 				requireAt(t, s.live(tc.first), tc.kept)
+				require.NotEqual(t, ensure.Migrated, result.Cause, "the old manager wrote nothing")
 			})
+			for version, next := range nextVersions {
+				t.Run(version, func(t *testing.T) {
+					s := tc.crashed(t, typed)
+					e, opts := next(s.operate)
+					result, err := ensure.Object(t.Context(), e, s.parse(tc.first), opts...)
+					require.NoError(t, err)
+					requireAt(t, s.live(tc.first), tc.kept)
+					require.NotContains(t, fmt.Sprint(result.Changes), "spec.")
+				})
+			}
 		})
 	}
+}
+
+// nextVersions of the program find the digest, and the note beside it, in another place than their own.
+var nextVersions = map[string]func(c client.Client) (*ensure.Ensurer, []ensure.Option){
+	"a new field owner": func(c client.Client) (*ensure.Ensurer, []ensure.Option) {
+		return ensure.New(c, c, "new-operator"), []ensure.Option{ensure.MigrateFrom(fieldOwner)}
+	},
+	"another annotation": func(c client.Client) (*ensure.Ensurer, []ensure.Option) {
+		return ensure.New(c, c, fieldOwner, ensure.WithDigest(hash.Default(), hash.Annotation("example.com/digest"))), nil
+	},
+	"a label": func(c client.Client) (*ensure.Ensurer, []ensure.Option) {
+		return ensure.New(c, c, fieldOwner, ensure.WithDigest(hash.Default(), hash.Label("example.com/digest"))), nil
+	},
+}
+
+// TestTwoCrashes: the second process takes over another field for the same desired state, and ends, too.
+func TestTwoCrashes(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
+		t.Helper()
+		tc := crashes["a struct"]
+		s := tc.crashed(t, typed)
+		s.write(tc.first, write{by: "somebody", yaml: `spec: {strategy: {rollingUpdate: {maxUnavailable: 3}}}`})
+		broken := &crashing{Client: s.operate}
+		_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), s.parse(tc.second))
+		require.ErrorIs(t, err, errCrashed)
+		s.restart(false)
+		s.mustEnsure(tc.first)
+		requireAt(t, s.live(tc.first), tc.kept, "spec.strategy.rollingUpdate.maxUnavailable=3")
+	})
+}
+
+type replaceable struct{ client.Client }
+
+// A frozen cache shows an old copy.
+type frozen struct {
+	client.Client
+
+	shown *unstructured.Unstructured // nil until the cache freezes
+}
+
+func (f *frozen) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	into, ok := obj.(*unstructured.Unstructured)
+	if f.shown == nil || !ok {
+		return f.Client.Get(ctx, key, obj, opts...)
+	}
+	f.shown.DeepCopyInto(into)
+	return nil
+}
+
+// TestRepairInterruptedBehindItsCache: the API server is away after the fields were taken over, and the
+// cache does not show that the fields are ours when another state is desired.
+func TestRepairInterruptedBehindItsCache(t *testing.T) {
+	t.Parallel()
+	tc := crashes["a struct"]
+	s := newStage(t, false, nil)
+	server := &replaceable{s.operate}
+	cache := &frozen{Client: server}
+	s.ensurer = ensure.New(cache, server, fieldOwner)
+	s.mustEnsure(tc.first)
+	s.write(tc.first, tc.others)
+	s.mustEnsure(tc.first)
+	cache.shown = s.live(tc.first)
+
+	server.Client = &crashing{Client: s.operate}
+	_, err := s.ensure(tc.second)
+	require.ErrorIs(t, err, errCrashed)
+
+	server.Client = s.operate
+	s.mustEnsure(tc.first[:len(tc.first)-1] + ", metadata: {labels: {state: another}}}")
+	requireAt(t, s.live(tc.first), tc.kept, "metadata.labels.state=another")
 }
 
 // TestCrashedRepairOfAnAdoptedObject: giving the object up keeps the fields that were taken over, and
