@@ -100,11 +100,16 @@ func (t *Table) Try(call Call) Verdict {
 }
 
 // Unchanged notes a call that had nothing to write. During a contest, the call still fails until the
-// last write was left alone for long enough, which ends the contest. A stale copy does not show that.
+// last write was left alone for long enough, which ends the contest, or pauses one between callers: they
+// may only have waited as they were told. A stale copy does not show that.
 func (t *Table) Unchanged(call Call) Verdict {
 	return t.ifOn(call, func(on *contest) Verdict {
 		wait := on.wrote.Add(2 * on.wait).Sub(call.Now)
-		if wait <= 0 && !call.IsStale {
+		switch isOver := wait <= 0 && !call.IsStale; {
+		case isOver && on.betweenCallers:
+			on.pause()
+			return Verdict{}
+		case isOver:
 			t.contests.Remove(call.Child)
 			return Verdict{}
 		}
