@@ -14,10 +14,9 @@ import (
 // namespace, the name and, if set, the UID and the controller of obj: an object with the same name and
 // another UID counts as gone. Call Absent in each reconcile until Operation is Gone or Released:
 //
-//   - Deleting: the object is being deleted. If Cause is Unwanted, this call sent the delete, or
-//     removed our finalizers from an adopted object in deletion. The
+//   - Deleting: the object is being deleted. If Cause is Unwanted, this call sent the delete. The
 //     deletion may wait for finalizers and, with Propagation(metav1.DeletePropagationForeground), for
-//     dependents.
+//     dependents. Our finalizers on an adopted object are removed; this has no Cause and no event.
 //   - Gone: the object does not exist. If the cache does not show the object, one read from the API
 //     server confirms this. Absent then sends no further request until the cache shows an object or
 //     Object creates one. Operation is also Gone if the API server does not serve the kind, because the

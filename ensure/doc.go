@@ -119,7 +119,8 @@
 //     with the values of Result: Created with Missing; Updated with DesiredChanged, Drifted, Adopted or
 //     Migrated; Deleting and Released with Unwanted. A recreation counts as Deleting and then as
 //     Recreated, both with its cause. A write that takes several requests, such as the removal of
-//     conflicting fields, counts once. A write also counts if the call then returns ErrContested,
+//     conflicting fields, counts once. The removal of our finalizers from an adopted object in deletion
+//     does not count. A write also counts if the call then returns ErrContested,
 //     ErrForeign or ErrTerminating.
 //   - trueup_ensure_requests_total counts requests by the same labels. The operation Unchanged means
 //     that the API server confirmed that no change was needed, and Gone that it confirmed that the

@@ -172,7 +172,7 @@ func (w withdrawal) letGo(ctx context.Context, live client.Object) (outcome, err
 	if err != nil {
 		return outcome{}, err
 	}
-	going.live, going.cause, going.changes = after, Unwanted, w.givenUp(before, after)
+	going.live, going.changes = after, w.givenUp(before, after)
 	return going, nil
 }
 
