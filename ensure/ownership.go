@@ -24,8 +24,8 @@ import (
 // but beside another manager, for whom the API server keeps fields that desired drops later. So a
 // loss is noticed, and the fields are taken from the other manager.
 
-// beforeFirstApply is the manager whose updates the API server says all that is there to be,
-// when something is applied to an object without managed fields.
+// beforeFirstApply is the manager of fields that nobody is known to have set. If something is applied to an
+// object without managed fields, the API server makes this manager the owner of all that is there.
 const beforeFirstApply = "before-first-apply"
 
 // An ownership is a session that reads and changes the managed fields of the live object: the fields
@@ -143,15 +143,17 @@ func (o *ownership) handover(live client.Object) (handover, error) {
 		return handover{}, err
 	}
 	_, after = managedfields.Split(after, o.isLeftOwner)
-	if after, err = o.withoutTakenOver(live, after); err != nil {
+	abandoned, err := o.takenForAnother(live, after)
+	if err != nil {
 		return handover{}, err
 	}
-	entry = managedfields.WithFields(entry, after)
+	o.giveToUnknown(p, live, abandoned)
+	entry = managedfields.WithFields(entry, after.Difference(abandoned))
 	switch {
-	case own < 0 && !after.Empty():
-		p.Add(entry)
-	case own >= 0 && (len(old) > 0 || !after.Equals(before)):
+	case own >= 0:
 		p.Replace(own, entry)
+	case !after.Empty():
+		p.Add(entry)
 	}
 	if len(old) > 0 {
 		return handover{migrating, old, before, p}, nil
@@ -366,21 +368,34 @@ func (o *ownership) takeoverIn(live client.Object) takeover {
 	return noted
 }
 
-// withoutTakenOver returns the fields that this field owner has applied to live, without those that a
-// repair took over for another desired state, and that desired does not specify.
-func (o *ownership) withoutTakenOver(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
+// takenForAnother returns those of fields, which this field owner has applied to live, that a repair took
+// over for another desired state, and that desired does not specify.
+func (o *ownership) takenForAnother(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
 	noted := o.takeoverIn(live)
 	if noted.digest == o.digest || noted.fields.Empty() {
-		return fields, nil
+		return fieldpath.NewSet(), nil
 	}
 	wanted, err := delta.Values(o.applied(o.desired))
 	if err != nil {
 		return nil, o.unfit(err)
 	}
-	_, rest := managedfields.Split(fields, func(path fieldpath.Path) bool {
+	taken, _ := managedfields.Split(fields, func(path fieldpath.Path) bool {
 		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
 	})
-	return rest, nil
+	return taken, nil
+}
+
+// giveToUnknown makes fields of live belong to the manager of fields that nobody is known to have set. If
+// nobody owned them, an apply that drops our last field beside them would remove them, too.
+func (o *ownership) giveToUnknown(p *managedfields.Patch, live client.Object, fields *fieldpath.Set) {
+	if fields.Empty() {
+		return
+	}
+	created := live.GetCreationTimestamp()
+	p.Give(managedfields.WithFields(metav1.ManagedFieldsEntry{
+		Manager: beforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.apiVersion,
+		FieldsType: "FieldsV1", Time: &created,
+	}, fields))
 }
 
 // dropNote removes the stored digest with a note from live, which is given up.

@@ -48,9 +48,7 @@ func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, af
 	if taken := w.takeoverIn(live).fields; taken.Empty() || w.dryRun {
 		after, err = w.applyNothing(ctx, live)
 	} else if live, err = w.current(ctx, live); err == nil {
-		if after, err = w.giveUpBut(ctx, live, taken.Has); err == nil {
-			after, err = w.dropNote(ctx, after)
-		}
+		after, err = w.giveUpTaken(ctx, live, taken)
 	}
 	switch {
 	case !isRefused(err):
@@ -65,6 +63,21 @@ func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, af
 		after, err = w.dropNote(ctx, after)
 	}
 	return before, after, err
+}
+
+// giveUpTaken is as giveUpBut for the fields that a repair took over, and removes their note.
+func (w withdrawal) giveUpTaken(ctx context.Context, live client.Object, taken *fieldpath.Set) (client.Object, error) {
+	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
+		w.giveToUnknown(p, live, w.strike(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := w.applyNothing(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	return w.dropNote(ctx, after)
 }
 
 // isRefused reports whether the API server, or a policy, does not want an object to be so.

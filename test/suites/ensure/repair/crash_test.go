@@ -59,6 +59,8 @@ type crash struct {
 const rolling = `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0, strategy: {type: RollingUpdate}, selector: {matchLabels: {app: x}},
   template: {metadata: {labels: {app: x}}, spec: {containers: [{name: main, image: x}]}}}}`
 
+var withoutStrategy = strings.Replace(rolling, "strategy: {type: RollingUpdate}, ", "", 1)
+
 var crashes = map[string]crash{
 	"an item of a list": {
 		service, metricsPort, strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1),
@@ -192,6 +194,21 @@ func TestTwoCrashes(t *testing.T) {
 	})
 }
 
+// TestCrashedRepairInADroppedStruct: the next process desires no field of the struct any more in which
+// the fields were taken over.
+func TestCrashedRepairInADroppedStruct(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
+		t.Helper()
+		tc := crashes["a struct"]
+		s := tc.crashed(t, typed)
+		s.restart(false)
+		s.mustEnsure(withoutStrategy)
+		requireAt(t, s.live(tc.first), tc.kept)
+		require.Equal(t, ensure.Unchanged, s.mustEnsure(withoutStrategy).Operation)
+	})
+}
+
 type replaceable struct{ client.Client }
 
 // A frozen cache shows an old copy.
@@ -234,7 +251,7 @@ func TestRepairInterruptedBehindItsCache(t *testing.T) {
 }
 
 // TestCrashedRepairOfAnAdoptedObject: giving the object up keeps the fields that were taken over, and
-// removes the digest.
+// removes the digest. Nobody else has set a field of the struct before.
 func TestCrashedRepairOfAnAdoptedObject(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
@@ -243,7 +260,7 @@ func TestCrashedRepairOfAnAdoptedObject(t *testing.T) {
 		s := newStage(t, typed, nil)
 		plain := *s
 		plain.typed = false
-		require.NoError(t, program.Client(t, shared, other).Create(t.Context(), plain.parse(tc.first)))
+		require.NoError(t, program.Client(t, shared, other).Create(t.Context(), plain.parse(withoutStrategy)))
 		_, err := s.ensure(tc.first, ensure.Adopt())
 		require.NoError(t, err)
 		s.write(tc.first, tc.others)
