@@ -49,7 +49,7 @@ import (
 //
 //	res, err := ensure.Absent(ctx, e, obj, ensure.ControlledBy(owner))
 //	if err == nil && res.Operation == ensure.Deleting {
-//		return finalizer.Wait(0, "the settings are still there")
+//		return finalizer.NotDone(0, "the settings are still there")
 //	}
 //	return err
 //
@@ -123,13 +123,13 @@ func (r *removal) run(ctx context.Context, meant client.Object) (outcome, error)
 	switch {
 	case live != nil:
 		found, err := r.remove(ctx, live, meant)
-		if err == nil || !hasMoved(err) {
+		if err == nil || !isChangedSinceRead(err) {
 			return found, err
 		}
 	case r.memory.Absent.Has(r.id()):
 		return outcome{operation: Gone}, nil
 	}
-	r.unseen = true
+	r.isMissingFromCache = true
 	return r.removeFromServer(ctx, func(live client.Object) (outcome, error) {
 		if live == nil {
 			r.memory.Absent.Set(r.id(), struct{}{})
@@ -150,7 +150,7 @@ func (r *removal) removeFromServer(ctx context.Context, remove func(live client.
 		if live, err = r.readServer(ctx); err != nil {
 			return outcome{}, err
 		}
-		if found, err = remove(live); err == nil || !hasMoved(err) {
+		if found, err = remove(live); err == nil || !isChangedSinceRead(err) {
 			return found, err
 		}
 	}
@@ -164,37 +164,37 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcom
 		return outcome{operation: Gone}, nil
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return r.letGo(ctx, live)
+		return r.removeOurFinalizers(ctx, live)
 	}
 	if r.isReleased(live) {
 		return outcome{live: live, operation: Released}, nil
 	}
-	r.recall()
+	r.loadRecord()
 	live, err := r.complete(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	claim, err := r.claimOn(ctx, live)
+	claim, err := r.provenanceOf(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	if !claim.ours && !r.isBeside(claim.live) {
+	if !claim.ours && !r.isAdoptedBesideController(claim.live) {
 		return r.leaveToOthers(claim.live)
 	}
 	if err := r.contest().tryToWrite(); err != nil {
 		return outcome{}, err
 	}
 	if claim.ours && (!claim.adopted || r.deleteAdopted) {
-		return r.delete(ctx, live)
+		return r.deleteLive(ctx, live)
 	}
-	return r.giveUp(ctx, claim.live)
+	return r.releaseObject(ctx, claim.live)
 }
 
 // leaveToOthers is for an object that has nothing of ours. That, like that there is no object, the
 // server has to confirm.
 func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
-	if !r.unseen {
-		return outcome{}, r.conflict("read", "the cache may be behind", nil) // the server knows
+	if !r.isMissingFromCache {
+		return outcome{}, r.conflictError("read", "the cache may be behind", nil) // the server knows
 	}
 	if !r.dryRun {
 		r.noteReleased(live)
@@ -204,18 +204,18 @@ func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
 
 // finish returns the outcome of a removal after reporting the outcome.
 func (r *removal) finish(found outcome, err error) (outcome, error) {
-	r.report().wrote(found)
+	r.report().recordWrite(found)
 	if err == nil && found.cause == Unwanted && !r.dryRun {
 		found, err = r.contest().finishSuperseding(nil, found)
 	}
-	err = r.ended(err)
-	r.report().warn(err)
+	err = r.endCall(err)
+	r.report().recordFailure(err)
 	r.report().countRequests(found, err)
 	found.changes = r.shownChanges(found.changes)
 	return found, err
 }
 
-func (c *child) delete(ctx context.Context, live client.Object) (outcome, error) {
+func (c *child) deleteLive(ctx context.Context, live client.Object) (outcome, error) {
 	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
 	if uid := live.GetUID(); uid != "" { // the fake client gives none
 		seen.UID = &uid
@@ -224,12 +224,12 @@ func (c *child) delete(ctx context.Context, live client.Object) (outcome, error)
 	if c.dryRun {
 		opts = append(opts, client.DryRunAll)
 	}
-	if c.unseen || c.dryRun {
+	if c.isMissingFromCache || c.dryRun {
 		// A client that reads its own writes would wait until the cache shows the deletion. A cache
 		// that leaves the object out never does.
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
-	if err := c.ask(); err != nil {
+	if err := c.beginRequest(); err != nil {
 		return outcome{}, err
 	}
 	switch err := c.client.Delete(ctx, live, opts...); {

@@ -35,7 +35,7 @@ func (c contention) contestCall() contest.Call {
 func (c contention) tryToWrite() error {
 	verdict := c.contests.Try(c.contestCall())
 	c.child.hasTry = c.hasTry || verdict.HasTry
-	return c.contested(verdict)
+	return c.contestedError(verdict)
 }
 
 // finishUnchanged returns the outcome of a call that had nothing to write. During a contest that is
@@ -46,13 +46,13 @@ func (c contention) finishUnchanged(found outcome) (outcome, error) {
 	}
 	call := c.contestCall()
 	call.IsStale = found.stale
-	return found.unless(c.contested(c.contests.Unchanged(call)))
+	return found.unless(c.contestedError(c.contests.Unchanged(call)))
 }
 
 // finishWrite returns the outcome of a write. live is the object before the write; nil if there was
 // none. The reverted paths are counted; one revert too many is ErrContested.
 func (c contention) finishWrite(live client.Object, found outcome) (outcome, error) {
-	c.report().wrote(found)
+	c.report().recordWrite(found)
 	if c.supersedes(live, found) {
 		return c.finishSuperseding(live, found)
 	}
@@ -64,7 +64,7 @@ func (c contention) finishWrite(live client.Object, found outcome) (outcome, err
 	if live != nil {
 		write.Version, write.Rival = found.live.GetResourceVersion(), c.rivalIn(live, paths)
 	}
-	return found.unless(c.contested(c.contests.Reverted(c.contestCall(), write)))
+	return found.unless(c.contestedError(c.contests.Reverted(c.contestCall(), write)))
 }
 
 // finishSuperseding returns the outcome of a write that changed the desired state of the child. One
@@ -75,11 +75,11 @@ func (c contention) finishSuperseding(live client.Object, found outcome) (outcom
 		changes = c.unsatisfied(live)
 	}
 	paths := c.withoutDigest(pathsOf(changes))
-	return found.unless(c.contested(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
+	return found.unless(c.contestedError(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
 }
 
-// contested returns the error of a verdict.
-func (c contention) contested(verdict contest.Verdict) error {
+// contestedError returns the error of a verdict.
+func (c contention) contestedError(verdict contest.Verdict) error {
 	if !verdict.Contested {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c contention) supersedes(live client.Object, found outcome) bool {
 	}
 	stored := contest.Absent
 	if live != nil {
-		stored, _ = c.storedIn(live)
+		stored, _ = c.storedDigest(live)
 	}
 	return stored != c.digest && c.contests.HasWritten(c.id(), stored)
 }
@@ -168,7 +168,7 @@ func (c contention) withRival(ctx context.Context, live client.Object) (client.O
 
 // rivalIn returns who changed paths in live, before they were set back; empty if that is not known.
 func (c contention) rivalIn(live client.Object, paths []string) string {
-	stored, _ := c.storedIn(live)
+	stored, _ := c.storedDigest(live)
 	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.isDigest(path) })
 	if stored != "" && stored != c.digest && managedfields.ManagerOf(managedfields.Others(live, c.fieldOwner), digest...) == "" {
 		return contest.AnotherInstance(c.fieldOwner)

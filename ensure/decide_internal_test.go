@@ -16,7 +16,7 @@ func TestDecide(t *testing.T) {
 		}
 		return of
 	}
-	claimed := with(live, func(s *situation) { s.isClaimed, s.isOurs = true, true })
+	claimed := with(live, func(s *situation) { s.knowsProvenance, s.isOurs = true, true })
 	compared := with(claimed, func(s *situation) { s.isCompared = true })
 	for name, tc := range map[string]struct {
 		reason string
@@ -35,11 +35,11 @@ func TestDecide(t *testing.T) {
 			"the child is about to be missing", with(live, func(s *situation) { s.isTerminating, s.ifMissing = true, true }), toAwaitDeletion,
 		},
 		"an object, with IfMissing": {
-			"whatever exists is good, whoever made it", with(live, func(s *situation) { s.ifMissing = true }), toLeave,
+			"whatever exists is good, whoever made it", with(live, func(s *situation) { s.ifMissing = true }), toLeaveUnchanged,
 		},
-		"an object": {"nothing is written before it is known whose the object is", live, toClaim},
+		"an object": {"nothing is written before it is known whose the object is", live, toFindProvenance},
 		"an object of somebody else": {
-			"neither ours nor to be adopted", with(live, func(s *situation) { s.isClaimed = true }), toLeaveForeign,
+			"neither ours nor to be adopted", with(live, func(s *situation) { s.knowsProvenance = true }), toLeaveForeign,
 		},
 		"a child that the cache hides": {
 			"each pass would cost two requests, and drift would go unnoticed",

@@ -50,7 +50,7 @@ type Ensurer struct {
 
 	seed         maphash.Seed
 	memory       *memory.Memory
-	attempts     *backoff.Table[question]
+	attempts     *backoff.Table[callInputs]
 	contests     *contest.Table
 	replacements memory.Table[memory.OwnedKey, replacement]
 	kinds        sync.Map // reflect.Type or schema.GroupVersionKind to kind
@@ -77,7 +77,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		digester:   hash.Default(),
 		store:      hash.DefaultStore(fieldOwner),
 		clock:      clock.RealClock{},
-		recorder:   silence{},
+		recorder:   discardEvents{},
 		entries:    defaultMemory,
 		seed:       maphash.MakeSeed(),
 	}
@@ -89,7 +89,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		set(e)
 	}
 	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
-	e.attempts = backoff.NewTable[question](e.entries)
+	e.attempts = backoff.NewTable[callInputs](e.entries)
 	e.replacements = memory.NewTable[memory.OwnedKey, replacement](e.entries)
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
@@ -195,21 +195,21 @@ func isNil(v any) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// silence is the recorder of an Ensurer that was given none.
-type silence struct{}
+// discardEvents is the recorder of an Ensurer that was given none.
+type discardEvents struct{}
 
-func (silence) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
+func (discardEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
-// A question decides, together with the content of the live object, how a call ends.
-type question struct {
+// callInputs decide, together with the content of the live object, how a call ends.
+type callInputs struct {
 	isRead  bool
 	uid     types.UID // of the live object; empty if there is none
 	digest  string
-	allowed permission
+	options writeOptions
 }
 
-// A permission holds the options that allow writes.
-type permission struct {
+// writeOptions are the options that allow writes.
+type writeOptions struct {
 	recreate, propagation metav1.DeletionPropagation
 	named, onDrift        bool
 	adopt, deleteAdopted  bool

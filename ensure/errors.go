@@ -94,8 +94,9 @@ type Error struct {
 	cause  error
 	// isKnown means that an earlier call returned the same error: this call sent nothing.
 	isKnown bool
-	// moved means that the object is no longer the one that was read, so one more read is useful.
-	moved bool
+	// changedSinceRead means that the object is no longer the one that was read, so one more read is
+	// useful.
+	changedSinceRead bool
 }
 
 // Error returns the text that is described at the type Error.
@@ -129,9 +130,9 @@ func (e *Error) Is(target error) bool { return target == e.class }
 // Unwrap returns the StatusError if the API server responded, or another cause, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-func hasMoved(err error) bool {
+func isChangedSinceRead(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.moved
+	return errors.As(err, &e) && e.changedSinceRead
 }
 
 // How long Retry waits: for another writer to be done, for the cache, for a deletion to end,
@@ -226,7 +227,7 @@ func planForOne(err error) plan {
 		return plan{}
 	case isOurs && known.After > 0:
 		return plan{after: known.After, isNews: isNews}
-	case hasMoved(err), apierrors.IsConflict(err) && !answer.IsWebhook(err):
+	case isChangedSinceRead(err), apierrors.IsConflict(err) && !answer.IsWebhook(err):
 		return plan{after: retryConflict}
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
 		return plan{after: retryTerminating, isNews: isNews}

@@ -44,8 +44,8 @@ func (e *Ensurer) refuseCall(detail string) *Error {
 	return (&target{Ensurer: e, kind: noKind}).refuse("", detail)
 }
 
-// unfit reports a desired object that no apply could carry.
-func (t *target) unfit(err error) *Error {
+// unencodableError reports a desired object that no apply could carry.
+func (t *target) unencodableError(err error) *Error {
 	if duplicate, ok := errors.AsType[*canon.DuplicateError](err); ok {
 		return t.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
 	}
@@ -54,9 +54,9 @@ func (t *target) unfit(err error) *Error {
 	return refusal
 }
 
-// unknownKind returns the error for an object of unknown kind: a mistake in the code, or an API server
-// that could not be asked.
-func (t *target) unknownKind(what string, err error) *Error {
+// unknownKindError returns the error for an object of unknown kind: a mistake in the code, or an API
+// server that could not be asked.
+func (t *target) unknownKindError(what string, err error) *Error {
 	unknown, ok := errors.AsType[*noKindError](err)
 	if !ok {
 		return t.requestError("ensure", err)
@@ -67,17 +67,17 @@ func (t *target) unknownKind(what string, err error) *Error {
 	return refusal
 }
 
-// terminating returns the error for a child in deletion.
-func (t *target) terminating(operation, detail string) *Error {
+// terminatingError returns the error for a child in deletion.
+func (t *target) terminatingError(operation, detail string) *Error {
 	if !t.ifExists {
 		detail += " and will be made again once it is gone"
 	}
 	return t.fail(ErrTerminating, operation, detail)
 }
 
-// foreign returns the error for an object of somebody else. The doc of ErrForeign names the options
+// foreignError returns the error for an object of somebody else. The doc of ErrForeign names the options
 // that take over the object.
-func (t *target) foreign(live client.Object) error {
+func (t *target) foreignError(live client.Object) error {
 	controller, wanted := metav1.GetControllerOfNoCopy(live), t.controller
 	var detail string
 	switch {
@@ -119,10 +119,11 @@ func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReferenc
 	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
 }
 
-// conflict returns the error for an object that changed after the read. Nothing is wrong with desired.
-func (t *target) conflict(operation, detail string, err error) *Error {
+// conflictError returns the error for an object that changed after the read. Nothing is wrong with
+// desired.
+func (t *target) conflictError(operation, detail string, err error) *Error {
 	out := t.fail(ErrAPI, operation, detail)
-	out.Reason, out.moved = string(metav1.StatusReasonConflict), true
+	out.Reason, out.changedSinceRead = string(metav1.StatusReasonConflict), true
 	if err == nil {
 		err = errors.New(detail)
 	}
@@ -134,15 +135,15 @@ func (t *target) conflict(operation, detail string, err error) *Error {
 func (t *target) requestError(operation string, err error) *Error {
 	out := t.fail(ErrAPI, operation, "")
 	out.cause = err
-	out.moved = (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)) && !answer.IsWebhook(err) ||
-		isHandover(operation) && answer.IsGone(err)
+	out.changedSinceRead = (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)) && !answer.IsWebhook(err) ||
+		isTransfer(operation) && answer.IsGone(err)
 	out.Paths = answer.Fields(err)
-	moved := t.whatMoved(operation, err)
+	moved := t.conflictDetail(operation, err)
 	switch {
 	case slices.ContainsFunc(answer.Causes(err), isNamespaceTerminating):
 		out.class, out.Reason, out.detail = ErrTerminating, "Terminating", "its namespace is being deleted"
 	case moved != "":
-		return t.conflict(operation, moved, err)
+		return t.conflictError(operation, moved, err)
 	case isInvalid(err):
 		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", t.message(err, describeCauses(err))
 		if len(out.Paths) == 0 {
@@ -162,9 +163,9 @@ func (t *target) requestError(operation string, err error) *Error {
 	return out
 }
 
-// whatMoved recognizes the refusals that are conflicts by another name; empty for
+// conflictDetail recognizes the refusals that are conflicts by another name; empty for
 // others.
-func (t *target) whatMoved(operation string, err error) string {
+func (t *target) conflictDetail(operation string, err error) string {
 	paths := answer.Fields(err)
 	switch {
 	case !apierrors.IsInvalid(err):
@@ -182,9 +183,9 @@ func (t *target) whatMoved(operation string, err error) string {
 }
 
 // isTested reports whether operation is a JSON patch that tests the values on which it depends.
-func isTested(operation string) bool { return operation == "repair" || isHandover(operation) }
+func isTested(operation string) bool { return operation == "repair" || isTransfer(operation) }
 
-func isHandover(operation string) bool { return operation == migrating || operation == releasing }
+func isTransfer(operation string) bool { return operation == migrating || operation == releasing }
 
 // rightsTo names those that an operation takes.
 func rightsTo(operation string) string {

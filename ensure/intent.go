@@ -23,14 +23,14 @@ import (
 type intent struct {
 	target
 
-	desired client.Object // the stamped copy
-	created client.Object // desired with the values that Once names, or nil
-	unsent  []delta.Edit  // remove the values that Once names from desired
-	kept    []delta.Edit  // add the parents of a value that stays to desired
-	stamped client.Object // desired with its digest, once there is something to send
-	form    uint64        // checksum of the canonical form of desired
-	digest  string
-	adopted bool // somebody else created the live object
+	desired           client.Object // the stamped copy
+	desiredAtCreation client.Object // desired with the values that Once names, or nil
+	onceEdits         []delta.Edit  // remove the values that Once names from desired
+	emptyParents      []delta.Edit  // add the parents of a value that stays to desired
+	desiredWithDigest client.Object // desired with its digest, once there is something to send
+	checksum          uint64        // checksum of the canonical form of desired
+	digest            string
+	adopted           bool // somebody else created the live object
 }
 
 // stamp sets the desired state to a copy of desired with namespace, labels and owner.
@@ -60,7 +60,7 @@ func (i *intent) stamp(desired client.Object) error {
 func (i *intent) stampOwner() error {
 	owner, err := i.kindOf(i.owner)
 	if err != nil {
-		return i.unknownKind("the owner given to ensure.ControlledBy", err)
+		return i.unknownKindError("the owner given to ensure.ControlledBy", err)
 	}
 	yes := new(true)
 	controller := metav1.OwnerReference{
@@ -94,36 +94,36 @@ var forms = sync.Pool{New: func() any { return new([]byte) }}
 const maxKeptForm = 64 << 10
 
 // computeDigest sets the digest of everything that desired specifies, except for a stored digest.
-// Mostly, desired is the same as in the pass before, whose record is last. A checksum of its canonical form shows that for a
-// tenth of the cost of a digest.
+// Mostly, desired is the same as in the pass before, whose record is last. A checksum of its canonical
+// form shows that for a tenth of the cost of a digest.
 func (i *intent) computeDigest(last *memory.Record) error {
 	err := i.store.Set(i.desired, "")
 	if err == nil {
-		err = i.checksum()
+		err = i.computeChecksum()
 	}
 	switch {
 	case err != nil:
-	case last.Digest != "" && last.Checksum == i.form:
+	case last.Digest != "" && last.Checksum == i.checksum:
 		i.digest = last.Digest
 	default:
-		i.digest, err = i.digester.Object(i.applied(i.desired))
+		i.digest, err = i.digester.Object(i.withoutOnce(i.desired))
 	}
 	if err != nil {
-		return i.unfitDigest(err)
+		return i.digestError(err)
 	}
 	return nil
 }
 
-// checksum sets the checksum of desired. The seed differs in each process, so that nobody can construct
-// two desired states with the same checksum; by chance, two have the same once in 2^64.
-func (i *intent) checksum() error {
+// computeChecksum sets the checksum of desired. The seed differs in each process, so that nobody can
+// construct two desired states with the same checksum; by chance, two have the same once in 2^64.
+func (i *intent) computeChecksum() error {
 	buffer, _ := forms.Get().(*[]byte)
 	defer forms.Put(buffer)
-	form, err := canon.AppendObject((*buffer)[:0], i.applied(i.desired))
+	form, err := canon.AppendObject((*buffer)[:0], i.withoutOnce(i.desired))
 	if err != nil {
 		return err
 	}
-	i.form = maphash.Bytes(i.seed, form)
+	i.checksum = maphash.Bytes(i.seed, form)
 	if cap(form) <= maxKeptForm {
 		*buffer = form
 	}
@@ -133,21 +133,21 @@ func (i *intent) checksum() error {
 // fingerprint returns a digest of the content of live, without the metadata, the status and the fields
 // that Once names.
 func (i *intent) fingerprint(live client.Object) (string, bool) {
-	content, err := canon.AppendContent(nil, i.applied(live))
+	content, err := canon.AppendContent(nil, i.withoutOnce(live))
 	if err != nil {
 		return "", false
 	}
-	return digestOf(content), true
+	return contentSum(content), true
 }
 
-func digestOf(content []byte) string {
+func contentSum(content []byte) string {
 	sum := sha256.Sum256(content)
 	return string(sum[:16])
 }
 
-// storedValue returns the stored value that shows live to be ours. The value may be in an annotation of a
+// findStored returns the stored value that shows live to be ours. The value may be in an annotation of a
 // former field owner, or in the default annotation if the digest has another store now.
-func (e *Ensurer) storedValue(live client.Object, former []string) string {
+func (e *Ensurer) findStored(live client.Object, former []string) string {
 	if value := e.store.Get(live); value != "" {
 		return value
 	}
@@ -159,35 +159,35 @@ func (e *Ensurer) storedValue(live client.Object, former []string) string {
 	return ""
 }
 
-// storedIn returns the digest that live carries, and whether the child was adopted.
-func (i *intent) storedIn(live client.Object) (digest string, adopted bool) {
-	return digestIn(i.store.Get(live))
+// storedDigest returns the digest that live carries, and whether the child was adopted.
+func (i *intent) storedDigest(live client.Object) (digest string, adopted bool) {
+	return parseStored(i.store.Get(live))
 }
 
-// digestIn returns the digest in a stored value, and whether the child was adopted.
-func digestIn(stored string) (digest string, adopted bool) {
+// parseStored returns the digest in a stored value, and whether the child was adopted.
+func parseStored(stored string) (digest string, adopted bool) {
 	stored, _, _ = strings.Cut(stored, takeoverMark)
 	return strings.CutPrefix(stored, adoptedMark)
 }
 
-// withDigest returns desired with its digest, as it is sent. A pass that sends nothing builds no
-// stamped copy.
+// withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not need the
+// copy.
 func (i *intent) withDigest() (canon.Object, error) {
-	if i.stamped == nil {
+	if i.desiredWithDigest == nil {
 		digest := i.digest
 		if i.adopted {
 			digest = adoptedMark + digest
 		}
 		stamped := i.copyForStamping(i.desired)
 		if err := i.store.Set(stamped, digest); err != nil {
-			return nil, i.unfitDigest(err)
+			return nil, i.digestError(err)
 		}
-		i.stamped = stamped
+		i.desiredWithDigest = stamped
 	}
-	return i.applied(i.stamped), nil
+	return i.withoutOnce(i.desiredWithDigest), nil
 }
 
-func (i *intent) unfitDigest(err error) *Error {
+func (i *intent) digestError(err error) *Error {
 	refusal := i.refuse("", "cannot compute or store its digest: "+err.Error())
 	refusal.cause = err
 	return refusal
@@ -195,10 +195,11 @@ func (i *intent) unfitDigest(err error) *Error {
 
 // unsatisfied lists where live is not as desired.
 func (i *intent) unsatisfied(live client.Object) []Change {
-	return i.changesOf(delta.Unsatisfied(live, i.applied(i.desired)))
+	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.desired)))
 }
 
-// changesOf returns differences as changes, without values if the kind is sensitive: a number can be a PIN.
+// changesOf returns differences as changes, without values if the kind is sensitive: a number can be a
+// PIN.
 func (i *intent) changesOf(found []delta.Change) []Change {
 	var changes []Change
 	for _, difference := range found {

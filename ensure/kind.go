@@ -176,18 +176,18 @@ func shareContent(k *kind, obj client.Object, u runtime.Unstructured) client.Obj
 // statusSet reports whether obj specifies a status, which ensure never writes.
 func (k *kind) statusSet(obj client.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
-		return saysSomething(u.UnstructuredContent()["status"])
+		return isSpecified(u.UnstructuredContent()["status"])
 	}
 	return k.status >= 0 && !reflect.ValueOf(obj).Elem().Field(k.status).IsZero()
 }
 
-// saysSomething reports whether a value has other values than zero values. Tools that write a typed
+// isSpecified reports whether a value has other values than zero values. Tools that write a typed
 // object as YAML write zero values into the status.
-func saysSomething(value any) bool {
+func isSpecified(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, member := range v {
-			if saysSomething(member) {
+			if isSpecified(member) {
 				return true
 			}
 		}
@@ -282,18 +282,18 @@ func isListOf[T any](value any) bool {
 	return ok
 }
 
-// notes are texts and booleans one after another, told apart by quotes.
-type notes []byte
+// A digestInput is a sequence of texts and booleans, separated by quotes.
+type digestInput []byte
 
-func (n *notes) add(texts ...string) {
+func (n *digestInput) add(texts ...string) {
 	for _, text := range texts {
 		*n = strconv.AppendQuote(*n, text)
 	}
 }
 
-func (n *notes) addBool(value bool) { *n = strconv.AppendBool(*n, value) }
+func (n *digestInput) addBool(value bool) { *n = strconv.AppendBool(*n, value) }
 
-func (n *notes) addKeys(desired, live map[string]string) {
+func (n *digestInput) addKeys(desired, live map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(desired)) {
 		value, there := live[key]
 		n.add(key, value)

@@ -59,9 +59,9 @@ func RemoveFromPodTemplates() Option {
 	return func(o *options) { o.removeFromPods = true }
 }
 
-// withManagers returns live with its managed fields, if MigrateFrom needs them and live is not known to
-// be migrated.
-func (c *child) withManagers(ctx context.Context, live client.Object) (client.Object, error) {
+// withFieldsToMigrate returns live with its managed fields, if MigrateFrom needs them and live is not
+// known to be migrated.
+func (c *child) withFieldsToMigrate(ctx context.Context, live client.Object) (client.Object, error) {
 	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.isMigrated(live) {
 		return live, nil
 	}
@@ -70,7 +70,7 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 		return nil, err
 	}
 	if !c.isMigrating(complete) && len(c.unfinished(complete)) == 0 {
-		c.memory.Migrated.Set(c.ownedID(), c.lookOf(live))
+		c.memory.Migrated.Set(c.ownedID(), c.snapshotOf(live))
 	}
 	return complete, nil
 }
@@ -78,18 +78,18 @@ func (c *child) withManagers(ctx context.Context, live client.Object) (client.Ob
 // isMigrated reports whether live is known to have no entry of an old manager.
 func (c *child) isMigrated(live client.Object) bool {
 	known, ok := c.memory.Migrated.Get(c.ownedID())
-	return ok && known == c.lookOf(live)
+	return ok && known == c.snapshotOf(live)
 }
 
 // noteMigrated remembers that live, just applied, has nothing left to take over.
 func (c *child) noteMigrated(live client.Object) {
 	if len(c.migrateFrom) > 0 && !c.dryRun && !c.isMigrating(live) {
-		c.memory.Migrated.Set(c.ownedID(), c.lookOf(live))
+		c.memory.Migrated.Set(c.ownedID(), c.snapshotOf(live))
 	}
 }
 
-func (c *child) lookOf(live client.Object) memory.Look {
-	var found notes
+func (c *child) snapshotOf(live client.Object) memory.Snapshot {
+	var found digestInput
 	content, _ := c.fingerprint(live) // content that cannot be read always looks the same, and is never in sync
 	found.add(content)
 	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
@@ -101,14 +101,14 @@ func (c *child) lookOf(live client.Object) memory.Look {
 	for _, owner := range live.GetOwnerReferences() {
 		found.add(string(owner.UID), owner.Name)
 	}
-	return memory.Look{UID: live.GetUID(), Sum: sha256.Sum256(found)}
+	return memory.Snapshot{UID: live.GetUID(), Sum: sha256.Sum256(found)}
 }
 
 // unfinished returns the fields that this field owner has applied to live although desired does not
 // specify them, if desired is the state that was applied last, or none was: a migration was cut off
 // between taking over the fields and its apply.
 func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
-	stored, _ := c.storedIn(live)
+	stored, _ := c.storedDigest(live)
 	if len(c.migrateFrom) == 0 || stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
 		return nil
 	}
@@ -117,14 +117,14 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	}
 	entries := slices.Clone(live.GetManagedFields())
 	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
-	entries[own] = managedfields.WithFields(entries[own], c.withoutHanded(c.ownedIn(live)))
+	entries[own] = managedfields.WithFields(entries[own], c.withoutReleasedPaths(c.ownedIn(live)))
 	merge, err := c.mergeAfter(live, entries)
 	if err != nil || len(merge.CompleteKeys(nil)) > 0 {
 		return nil // without whole keys, nothing tells
 	}
 	var removed []obstacle.Obstacle
 	for _, o := range merge.Dropped() {
-		if saysSomething(o.Value) || c.isUnknown(o) {
+		if isSpecified(o.Value) || c.isUnknown(o) {
 			o.Managers = c.migrateFrom
 			removed = append(removed, o)
 		}
@@ -138,7 +138,7 @@ func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEnt
 	if err != nil {
 		return nil, err
 	}
-	desired, err := c.candidate(c.part())
+	desired, err := c.candidate(c.desiredToApply())
 	if err != nil {
 		return nil, err
 	}
@@ -158,10 +158,10 @@ func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
 	return err != nil
 }
 
-// removals returns the fields that the apply after a handover removes because the old managers owned
+// removals returns the fields that the apply after a transfer removes because the old managers owned
 // them. Fields that this field owner had applied, too, are left out: they are removed because desired
 // dropped them.
-func (u update) removals(ctx context.Context, live client.Object, h handover) ([]obstacle.Obstacle, error) {
+func (u update) removals(ctx context.Context, live client.Object, h transfer) ([]obstacle.Obstacle, error) {
 	if h.operation != migrating {
 		return nil, nil
 	}
@@ -219,13 +219,13 @@ func (u update) checkPods(ctx context.Context, live client.Object, removed []obs
 	return err
 }
 
-// rehearse tries the apply that follows a handover of live by a dry run.
+// rehearse tries the apply that follows a transfer of live by a dry run.
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
 	r := repair{child: u.child}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err
 	}
-	h, err := u.handover(r.live)
+	h, err := u.planTransfer(r.live)
 	if err != nil {
 		return application{}, err
 	}
@@ -236,20 +236,20 @@ func (u update) rehearse(ctx context.Context, live client.Object) (application, 
 	if r.merge, err = u.mergeAfter(r.live, h.patch.Entries()); err != nil {
 		return application{}, err
 	}
-	ok, err := r.try(ctx, nil)
+	ok, err := r.dryRunWithout(ctx, nil)
 	if err != nil && (u.dryRun || !apierrors.IsBadRequest(err)) { // a webhook may take no dry runs
 		return application{}, err
 	}
-	applied := application{before: r.typed(), after: r.tried, tried: true}
+	applied := application{before: r.typed(), after: r.accepted, tried: true}
 	missed := removed // as far as a refusal tells
 	if ok {
-		missed = u.among(removed, u.changesOf(delta.Diff(applied.before, applied.after)))
+		missed = u.containedIn(removed, u.changesOf(delta.Diff(applied.before, applied.after)))
 	}
 	if err := u.refusePods(missed); err != nil {
 		return application{}, err
 	}
 	if !ok && u.dryRun {
-		r.refusal = r.denied
+		r.refusal = r.lastRefusal
 		if applied, err = r.run(ctx); err != nil {
 			return application{}, err
 		}

@@ -57,7 +57,7 @@ type child struct {
 	observation
 
 	lastApplied memory.Applied // by this Ensurer, for whichever owner
-	alone       bool           // a dry run found that the server would create desired but for live
+	isCreatable bool           // a dry run found that the server would create desired but for live
 	hasTry      bool           // the call may write during a contest
 }
 
@@ -82,11 +82,11 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	if err := c.stamp(desired); err != nil {
 		return nil, err
 	}
-	c.recall()
+	c.loadRecord()
 	if err := c.computeDigest(c.last); err != nil {
 		return nil, err
 	}
-	return c, c.checkHandover()
+	return c, c.checkTransfer()
 }
 
 // identify finds out which object is meant.
@@ -112,7 +112,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	kind, err := e.kindOf(obj)
 	c.kind = kind
 	if err != nil {
-		return nil, c.unknownKind("it", err)
+		return nil, c.unknownKindError("it", err)
 	}
 	if c.controlled {
 		err = c.checkOwner()
@@ -122,12 +122,12 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 
 // ensure creates or updates the child to match desired. It is called once for each child.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
-	found, err := c.lookAndSettle(ctx)
+	found, err := c.readAndReconcile(ctx)
 	if c.ifExists && c.isUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
-	err = c.ended(err)
-	c.report().warn(err)
+	err = c.endCall(err)
+	c.report().recordFailure(err)
 	c.report().countRequests(found, err)
 	if errors.Is(err, ErrContested) {
 		observer.Report(ctx, err)
@@ -136,25 +136,25 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	return found, err
 }
 
-// lookAndSettle settles the object that the cache shows. If that copy turns out to be outdated, it
-// settles the object on the API server.
-func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
+// readAndReconcile reconciles the object that the cache shows. If that copy turns out to be outdated, it
+// reconciles the object on the API server.
+func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
 	live, err := c.read(ctx)
 	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contest().contestCall()) {
 		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
-		c.unseen = true
+		c.isMissingFromCache = true
 		live, err = c.readServer(ctx)
 	}
 	if err != nil {
 		return outcome{}, err
 	}
-	found, err := c.settle(ctx, live)
-	if err == nil || !hasMoved(err) {
+	found, err := c.reconcileLive(ctx, live)
+	if err == nil || !isChangedSinceRead(err) {
 		return found, err
 	}
 	// Somebody changed the object after the read: read once more, from the API server.
-	isDoubtful := live == nil && (c.unseen || c.failedBefore())
-	c.unseen = c.unseen || live == nil
+	isDoubtful := live == nil && (c.isMissingFromCache || c.failedBefore())
+	c.isMissingFromCache = c.isMissingFromCache || live == nil
 	current, readErr := c.readServer(ctx)
 	switch {
 	case readErr != nil:
@@ -162,17 +162,17 @@ func (c *child) lookAndSettle(ctx context.Context) (outcome, error) {
 	case current == nil && isDoubtful: // the reader does not show the object that the API server has
 		return outcome{}, err
 	}
-	return c.settle(ctx, current)
+	return c.reconcileLive(ctx, current)
 }
 
-// settle creates or updates the child so that live, nil if there is none, matches desired.
-func (c *child) settle(ctx context.Context, live client.Object) (outcome, error) {
-	known, whole := c.look(live), live
+// reconcileLive creates or updates the child so that live, nil if there is none, matches desired.
+func (c *child) reconcileLive(ctx context.Context, live client.Object) (outcome, error) {
+	known, whole := c.situationOf(live), live
 	for {
 		var err error
 		switch decide(known) {
-		case toClaim:
-			if whole, err = c.claim(ctx, live, &known); err != nil {
+		case toFindProvenance:
+			if whole, err = c.findProvenance(ctx, live, &known); err != nil {
 				return outcome{}, err
 			}
 		case toCompare:
@@ -180,19 +180,19 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 				return outcome{}, err
 			}
 		case toCreate:
-			return c.make(ctx)
+			return c.createUnlessContested(ctx)
 		case toWrite:
-			return c.write(ctx, whole, c.causeToWrite(whole))
+			return c.updateUnlessContested(ctx, whole, c.causeToWrite(whole))
 		case toRest:
 			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
 		case toAwaitCache:
 			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
-		case toLeave:
-			return c.leave(live)
+		case toLeaveUnchanged:
+			return c.leaveUnchanged(live)
 		case toLeaveForeign:
 			return outcome{}, withdrawal{c}.leaveForeign(ctx, whole)
 		case toAwaitDeletion:
-			return outcome{}, c.terminating("ensure", "it is being deleted")
+			return outcome{}, c.terminatingError("ensure", "it is being deleted")
 		case toReportHidden:
 			return outcome{}, c.fail(ErrHidden, "ensure", whyHidden)
 		default:
@@ -205,17 +205,17 @@ func (c *child) settle(ctx context.Context, live client.Object) (outcome, error)
 type step int
 
 const (
-	toRest          step = iota // the child is as desired
-	toClaim                     // find out whose the live object is
-	toCompare                   // find out whether the live object is as desired
-	toCreate                    // the child
-	toWrite                     // desired to the live object
-	toSkip                      // a child that does not exist and is not to be created
-	toLeave                     // the live object, whatever it contains
-	toLeaveForeign              // an object of somebody else
-	toAwaitCache                // which does not show our last write yet
-	toAwaitDeletion             // of the live object
-	toReportHidden              // a child that the cache never shows
+	toRest           step = iota // the child is as desired
+	toFindProvenance             // find out whose the live object is
+	toCompare                    // find out whether the live object is as desired
+	toCreate                     // the child
+	toWrite                      // desired to the live object
+	toSkip                       // a child that does not exist and is not to be created
+	toLeaveUnchanged             // the live object, whatever it contains
+	toLeaveForeign               // an object of somebody else
+	toAwaitCache                 // which does not show our last write yet
+	toAwaitDeletion              // of the live object
+	toReportHidden               // a child that the cache never shows
 )
 
 // A situation is what a pass knows when it decides what to do next.
@@ -225,10 +225,10 @@ type situation struct {
 	ifExists      bool // the option
 	ifMissing     bool // the option
 
-	isClaimed bool // whose the live object is, is known
-	isOurs    bool // to write, or to adopt
-	isHidden  bool // the cache has not shown a child of ours for long
-	isStale   bool // the live object is a copy from before our last write
+	knowsProvenance bool // whose the live object is, is known
+	isOurs          bool // to write, or to adopt
+	isHidden        bool // the cache has not shown a child of ours for long
+	isStale         bool // the live object is a copy from before our last write
 
 	isCompared bool // whether the live object is as desired, is known
 	isInSync   bool // the live object is as desired, and needs no migration
@@ -245,9 +245,9 @@ func decide(known situation) step {
 	case known.isTerminating:
 		return toAwaitDeletion
 	case known.ifMissing:
-		return toLeave
-	case !known.isClaimed:
-		return toClaim
+		return toLeaveUnchanged
+	case !known.knowsProvenance:
+		return toFindProvenance
 	case !known.isOurs:
 		return toLeaveForeign
 	case known.isHidden:
@@ -262,14 +262,14 @@ func decide(known situation) step {
 	return toWrite
 }
 
-// look returns the situation as far as live, nil if there is none, and the options show it.
-func (c *child) look(live client.Object) situation {
+// situationOf returns the situation as far as live, nil if there is none, and the options show it.
+func (c *child) situationOf(live client.Object) situation {
 	known := situation{exists: live != nil, ifExists: c.ifExists, ifMissing: c.ifMissing}
 	if live == nil {
 		return known
 	}
 	if live.GetResourceVersion() != c.last.Version {
-		c.recall() // another reconcile may have learnt more while we read
+		c.loadRecord() // another reconcile may have learnt more while we read
 	}
 	c.noteShown(live)
 	c.dropReplacement(live.GetUID())
@@ -277,17 +277,18 @@ func (c *child) look(live client.Object) situation {
 	return known
 }
 
-// claim finds out whose live is, and returns live with its managed fields if they had to be known.
-func (c *child) claim(ctx context.Context, live client.Object, known *situation) (client.Object, error) {
-	claim, err := c.claimOn(ctx, live)
+// findProvenance finds out whose live is, and returns live with its managed fields if they had to be
+// known.
+func (c *child) findProvenance(ctx context.Context, live client.Object, known *situation) (client.Object, error) {
+	claim, err := c.provenanceOf(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	known.isClaimed, known.isOurs = true, claim.ours || c.mayAdopt(live)
+	known.knowsProvenance, known.isOurs = true, claim.ours || c.mayAdopt(live)
 	if !known.isOurs {
 		return claim.live, nil
 	}
-	c.ours, c.adopted, c.stamped = claim.ours, claim.adopted, nil
+	c.ours, c.adopted, c.desiredWithDigest = claim.ours, claim.adopted, nil
 	if !claim.ours {
 		isOurs, err := c.isMadeByUs(ctx, live)
 		if err != nil {
@@ -302,7 +303,7 @@ func (c *child) claim(ctx context.Context, live client.Object, known *situation)
 // compare finds out whether live is as desired, and returns live with its managed fields if MigrateFrom
 // needs them.
 func (c *child) compare(ctx context.Context, live, whole client.Object, known *situation) (client.Object, error) {
-	whole, err := c.withManagers(ctx, whole)
+	whole, err := c.withFieldsToMigrate(ctx, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -310,15 +311,15 @@ func (c *child) compare(ctx context.Context, live, whole client.Object, known *s
 	return whole, nil
 }
 
-// leave does not change live, and fails if live has another controller. A cache that does not show an
-// object of somebody else is no error.
-func (c *child) leave(live client.Object) (outcome, error) {
+// leaveUnchanged does not change live, and fails if live has another controller. A cache that does not
+// show an object of somebody else is no error.
+func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
 	isHidden := c.isHidden(live)
-	if digest, _ := c.digestOn(live); digest != "" && isHidden {
+	if digest, _ := c.findDigest(live); digest != "" && isHidden {
 		return outcome{}, c.fail(ErrHidden, "ensure", whyHidden)
 	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
-		return outcome{}, c.foreign(live)
+		return outcome{}, c.foreignError(live)
 	}
 	return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
 }
@@ -332,22 +333,22 @@ func (c *child) leave(live client.Object) (outcome, error) {
 // written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
 // later copy with managed fields.
 func (c *child) inSync(live, whole client.Object) bool {
-	if known, ok := c.known(live); ok {
+	if known, ok := c.record(live); ok {
 		return c.isConfirmed(live, known)
 	}
-	if stored, _ := c.storedIn(live); stored != c.digest || c.takeoverIn(live).digest != "" {
+	if stored, _ := c.storedDigest(live); stored != c.digest || c.takeoverIn(live).digest != "" {
 		return false
 	}
-	if !delta.Satisfies(live, c.applied(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
-		c.isReset(live) || c.isGivenUp(live) || len(c.unfinished(whole)) > 0 {
+	if !delta.Satisfies(live, c.withoutOnce(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
+		c.isReset(live) || c.isReleaseUnfinished(live) || len(c.unfinished(whole)) > 0 {
 		return false
 	}
 	c.confirm(live)
 	return true
 }
 
-// write updates live to match desired, unless a contest forbids writes.
-func (c *child) write(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+// updateUnlessContested updates live to match desired, unless a contest forbids writes.
+func (c *child) updateUnlessContested(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
 	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err
@@ -363,8 +364,8 @@ func (c *child) write(ctx context.Context, live client.Object, cause Cause) (out
 	return c.contest().finishWrite(live, found)
 }
 
-// make creates the child, unless a contest forbids that.
-func (c *child) make(ctx context.Context) (outcome, error) {
+// createUnlessContested creates the child, unless a contest forbids that.
+func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 	c.lastApplied, _ = c.memory.Applied.Get(c.id())
 	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err
@@ -384,13 +385,13 @@ const createOnly = "4611686018427387904"
 
 // create makes the object if there is none, in one request.
 func (c *child) create(ctx context.Context) (outcome, error) {
-	c.adopted, c.stamped = false, nil
+	c.adopted, c.desiredWithDigest = false, nil
 	replaced, isRecreated := c.replacements.Get(c.ownedID())
-	desired, err := c.whole(replaced.once)
+	desired, err := c.desiredToCreate(replaced.once)
 	if err != nil {
 		return outcome{}, err
 	}
-	answer, err := c.send(ctx, "create", desired, "", createOnly)
+	answer, err := c.forceApply(ctx, "create", desired, "", createOnly)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -409,7 +410,7 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 // isDigest reports whether path is the one of the digest.
 func (c *child) isDigest(path string) bool {
 	place, ok := itemAt(path)
-	return ok && c.stamped != nil && place.in(c.stamped) && !place.in(c.desired)
+	return ok && c.desiredWithDigest != nil && place.in(c.desiredWithDigest) && !place.in(c.desired)
 }
 
 // withoutDigest returns paths without the one of the digest, unless there is no other.

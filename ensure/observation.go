@@ -28,20 +28,20 @@ const (
 type observation struct {
 	ownership
 
-	last   *memory.Record // the last answer of the API server that was known when live was read
-	unseen bool           // the cache did not show the object
-	ours   bool           // live may be written without ensure.Adopt
+	last               *memory.Record // the last answer of the API server that was known when live was read
+	isMissingFromCache bool           // the cache did not show the object
+	ours               bool           // live may be written without ensure.Adopt
 }
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
 func (o *observation) read(ctx context.Context) (client.Object, error) {
-	if err := o.backsOff(); err != nil {
+	if err := o.checkBackoff(); err != nil {
 		return nil, err
 	}
-	bounded := newPatience(ctx, readWait)
-	defer bounded.end()
+	bounded := newLazyTimeout(ctx, readWait)
+	defer bounded.stop()
 	live, err := o.get(bounded, o.client) //nolint:contextcheck // bounded is made from ctx
-	if bounded.ranOut(ctx, err) {
+	if bounded.hasExpired(ctx, err) {
 		// The read waited for our own write, or for the first list of an informer, which may go on.
 		if err := o.endlessWait("read"); err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func (o *observation) read(ctx context.Context) (client.Object, error) {
 		o.noteReadFailure(err)
 		return nil, err
 	}
-	o.show(live)
+	o.noteInitial(live)
 	if live != nil {
 		o.memory.NoteShown(o.id())
 		o.noteManaged(live)
@@ -81,29 +81,29 @@ func (o *observation) current(ctx context.Context, live client.Object) (client.O
 // isHidden reports whether the API server has had a child of ours for long that the cache still does not
 // show: drift would go unnoticed, and each pass would cost two requests.
 func (o *observation) isHidden(live client.Object) bool {
-	if !o.unseen {
+	if !o.isMissingFromCache {
 		return false
 	}
 	now := o.clock.Now()
-	return now.Sub(o.memory.HiddenSince(o.id(), live.GetUID(), now)) >= hiddenAfter
+	return now.Sub(o.memory.NoteHidden(o.id(), live.GetUID(), now)) >= hiddenAfter
 }
 
 var whyHidden = "it exists, but the operator's cache has not shown it for " + hiddenAfter.String() +
 	": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, " +
 	"which a restart of the operator mends"
 
-// recall looks up the last confirmed state. Without one, o.last is empty.
-func (o *observation) recall() { o.last = o.memory.Record(o.ownedID()) }
+// loadRecord looks up the last confirmed state. Without one, o.last is empty.
+func (o *observation) loadRecord() { o.last = o.memory.Record(o.ownedID()) }
 
-// known returns the record of live, and whether there is one.
-func (o *observation) known(live client.Object) (*memory.Record, bool) {
+// record returns the record of live, and whether there is one.
+func (o *observation) record(live client.Object) (*memory.Record, bool) {
 	return o.last, o.last.Digest != "" && o.last.UID == live.GetUID()
 }
 
 // noteShown remembers that the cache has shown live. If the cache shows the object no longer, the
 // object was deleted.
 func (o *observation) noteShown(live client.Object) {
-	if known, ok := o.known(live); ok && !known.Shown && !o.unseen {
+	if known, ok := o.record(live); ok && !known.Shown && !o.isMissingFromCache {
 		shown := *known
 		shown.Shown = true
 		o.last = &shown
@@ -114,7 +114,7 @@ func (o *observation) noteShown(live client.Object) {
 // isExpected reports whether the cache should show the child soon: this Ensurer created or changed the
 // child lately, and the cache has not shown it since.
 func (o *observation) isExpected() bool {
-	o.recall()
+	o.loadRecord()
 	return o.last.UID != "" && !o.last.Shown && o.clock.Now().Sub(o.last.At) < memory.MaxLag
 }
 
@@ -126,7 +126,7 @@ func (o *observation) isStale(live client.Object) bool {
 
 // isOutdated reports whether live is older than our own last write.
 func (o *observation) isOutdated(live client.Object) bool {
-	known, ok := o.known(live)
+	known, ok := o.record(live)
 	version := live.GetResourceVersion()
 	return ok && (known.IsNewerThan(version) || known.IsInterruptedAfter(version))
 }
@@ -141,14 +141,14 @@ func (o *observation) confirm(live client.Object) {
 	o.memory.Confirm(o.ownedID(), memory.Record{
 		UID:      live.GetUID(),
 		Digest:   o.digest,
-		Checksum: o.form,
+		Checksum: o.checksum,
 		Version:  live.GetResourceVersion(),
 		Content:  content,
-		Metadata: o.oursIn(live),
-		Entry:    o.entryIn(live),
+		Metadata: o.metadataFingerprint(live),
+		Entry:    o.fieldsFingerprint(live),
 		Adopted:  o.adopted,
 		At:       o.clock.Now(),
-		Shown:    !o.unseen && live.GetUID() == o.last.UID && o.last.Shown,
+		Shown:    !o.isMissingFromCache && live.GetUID() == o.last.UID && o.last.Shown,
 	})
 }
 
@@ -162,7 +162,7 @@ func (o *observation) isConfirmed(live client.Object, known *memory.Record) bool
 		return true // without UIDs, on the fake client, versions come again
 	}
 	content, ok := o.fingerprint(live)
-	if !ok || content != known.Content || o.oursIn(live) != known.Metadata || o.isDisowned(live, known) {
+	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata || o.isDisowned(live, known) {
 		return false
 	}
 	latest := *known
@@ -177,14 +177,14 @@ func (o *observation) isDisowned(live client.Object, known *memory.Record) bool 
 	if len(live.GetManagedFields()) == 0 {
 		return o.isReset(live)
 	}
-	entry := o.entryIn(live)
+	entry := o.fieldsFingerprint(live)
 	return entry == "" || known.Entry != "" && entry != known.Entry
 }
 
-// oursIn returns a fingerprint of the metadata of live that desired specifies, and of its digest.
-// Labels, annotations, owners and finalizers of others do not count.
-func (o *observation) oursIn(live client.Object) string {
-	var found notes
+// metadataFingerprint returns a fingerprint of the metadata of live that desired specifies, and of its
+// digest. Labels, annotations, owners and finalizers of others do not count.
+func (o *observation) metadataFingerprint(live client.Object) string {
+	var found digestInput
 	found.add(o.store.Get(live))
 	found.addKeys(o.desired.GetLabels(), live.GetLabels())
 	found.addKeys(o.desired.GetAnnotations(), live.GetAnnotations())
@@ -203,13 +203,13 @@ func (o *observation) oursIn(live client.Object) string {
 	for _, finalizer := range o.desired.GetFinalizers() {
 		found.addBool(slices.Contains(finalizers, finalizer))
 	}
-	return digestOf(found)
+	return contentSum(found)
 }
 
 // causeToWrite returns why an object that is not in sync will be written.
 func (o *observation) causeToWrite(live client.Object) Cause {
-	stored, _ := o.storedIn(live)
-	known, remembered := o.known(live)
+	stored, _ := o.storedDigest(live)
+	known, remembered := o.record(live)
 	switch {
 	case remembered && known.Digest == o.digest:
 		return Drifted // also if the stored digest was changed: not by us
@@ -225,55 +225,55 @@ func (o *observation) causeToWrite(live client.Object) Cause {
 	return Drifted
 }
 
-// A claim says whose an object is.
-type claim struct {
+// A provenance says to whom an object belongs.
+type provenance struct {
 	ours    bool          // to write
 	adopted bool          // by us: somebody else created live
 	live    client.Object // with its managed fields, if they had to be known
 }
 
-// claimOn finds out whether live is ours: the wanted owner controls live, or nobody does, and something
-// shows that this field owner wrote to live. Our digest says whether we created live. Without a digest,
-// an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
-func (o *observation) claimOn(ctx context.Context, live client.Object) (claim, error) {
+// provenanceOf finds out whether live is ours: the wanted owner controls live, or nobody does, and
+// something shows that this field owner wrote to live. Our digest says whether we created live. Without
+// a digest, an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
+func (o *observation) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
-	digest, adopted := o.digestOn(live)
+	digest, adopted := o.findDigest(live)
 	switch {
 	case controller != nil && !o.isWanted(controller):
-		return claim{live: live}, nil
+		return provenance{live: live}, nil
 	case digest != "":
-		return claim{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
-	case o.remembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.fieldOwner)):
-		return claim{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
-	case controller == nil && o.isPredecessors(live):
-		return claim{ours: true, adopted: true, live: live}, nil
+		return provenance{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
+	case o.isRemembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.fieldOwner)):
+		return provenance{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
+	case controller == nil && o.isFromFormerOwner(live):
+		return provenance{ours: true, adopted: true, live: live}, nil
 	}
 	live, err := o.complete(ctx, live)
 	if err != nil {
-		return claim{}, err
+		return provenance{}, err
 	}
 	if managedfields.Applied(live, o.fieldOwner) != nil {
-		return claim{ours: true, adopted: true, live: live}, nil
+		return provenance{ours: true, adopted: true, live: live}, nil
 	}
 	if controller == nil {
-		return claim{live: live}, nil
+		return provenance{live: live}, nil
 	}
-	return claim{
+	return provenance{
 		ours:    len(o.appliersOf(live, controller)) == 0,
 		adopted: !o.isMadeForOwner(live, controller),
 		live:    live,
 	}, nil
 }
 
-// digestOn returns the digest that shows live to be ours, and whether live was adopted.
-func (o *observation) digestOn(live client.Object) (digest string, adopted bool) {
-	return digestIn(o.storedValue(live, o.migrateFrom))
+// findDigest returns the digest that shows live to be ours, and whether live was adopted.
+func (o *observation) findDigest(live client.Object) (digest string, adopted bool) {
+	return parseStored(o.findStored(live, o.migrateFrom))
 }
 
-// remembered also covers a kubectl replace, which leaves neither digest nor owner
+// isRemembered also covers a kubectl replace, which leaves neither digest nor owner
 // nor managed fields of ours.
-func (o *observation) remembered(live client.Object) bool {
-	known, ok := o.known(live)
+func (o *observation) isRemembered(live client.Object) bool {
+	known, ok := o.record(live)
 	return ok && known.UID != ""
 }
 
@@ -286,7 +286,7 @@ func (o *observation) mayBeReleased(live client.Object) bool {
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field
 // owner has applied no field of live.
 func (o *observation) isCopy(live client.Object, digest string) bool {
-	if digest == o.digest || o.remembered(live) {
+	if digest == o.digest || o.isRemembered(live) {
 		return false
 	}
 	names := slices.Concat([]string{o.fieldOwner}, o.migrateFrom)
@@ -295,11 +295,11 @@ func (o *observation) isCopy(live client.Object, digest string) bool {
 
 // isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
 func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
-	digest, adopted := o.digestOn(live)
+	digest, adopted := o.findDigest(live)
 	if digest == "" || adopted {
 		return false, nil
 	}
-	if known, ok := o.known(live); ok {
+	if known, ok := o.record(live); ok {
 		return !known.Adopted, nil
 	}
 	complete, err := o.complete(ctx, live)
@@ -317,9 +317,9 @@ func (o *observation) isMadeForOwner(live client.Object, controller *metav1.Owne
 	})
 }
 
-// isPredecessors reports whether this Ensurer last applied live for an owner of the same kind and
+// isFromFormerOwner reports whether this Ensurer last applied live for an owner of the same kind and
 // name, which was deleted and created again after somebody had replaced live without a trace.
-func (o *observation) isPredecessors(live client.Object) bool {
+func (o *observation) isFromFormerOwner(live client.Object) bool {
 	latest, _ := o.memory.Applied.Get(o.id())
 	return o.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
 		latest.Owner != "" && latest.Owner == o.controllerName()
@@ -335,14 +335,14 @@ func (o *observation) mayAdopt(live client.Object) bool {
 	return o.controller == nil || controller == nil || o.isWanted(controller)
 }
 
-// isGivenUp reports whether this field owner has applied no content of live although desired has some:
-// the program ended while it gave live up.
-func (o *observation) isGivenUp(live client.Object) bool {
+// isReleaseUnfinished reports whether this field owner has applied no content of live although desired
+// has some: the program ended while it gave live up.
+func (o *observation) isReleaseUnfinished(live client.Object) bool {
 	own := managedfields.Applied(live, o.fieldOwner)
 	if own == nil {
 		return false
 	}
 	owned, _ := managedfields.Split(managedfields.Fields(own), isContent)
-	content, err := canon.AppendContent(nil, o.applied(o.desired))
+	content, err := canon.AppendContent(nil, o.withoutOnce(o.desired))
 	return err == nil && string(content) != "{}" && owned.Empty()
 }

@@ -124,7 +124,7 @@ func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }
 
-func (o *options) handsOver() bool {
+func (o *options) changesOwnership() bool {
 	return len(o.migrateFrom) > 0 || o.leaves()
 }
 

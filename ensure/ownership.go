@@ -24,8 +24,8 @@ import (
 // but beside another manager, for whom the API server keeps fields that desired drops later. So a
 // loss is noticed, and the fields are taken from the other manager.
 
-// beforeFirstApply is the manager of fields that nobody is known to have set. If something is applied to an
-// object without managed fields, the API server makes this manager the owner of all that is there.
+// beforeFirstApply is the manager of fields that nobody is known to have set. If something is applied to
+// an object without managed fields, the API server makes this manager the owner of all that is there.
 const beforeFirstApply = "before-first-apply"
 
 // An ownership is a session that reads and changes the managed fields of the live object: the fields
@@ -37,27 +37,27 @@ func (o *ownership) ownedIn(obj client.Object) *fieldpath.Set {
 	return managedfields.Fields(managedfields.Applied(obj, o.fieldOwner))
 }
 
-// entryIn returns a fingerprint of the fields of live that this field owner has applied, except for
-// those that Once names. It is empty if live has no managed fields.
-func (o *ownership) entryIn(live client.Object) string {
+// fieldsFingerprint returns a fingerprint of the fields of live that this field owner has applied,
+// except for those that Once names. It is empty if live has no managed fields.
+func (o *ownership) fieldsFingerprint(live client.Object) string {
 	own := managedfields.Applied(live, o.fieldOwner)
 	if own == nil || own.FieldsV1 == nil {
 		return ""
 	}
-	if len(o.unsent) > 0 {
-		rest := managedfields.WithFields(*own, o.withoutHanded(managedfields.Fields(own)))
+	if len(o.onceEdits) > 0 {
+		rest := managedfields.WithFields(*own, o.withoutReleasedPaths(managedfields.Fields(own)))
 		own = &rest
 	}
-	return digestOf(own.FieldsV1.GetRawBytes())
+	return contentSum(own.FieldsV1.GetRawBytes())
 }
 
-// isOfDigest reports whether path is where our digest is kept.
-func (o *ownership) isOfDigest(path fieldpath.Path) bool {
+// isDigestField reports whether path is where our digest is kept.
+func (o *ownership) isDigestField(path fieldpath.Path) bool {
 	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
 		return false
 	}
 	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
-	return place.in(o.stamped) && !place.in(o.desired)
+	return place.in(o.desiredWithDigest) && !place.in(o.desired)
 }
 
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
@@ -75,29 +75,29 @@ func (o *ownership) patchEntries(
 			return live, nil
 		}
 		patched, err := o.patchJSON(ctx, operation, operations)
-		if !hasMoved(err) {
+		if !isChangedSinceRead(err) {
 			return patched, err
 		}
 		if live, err = o.reread(ctx, live); err != nil {
 			return nil, err
 		}
 	}
-	return nil, o.conflict(operation, "it was changed meanwhile", nil)
+	return nil, o.conflictError(operation, "it was changed meanwhile", nil)
 }
 
 // takeOverAttempts bounds the tries beside others who write at the same time.
 const takeOverAttempts = 5
 
-// strike removes the paths for which isStruck holds from our own entry of an operation, and
+// removeOwnFields removes the paths for which matches holds from our own entry of an operation, and
 // returns them.
-func (o *ownership) strike(
-	p *managedfields.Patch, live client.Object, operation metav1.ManagedFieldsOperationType, isStruck func(fieldpath.Path) bool,
+func (o *ownership) removeOwnFields(
+	p *managedfields.Patch, live client.Object, operation metav1.ManagedFieldsOperationType, matches func(fieldpath.Path) bool,
 ) *fieldpath.Set {
 	own := managedfields.Find(live, o.fieldOwner, operation)
 	if own < 0 {
 		return fieldpath.NewSet()
 	}
-	return p.Strike([]int{own}, isStruck)
+	return p.RemoveFields([]int{own}, matches)
 }
 
 // ownEntry returns the entry of this field owner's applies, or a new one. A new entry has the API
@@ -120,32 +120,32 @@ func (o *ownership) ownEntry(entries []metav1.ManagedFieldsEntry, own int, old [
 	return entry
 }
 
-// A handover gives this field owner the fields of the old managers and the fields that others took from
+// A transfer gives this field owner the fields of the old managers and the fields that others took from
 // it. Released fields get no owner.
-type handover struct {
+type transfer struct {
 	operation string
 	old       []int          // the entries of old managers
-	own       *fieldpath.Set // that this field owner has applied before the handover
+	own       *fieldpath.Set // that this field owner has applied before the transfer
 	patch     *managedfields.Patch
 }
 
-// handover returns the handover that live needs, with an empty patch if live needs none.
-func (o *ownership) handover(live client.Object) (handover, error) {
+// planTransfer returns the transfer that live needs, with an empty patch if live needs none.
+func (o *ownership) planTransfer(live client.Object) (transfer, error) {
 	p, old := managedfields.NewPatch(live), o.oldEntries(live)
 	entries := live.GetManagedFields()
 	own := managedfields.Find(live, o.fieldOwner, metav1.ManagedFieldsOperationApply)
 	entry := o.ownEntry(entries, own, old)
 	before := managedfields.Fields(&entry)
-	taken := p.Strike(old, func(path fieldpath.Path) bool { return !o.isLeft(path) })
+	taken := p.RemoveFields(old, func(path fieldpath.Path) bool { return !o.isNotTakenOver(path) })
 	taken = taken.Union(o.regain(p, live, old))
 	after, err := o.withoutReleased(live, before.Union(taken))
 	if err != nil {
-		return handover{}, err
+		return transfer{}, err
 	}
-	_, after = managedfields.Split(after, o.isLeftOwner)
+	_, after = managedfields.Split(after, o.isKeptOwner)
 	abandoned, err := o.takenForAnother(live, after)
 	if err != nil {
-		return handover{}, err
+		return transfer{}, err
 	}
 	o.giveToUnknown(p, live, abandoned)
 	entry = managedfields.WithFields(entry, after.Difference(abandoned))
@@ -156,19 +156,19 @@ func (o *ownership) handover(live client.Object) (handover, error) {
 		p.Add(entry)
 	}
 	if len(old) > 0 {
-		return handover{migrating, old, before, p}, nil
+		return transfer{migrating, old, before, p}, nil
 	}
-	return handover{releasing, nil, before, p}, nil
+	return transfer{releasing, nil, before, p}, nil
 }
 
-// patchManagers sends the handover of live, after a conversion of the managed fields if the API server
+// sendTransfer sends the transfer of live, after a conversion of the managed fields if the API server
 // needs one, and returns the answer.
-func (o *ownership) patchManagers(ctx context.Context, live client.Object) (client.Object, error) {
+func (o *ownership) sendTransfer(ctx context.Context, live client.Object) (client.Object, error) {
 	live, err := o.convertible(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	h, err := o.handover(live)
+	h, err := o.planTransfer(live)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (o *ownership) oldEntries(live client.Object) []int {
 		if isOwn || entry.Subresource != "" || !slices.Contains(o.migrateFrom, entry.Manager) {
 			continue
 		}
-		if _, taken := managedfields.Split(managedfields.Fields(entry), o.isLeft); !taken.Empty() {
+		if _, taken := managedfields.Split(managedfields.Fields(entry), o.isNotTakenOver); !taken.Empty() {
 			old = append(old, i)
 		}
 	}
@@ -198,19 +198,19 @@ func (o *ownership) oldEntries(live client.Object) []int {
 // isMigrating reports whether live is to be taken over from an old manager.
 func (o *ownership) isMigrating(live client.Object) bool { return len(o.oldEntries(live)) > 0 }
 
-// isLeft reports whether path is not taken over. Fields that we take over and do not apply are removed,
-// so these stay: the status, the owners of an object that was adopted for no owner, fields that Once
-// names, and the content if desired is metadata only.
-func (o *ownership) isLeft(path fieldpath.Path) bool {
+// isNotTakenOver reports whether path stays with its owner. Fields that we take over and do not apply are
+// removed, so these stay: the status, the owners of an object that was adopted for no owner, fields that
+// Once names, and the content if desired is metadata only.
+func (o *ownership) isNotTakenOver(path fieldpath.Path) bool {
 	if _, ok := o.desired.(*metav1.PartialObjectMetadata); ok && isContent(path) {
 		return true
 	}
-	return managedfields.IsAt(path, []string{"status"}) || o.isLeftOwner(path) || o.isMadeOnce(path)
+	return managedfields.IsAt(path, []string{"status"}) || o.isKeptOwner(path) || o.isOncePath(path)
 }
 
-// isLeftOwner reports whether path is that of an owner that stays, and that desired does not
+// isKeptOwner reports whether path is that of an owner that stays, and that desired does not
 // name. If our applies own it, the next one removes it.
-func (o *ownership) isLeftOwner(path fieldpath.Path) bool {
+func (o *ownership) isKeptOwner(path fieldpath.Path) bool {
 	if !o.adopt || o.controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
 		return false
 	}
@@ -219,9 +219,9 @@ func (o *ownership) isLeftOwner(path fieldpath.Path) bool {
 	})
 }
 
-// leavesOwners reports whether the owners of live stay as they are, though an earlier call may
+// keepsOwners reports whether the owners of live stay as they are, though an earlier call may
 // have applied one of them.
-func (o *ownership) leavesOwners(live client.Object) bool {
+func (o *ownership) keepsOwners(live client.Object) bool {
 	return o.adopt && o.controller == nil && len(live.GetOwnerReferences()) > 0
 }
 
@@ -229,7 +229,7 @@ func (o *ownership) leavesOwners(live client.Object) bool {
 // which are taken over as a whole. It returns the fields that this field owner had not applied before.
 func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int) *fieldpath.Set {
 	own := o.ownedIn(live)
-	lost := o.lost(live, own)
+	lost := o.lostFields(live, own)
 	var nobodys, others []int
 	for _, at := range managedfields.Updates(live) {
 		manager := live.GetManagedFields()[at].Manager
@@ -241,17 +241,17 @@ func (o *ownership) regain(p *managedfields.Patch, live client.Object, old []int
 			others = append(others, at)
 		}
 	}
-	return p.Strike(nobodys, own.Union(lost).Has).Union(p.Strike(others, lost.Has))
+	return p.RemoveFields(nobodys, own.Union(lost).Has).Union(p.RemoveFields(others, lost.Has))
 }
 
-// lost returns the fields of updates in which live is as desired, as far as this field owner does not
-// own them although desired was applied.
-func (o *ownership) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set {
+// lostFields returns the fields of updates in which live is as desired, as far as this field owner does
+// not own them although desired was applied.
+func (o *ownership) lostFields(live client.Object, own *fieldpath.Set) *fieldpath.Set {
 	lost := fieldpath.NewSet()
-	if stored, adopted := o.storedIn(live); adopted || stored != o.digest {
+	if stored, adopted := o.storedDigest(live); adopted || stored != o.digest {
 		return lost
 	}
-	wanted, err := delta.Values(o.applied(o.desired))
+	wanted, err := delta.Values(o.withoutOnce(o.desired))
 	if err != nil {
 		return lost // desired was read before
 	}
@@ -274,20 +274,20 @@ func (o *ownership) lost(live client.Object, own *fieldpath.Set) *fieldpath.Set 
 // withoutReleased returns fields, which this field owner owns in live, without those that Release or
 // Once leave to others.
 func (o *ownership) withoutReleased(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	all := o.handed()
+	all := o.releasedPaths()
 	if len(all) == 0 {
 		return fields, nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return nil, o.unfit(err)
+		return nil, o.unencodableError(err)
 	}
 	for _, h := range all {
 		if _, err := delta.Specifies(live, h.steps); err != nil {
 			return nil, o.refuse("", unfitPath(h.path, h.option)+err.Error())
 		}
 	}
-	fields, o.kept = o.withoutHanded(fields), nil
+	fields, o.emptyParents = o.withoutReleasedPaths(fields), nil
 	for _, h := range all {
 		if found(h.steps) == nil {
 			continue
@@ -297,12 +297,12 @@ func (o *ownership) withoutReleased(live client.Object, fields *fieldpath.Set) (
 		}
 	}
 	// The outer paths come first: an empty map replaces everything inside.
-	slices.SortStableFunc(o.kept, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+	slices.SortStableFunc(o.emptyParents, func(a, b delta.Edit) int { return cmp.Compare(len(a.Path), len(b.Path)) })
 	return fields, nil
 }
 
-func (o *ownership) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
-	for _, h := range o.handed() {
+func (o *ownership) withoutReleasedPaths(fields *fieldpath.Set) *fieldpath.Set {
+	for _, h := range o.releasedPaths() {
 		_, fields = managedfields.Split(fields, func(p fieldpath.Path) bool { return managedfields.IsAt(p, h.steps) })
 	}
 	return fields
@@ -312,7 +312,7 @@ func (o *ownership) withoutHanded(fields *fieldpath.Set) *fieldpath.Set {
 // not specify them: the apply would remove them together with the value when it removes anything
 // inside. They are given up, or applied empty if desired dropped other fields inside. An item of a list
 // cannot be empty, so the caller has to release the item.
-func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.Set, h handed) (*fieldpath.Set, error) {
+func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.Set, h releasedPath) (*fieldpath.Set, error) {
 	depth, err := o.specified(h.steps)
 	if err != nil {
 		return nil, err
@@ -331,11 +331,11 @@ func (o *ownership) withoutParents(found func([]string) any, fields *fieldpath.S
 
 // keepParents adds the parents of a value to the apply, empty. depth is the number of steps that
 // desired specifies.
-func (o *ownership) keepParents(found func([]string) any, h handed, depth int) error {
+func (o *ownership) keepParents(found func([]string) any, h releasedPath, depth int) error {
 	last := len(h.steps) - 1
 	for n := depth; n < last; n++ {
 		if _, isList := found(h.steps[:n]).([]any); isList {
-			item := beginning(h.path, n+1)
+			item := firstSteps(h.path, n+1)
 			return o.refuse(h.path, "is to stay, but desired has nothing left in "+item+
 				", which would be removed with it: give "+h.option+" "+item)
 		}
@@ -344,7 +344,7 @@ func (o *ownership) keepParents(found func([]string) any, h handed, depth int) e
 	if _, isList := found(h.steps[:last]).([]any); isList {
 		empty = []any{}
 	}
-	o.kept = append(o.kept, delta.Edit{Path: h.steps[:last], Value: empty})
+	o.emptyParents = append(o.emptyParents, delta.Edit{Path: h.steps[:last], Value: empty})
 	return nil
 }
 
@@ -360,7 +360,7 @@ type takeover struct {
 // takeoverIn returns the note in live; without one, no fields.
 func (o *ownership) takeoverIn(live client.Object) takeover {
 	noted := takeover{fields: fieldpath.NewSet()}
-	_, note, isNoted := strings.Cut(o.storedValue(live, o.migrateFrom), takeoverMark)
+	_, note, isNoted := strings.Cut(o.findStored(live, o.migrateFrom), takeoverMark)
 	digest, fields, _ := strings.Cut(note, " ")
 	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
 		noted.digest = digest
@@ -375,9 +375,9 @@ func (o *ownership) takenForAnother(live client.Object, fields *fieldpath.Set) (
 	if noted.digest == o.digest || noted.fields.Empty() {
 		return fieldpath.NewSet(), nil
 	}
-	wanted, err := delta.Values(o.applied(o.desired))
+	wanted, err := delta.Values(o.withoutOnce(o.desired))
 	if err != nil {
-		return nil, o.unfit(err)
+		return nil, o.unencodableError(err)
 	}
 	taken, _ := managedfields.Split(fields, func(path fieldpath.Path) bool {
 		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
@@ -392,7 +392,7 @@ func (o *ownership) giveToUnknown(p *managedfields.Patch, live client.Object, fi
 		return
 	}
 	created := live.GetCreationTimestamp()
-	p.Give(managedfields.WithFields(metav1.ManagedFieldsEntry{
+	p.AddFields(managedfields.WithFields(metav1.ManagedFieldsEntry{
 		Manager: beforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.apiVersion,
 		FieldsType: "FieldsV1", Time: &created,
 	}, fields))
@@ -402,7 +402,7 @@ func (o *ownership) giveToUnknown(p *managedfields.Patch, live client.Object, fi
 func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
 	var operations []jsonpatch.Operation
 	for key, value := range live.GetAnnotations() {
-		if value == o.storedValue(live, o.migrateFrom) && strings.Contains(value, takeoverMark) {
+		if value == o.findStored(live, o.migrateFrom) && strings.Contains(value, takeoverMark) {
 			pointer := jsonpatch.Join("/metadata/annotations", key)
 			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
 		}
@@ -413,11 +413,11 @@ func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Ob
 	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
 }
 
-// Each entry of the managed fields names the API version of its fields. After a change of the versions of
-// a custom kind, an entry, even one of a status, may name a version to which the API server cannot convert
-// the object any more: the version is gone, or its schema lacks a field that has a default now. Then every
-// apply fails, and every other write empties the managed fields. A patch of its own gives such entries the
-// version that we apply: it is the only write that loses nothing.
+// Each entry of the managed fields names the API version of its fields. After a change of the versions
+// of a custom kind, an entry, even one of a status, may name a version to which the API server cannot
+// convert the object any more: the version is gone, or its schema lacks a field that has a default now.
+// Then every apply fails, and every other write empties the managed fields. A patch of its own gives
+// such entries the version that we apply: it is the only write that loses nothing.
 
 // isUnconvertible reports whether the API server could not convert the object to the API version of an
 // entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
@@ -459,7 +459,7 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = o.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	_, err = o.applyDesired(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ type recreation struct{ *child }
 // if that is allowed and of use. Else the refusal stands.
 func (r recreation) run(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
 	cause = r.provenCause(live, cause)
-	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.alone {
+	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.isCreatable {
 		return outcome{}, refusal
 	}
 	if cause == DesiredChanged && !r.onDrift {
@@ -85,7 +85,7 @@ func (r recreation) run(ctx context.Context, live client.Object, cause Cause, re
 // provenCause returns Drifted for an object without a digest that this process has not written: nothing
 // shows that desired has changed since.
 func (r recreation) provenCause(live client.Object, cause Cause) Cause {
-	if stored, _ := r.storedIn(live); stored == "" && !r.remembered(live) {
+	if stored, _ := r.storedDigest(live); stored == "" && !r.isRemembered(live) {
 		return Drifted
 	}
 	return cause
@@ -124,19 +124,19 @@ func (r recreation) isDriftRefused(ctx context.Context, live client.Object) (boo
 	if err := trial.completeKeys(ctx); err != nil {
 		return false, err
 	}
-	isAccepted, err := trial.try(ctx, trial.merge.Obstacles(nil))
+	isAccepted, err := trial.dryRunWithout(ctx, trial.merge.Obstacles(nil))
 	return !isAccepted, err
 }
 
-// unchanged returns the edits that take back the changes of desired, but for values that others set in live,
-// and whether there are such values.
+// unchanged returns the edits that take back the changes of desired, but for values that others set in
+// live, and whether there are such values.
 func (r recreation) unchanged(live client.Object) (edits []delta.Edit, isDrifted bool, err error) {
 	value, err := delta.Values(live)
 	if err != nil {
-		return nil, false, r.unfit(err)
+		return nil, false, r.unencodableError(err)
 	}
 	own, others := r.ownedIn(live), managedfields.Others(live, r.fieldOwner)
-	edits = slices.Clone(r.kept)
+	edits = slices.Clone(r.emptyParents)
 	for _, path := range pathsOf(r.unsatisfied(live)) {
 		steps := paths.Steps(path)
 		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
@@ -185,12 +185,12 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 			changes = append(changes, Change{Path: path})
 		}
 	}
-	once, err := r.onceInServer(ctx, live)
+	once, err := r.onceValuesOnServer(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
 	r.child.propagation = r.recreate
-	deleted, err := r.delete(ctx, live)
+	deleted, err := r.deleteLive(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -198,15 +198,15 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
 	}
 	if deleted.cause != "" { // by us
-		r.report().wrote(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
+		r.report().recordWrite(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
 	}
 	r.replacements.Set(r.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
 	return r.create(ctx)
 }
 
-// onceInServer returns them as the server has them, for the object that replaces live.
-func (r recreation) onceInServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
-	if len(r.unsent) == 0 {
+// onceValuesOnServer returns these values as the API server has them, for the object that replaces live.
+func (r recreation) onceValuesOnServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
+	if len(r.onceEdits) == 0 {
 		return nil, nil
 	}
 	complete, err := r.rereadJSON(ctx, "delete", live.GetUID())
@@ -214,9 +214,9 @@ func (r recreation) onceInServer(ctx context.Context, live client.Object) ([]del
 		return nil, err
 	}
 	if complete.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, r.conflict("delete", "it was changed meanwhile", nil)
+		return nil, r.conflictError("delete", "it was changed meanwhile", nil)
 	}
-	return r.onceIn(complete)
+	return r.onceValues(complete)
 }
 
 // dropReplacement forgets a pending replacement once the child has another UID: somebody else created

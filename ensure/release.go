@@ -74,8 +74,8 @@ func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
 }
 
-func (i *intent) checkHandover() error {
-	if !i.handsOver() {
+func (i *intent) checkTransfer() error {
+	if !i.changesOwnership() {
 		return nil
 	}
 	if err := i.checkManagers(); err != nil {
@@ -94,18 +94,18 @@ func (i *intent) checkManagers() error {
 	return nil
 }
 
-// A handed path is one that Release or Once leaves to others.
-type handed struct {
+// A releasedPath is a path that Release or Once leaves to others.
+type releasedPath struct {
 	path, option string
 	steps        []string
 }
 
-func (i *intent) handed() []handed {
-	var all []handed
+func (i *intent) releasedPaths() []releasedPath {
+	var all []releasedPath
 	add := func(option string, named []string) {
 		for _, path := range named {
 			steps, _ := paths.Parse(path) // was checked
-			all = append(all, handed{path: path, option: option, steps: steps})
+			all = append(all, releasedPath{path: path, option: option, steps: steps})
 		}
 	}
 	add("ensure.Release", i.release)
@@ -172,7 +172,7 @@ func (i *intent) readOnce() error {
 		if problem := i.problemWithOnce(steps); problem != "" {
 			return i.refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
-		i.unsent = append(i.unsent, delta.Edit{Path: steps})
+		i.onceEdits = append(i.onceEdits, delta.Edit{Path: steps})
 	}
 	return nil
 }
@@ -203,14 +203,14 @@ func singleItem(steps []string) (item, bool) {
 }
 
 // splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
-// names from desired. The content stays; see applied.
+// names from desired. The content stays; see withoutOnce.
 func (i *intent) splitOnce() {
-	if len(i.unsent) == 0 {
+	if len(i.onceEdits) == 0 {
 		return
 	}
-	i.created = i.copyForStamping(i.desired)
+	i.desiredAtCreation = i.copyForStamping(i.desired)
 	labels, annotations := maps.Clone(i.desired.GetLabels()), maps.Clone(i.desired.GetAnnotations())
-	for _, edit := range i.unsent {
+	for _, edit := range i.onceEdits {
 		switch place, _ := singleItem(edit.Path); place.member {
 		case "labels":
 			delete(labels, place.key)
@@ -224,7 +224,7 @@ func (i *intent) splitOnce() {
 
 // checkOnce refuses paths that ensure itself writes.
 func (i *intent) checkOnce() error {
-	for at, edit := range i.unsent {
+	for at, edit := range i.onceEdits {
 		place, ok := singleItem(edit.Path)
 		if !ok {
 			continue
@@ -232,52 +232,54 @@ func (i *intent) checkOnce() error {
 		if _, err := i.withDigest(); err != nil {
 			return err
 		}
-		if place.in(i.stamped) {
+		if place.in(i.desiredWithDigest) {
 			return i.refuse(i.once[at], "is given to ensure.Once, but holds the digest")
 		}
 	}
 	return nil
 }
 
-// applied returns obj without the fields that Once names.
-func (i *intent) applied(obj client.Object) canon.Object { return delta.Edited(obj, i.unsent...) }
-
-func (i *intent) isMadeOnce(path fieldpath.Path) bool {
-	return slices.ContainsFunc(i.unsent, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
+// withoutOnce returns obj without the fields that Once names.
+func (i *intent) withoutOnce(obj client.Object) canon.Object {
+	return delta.Edited(obj, i.onceEdits...)
 }
 
-// part returns desired as an apply sends it, with its digest.
-func (i *intent) part() (canon.Object, error) {
+func (i *intent) isOncePath(path fieldpath.Path) bool {
+	return slices.ContainsFunc(i.onceEdits, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
+}
+
+// desiredToApply returns desired as an apply sends it, with its digest.
+func (i *intent) desiredToApply() (canon.Object, error) {
 	stamped, err := i.withDigest()
 	if err != nil {
 		return nil, err
 	}
-	return delta.Edited(stamped, i.kept...), nil
+	return delta.Edited(stamped, i.emptyParents...), nil
 }
 
-// whole returns desired as the creation sends it, with its digest, and with the values of a
+// desiredToCreate returns desired as the creation sends it, with its digest, and with the values of a
 // replaced object.
-func (i *intent) whole(replaced []delta.Edit) (canon.Object, error) {
-	if len(i.unsent) == 0 {
+func (i *intent) desiredToCreate(replaced []delta.Edit) (canon.Object, error) {
+	if len(i.onceEdits) == 0 {
 		return i.withDigest()
 	}
-	if err := i.store.Set(i.created, i.digest); err != nil {
-		return nil, i.unfitDigest(err)
+	if err := i.store.Set(i.desiredAtCreation, i.digest); err != nil {
+		return nil, i.digestError(err)
 	}
-	return delta.Edited(i.created, replaced...), nil
+	return delta.Edited(i.desiredAtCreation, replaced...), nil
 }
 
-// onceIn returns the values of live for the fields that Once names.
-func (i *intent) onceIn(live client.Object) ([]delta.Edit, error) {
-	if len(i.unsent) == 0 {
+// onceValues returns the values of live for the fields that Once names.
+func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
+	if len(i.onceEdits) == 0 {
 		return nil, nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return nil, i.unfit(err)
+		return nil, i.unencodableError(err)
 	}
 	var values []delta.Edit
-	for _, edit := range i.unsent {
+	for _, edit := range i.onceEdits {
 		if value := found(edit.Path); value != nil {
 			values = append(values, delta.Edit{Path: edit.Path, Value: value})
 		}
@@ -295,8 +297,8 @@ func mayBePart(live client.Object, path []string) bool {
 	return false
 }
 
-// beginning is a path's first steps.
-func beginning(path string, steps int) string {
+// firstSteps returns the first steps of a path.
+func firstSteps(path string, steps int) string {
 	key := false
 	for at, char := range path {
 		switch {

@@ -32,18 +32,18 @@ type application struct {
 // A repair makes an apply possible that the server refused.
 type repair struct {
 	*child
-	refusal error
-	live    *unstructured.Unstructured // the object on the API server
-	merge   *obstacle.Merge
-	unowned bool           // merge contains the fields of live without an owner
-	applied *fieldpath.Set // that an apply of desired alone owns; nil if not asked for
-	tried   client.Object  // the answer to the last trial that passed
-	denied  error          // the server's answer to the last trial that did not
+	refusal        error
+	live           *unstructured.Unstructured // the object on the API server
+	merge          *obstacle.Merge
+	unowned        bool           // merge contains the fields of live without an owner
+	ownedByDesired *fieldpath.Set // that an apply of desired alone owns; nil if not asked for
+	accepted       client.Object  // the answer to the last trial that passed
+	lastRefusal    error          // the server's answer to the last trial that did not
 }
 
 // observe reads live from the server.
 func (r *repair) observe(ctx context.Context, uid types.UID) error {
-	desired, err := r.candidate(r.part())
+	desired, err := r.candidate(r.desiredToApply())
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 			return err
 		}
 	}
-	for _, h := range r.handed() {
-		r.merge.Spare(h.steps)
+	for _, h := range r.releasedPaths() {
+		r.merge.Protect(h.steps)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (r *repair) addUnowned(ctx context.Context) error {
 	content["metadata"] = map[string]any{"name": r.key.Name, "namespace": r.key.Namespace, "uid": r.live.GetUID()}
 	body, err := json.Marshal(content)
 	if err != nil {
-		return r.unfit(err)
+		return r.unencodableError(err)
 	}
 	r.unowned = true
 	applied, err := r.patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
@@ -100,12 +100,12 @@ func (r *repair) addUnowned(ctx context.Context) error {
 // a key for which the schema of a custom kind has defaults. Without whole keys, nothing tells desired's
 // items from those of others, and nothing may be removed.
 func (r *repair) completeKeys(ctx context.Context) error {
-	lacking := r.merge.CompleteKeys(r.applied)
-	if len(lacking) > 0 && r.applied == nil {
+	lacking := r.merge.CompleteKeys(r.ownedByDesired)
+	if len(lacking) > 0 && r.ownedByDesired == nil {
 		if err := r.applyElsewhere(ctx); err != nil {
 			return err
 		}
-		lacking = r.merge.CompleteKeys(r.applied)
+		lacking = r.merge.CompleteKeys(r.ownedByDesired)
 	}
 	if len(lacking) == 0 {
 		return nil
@@ -123,28 +123,28 @@ func (r *repair) completeKeys(ctx context.Context) error {
 // applyElsewhere notes which fields an apply of desired owns. The API server tells by a dry run for an
 // object that does not exist.
 func (r *repair) applyElsewhere(ctx context.Context) error {
-	r.applied = fieldpath.NewSet()
-	values, err := r.onceIn(r.live)
+	r.ownedByDesired = fieldpath.NewSet()
+	values, err := r.onceValues(r.live)
 	if err != nil {
 		return err
 	}
-	elsewhere, err := r.candidate(r.whole(values))
+	elsewhere, err := r.candidate(r.desiredToCreate(values))
 	if err != nil {
 		return err
 	}
 	elsewhere.SetName(string(uuid.NewUUID()))
 	body, err := elsewhere.MarshalJSON()
 	if err != nil {
-		return r.unfit(err)
+		return r.unencodableError(err)
 	}
-	if err := r.ask(); err != nil {
+	if err := r.beginRequest(); err != nil {
 		return err
 	}
 	err = r.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(r.fieldOwner),
 		client.DryRunAll, client.DisableReadYourWritesConsistency)
 	switch {
 	case err == nil:
-		r.applied = managedfields.Fields(managedfields.Applied(elsewhere, r.fieldOwner))
+		r.ownedByDesired = managedfields.Fields(managedfields.Applied(elsewhere, r.fieldOwner))
 	case !answer.IsFinal(err):
 		return r.requestError("repair", err)
 	}
@@ -170,7 +170,7 @@ func (r *repair) run(ctx context.Context) (application, error) {
 // remove has the next apply remove obstacles, after a trial without them.
 func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
 	if r.dryRun { // nothing is stored that the next requests could build on
-		return application{before: r.typed(), after: r.tried, removed: obstacles, tried: true}, nil
+		return application{before: r.typed(), after: r.accepted, removed: obstacles, tried: true}, nil
 	}
 	taken, err := r.takeOver(ctx, obstacles)
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (c
 		if err == nil {
 			err = r.store.Set(taken, r.store.Get(r.live))
 		}
-		if err == nil || !hasMoved(err) {
+		if err == nil || !isChangedSinceRead(err) {
 			return taken, err
 		}
 		if err := r.observe(ctx, r.live.GetUID()); err != nil {
@@ -205,7 +205,7 @@ func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (c
 		}
 		obstacles = again
 	}
-	return nil, r.conflict("repair", "it was changed meanwhile", nil)
+	return nil, r.conflictError("repair", "it was changed meanwhile", nil)
 }
 
 func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
@@ -214,7 +214,7 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 		p.Test(o.Pointer, o.Value)
 	}
 	updates := managedfields.Updates(r.live)
-	taken := p.Strike(updates, isIn(obstacles))
+	taken := p.RemoveFields(updates, isIn(obstacles))
 	for _, o := range obstacles {
 		taken.Insert(o.Path)
 	}
@@ -227,11 +227,11 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 	} else {
 		p.Replace(own, entry)
 	}
-	return append(p.Operations(), r.noteTakeover(taken)...)
+	return append(p.Operations(), r.noteOperations(taken)...)
 }
 
-// noteTakeover returns the operations that write the note.
-func (r *repair) noteTakeover(taken *fieldpath.Set) []jsonpatch.Operation {
+// noteOperations returns the operations that write the note.
+func (r *repair) noteOperations(taken *fieldpath.Set) []jsonpatch.Operation {
 	if before := r.takeoverIn(r.live); before.digest == r.digest {
 		taken = taken.Union(before.fields)
 	}
@@ -263,18 +263,18 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 // applyAgain applies desired, which removes the obstacles. Node ports that would go with them
 // are applied, too, and are nobody's afterwards, as they were before.
 func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	desired, err := r.candidate(r.part())
+	desired, err := r.candidate(r.desiredToApply())
 	if err != nil {
 		return nil, err
 	}
 	kept := r.keepNodePorts(desired, obstacles)
 	if len(kept) == 0 {
-		return r.sendApply(ctx, r.live.GetUID())
+		return r.applyDesired(ctx, r.live.GetUID())
 	}
 	desired.SetUID(r.live.GetUID())
 	body, err := desired.MarshalJSON()
 	if err != nil {
-		return nil, r.unfit(err)
+		return nil, r.unencodableError(err)
 	}
 	applied, err := r.applyBody(ctx, "apply", body)
 	if err != nil {
@@ -287,10 +287,10 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 // apply succeeds, which removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
 	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
-		if r.strike(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
+		if r.removeOwnFields(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
 			return // the apply succeeded, although the answer was lost
 		}
-		r.strike(p, taken, metav1.ManagedFieldsOperationUpdate, r.isOfDigest) // the next apply overwrites the note
+		r.removeOwnFields(p, taken, metav1.ManagedFieldsOperationUpdate, r.isDigestField) // the next apply overwrites the note
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, r.live.GetManagedFields()[at], obstacles)
 		}
@@ -303,16 +303,16 @@ func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntr
 	if theirs.Empty() {
 		return
 	}
-	p.Give(managedfields.WithFields(before, theirs))
+	p.AddFields(managedfields.WithFields(before, theirs))
 }
 
 // disown makes fields nobody's that our apply owns. If others write all the time they stay ours
 // until the next apply.
 func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
 	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
-		r.strike(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
+		r.removeOwnFields(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
 	})
-	if hasMoved(err) {
+	if isChangedSinceRead(err) {
 		return applied, nil
 	}
 	return disowned, err

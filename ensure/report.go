@@ -59,33 +59,33 @@ type report struct{ *child }
 
 func (c *child) report() report { return report{c} }
 
-// wrote counts a write that changed something, and records an event about it.
-func (r report) wrote(found outcome) {
+// recordWrite counts a write that changed something, and records an event about it.
+func (r report) recordWrite(found outcome) {
 	if found.cause == "" || r.dryRun {
 		return
 	}
 	r.countWrite(found)
-	regarding, related := r.referTo(found.live), runtime.Object(nil)
+	regarding, related := r.referenceTo(found.live), runtime.Object(nil)
 	if r.controlled {
-		regarding, related = r.referToOwner(), regarding
+		regarding, related = r.referenceToOwner(), regarding
 	}
 	reason := string(found.cause)
 	if found.cause == Missing {
 		reason = string(Created) // which reads better
 	}
-	r.recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.operation), "%s", r.note(found))
+	r.recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.operation), "%s", r.describeWrite(found))
 }
 
 // noteLimit is how many bytes of note the API server takes.
 const noteLimit = 1024
 
-// note returns a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If not all
-// changes fit, the sentence says how many are left out. A first change that does not fit is cut at the
-// boundary of a rune.
-func (r report) note(found outcome) string {
+// describeWrite returns a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If
+// not all changes fit, the sentence says how many are left out. A first change that does not fit is cut
+// at the boundary of a rune.
+func (r report) describeWrite(found outcome) string {
 	name := strings.TrimPrefix(r.key.String(), "/") // of a cluster-scoped object
 	note := strings.ToLower(string(found.operation)) + " " + r.gvk.Kind + " " + name
-	changes := r.worthTelling(r.shownChanges(found.changes))
+	changes := r.notableChanges(r.shownChanges(found.changes))
 	separator := ": "
 	for i, change := range changes {
 		longer := note + separator + change.String()
@@ -102,9 +102,9 @@ func (r report) note(found outcome) string {
 	return note
 }
 
-// worthTelling leaves out where the digest is kept, which changes with all else that is
-// desired, unless that is all.
-func (r report) worthTelling(changes []Change) []Change {
+// notableChanges returns changes without the path of the digest, which changes whenever desired does,
+// unless that is the only change.
+func (r report) notableChanges(changes []Change) []Change {
 	rest := slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return r.isDigest(change.Path) })
 	if len(rest) == 0 {
 		return changes
@@ -119,57 +119,57 @@ func andMore(changes int) string {
 	return fmt.Sprintf(" and %d more", changes)
 }
 
-// referTo returns a reference to the child. Typed objects do not hold their kind, and the scheme of a
+// referenceTo returns a reference to the child. Typed objects do not hold their kind, and the scheme of a
 // recorder need not be that of the client.
-func (r report) referTo(live client.Object) *corev1.ObjectReference {
+func (r report) referenceTo(live client.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: r.apiVersion, Kind: r.gvk.Kind, Namespace: live.GetNamespace(), Name: live.GetName(),
 		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(),
 	}
 }
 
-// referToOwner names the controller as owner references do.
-func (r report) referToOwner() *corev1.ObjectReference {
+// referenceToOwner names the controller as owner references do.
+func (r report) referenceToOwner() *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: r.controller.APIVersion, Kind: r.controller.Kind, Namespace: r.owner.GetNamespace(), Name: r.controller.Name,
 		UID: r.controller.UID, ResourceVersion: r.owner.GetResourceVersion(),
 	}
 }
 
-// warn records an event about a failure that a person has to resolve, if the failure is the first of
-// its reason or has another text than the last one.
-func (r report) warn(err error) {
+// recordFailure records an event about a failure that a person has to resolve, if the failure is the
+// first of its reason or has another text than the last one.
+func (r report) recordFailure(err error) {
 	failed, ok := errors.AsType[*Error](err)
 	switch {
 	case r.dryRun:
 	case err == nil:
 		r.memory.Reported.Remove(r.ownedID())
-	case ok && isForAPerson(failed) && r.memory.IsNews(r.ownedID(), failed.Reason, digestOf([]byte(failed.Error()))):
-		r.tellOf(failed)
+	case ok && needsPerson(failed) && r.memory.NoteReport(r.ownedID(), failed.Reason, contentSum([]byte(failed.Error()))):
+		r.recordWarning(failed)
 	}
 }
 
-// isForAPerson reports whether an event is recorded about an error. An error that ends by itself and a
+// needsPerson reports whether an event is recorded about an error. An error that ends by itself and a
 // mistake in the program are of no use to readers of the owner's events.
-func isForAPerson(err *Error) bool {
+func needsPerson(err *Error) bool {
 	classes := []error{ErrForeign, ErrInvalid, ErrImmutable, ErrContested}
 	return slices.Contains(classes, err.class) || err.Reason == string(metav1.StatusReasonForbidden)
 }
 
-// tellOf records the event. The reference to the child contains a number of the event: client-go
+// recordWarning records the event. The reference to the child contains a number of the event: client-go
 // combines events about the same objects with the same versions into a series, and neither the owner
 // nor the child may have changed since the last failure.
-func (r report) tellOf(failed *Error) {
+func (r report) recordWarning(failed *Error) {
 	regarding := &corev1.ObjectReference{
 		APIVersion: r.apiVersion, Kind: r.gvk.Kind, Namespace: r.key.Namespace, Name: r.key.Name,
 	}
-	if r.seen != nil {
-		regarding = r.referTo(r.seen)
+	if r.lastRead != nil {
+		regarding = r.referenceTo(r.lastRead)
 	}
 	related := *regarding
 	related.FieldPath = "warning[" + strconv.FormatUint(r.warnings.Add(1), 10) + "]"
 	if r.controlled {
-		regarding = r.referToOwner()
+		regarding = r.referenceToOwner()
 	}
 	r.recorder.Eventf(regarding, &related, corev1.EventTypeWarning, failed.Reason, failed.Operation, "%s",
 		answer.Cut(failed.Error(), noteLimit))

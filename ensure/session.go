@@ -27,20 +27,20 @@ import (
 type session struct {
 	intent
 
-	call     string
-	requests int           // sent so far, cached reads excepted
-	seen     client.Object // the object as it was read last, or nil
-	isRead   bool
-	shown    client.Object              // the live object at the beginning of the call, nil if there was none
-	before   *backoff.Attempt[question] // the last one when the call began; nil if there was none
-	answered error                      // the error of the call while it backs off
-	unsure   bool                       // the API server could not judge the refused state
+	call         string
+	requests     int                          // sent so far, cached reads excepted
+	lastRead     client.Object                // the object as it was read last, or nil
+	hasInitial   bool                         // the live object was read
+	initial      client.Object                // the live object at the beginning of the call, nil if there was none
+	previous     *backoff.Attempt[callInputs] // the last attempt when the call began, nil if there was none
+	backoffError error                        // the error of the call while it backs off
+	isUndecided  bool                         // the API server could not judge the refused state
 }
 
-// ask counts a request that is about to be sent. While the call backs off, ask returns the error of
-// the last attempt instead.
-func (s *session) ask() error {
-	if err := s.backsOff(); err != nil {
+// beginRequest counts a request that is about to be sent. While the call backs off, it
+// returns the error of the last attempt instead.
+func (s *session) beginRequest() error {
+	if err := s.checkBackoff(); err != nil {
 		return err
 	}
 	s.requests++
@@ -49,7 +49,7 @@ func (s *session) ask() error {
 
 // readServer returns the object from the API server, or nil if there is none.
 func (s *session) readServer(ctx context.Context) (client.Object, error) {
-	if err := s.ask(); err != nil {
+	if err := s.beginRequest(); err != nil {
 		return nil, err
 	}
 	return s.get(ctx, s.reader)
@@ -59,7 +59,7 @@ func (s *session) get(ctx context.Context, from client.Reader, opts ...client.Ge
 	live := s.empty(s.desired)
 	switch err := from.Get(ctx, s.key, live, opts...); {
 	case err == nil:
-		s.seen = live
+		s.lastRead = live
 		return live, nil
 	case answer.IsGone(err):
 		return nil, nil
@@ -75,7 +75,7 @@ func (s *session) reread(ctx context.Context, live client.Object) (client.Object
 		return nil, err
 	}
 	if complete == nil || complete.GetUID() != live.GetUID() {
-		return nil, s.conflict("read", "the cache is behind", nil)
+		return nil, s.conflictError("read", "the cache is behind", nil)
 	}
 	return complete, nil
 }
@@ -85,35 +85,35 @@ func (s *session) reread(ctx context.Context, live client.Object) (client.Object
 func (s *session) rereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(s.gvk)
-	if err := s.ask(); err != nil {
+	if err := s.beginRequest(); err != nil {
 		return nil, err
 	}
 	switch err := s.reader.Get(ctx, s.key, live); {
 	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return nil, s.conflict(operation, "it was replaced meanwhile", err)
+		return nil, s.conflictError(operation, "it was replaced meanwhile", err)
 	case err != nil:
 		return nil, s.requestError("read", err)
 	}
 	return live, nil
 }
 
-// sendApply applies desired to the live object with this UID.
-func (s *session) sendApply(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
-	desired, err := s.part()
+// applyDesired applies desired to the live object with this UID.
+func (s *session) applyDesired(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
+	desired, err := s.desiredToApply()
 	if err != nil {
 		return nil, err
 	}
-	return s.send(ctx, "apply", desired, uid, "", opts...)
+	return s.forceApply(ctx, "apply", desired, uid, "", opts...)
 }
 
-// send applies desired by force. Answer and request are of the caller's Go type, so
+// forceApply applies desired by force. Answer and request are of the caller's Go type, so
 // that a client which waits for its own writes waits for this one.
-func (s *session) send(
+func (s *session) forceApply(
 	ctx context.Context, operation string, desired canon.Object, uid types.UID, version string, opts ...client.PatchOption,
 ) (client.Object, error) {
 	body, err := canon.Body(desired, s.gvk, uid, version)
 	if err != nil {
-		return nil, s.unfit(err)
+		return nil, s.unencodableError(err)
 	}
 	return s.applyBody(ctx, operation, body, opts...)
 }
@@ -141,7 +141,7 @@ func (s *session) applyBody(
 func (s *session) patch(
 	ctx context.Context, operation string, form types.PatchType, patch []byte, opts ...client.PatchOption,
 ) (client.Object, error) {
-	if err := s.ask(); err != nil {
+	if err := s.beginRequest(); err != nil {
 		return nil, err
 	}
 	s.memory.Absent.Remove(s.id()) // also if no answer comes
@@ -171,15 +171,15 @@ func (s *session) patchJSON(
 ) (client.Object, error) {
 	patch, err := json.Marshal(operations)
 	if err != nil {
-		return nil, s.unfit(err)
+		return nil, s.unencodableError(err)
 	}
 	return s.patch(ctx, operation, types.JSONPatchType, patch, opts...)
 }
 
-// tryCreate has the API server create candidate by a dry run. The API server checks last whether the
+// dryRunCreate has the API server create candidate by a dry run. The API server checks last whether the
 // object exists, so the error for an existing object means that all other checks passed.
-func (s *session) tryCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
-	if err := s.ask(); err != nil {
+func (s *session) dryRunCreate(ctx context.Context, candidate *unstructured.Unstructured) error {
+	if err := s.beginRequest(); err != nil {
 		return err
 	}
 	err := s.client.Create(ctx, candidate.DeepCopy(),
@@ -190,9 +190,9 @@ func (s *session) tryCreate(ctx context.Context, candidate *unstructured.Unstruc
 	return err
 }
 
-// backsOff returns the error of the last attempt of the same call, until it may be sent again.
+// checkBackoff returns the error of the last attempt of the same call, until it may be sent again.
 // An attempt that has begun goes on.
-func (s *session) backsOff() error {
+func (s *session) checkBackoff() error {
 	if s.requests > 0 || s.dryRun {
 		return nil
 	}
@@ -200,79 +200,79 @@ func (s *session) backsOff() error {
 	if !ok {
 		return nil
 	}
-	s.before = new(known)
-	left := known.Left(s.shows, s.clock.Now())
+	s.previous = new(known)
+	left := known.Left(s.isInitialContent, s.clock.Now())
 	failed, ok := errors.AsType[*Error](known.Err)
 	if left <= 0 || !ok {
 		return nil
 	}
 	again := *failed
 	again.After, again.isKnown = left, true
-	s.answered = &again
-	return s.answered
+	s.backoffError = &again
+	return s.backoffError
 }
 
 // lastAttempt returns the last attempt of the same call.
-func (s *session) lastAttempt() (backoff.Attempt[question], bool) {
+func (s *session) lastAttempt() (backoff.Attempt[callInputs], bool) {
 	known, ok := s.attempts.Get(s.attemptKey())
-	return known, ok && known.Counts(s.question(), s.clock.Now())
+	return known, ok && known.Counts(s.callInputs(), s.clock.Now())
 }
 
 func (s *session) attemptKey() backoff.Key { return backoff.Key{OwnedKey: s.ownedID(), Call: s.call} }
 
-func (s *session) question() question {
-	asked := question{isRead: s.isRead, digest: s.digest, allowed: permission{
+func (s *session) callInputs() callInputs {
+	asked := callInputs{isRead: s.hasInitial, digest: s.digest, options: writeOptions{
 		recreate: s.recreate, named: s.recreateNamed, onDrift: s.onDrift,
 		adopt: s.adopt, deleteAdopted: s.deleteAdopted, ifExists: s.ifExists, ifMissing: s.ifMissing,
 		fromPods: s.removeFromPods, handover: strings.Join(slices.Concat(s.migrateFrom, []string{""}, s.release), "\n"),
 	}}
 	if s.call != callEnsure {
-		asked.allowed.propagation = s.propagation // else replaceWhole sets it
+		asked.options.propagation = s.propagation // else replaceWhole sets it
 	}
 	if s.call == callPrune {
-		asked.allowed.generation = s.owner.GetGeneration()
+		asked.options.generation = s.owner.GetGeneration()
 	}
-	if s.shown != nil {
-		asked.uid = s.shown.GetUID()
+	if s.initial != nil {
+		asked.uid = s.initial.GetUID()
 	}
 	return asked
 }
 
-// show notes the live object with which a call begins, nil if there is none.
-func (s *session) show(live client.Object) { s.isRead, s.shown = true, live }
+// noteInitial notes the live object with which a call begins, nil if there is none.
+func (s *session) noteInitial(live client.Object) { s.hasInitial, s.initial = true, live }
 
-// shows reports whether the live object still has this content.
-func (s *session) shows(content string) bool {
-	now, ok := s.contentShown()
+// isInitialContent reports whether the live object had this content at the beginning of the call.
+func (s *session) isInitialContent(content string) bool {
+	now, ok := s.initialContent()
 	return ok && now == content
 }
 
-// contentShown returns the fingerprint of the live object as the cache showed it; false if a change
+// initialContent returns the fingerprint of the live object as the cache showed it; false if a change
 // would not be noticed.
-func (s *session) contentShown() (string, bool) {
-	if s.shown == nil {
+func (s *session) initialContent() (string, bool) {
+	if s.initial == nil {
 		return "", true
 	}
-	return s.fingerprint(s.shown)
+	return s.fingerprint(s.initial)
 }
 
 // failedBefore reports whether the last attempt failed at a request.
-func (s *session) failedBefore() bool { return s.before != nil && s.before.Count > 0 }
+func (s *session) failedBefore() bool { return s.previous != nil && s.previous.Count > 0 }
 
-// ended notes the end of a call for the backoff, and returns the error of the call.
-func (s *session) ended(err error) error {
+// endCall notes the end of a call for the backoff, and returns the error of the call.
+func (s *session) endCall(err error) error {
 	failed, ok := errors.AsType[*Error](err)
 	switch {
 	case s.dryRun:
 	case err == nil:
 		s.endBackoff()
-	case s.answered != nil:
-		return s.answered
+	case s.backoffError != nil:
+		return s.backoffError
 	case !ok || errors.Is(err, context.Canceled):
 	case errors.Is(err, ErrContested):
 		failed.isKnown = s.requests == 0
 	case s.requests == 0:
-		failed.isKnown = s.attempts.NoteRepeat(s.attemptKey(), s.question(), failed, s.clock.Now())
+		failed.isKnown = s.attempts.NoteRepeat(s.attemptKey(), s.callInputs(), failed, s.clock.Now())
 	default:
 		failed.After = s.noteFailure(failed)
 	}
@@ -286,20 +286,20 @@ func (s *session) endBackoff() {
 	if !ok {
 		return
 	}
-	was, now := known.Question, s.question()
-	if s.requests > 0 || was.digest == now.digest && was.allowed == now.allowed {
+	was, now := known.Question, s.callInputs()
+	if s.requests > 0 || was.digest == now.digest && was.options == now.options {
 		s.attempts.Remove(s.attemptKey())
 	}
 }
 
 // noteFailure remembers an error and returns how long to wait.
 func (s *session) noteFailure(err *Error) time.Duration {
-	content, _ := s.contentShown()
-	return s.attempts.NoteFailure(s.attemptKey(), s.question(), backoff.Failure{
+	content, _ := s.initialContent()
+	return s.attempts.NoteFailure(s.attemptKey(), s.callInputs(), backoff.Failure{
 		Err: err, Requests: s.requests, Content: content,
 		IsRace: isRace(err), IsTerminating: errors.Is(err, ErrTerminating), IsFinal: s.isFinal(err),
-		IsBusy: s.unsure || errors.Is(err, ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err),
-	}, s.before, s.clock.Now())
+		IsBusy: s.isUndecided || errors.Is(err, ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err),
+	}, s.previous, s.clock.Now())
 }
 
 // noteReadFailure counts a failed read as a request if the API server answered it: a cache
@@ -314,7 +314,7 @@ func (s *session) noteReadFailure(err error) {
 // conflict, or an object that turned out to be foreign or to be deleted.
 func isRace(err error) bool {
 	_, isAnswer := answer.Status(err)
-	return hasMoved(err) || errors.Is(err, ErrForeign) || errors.Is(err, ErrTerminating) && !isAnswer
+	return isChangedSinceRead(err) || errors.Is(err, ErrForeign) || errors.Is(err, ErrTerminating) && !isAnswer
 }
 
 // isFinal reports whether another attempt would fail as well, unless a person acts. Such a failure
@@ -325,9 +325,9 @@ func (s *session) isFinal(err error) bool {
 	case errors.Is(err, ErrHidden):
 		return true
 	case errors.Is(err, ErrForeign):
-		return s.shown != nil // else the cache does not show when the object is gone
+		return s.initial != nil // else the cache does not show when the object is gone
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable), errors.Is(err, ErrRefused):
-		return s.requests > 1 && !s.unsure && (!isAnswer || namesFieldsOnly(err))
+		return s.requests > 1 && !s.isUndecided && (!isAnswer || namesFieldsOnly(err))
 	}
 	return false
 }
@@ -339,60 +339,60 @@ const (
 	callPrune  = "prune"
 )
 
-// patience is a context that is cancelled a while after the first wait for it begins. A read that a
+// A lazyTimeout is a context that is cancelled a while after the first wait for it begins. A read that a
 // cache answers at once, as most are, never waits, and costs no timer.
 //
 // It has no deadline, because the rate limiter of client-go refuses at once to wait longer than a
 // deadline allows.
-type patience struct {
+type lazyTimeout struct {
 	context.Context //nolint:containedctx // the caller's, which this one is until the wait begins
 
-	wait  time.Duration
-	begin sync.Once
-	begun atomic.Pointer[begunPatience]
+	wait    time.Duration
+	once    sync.Once
+	started atomic.Pointer[startedTimeout]
 }
 
-type begunPatience struct {
-	ctx  context.Context //nolint:containedctx // patience is a context itself
+type startedTimeout struct {
+	ctx  context.Context //nolint:containedctx // a lazyTimeout is a context itself
 	stop func()
 }
 
-func newPatience(ctx context.Context, wait time.Duration) *patience {
-	return &patience{Context: ctx, wait: wait}
+func newLazyTimeout(ctx context.Context, wait time.Duration) *lazyTimeout {
+	return &lazyTimeout{Context: ctx, wait: wait}
 }
 
 // Done begins the wait.
-func (p *patience) Done() <-chan struct{} {
-	p.begin.Do(func() {
+func (p *lazyTimeout) Done() <-chan struct{} {
+	p.once.Do(func() {
 		ctx, cancel := context.WithCancel(p.Context)
 		timer := time.AfterFunc(p.wait, cancel) //nolint:forbidigo // it ends a wait in real time
-		p.begun.Store(&begunPatience{ctx: ctx, stop: func() { timer.Stop(); cancel() }})
+		p.started.Store(&startedTimeout{ctx: ctx, stop: func() { timer.Stop(); cancel() }})
 	})
-	return p.begun.Load().ctx.Done()
+	return p.started.Load().ctx.Done()
 }
 
 // Err returns the error of the current wait.
-func (p *patience) Err() error { return p.current().Err() }
+func (p *lazyTimeout) Err() error { return p.current().Err() }
 
 // Value lets contexts derived from this one find that they can be told without a
 // goroutine of their own.
-func (p *patience) Value(key any) any { return p.current().Value(key) }
+func (p *lazyTimeout) Value(key any) any { return p.current().Value(key) }
 
-func (p *patience) current() context.Context {
-	if begun := p.begun.Load(); begun != nil {
+func (p *lazyTimeout) current() context.Context {
+	if begun := p.started.Load(); begun != nil {
 		return begun.ctx
 	}
 	return p.Context
 }
 
-// ranOut reports whether err came of the wait, and not of the caller's context.
-func (p *patience) ranOut(caller context.Context, err error) bool {
+// hasExpired reports whether err came of the wait, and not of the caller's context.
+func (p *lazyTimeout) hasExpired(caller context.Context, err error) bool {
 	return err != nil && caller.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || p.Err() != nil)
 }
 
-// end stops the timer.
-func (p *patience) end() {
-	if begun := p.begun.Load(); begun != nil {
+// stop stops the timer.
+func (p *lazyTimeout) stop() {
+	if begun := p.started.Load(); begun != nil {
 		begun.stop()
 	}
 }

@@ -105,8 +105,8 @@ type Results struct {
 	// and of all later children are zero: their Operation is empty.
 	Children []Result[client.Object]
 	// Pruned has the objects that are no longer desired, in the order of their deletion. Operation is
-	// Deleting until an object is gone, Gone if somebody else deleted the object first, or Released if the
-	// object was adopted. Live is the last known copy. If Operation is Deleting and Live has no
+	// Deleting until an object is gone, Gone if somebody else deleted the object first, or Released if
+	// the object was adopted. Live is the last known copy. If Operation is Deleting and Live has no
 	// deletionTimestamp, this call sent the delete.
 	Pruned []Result[client.Object]
 
@@ -216,7 +216,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 		if kind.isUninstalled(err) {
 			continue // nor can there be objects of it
 		}
-		if err := kind.ended(err); err != nil {
+		if err := kind.endCall(err); err != nil {
 			return removed, err
 		}
 		for _, live := range members {
@@ -230,7 +230,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 					err = r.checkOwnerIsCurrent(ctx)
 				}
 				if err != nil {
-					err = r.ended(err)
+					err = r.endCall(err)
 					r.report().countRequests(outcome{}, err)
 					return removed, err
 				}
@@ -278,8 +278,8 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 // named returns the removal of live.
 func (r *removal) named(live client.Object) *removal {
 	named := *r.child
-	named.key, named.seen = client.ObjectKeyFromObject(live), live
-	named.show(live)
+	named.key, named.lastRead = client.ObjectKeyFromObject(live), live
+	named.noteInitial(live)
 	return &removal{withdrawal{&named}}
 }
 
@@ -315,14 +315,14 @@ func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.backsOff(); err != nil {
+	if err := r.checkBackoff(); err != nil {
 		return nil, err
 	}
 	opts := []client.ListOption{client.InNamespace(r.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
-	bounded := newPatience(ctx, readWait)
-	defer bounded.end()
+	bounded := newLazyTimeout(ctx, readWait)
+	defer bounded.stop()
 	err = r.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
-	if bounded.ranOut(ctx, err) {
+	if bounded.hasExpired(ctx, err) {
 		if err := r.endlessWait("list"); err != nil {
 			return nil, err
 		}
@@ -378,14 +378,14 @@ func (r *removal) isMember(live client.Object) bool {
 // removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.
 func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome, error) {
 	if live.GetDeletionTimestamp() != nil {
-		return r.letGo(ctx, live)
+		return r.removeOurFinalizers(ctx, live)
 	}
 	if len(live.GetManagedFields()) > 0 {
 		found, err := r.discard(ctx, live)
-		if err == nil || !hasMoved(err) {
+		if err == nil || !isChangedSinceRead(err) {
 			return found, err
 		}
-		r.unseen = true
+		r.isMissingFromCache = true
 	}
 	// The cached copy is outdated, or has no managed fields, without which a copied digest looks like
 	// ours. So the API server is asked.
@@ -396,7 +396,7 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome
 		case !r.isMember(live):
 			return outcome{live: live, operation: Unchanged}, nil
 		case live.GetDeletionTimestamp() != nil:
-			return r.letGo(ctx, live)
+			return r.removeOurFinalizers(ctx, live)
 		}
 		return r.discard(ctx, live)
 	})
@@ -404,10 +404,10 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome
 
 // discard deletes live, or gives up our fields if live was adopted.
 func (r *removal) discard(ctx context.Context, live client.Object) (outcome, error) {
-	if _, adopted := r.digestOn(live); adopted && !r.deleteAdopted {
-		return r.giveUp(ctx, live)
+	if _, adopted := r.findDigest(live); adopted && !r.deleteAdopted {
+		return r.releaseObject(ctx, live)
 	}
-	return r.delete(ctx, live)
+	return r.deleteLive(ctx, live)
 }
 
 // checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
@@ -417,12 +417,12 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 	current := &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: r.controller.APIVersion, Kind: r.controller.Kind},
 	}
-	if err := r.ask(); err != nil {
+	if err := r.beginRequest(); err != nil {
 		return err
 	}
 	switch err := r.reader.Get(ctx, client.ObjectKeyFromObject(r.owner), current); {
 	case answer.IsGone(err):
-		return r.conflict("prune", r.ownerName()+" is gone", nil)
+		return r.conflictError("prune", r.ownerName()+" is gone", nil)
 	case err != nil:
 		failed := r.requestError("prune", err)
 		if r.isSensitive(current.GroupVersionKind().GroupKind()) {
@@ -433,11 +433,11 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 	}
 	switch {
 	case r.owner.GetUID() != "" && current.GetUID() != r.owner.GetUID():
-		return r.conflict("prune", r.ownerName()+" was replaced meanwhile", nil)
+		return r.conflictError("prune", r.ownerName()+" was replaced meanwhile", nil)
 	case current.GetDeletionTimestamp() != nil:
-		return r.conflict("prune", r.ownerName()+" is being deleted", nil)
+		return r.conflictError("prune", r.ownerName()+" is being deleted", nil)
 	case isChanged(r.owner, current):
-		return r.conflict("prune", r.ownerName()+" was changed meanwhile", nil)
+		return r.conflictError("prune", r.ownerName()+" was changed meanwhile", nil)
 	}
 	return nil
 }

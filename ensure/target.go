@@ -47,7 +47,7 @@ func (t *target) checkOptions() error {
 		return t.refuse("", "ensure.Prune is for ensure.Set")
 	case t.only != nil:
 		return t.refuse("", "ensure.OnlyFor names another object: give it the very pointer that ensure.Object is given")
-	case t.ifMissing && (t.ifExists || t.adopt || t.recreate != "" || t.handsOver()):
+	case t.ifMissing && (t.ifExists || t.adopt || t.recreate != "" || t.changesOwnership()):
 		return t.refuse("", "ensure.IfMissing writes nothing to what exists: it goes with ensure.ControlledBy and ensure.DryRun only")
 	case t.onDrift && t.recreate == "":
 		return t.refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")

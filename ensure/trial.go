@@ -28,7 +28,7 @@ const maxAlone = 8
 func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	for i := range min(len(all), maxAlone) {
 		alone := all[i : i+1]
-		if ok, err := r.try(ctx, alone); err != nil {
+		if ok, err := r.dryRunWithout(ctx, alone); err != nil {
 			return nil, err
 		} else if ok {
 			return r.narrow(ctx, alone)
@@ -53,14 +53,14 @@ func (r *repair) fewest(ctx context.Context, obstacles []obstacle.Obstacle) ([]o
 // least returns the obstacles that have to go, beside others, to make the merge valid. It returns nil
 // if the merge is invalid even without all of them. The least likely obstacles are put back first.
 func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	ok, err := r.try(ctx, slices.Concat(beside, obstacles))
+	ok, err := r.dryRunWithout(ctx, slices.Concat(beside, obstacles))
 	if !ok || err != nil {
 		return nil, err
 	}
 	needed := slices.Clone(obstacles)
 	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
 		rest := slices.Delete(slices.Clone(needed), i, i+1)
-		ok, err := r.try(ctx, slices.Concat(beside, rest))
+		ok, err := r.dryRunWithout(ctx, slices.Concat(beside, rest))
 		if err != nil {
 			return nil, err
 		}
@@ -79,13 +79,13 @@ func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]o
 		if len(inside) < 2 {
 			continue
 		}
-		tried, others := r.tried, slices.Delete(slices.Clone(obstacles), i, i+1)
+		tried, others := r.accepted, slices.Delete(slices.Clone(obstacles), i, i+1)
 		needed, err := r.least(ctx, inside, others)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(needed) == 0 || len(needed) == len(inside):
-			r.tried = tried
+			r.accepted = tried
 		default:
 			obstacles = slices.Insert(others, i, needed...)
 		}
@@ -109,49 +109,49 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 	return r.fewest(ctx, all)
 }
 
-// try reports whether the server would take desired if the obstacles were not there. Only a
+// dryRunWithout reports whether the server would take desired if the obstacles were not there. Only a
 // refusal with causes means no.
-func (r *repair) try(ctx context.Context, without []obstacle.Obstacle) (bool, error) {
-	return r.tryPatch(ctx, r.merge.Trial(without))
+func (r *repair) dryRunWithout(ctx context.Context, without []obstacle.Obstacle) (bool, error) {
+	return r.dryRunPatch(ctx, r.merge.Trial(without))
 }
 
-func (r *repair) tryPatch(ctx context.Context, trial []jsonpatch.Operation) (bool, error) {
+func (r *repair) dryRunPatch(ctx context.Context, trial []jsonpatch.Operation) (bool, error) {
 	operations := append(managedfields.TestUID(r.live), trial...)
 	tried, err := r.patchJSON(ctx, "repair", operations, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if apierrors.IsInvalid(err) && len(answer.Causes(err)) > 0 {
-		r.denied = err
+		r.lastRefusal = err
 		return false, nil
 	}
-	r.tried = tried
+	r.accepted = tried
 	return err == nil, err
 }
 
 // checkDependents refuses to remove fields that are valid beside desired and only need a field that
 // desired drops, such as a sidecar of somebody else that mounts one of our volumes.
 func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obstacle) error {
-	tried := r.tried
+	tried := r.accepted
 	var dependents []obstacle.Obstacle
 	for i := range obstacles {
 		if !r.merge.IsBesideDropped(obstacles[i]) {
 			continue
 		}
 		others := slices.Delete(slices.Clone(obstacles), i, i+1)
-		switch ok, err := r.tryPatch(ctx, r.merge.TrialWithDropped(others)); {
+		switch ok, err := r.dryRunPatch(ctx, r.merge.TrialWithDropped(others)); {
 		case err != nil:
 			return err
 		case ok:
 			dependents = append(dependents, obstacles[i])
 		}
 	}
-	r.tried = tried
+	r.accepted = tried
 	if len(dependents) == 0 {
 		return nil
 	}
-	return r.blocked(dependents)
+	return r.blockedError(dependents)
 }
 
-// blocked says that fields which others insist on do not go with desired.
-func (r *repair) blocked(fixed []obstacle.Obstacle) *Error {
+// blockedError says that fields which others insist on do not go with desired.
+func (r *repair) blockedError(fixed []obstacle.Obstacle) *Error {
 	var paths, whose []string
 	for _, o := range fixed {
 		path := managedfields.Text(o.Path)
@@ -177,17 +177,17 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 			return nil, err
 		}
 		if len(needed) > 0 {
-			return nil, j.blocked(needed)
+			return nil, j.blockedError(needed)
 		}
 	}
-	if j.denied == nil && j.merge.ReplacesMaps() {
-		ok, err := j.try(ctx, nil)
+	if j.lastRefusal == nil && j.merge.ReplacesMaps() {
+		ok, err := j.dryRunWithout(ctx, nil)
 		if ok || err != nil {
 			return nil, cmp.Or(err, j.refusal)
 		}
 	}
 	// Without the obstacles fewer fields may be refused, but no others.
-	if j.denied != nil && !namesAll(j.denied, j.refusal) && !namesAll(j.refusal, j.denied) {
+	if j.lastRefusal != nil && !namesAll(j.lastRefusal, j.refusal) && !namesAll(j.refusal, j.lastRefusal) {
 		return nil, j.refusal
 	}
 	live := j.typed()
@@ -197,7 +197,7 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 	}
 	needed, err := j.findUnowned(ctx, all)
 	if err == nil && len(needed) == 0 {
-		err = j.immutable(live, j.refusal)
+		err = j.immutableError(live, j.refusal)
 	}
 	return needed, err
 }
@@ -213,25 +213,25 @@ func namesAll(a, b error) bool {
 // each node port that live itself has. A refusal of other fields than those of the update counts as
 // yes.
 func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
-	replaced, err := j.onceIn(live)
+	replaced, err := j.onceValues(live)
 	if err != nil {
 		return false, err
 	}
-	candidate, err := j.candidate(j.whole(replaced))
+	candidate, err := j.candidate(j.desiredToCreate(replaced))
 	if err != nil {
 		return false, err
 	}
-	j.child.alone = false
+	j.child.isCreatable = false
 	differing := pathsOf(j.unsatisfied(live))
-	err = j.tryCreate(ctx, candidate)
+	err = j.dryRunCreate(ctx, candidate)
 	for err != nil && j.leaveOut(candidate, answer.Fields(err), differing) {
-		err = j.tryCreate(ctx, candidate)
+		err = j.dryRunCreate(ctx, candidate)
 	}
 	if err == nil {
-		j.child.alone = !j.wantsAnotherIP(candidate, differing)
+		j.child.isCreatable = !j.wantsAnotherIP(candidate, differing)
 		return true, nil
 	}
-	j.child.unsure = !answer.IsFinal(err)
+	j.child.isUndecided = !answer.IsFinal(err)
 	causes := answer.Causes(err)
 	named := answer.Fields(refusal)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
@@ -239,8 +239,8 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 	}), nil
 }
 
-// immutable says that the server takes desired, but not for this object.
-func (j judgement) immutable(live client.Object, refusal error) *Error {
+// immutableError says that the server takes desired, but not for this object.
+func (j judgement) immutableError(live client.Object, refusal error) *Error {
 	named, paths := answer.Fields(refusal), pathsOf(j.unsatisfied(live))
 	if len(paths) == 0 {
 		// live is as desired: the API server refuses the change that a webhook makes in each update.

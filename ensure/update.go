@@ -25,7 +25,7 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 	if err != nil {
 		return outcome{}, err
 	}
-	h, err := u.handover(live)
+	h, err := u.planTransfer(live)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -46,7 +46,7 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 	if err := u.checkPods(ctx, live, removed); err != nil {
 		return outcome{}, err
 	}
-	handed, err := u.patchManagers(ctx, live)
+	handed, err := u.sendTransfer(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -55,11 +55,11 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 	}
 	found, err := u.apply(ctx, handed, cause)
 	if err != nil {
-		u.memory.Doubt(u.ownedID())
+		u.memory.Invalidate(u.ownedID())
 		return outcome{}, err
 	}
 	u.noteMigrated(found.live)
-	found.changes = noteRemoved(found.changes, u.among(removed, found.changes))
+	found.changes = noteRemoved(found.changes, u.containedIn(removed, found.changes))
 	if h.operation == migrating {
 		found.operation, found.cause = Updated, Migrated
 	}
@@ -70,14 +70,14 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 // remove.
 func (u update) latest(ctx context.Context, live client.Object) (client.Object, error) {
 	isInterrupted := u.last.UID == live.GetUID() && u.last.IsInterruptedAfter(live.GetResourceVersion())
-	leaves := len(u.release)+len(u.once) > 0 || u.leavesOwners(live)
+	leaves := len(u.release)+len(u.once) > 0 || u.keepsOwners(live)
 	if isInterrupted || leaves || !u.takeoverIn(live).fields.Empty() {
 		return u.current(ctx, live)
 	}
 	return live, nil
 }
 
-// finish applies desired to live, which needs no handover, or had one in a pass that got no
+// finish applies desired to live, which needs no transfer, or had one in a pass that got no
 // further: then the apply is the rest of that.
 func (u update) finish(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	removed := u.unfinished(live)
@@ -92,19 +92,19 @@ func (u update) finish(ctx context.Context, live client.Object, cause Cause) (ou
 		return outcome{}, err
 	}
 	u.noteMigrated(found.live)
-	if removed = u.among(removed, found.changes); len(removed) > 0 {
+	if removed = u.containedIn(removed, found.changes); len(removed) > 0 {
 		found.operation, found.cause, found.changes = Updated, cause, noteRemoved(found.changes, removed)
 	}
 	if len(live.GetManagedFields()) == 0 && u.store.Get(live) != "" {
-		found.live = u.lateHandover(ctx, found.live)
+		found.live = u.lateTransfer(ctx, found.live)
 	}
 	return found, nil
 }
 
-// lateHandover corrects managed fields that only the answer to an apply shows, and returns the
+// lateTransfer corrects managed fields that only the answer to an apply shows, and returns the
 // corrected object. If the correction fails, the answer to a later apply shows the fields again. Fields
 // of old managers are left to the next pass, as an apply has to follow.
-func (u update) lateHandover(ctx context.Context, applied client.Object) client.Object {
+func (u update) lateTransfer(ctx context.Context, applied client.Object) client.Object {
 	if u.dryRun {
 		return applied
 	}
@@ -122,25 +122,25 @@ func (u update) lateHandover(ctx context.Context, applied client.Object) client.
 // merges the field as part of a larger value that is applied. The API server is asked only if the
 // managed fields show that this may happen.
 func (u update) checkParts(ctx context.Context, live client.Object) error {
-	parts := slices.DeleteFunc(u.handed(), func(h handed) bool { return !mayBePart(live, h.steps) })
+	parts := slices.DeleteFunc(u.releasedPaths(), func(h releasedPath) bool { return !mayBePart(live, h.steps) })
 	if len(parts) == 0 {
 		return nil
 	}
 	before, err := delta.Values(live)
 	if err != nil {
-		return u.unfit(err)
+		return u.unencodableError(err)
 	}
-	parts = slices.DeleteFunc(parts, func(h handed) bool { return before(h.steps) == nil })
+	parts = slices.DeleteFunc(parts, func(h releasedPath) bool { return before(h.steps) == nil })
 	if len(parts) == 0 {
 		return nil
 	}
-	answer, err := u.sendApply(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	answer, err := u.applyDesired(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return nil //nolint:nilerr // the apply itself is refused then, or repaired
 	}
 	after, err := delta.Values(answer)
 	if err != nil {
-		return u.unfit(err)
+		return u.unencodableError(err)
 	}
 	for _, h := range parts {
 		if after(h.steps) == nil {
@@ -167,7 +167,7 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	if err != nil {
 		return outcome{}, err
 	}
-	u.recall() // what other reconciles learnt meanwhile counts, too
+	u.loadRecord() // what other reconciles learnt meanwhile counts, too
 	answer := applied.after
 	found := outcome{live: answer, operation: Unchanged}
 	changes := u.changesBy(applied)
@@ -175,13 +175,13 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
-		u.report().wrote(found) // all the same: somebody took control between our read and our apply
+		u.report().recordWrite(found) // all the same: somebody took control between our read and our apply
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
 	u.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
-		u.report().wrote(found)
-		return outcome{}, u.terminating("apply", "its deletion began meanwhile")
+		u.report().recordWrite(found)
+		return outcome{}, u.terminatingError("apply", "its deletion began meanwhile")
 	}
 	return found, nil
 }
@@ -190,7 +190,7 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 // although desired is valid: an edited Service port stays beside ours and has the same name. Then the
 // conflicting fields are taken over, and the next apply removes them.
 func (u update) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
-	applied, err := u.sendApply(ctx, live.GetUID())
+	applied, err := u.applyDesired(ctx, live.GetUID())
 	if isUnconvertible(err) {
 		live, applied, err = u.applyConvertible(ctx, live, err)
 	}
@@ -211,18 +211,18 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object) (applicat
 // returns the object before and after.
 func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
 	if u.dryRun {
-		return u.tryConvertible(ctx, live, refusal)
+		return u.dryRunConvertible(ctx, live, refusal)
 	}
 	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
 		return nil, nil, err
 	}
-	after, err = u.sendApply(ctx, live.GetUID())
+	after, err = u.applyDesired(ctx, live.GetUID())
 	return live, after, err
 }
 
-// tryConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
+// dryRunConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
 // rewriting would need managed fields that a dry run does not store.
-func (u update) tryConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
+func (u update) dryRunConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
 	r := repair{child: u.child, refusal: refusal}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return nil, nil, err
@@ -230,11 +230,11 @@ func (u update) tryConvertible(ctx context.Context, live client.Object, refusal 
 	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
 		return nil, nil, refusal
 	}
-	ok, err := r.try(ctx, nil)
+	ok, err := r.dryRunWithout(ctx, nil)
 	if !ok && err == nil {
-		err = r.denied
+		err = r.lastRefusal
 	}
-	return r.typed(), r.tried, err
+	return r.typed(), r.accepted, err
 }
 
 // removeSources removes such sources after an apply.
@@ -250,14 +250,14 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 		return application{}, err
 	}
 	if fixed := onlySources(r.merge.Fixed()); len(fixed) > 0 {
-		return application{}, r.blocked(fixed)
+		return application{}, r.blockedError(fixed)
 	}
 	sources := onlySources(r.merge.Obstacles(nil))
 	if len(sources) == 0 {
 		return applied, nil
 	}
 	if u.dryRun {
-		if _, err := r.try(ctx, sources); err != nil {
+		if _, err := r.dryRunWithout(ctx, sources); err != nil {
 			return application{}, err
 		}
 	}
@@ -284,7 +284,7 @@ func (u update) changesBy(applied application) []Change {
 // answer is known already, or if only fields differ that others wrote meanwhile.
 func (u update) changes(live, answer client.Object) []Change {
 	version := answer.GetResourceVersion()
-	known, remembered := u.known(answer)
+	known, remembered := u.record(answer)
 	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
 		return nil
 	}
@@ -292,29 +292,29 @@ func (u update) changes(live, answer client.Object) []Change {
 	if len(found) == 0 {
 		return nil
 	}
-	isOthers := u.othersMeanwhile(live, answer)
+	isOthers := u.changedByOthers(live, answer)
 	return u.changesOf(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
 }
 
-// othersMeanwhile reports whether another manager wrote a path between the read and the apply. In the
+// changedByOthers reports whether another manager wrote a path between the read and the apply. In the
 // metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
 // belongs to others if they own it and this field owner owned it neither before nor after. A change of
 // a field that nobody owns, such as a default, counts as a change by the apply.
-func (u update) othersMeanwhile(live, answer client.Object) func(path string) bool {
+func (u update) changedByOthers(live, answer client.Object) func(path string) bool {
 	before, after := u.ownedIn(live), u.ownedIn(answer)
 	others := managedfields.Others(answer, u.fieldOwner)
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
-			return !i.in(u.stamped) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
+			return !i.in(u.desiredWithDigest) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
 		}
 		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
 		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
 }
 
-// among returns the removed obstacles that changes contain, and those that changes cannot contain. An
-// obstacle to which the API server gave a default value again is not removed.
-func (u update) among(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
+// containedIn returns the removed obstacles that changes contain, and those that changes cannot contain.
+// An obstacle to which the API server gave a default value again is not removed.
+func (u update) containedIn(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
 	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
 		return !u.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
 			steps := paths.Steps(change.Path)
@@ -336,11 +336,11 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 				changes[i].Path, at = text, steps
 			}
 			if n := min(len(at), len(steps)); slices.Equal(at[:n], steps[:n]) {
-				changes[i].Manager, noted = joinNew(changes[i].Manager, o.Managers), true
+				changes[i].Manager, noted = appendManagers(changes[i].Manager, o.Managers), true
 			}
 		}
 		if !noted {
-			changes = append(changes, Change{Path: text, Manager: joinNew("", o.Managers)})
+			changes = append(changes, Change{Path: text, Manager: appendManagers("", o.Managers)})
 		}
 	}
 	return changes
@@ -355,8 +355,8 @@ func pointerTo(steps []string) string {
 	return pointer
 }
 
-// joinNew appends managers to a list with commas, each once.
-func joinNew(list string, managers []string) string {
+// appendManagers appends managers to a list with commas, each once.
+func appendManagers(list string, managers []string) string {
 	var all []string
 	if list != "" {
 		all = strings.Split(list, ", ")

@@ -24,31 +24,31 @@ import (
 // is given up, and the fields of one apply from an object of somebody else.
 type withdrawal struct{ *child }
 
-// giveUp removes the fields of live that only this field owner has applied, and keeps fields that
+// releaseObject removes the fields of live that only this field owner has applied, and keeps fields that
 // others own, too. If the API server refuses the removal, as a Deployment needs its selector, the
 // content stays and has no owner afterwards.
-func (w withdrawal) giveUp(ctx context.Context, live client.Object) (outcome, error) {
-	before, after, err := w.unapply(ctx, live)
+func (w withdrawal) releaseObject(ctx context.Context, live client.Object) (outcome, error) {
+	before, after, err := w.releaseFields(ctx, live)
 	if err == nil && !w.dryRun {
-		after, err = w.dropReference(ctx, after)
+		after, err = w.dropOwnerReference(ctx, after)
 	}
 	if err != nil {
-		w.memory.Doubt(w.ownedID())
+		w.memory.Invalidate(w.ownedID())
 		return outcome{}, err
 	}
 	if !w.dryRun {
 		w.noteReleased(after)
 	}
-	return outcome{live: after, operation: Released, cause: Unwanted, changes: w.givenUp(before, after)}, nil
+	return outcome{live: after, operation: Released, cause: Unwanted, changes: w.releasedChanges(before, after)}, nil
 }
 
-// unapply gives up all fields that this field owner has applied to live, except for content that the
-// API server requires. It returns live as it was before, and the answer.
-func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, after client.Object, err error) {
+// releaseFields gives up all fields that this field owner has applied to live, except for content that
+// the API server requires. It returns live as it was before, and the answer.
+func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (before, after client.Object, err error) {
 	if taken := w.takeoverIn(live).fields; taken.Empty() || w.dryRun {
 		after, err = w.applyNothing(ctx, live)
 	} else if live, err = w.current(ctx, live); err == nil {
-		after, err = w.giveUpTaken(ctx, live, taken)
+		after, err = w.releaseTakenOver(ctx, live, taken)
 	}
 	switch {
 	case !isRefused(err):
@@ -59,16 +59,17 @@ func (w withdrawal) unapply(ctx context.Context, live client.Object) (before, af
 	if before, err = w.current(ctx, live); err != nil {
 		return nil, nil, err
 	}
-	if after, err = w.giveUpBut(ctx, before, isContent); err == nil {
+	if after, err = w.releaseFieldsExcept(ctx, before, isContent); err == nil {
 		after, err = w.dropNote(ctx, after)
 	}
 	return before, after, err
 }
 
-// giveUpTaken is as giveUpBut for the fields that a repair took over, and removes their note.
-func (w withdrawal) giveUpTaken(ctx context.Context, live client.Object, taken *fieldpath.Set) (client.Object, error) {
+// releaseTakenOver is as releaseFieldsExcept for the fields that a repair took over, and removes their
+// note.
+func (w withdrawal) releaseTakenOver(ctx context.Context, live client.Object, taken *fieldpath.Set) (client.Object, error) {
 	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
-		w.giveToUnknown(p, live, w.strike(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
+		w.giveToUnknown(p, live, w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
 	})
 	if err != nil {
 		return nil, err
@@ -83,11 +84,11 @@ func (w withdrawal) giveUpTaken(ctx context.Context, live client.Object, taken *
 // isRefused reports whether the API server, or a policy, does not want an object to be so.
 func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
 
-// giveUpBut removes the fields of live that only this field owner has applied. Fields for which isKept
-// holds stay without an owner.
-func (w withdrawal) giveUpBut(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
+// releaseFieldsExcept removes the fields of live that only this field owner has applied. Fields for
+// which isKept holds stay without an owner.
+func (w withdrawal) releaseFieldsExcept(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
 	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
-		w.strike(p, live, metav1.ManagedFieldsOperationApply, isKept)
+		w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, isKept)
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 	}
 	body, err := json.Marshal(map[string]any{"apiVersion": w.apiVersion, "kind": w.gvk.Kind, "metadata": metadata})
 	if err != nil {
-		return nil, w.unfit(err)
+		return nil, w.unencodableError(err)
 	}
 	answer, err := w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
 	if w.dryRun || !isUnconvertible(err) {
@@ -119,9 +120,9 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 	return w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
 }
 
-// dropReference removes the reference to the owner if no other manager owns the reference. With the
+// dropOwnerReference removes the reference to the owner if no other manager owns the reference. With the
 // reference, the object would be deleted together with its owner.
-func (w withdrawal) dropReference(ctx context.Context, live client.Object) (client.Object, error) {
+func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) (client.Object, error) {
 	references := live.GetOwnerReferences()
 	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
 	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
@@ -134,8 +135,8 @@ func (w withdrawal) dropReference(ctx context.Context, live client.Object) (clie
 		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
 }
 
-// givenUp returns the changes of fields that this field owner owned in before.
-func (w withdrawal) givenUp(before, after client.Object) []Change {
+// releasedChanges returns the changes of fields that this field owner owned in before.
+func (w withdrawal) releasedChanges(before, after client.Object) []Change {
 	own := w.ownedIn(before)
 	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after), func(change delta.Change) bool {
 		return len(before.GetManagedFields()) > 0 && !managedfields.Owns(own, change.Path)
@@ -145,47 +146,47 @@ func (w withdrawal) givenUp(before, after client.Object) []Change {
 // isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
 func (w withdrawal) isReleased(live client.Object) bool {
 	known, ok := w.memory.Foreign.Get(w.ownedID())
-	return ok && known.Added == nil && known.Look.UID == live.GetUID() &&
-		(known.IsNewerThan(live.GetResourceVersion()) || known.Look == w.lookOf(live))
+	return ok && known.Added == nil && known.Snapshot.UID == live.GetUID() &&
+		(known.IsNewerThan(live.GetResourceVersion()) || known.Snapshot == w.snapshotOf(live))
 }
 
 // noteReleased remembers that live, as it looks now, is not ours any more and has no field of ours.
 func (w withdrawal) noteReleased(live client.Object) {
-	w.memory.Release(w.ownedID(), memory.Foreign{Look: w.lookOf(live), Version: live.GetResourceVersion()})
+	w.memory.Release(w.ownedID(), memory.Foreign{Snapshot: w.snapshotOf(live), Version: live.GetResourceVersion()})
 }
 
-// isBeside reports whether this field owner has applied fields of live, which is not ours, on behalf of
-// no owner: live was adopted beside its controller. If this field owner applied the reference to that
-// controller, the fields belong to that owner.
-func (w withdrawal) isBeside(live client.Object) bool {
+// isAdoptedBesideController reports whether this field owner has applied fields of live, which is not
+// ours, on behalf of no owner: live was adopted beside its controller. If this field owner applied the
+// reference to that controller, the fields belong to that owner.
+func (w withdrawal) isAdoptedBesideController(live client.Object) bool {
 	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, w.fieldOwner)
 	if w.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
 		return false
 	}
-	digest, adopted := w.digestOn(live)
+	digest, adopted := w.findDigest(live)
 	return adopted || digest == ""
 }
 
-// letGo removes the finalizers that this field owner has applied to an adopted object in deletion.
-// Otherwise, the object would never be deleted.
-func (w withdrawal) letGo(ctx context.Context, live client.Object) (outcome, error) {
+// removeOurFinalizers removes the finalizers that this field owner has applied to an adopted object in
+// deletion. Otherwise, the object would never be deleted.
+func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object) (outcome, error) {
 	going := outcome{live: live, operation: Deleting}
-	if _, adopted := w.digestOn(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
+	if _, adopted := w.findDigest(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
 		return going, nil
 	}
 	live, err := w.complete(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	claim, err := w.claimOn(ctx, live)
-	if err != nil || !claim.ours && !w.isBeside(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
+	claim, err := w.provenanceOf(ctx, live)
+	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
 		return going, err
 	}
-	before, after, err := w.unapply(ctx, live)
+	before, after, err := w.releaseFields(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	going.live, going.changes = after, w.givenUp(before, after)
+	going.live, going.changes = after, w.releasedChanges(before, after)
 	return going, nil
 }
 
@@ -194,10 +195,10 @@ func (w withdrawal) letGo(ctx context.Context, live client.Object) (outcome, err
 // fields came to the other controller with the object, and stay.
 func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) error {
 	if w.dryRun {
-		return w.foreign(after)
+		return w.foreignError(after)
 	}
 	added, _ := managedfields.Split(w.ownedIn(after), func(path fieldpath.Path) bool {
-		return !holds(before, path) || w.isOfDigest(path)
+		return !holds(before, path) || w.isDigestField(path)
 	})
 	return w.withdrawAdded(ctx, after, added)
 }
@@ -205,15 +206,15 @@ func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) e
 // leaveForeign finishes a withdrawal from live, which is not ours, and returns an error.
 func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error {
 	known, _ := w.memory.Foreign.Get(w.ownedID())
-	if known.Added == nil || known.Look.UID != live.GetUID() || w.dryRun {
-		return w.foreign(live)
+	if known.Added == nil || known.Snapshot.UID != live.GetUID() || w.dryRun {
+		return w.foreignError(live)
 	}
 	complete, err := w.reread(ctx, live)
 	if err != nil {
 		return err
 	}
 	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || w.isWanted(controller) {
-		return w.foreign(live) // the other controller released the object meanwhile
+		return w.foreignError(live) // the other controller released the object meanwhile
 	}
 	if _, err := w.withDigest(); err != nil {
 		return err
@@ -224,28 +225,28 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 // withdrawAdded gives up the fields that our apply added to an object that another controller took.
 // They are remembered until that is done.
 func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added *fieldpath.Set) error {
-	w.memory.Foreign.Set(w.ownedID(), memory.Foreign{Look: memory.Look{UID: live.GetUID()}, Added: added})
-	left, err := w.giveUpAdded(ctx, live, added)
+	w.memory.Foreign.Set(w.ownedID(), memory.Foreign{Snapshot: memory.Snapshot{UID: live.GetUID()}, Added: added})
+	left, err := w.releaseAdded(ctx, live, added)
 	if isRefused(err) {
-		left, err = w.giveUpBut(ctx, live, func(path fieldpath.Path) bool { return !w.isOfDigest(path) })
+		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.isDigestField(path) })
 	}
 	if err != nil {
 		return err
 	}
 	w.noteReleased(left)
-	return w.foreign(live)
+	return w.foreignError(live)
 }
 
-// giveUpAdded removes the fields that our apply added. All other fields belong to an entry of updates
+// releaseAdded removes the fields that our apply added. All other fields belong to an entry of updates
 // meanwhile: the API server removes a struct together with its fields if nobody owns any of them.
-func (w withdrawal) giveUpAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
+func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
 	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
 	_, err := w.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
 		own := managedfields.Applied(live, w.fieldOwner)
-		if kept := w.strike(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
+		if kept := w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
 			entry := managedfields.WithFields(*own, kept)
 			entry.Operation = metav1.ManagedFieldsOperationUpdate
-			p.Give(entry)
+			p.AddFields(entry)
 		}
 	})
 	if err != nil {
@@ -256,7 +257,7 @@ func (w withdrawal) giveUpAdded(ctx context.Context, after client.Object, added 
 		return nil, err
 	}
 	return w.patchEntries(ctx, releasing, left, func(p *managedfields.Patch, live client.Object) {
-		w.strike(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
+		w.removeOwnFields(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
 	})
 }
 

@@ -8,7 +8,7 @@
 //			}},
 //			finalizer.Step{Name: "example.com/database", Cleanup: func(ctx context.Context) error {
 //				if r.databases.InUse(ctx, site.Name) {
-//					return finalizer.Wait(10*time.Second, "the database has open connections")
+//					return finalizer.NotDone(10*time.Second, "the database has open connections")
 //				}
 //				return r.databases.Drop(ctx, site.Name)
 //			}},

@@ -153,7 +153,7 @@ func ExampleStep() {
 }
 
 // A Cleanup that is not done yet is no error.
-func ExampleWait() {
+func ExampleNotDone() {
 	ctx := context.Background()
 	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "site",
@@ -162,7 +162,7 @@ func ExampleWait() {
 	c := fake.NewFakeClient(site)
 
 	result, err := finalizer.Handle(ctx, c, site, finalizer.Step{Name: "example.com/database", Cleanup: func(context.Context) error {
-		return finalizer.Wait(10*time.Second, "the database has open connections")
+		return finalizer.NotDone(10*time.Second, "the database has open connections")
 	}})
 	fmt.Println(result.Done, result.After, result.Reason, err)
 

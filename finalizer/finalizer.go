@@ -22,7 +22,7 @@ type Step struct {
 	Name string
 	// Cleanup reverts everything that was done for the object. Handle may call Cleanup any number of
 	// times, also if everything is cleaned up already or was never done: the process may end before
-	// the finalizer is removed. To be called again later, Cleanup returns the error of Wait. Any other
+	// the finalizer is removed. To be called again later, Cleanup returns the error of NotDone. Any other
 	// error keeps the finalizer, too.
 	Cleanup func(ctx context.Context) error
 }
@@ -139,7 +139,7 @@ func (h *handling) cleanUp(ctx context.Context, steps []Step, deleted time.Time)
 
 // unfinished returns the result of a Cleanup that failed or waits: the finalizer stays.
 func (h *handling) unfinished(step Step, err error) (Result, error) {
-	if after, ok := waitOf(err); ok {
+	if after, ok := retryAfter(err); ok {
 		return Result{Done: true, After: after, Reason: err.Error()}, nil
 	}
 	return Result{Done: true}, h.cleanupError(step, err)

@@ -212,7 +212,7 @@ func TestCleanUp(t *testing.T) {
 		"wait": {
 			"not an error",
 			[]string{row, bucket},
-			[]error{finalizer.Wait(time.Minute, "in use")},
+			[]error{finalizer.NotDone(time.Minute, "in use")},
 			[]string{row},
 			nil,
 			[]string{row, bucket},
@@ -377,17 +377,17 @@ func TestWait(t *testing.T) {
 		after  time.Duration // 0: it is an error
 		reason string
 	}{
-		"plain":          {"as it was said", finalizer.Wait(time.Minute, "in use"), time.Minute, "in use"},
-		"wrapped":        {"in all its words", fmt.Errorf("database: %w", finalizer.Wait(time.Second, "in use")), time.Second, "database: in use"},
-		"no time":        {"soon", finalizer.Wait(0, "in use"), 5 * time.Second, "in use"},
-		"negative time":  {"a deadline that passed", finalizer.Wait(-time.Hour, "in use"), 5 * time.Second, "in use"},
-		"no reason":      {"a condition needs a text", finalizer.Wait(time.Second, ""), time.Second, "the cleanup is not done yet"},
-		"joined waits":   {"the soonest", errors.Join(finalizer.Wait(time.Hour, "a"), finalizer.Wait(time.Minute, "b"), finalizer.Wait(time.Hour, "c")), time.Minute, "a\nb\nc"},
-		"wrapped joined": {"likewise", fmt.Errorf("both: %w", errors.Join(finalizer.Wait(time.Minute, "a"))), time.Minute, "both: a"},
-		"joined error":   {"nothing swallows an error", errors.Join(finalizer.Wait(time.Minute, "a"), broken), 0, ""},
-		"two verbs":      {"nor here", fmt.Errorf("%w and %w", finalizer.Wait(time.Minute, "a"), broken), 0, ""},
-		"nothing joined": {"not a Wait", nothing{}, 0, ""},
-		"another error":  {"not a Wait", broken, 0, ""},
+		"plain":          {"as it was said", finalizer.NotDone(time.Minute, "in use"), time.Minute, "in use"},
+		"wrapped":        {"in all its words", fmt.Errorf("database: %w", finalizer.NotDone(time.Second, "in use")), time.Second, "database: in use"},
+		"no time":        {"soon", finalizer.NotDone(0, "in use"), 5 * time.Second, "in use"},
+		"negative time":  {"a deadline that passed", finalizer.NotDone(-time.Hour, "in use"), 5 * time.Second, "in use"},
+		"no reason":      {"a condition needs a text", finalizer.NotDone(time.Second, ""), time.Second, "the cleanup is not done yet"},
+		"joined waits":   {"the soonest", errors.Join(finalizer.NotDone(time.Hour, "a"), finalizer.NotDone(time.Minute, "b"), finalizer.NotDone(time.Hour, "c")), time.Minute, "a\nb\nc"},
+		"wrapped joined": {"likewise", fmt.Errorf("both: %w", errors.Join(finalizer.NotDone(time.Minute, "a"))), time.Minute, "both: a"},
+		"joined error":   {"nothing swallows an error", errors.Join(finalizer.NotDone(time.Minute, "a"), broken), 0, ""},
+		"two verbs":      {"nor here", fmt.Errorf("%w and %w", finalizer.NotDone(time.Minute, "a"), broken), 0, ""},
+		"nothing joined": {"not of NotDone", nothing{}, 0, ""},
+		"another error":  {"not of NotDone", broken, 0, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func TestMetric(t *testing.T) {
 	}
 
 	slowBefore, earlyBefore := gathered(t, slow), gathered(t, early)
-	run(going("a", start, slow, stuck), takes(slow, time.Minute, nil), takes(stuck, time.Minute, Wait(0, "")))
+	run(going("a", start, slow, stuck), takes(slow, time.Minute, nil), takes(stuck, time.Minute, NotDone(0, "")))
 	require.Empty(t, cmp.Diff(removed{"", "ConfigMap", 1, 120}, gathered(t, slow).since(slowBefore)), "to the removal, the Cleanup included")
 	require.Zero(t, gathered(t, stuck), "what waits is not removed")
 

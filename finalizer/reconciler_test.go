@@ -16,7 +16,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 		}},
 		finalizer.Step{Name: "example.com/database", Cleanup: func(ctx context.Context) error {
 			if r.databases.InUse(ctx, site.Name) {
-				return finalizer.Wait(10*time.Second, "the database has open connections")
+				return finalizer.NotDone(10*time.Second, "the database has open connections")
 			}
 			return r.databases.Drop(ctx, site.Name)
 		}},

@@ -33,11 +33,11 @@ func unanswered(err error) string {
 	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err):
 		return "apiVersion or kind is not set"
 	case errors.As(err, &urlErr):
-		return steady(urlErr.Err.Error())
+		return withoutVaryingParts(urlErr.Err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "it was cancelled, or took too long" // before the next case, as a deadline is a net.Error, too
 	case errors.As(err, &netErr):
-		return steady(netErr.Error())
+		return withoutVaryingParts(netErr.Error())
 	}
 	return ""
 }

@@ -32,11 +32,11 @@ func Message(err error, name string) string {
 	case err == nil:
 		return ""
 	case !answered:
-		return Cut(steady(cmp.Or(unanswered(err), err.Error())), messageLimit)
+		return Cut(withoutVaryingParts(cmp.Or(unanswered(err), err.Error())), messageLimit)
 	case saysAllByFields(status):
-		return Cut(steady(strings.Join(fieldMessages(status), ", ")), messageLimit)
+		return Cut(withoutVaryingParts(strings.Join(fieldMessages(status), ", ")), messageLimit)
 	}
-	return Cut(steady(withoutSubject(status, name)), messageLimit)
+	return Cut(withoutVaryingParts(withoutSubject(status, name)), messageLimit)
 }
 
 // Explain returns the Message about the object with this name, or, if its kind is sensitive, the fields
@@ -64,7 +64,7 @@ func fieldMessages(status metav1.Status) []string {
 	var messages []string
 	for _, cause := range status.Details.Causes {
 		first, _, _ := strings.Cut(cause.Message, "\n")
-		message := cause.Field + ": " + cutMiddle(steady(first))
+		message := cause.Field + ": " + cutMiddle(withoutVaryingParts(first))
 		if !slices.Contains(messages, message) { // an API server may repeat a cause
 			messages = append(messages, message)
 		}
@@ -103,7 +103,7 @@ var misfit = regexp.MustCompile(`^failed to create typed (?:patch|live) object \
 // of the object.
 func withoutSubject(status metav1.Status, name string) string {
 	if beginning := misfit.FindString(status.Message); beginning != "" {
-		return misfits(status.Message[len(beginning):])
+		return schemaProblems(status.Message[len(beginning):])
 	}
 	if status.Details == nil || status.Details.Name != name {
 		return status.Message
@@ -122,9 +122,9 @@ func withoutSubject(status metav1.Status, name string) string {
 	return status.Message
 }
 
-// misfits sorts the lines about values that do not fit a schema. The server walks maps in random order,
-// and stops at the first field that the schema does not have, so that such fields come first.
-func misfits(message string) string {
+// schemaProblems sorts the lines about values that do not fit a schema. The server walks maps in random
+// order, and stops at the first field that the schema does not have, so that such fields come first.
+func schemaProblems(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	isDeclared := func(line string) bool { return !strings.HasSuffix(line, ": field not declared in schema") }
 	if undeclared := slices.DeleteFunc(slices.Clone(lines), isDeclared); len(undeclared) > 0 {
@@ -147,8 +147,8 @@ var fleeting = regexp.MustCompile(strings.Join([]string{
 	`, used: [^:]+, limited: `,
 }, "|"))
 
-// steady returns text as one line without the fleeting parts.
-func steady(text string) string {
+// withoutVaryingParts returns text as one line without the fleeting parts.
+func withoutVaryingParts(text string) string {
 	text = fleeting.ReplaceAllStringFunc(text, func(found string) string {
 		switch {
 		case strings.HasSuffix(found, "->"):

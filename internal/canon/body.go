@@ -192,7 +192,7 @@ func cutString(text string) (before, quoted, after string) {
 // appendUnescaped appends a JSON string with no more escapes than YAML needs.
 func appendUnescaped(dst []byte, quoted string) []byte {
 	var content string
-	if quoted == "" || plain(quoted[1:len(quoted)-1]) || json.Unmarshal([]byte(quoted), &content) != nil {
+	if quoted == "" || isPlain(quoted[1:len(quoted)-1]) || json.Unmarshal([]byte(quoted), &content) != nil {
 		return append(dst, quoted...)
 	}
 	dst = append(dst, '"')

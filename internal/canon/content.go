@@ -155,7 +155,7 @@ func withSecretData(v reflect.Value) reflect.Value {
 		data = make(map[string][]byte, len(text))
 	}
 	for key, value := range text {
-		data[key] = []byte(valid(value))
+		data[key] = []byte(validUTF8(value))
 	}
 	merged.FieldByName("Data").Set(reflect.ValueOf(data))
 	merged.FieldByName("StringData").SetZero()
@@ -182,7 +182,7 @@ func withSecretMembers(members map[string]any) map[string]any {
 		if !ok {
 			return members
 		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(valid(value)))
+		data[key] = base64.StdEncoding.EncodeToString([]byte(validUTF8(value)))
 	}
 	merged := maps.Clone(members)
 	delete(merged, "stringData")

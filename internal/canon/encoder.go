@@ -200,7 +200,7 @@ func (e *encoder) beginMember(name string) (begun member, from int) {
 	begun = member{name: name, start: len(e.buf)}
 	e.buf = append(appendString(e.buf, name), ':')
 	if len(e.buf)-begun.start != len(`"":`)+len(name) {
-		begun.name = valid(name) // the name was escaped
+		begun.name = validUTF8(name) // the name was escaped
 	}
 	return begun, len(e.buf)
 }

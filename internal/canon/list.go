@@ -17,7 +17,7 @@ func (p *pointerPlan) append(e *encoder, v place) error { return p.appendTarget(
 
 // appendTarget writes the value behind a pointer, or null if the pointer is nil.
 func (p *pointerPlan) appendTarget(e *encoder, target place) error {
-	if target.none() {
+	if target.isNone() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
@@ -31,7 +31,7 @@ func (p *pointerPlan) appendTarget(e *encoder, target place) error {
 
 func (p *pointerPlan) null(v place) bool { return p.nullTarget(v.target()) }
 
-func (p *pointerPlan) nullTarget(target place) bool { return target.none() || p.elem.null(target) }
+func (p *pointerPlan) nullTarget(target place) bool { return target.isNone() || p.elem.null(target) }
 
 // A listPlan reads a slice or an array. Whether two lists agree depends on the field that holds them:
 // see merge.go.

@@ -193,8 +193,8 @@ func (e *encoder) stringMap(m map[string]string, keep func(string) bool) error {
 
 // checkName sets the name to its form in JSON. Most names have that form already.
 func (m *member) checkName() {
-	if m.plain = plain(m.name); !m.plain {
-		m.name = valid(m.name)
+	if m.plain = isPlain(m.name); !m.plain {
+		m.name = validUTF8(m.name)
 	}
 }
 

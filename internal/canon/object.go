@@ -64,8 +64,8 @@ type parts struct {
 	explicit             bool // empty values that are statements
 }
 
-// reserved reports whether a member at the top of an object is no content.
-func reserved(name string) bool {
+// isReserved reports whether a member at the top of an object is no content.
+func isReserved(name string) bool {
 	return name == "metadata" || name == "status" || name == "apiVersion" || name == "kind"
 }
 
@@ -97,7 +97,7 @@ func (e *encoder) object(c *content, p *parts) error {
 func (e *encoder) anyContent(c *content, p *parts) error {
 	e.isBuiltIn = c.isBuiltIn()
 	for name, v := range c.members {
-		if reserved(name) {
+		if isReserved(name) {
 			continue
 		}
 		if err := e.anyMember(name, v); err != nil {
@@ -119,7 +119,7 @@ func (e *encoder) typedContent(c *content, p *parts) error {
 				return err
 			}
 		}
-		if reserved(f.name) {
+		if isReserved(f.name) {
 			continue
 		}
 		value, ok := f.in(c.typed)
@@ -237,7 +237,7 @@ func (e *encoder) mapMember(name string, m map[string]string, keep func(string) 
 }
 
 func (e *encoder) listMember(name string, p *listPlan, list items) error {
-	if list.first.none() {
+	if list.first.isNone() {
 		return nil
 	}
 	begun, _ := e.beginMember(name)

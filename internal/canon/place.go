@@ -32,8 +32,8 @@ func targetOf(pointer reflect.Value) place { return place{pointer.UnsafePointer(
 // as reads the value as a T, which is the type of the value or has the same underlying type.
 func as[T any](p place) *T { return (*T)(p.address) }
 
-// none reports whether there is no value: a nil pointer was followed.
-func (p place) none() bool { return p.address == nil }
+// isNone reports whether there is no value: a nil pointer was followed.
+func (p place) isNone() bool { return p.address == nil }
 
 // field is the place of a struct's field.
 func (p place) field(offset uintptr) place { return place{unsafe.Add(p.address, offset)} }

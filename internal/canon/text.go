@@ -14,7 +14,7 @@ const hexDigits = "0123456789abcdef"
 
 // appendString appends s as a JSON string.
 func appendString(dst []byte, s string) []byte {
-	if plain(s) {
+	if isPlain(s) {
 		return appendPlain(dst, s)
 	}
 	return append(appendEscaped(append(dst, '"'), s), '"')
@@ -27,11 +27,11 @@ func appendPlain(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plain reports whether s needs no escape: printable ASCII without quote and
+// isPlain reports whether s needs no escape: printable ASCII without quote and
 // backslash. It looks at eight bytes at a time, the last eight perhaps again, as
 // most strings are plain and reading them byte by byte costs as much as
 // everything else in a digest.
-func plain(s string) bool {
+func isPlain(s string) bool {
 	if len(s) < 8 {
 		return plainShort(s)
 	}
@@ -108,8 +108,8 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&0xf], hexDigits[r>>4&0xf], hexDigits[r&0xf])
 }
 
-// valid replaces each byte of s that is not UTF-8 by U+FFFD.
-func valid(s string) string {
+// validUTF8 replaces each byte of s that is not UTF-8 by U+FFFD.
+func validUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

@@ -45,9 +45,9 @@ func (p *Patch) Replace(at int, entry metav1.ManagedFieldsEntry) { p.after[at] =
 // Add appends entry.
 func (p *Patch) Add(entry metav1.ManagedFieldsEntry) { p.after = append(p.after, entry) }
 
-// Give adds the fields of entry to the entry with the same manager, operation and version, or adds
+// AddFields adds the fields of entry to the entry with the same manager, operation and version, or adds
 // entry.
-func (p *Patch) Give(entry metav1.ManagedFieldsEntry) {
+func (p *Patch) AddFields(entry metav1.ManagedFieldsEntry) {
 	at := slices.IndexFunc(p.after, func(known metav1.ManagedFieldsEntry) bool {
 		return !isRemoved(known) && known.Manager == entry.Manager && known.Operation == entry.Operation &&
 			known.APIVersion == entry.APIVersion && known.Subresource == entry.Subresource
@@ -63,13 +63,13 @@ func (p *Patch) remove(at int) { p.after[at].FieldsV1 = nil }
 
 func isRemoved(entry metav1.ManagedFieldsEntry) bool { return entry.FieldsV1 == nil }
 
-// Strike removes the paths for which isStruck holds from the entries with these indexes, and removes
-// entries that become empty. It returns the removed paths.
-func (p *Patch) Strike(entries []int, isStruck func(fieldpath.Path) bool) *fieldpath.Set {
-	struck := fieldpath.NewSet()
+// RemoveFields removes the paths for which matches holds from the entries with these indexes, and
+// removes entries that become empty. It returns the removed paths.
+func (p *Patch) RemoveFields(entries []int, matches func(fieldpath.Path) bool) *fieldpath.Set {
+	removed := fieldpath.NewSet()
 	for _, at := range entries {
-		taken, kept := Split(Fields(&p.after[at]), isStruck)
-		struck = struck.Union(taken)
+		taken, kept := Split(Fields(&p.after[at]), matches)
+		removed = removed.Union(taken)
 		switch {
 		case taken.Empty():
 		case kept.Empty():
@@ -78,7 +78,7 @@ func (p *Patch) Strike(entries []int, isStruck func(fieldpath.Path) bool) *field
 			p.Replace(at, WithFields(p.after[at], kept))
 		}
 	}
-	return struck
+	return removed
 }
 
 // SetAPIVersion has all entries be of one API version. Entries that differ in nothing else then

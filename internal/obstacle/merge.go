@@ -52,7 +52,7 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.owned = m.owned.Union(e.fields)
 	}
 	m.CompleteKeys(nil)
-	m.spareDuplicates(m.live, nil, m.owned)
+	m.protectDuplicates(m.live, nil, m.owned)
 	return m
 }
 
@@ -211,7 +211,7 @@ func (m *Merge) removedWith(path fieldpath.Path) fieldpath.Path {
 
 // isDropped reports whether the apply removes the field at path, which the field owner has applied.
 func (m *Merge) isDropped(path fieldpath.Path) bool {
-	return !specifies(m.desired, path) && !m.isHeld(path, func(e *entry) bool { return !e.own })
+	return !specifies(m.desired, path) && !m.isOwned(path, func(e *entry) bool { return !e.own })
 }
 
 // overlay returns live with desired's values. owned are the fields below this place that

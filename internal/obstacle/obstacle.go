@@ -49,7 +49,7 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 		for end := range cause {
 			path := cause[:end+1]
 			isExact := end+1 == len(cause)
-			if m.mayGo(path) && (m.isHeld(path, (*entry).isTakeable) || isExact && !m.isHeld(path, anyEntry)) {
+			if m.mayGo(path) && (m.isOwned(path, (*entry).isTakeable) || isExact && !m.isOwned(path, anyEntry)) {
 				add(path)
 			}
 		}
@@ -147,7 +147,7 @@ func (m *Merge) managers(path fieldpath.Path, sort func(*entry) bool) []string {
 
 func anyEntry(*entry) bool { return true }
 
-func (m *Merge) isHeld(path fieldpath.Path, sort func(*entry) bool) bool {
+func (m *Merge) isOwned(path fieldpath.Path, sort func(*entry) bool) bool {
 	return slices.ContainsFunc(m.entries, func(e entry) bool { return sort(&e) && managedfields.Holds(e.fields, path) })
 }
 
@@ -164,7 +164,7 @@ func (m *Merge) outermost(path fieldpath.Path, isOfSort func(fieldpath.Path) boo
 // mayGo reports whether path may be removed: desired specifies nothing inside, no other program applies
 // the field, and the field is not spared.
 func (m *Merge) mayGo(path fieldpath.Path) bool {
-	return m.isUnspecified(path) && !m.isHeld(path, (*entry).isFixed) && !m.isSpared(path)
+	return m.isUnspecified(path) && !m.isOwned(path, (*entry).isFixed) && !m.isProtected(path)
 }
 
 // isUnspecified reports whether live has something at path where desired has nothing. Of an
@@ -265,7 +265,7 @@ func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 func (m *Merge) Inside(o Obstacle) []Obstacle {
 	var found []Obstacle
 	add := func(path fieldpath.Path) {
-		isOthers := m.isHeld(path, (*entry).isTakeable) || !m.isHeld(path, anyEntry)
+		isOthers := m.isOwned(path, (*entry).isTakeable) || !m.isOwned(path, anyEntry)
 		if isOthers && m.mayGo(path) {
 			found = m.appendNew(found, path, (*entry).isTakeable)
 		}

@@ -8,20 +8,20 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// Spare keeps the field at steps, and its parents, from being removed.
-func (m *Merge) Spare(steps []string) {
+// Protect keeps the field at steps, and its parents, from being removed.
+func (m *Merge) Protect(steps []string) {
 	if path := m.find(steps); len(path) > 0 {
 		m.spared = append(m.spared, path)
 	}
 }
 
-// spareDuplicates spares items of live that have the same key, of which no apply removes one only.
-func (m *Merge) spareDuplicates(value any, path fieldpath.Path, owned *fieldpath.Set) {
+// protectDuplicates spares items of live that have the same key, of which no apply removes one only.
+func (m *Merge) protectDuplicates(value any, path fieldpath.Path, owned *fieldpath.Set) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, member := range value {
 			element := fieldpath.FieldNameElement(name)
-			m.spareDuplicates(member, append(path, element), owned.WithPrefix(element))
+			m.protectDuplicates(member, append(path, element), owned.WithPrefix(element))
 		}
 	case []any:
 		name := naming(owned)
@@ -35,12 +35,12 @@ func (m *Merge) spareDuplicates(value any, path fieldpath.Path, owned *fieldpath
 				m.spared = append(m.spared, append(path.Copy(), element))
 			}
 			known.Insert(fieldpath.Path{element})
-			m.spareDuplicates(item, append(path, element), owned.WithPrefix(element))
+			m.protectDuplicates(item, append(path, element), owned.WithPrefix(element))
 		}
 	}
 }
 
-func (m *Merge) isSpared(path fieldpath.Path) bool {
+func (m *Merge) isProtected(path fieldpath.Path) bool {
 	return slices.ContainsFunc(m.spared, func(spared fieldpath.Path) bool {
 		return managedfields.HasPrefix(spared, path) || managedfields.HasPrefix(path, spared)
 	})

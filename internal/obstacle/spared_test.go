@@ -37,7 +37,7 @@ spec: {size: 1}`,
 		"spec.users[name=root].password": {[]string{"spec.auth", "spec.mode", "spec.plain", "spec.users[name=guest]"}, nil},
 	} {
 		m := found.merge(t)
-		m.Spare(paths.Steps(path))
+		m.Protect(paths.Steps(path))
 		require.ElementsMatch(t, want.obstacles, textsOf(m.Obstacles(nil)), path)
 		require.ElementsMatch(t, want.fixed, textsOf(m.Fixed()), path)
 	}

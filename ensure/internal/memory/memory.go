@@ -42,9 +42,9 @@ type Memory struct {
 	// Applied is the latest confirmed desired state, for whichever owner.
 	Applied Table[ChildKey, Applied]
 	// Migrated are the objects without an entry of an old manager.
-	Migrated Table[OwnedKey, Look]
+	Migrated Table[OwnedKey, Snapshot]
 	Foreign  Table[OwnedKey, Foreign]
-	// Reported are digests of the texts of failures by reason; see IsNews.
+	// Reported are digests of the texts of failures by reason; see NoteReport.
 	Reported Table[OwnedKey, map[string]string]
 
 	mu      sync.Mutex // guards changes that depend on an entry, or concern two tables
@@ -65,7 +65,8 @@ type Record struct {
 	At       time.Time
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer
-	// Interrupted is the resourceVersion that a call wrote before it failed; empty if the last call did not.
+	// Interrupted is the resourceVersion that a call wrote before it failed; empty if the last call did
+	// not.
 	Interrupted string
 }
 
@@ -79,19 +80,19 @@ type Applied struct {
 	Owner  string    // kind and name of the controller; empty if there is none
 }
 
-// A Look changes when somebody changes the object in a way that an old operator may have: its
+// A Snapshot changes when somebody changes the object in a way that an old operator may have: its
 // content, or which labels, annotations, finalizers and owners it has. The values of labels and
 // annotations do not count, as some are heartbeats.
-type Look struct {
+type Snapshot struct {
 	UID types.UID
 	Sum [sha256.Size]byte
 }
 
 // A Foreign is an object of another owner, or of none.
 type Foreign struct {
-	// Look is the object without any field of this field owner, and Version its resourceVersion.
-	Look    Look
-	Version string
+	// Snapshot is the object without any field of this field owner, and Version its resourceVersion.
+	Snapshot Snapshot
+	Version  string
 	// Added are the fields that this field owner still has to give up; nil if there are none.
 	Added *fieldpath.Set
 }
@@ -107,7 +108,7 @@ func New(entries int) *Memory {
 	return &Memory{
 		Absent:   NewTable[ChildKey, struct{}](entries),
 		Applied:  NewTable[ChildKey, Applied](entries),
-		Migrated: NewTable[OwnedKey, Look](entries),
+		Migrated: NewTable[OwnedKey, Snapshot](entries),
 		Foreign:  NewTable[OwnedKey, Foreign](entries),
 		Reported: NewTable[OwnedKey, map[string]string](entries),
 		records:  NewTable[OwnedKey, *Record](entries),
@@ -136,8 +137,8 @@ func (m *Memory) Confirm(key OwnedKey, record Record) {
 	m.Foreign.Remove(key)
 }
 
-// Doubt notes that the object may differ from its record.
-func (m *Memory) Doubt(key OwnedKey) {
+// Invalidate notes that the object may differ from its record.
+func (m *Memory) Invalidate(key OwnedKey) {
 	m.change(key, func(record *Record) { record.Version, record.Content = "", "" })
 }
 
@@ -169,9 +170,9 @@ func (m *Memory) Release(key OwnedKey, object Foreign) {
 	m.Foreign.Set(key, object)
 }
 
-// HiddenSince notes that the API server has the object with this UID and that the cache does not
+// NoteHidden notes that the API server has the object with this UID and that the cache does not
 // show the object, and returns the time of the first note.
-func (m *Memory) HiddenSince(key ChildKey, uid types.UID, now time.Time) time.Time {
+func (m *Memory) NoteHidden(key ChildKey, uid types.UID, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if first, known := m.hidden.Get(key); known && first.uid == uid {
@@ -190,9 +191,9 @@ func (m *Memory) NoteShown(key ChildKey) {
 	m.Absent.Remove(key)
 }
 
-// IsNews notes a failure by its reason and the digest of its text, and reports whether it is the
+// NoteReport notes a failure by its reason and the digest of its text, and reports whether it is the
 // first of that reason, or has another text than the one before.
-func (m *Memory) IsNews(key OwnedKey, reason, digest string) bool {
+func (m *Memory) NoteReport(key OwnedKey, reason, digest string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, known := m.Reported.Get(key)

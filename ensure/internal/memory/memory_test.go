@@ -60,14 +60,14 @@ func TestRecordsAreKeptByOwner(t *testing.T) {
 	m.Release(second, memory.Foreign{Version: "2"})
 	require.NotZero(t, *m.Record(first))
 
-	m.Doubt(first)
+	m.Invalidate(first)
 	m.NoteDeletion(first)
 	require.Equal(t, memory.Record{UID: "a", Deleted: true}, *m.Record(first))
 	m.Interrupt(first, "4")
 	require.Equal(t, memory.Record{UID: "a", Interrupted: "4", Deleted: true}, *m.Record(first))
 	require.True(t, m.Record(first).IsInterruptedAfter("3"))
 	require.False(t, m.Record(first).IsInterruptedAfter("4"))
-	m.Doubt(second)
+	m.Invalidate(second)
 	m.Interrupt(second, "4")
 	require.Zero(t, *m.Record(second), "nothing is known to doubt")
 	m.Release(first, memory.Foreign{Version: "3"})
@@ -80,9 +80,9 @@ func TestRecordsAreKeptByOwner(t *testing.T) {
 
 func TestHiddenSince(t *testing.T) {
 	m, key := memory.New(1), memory.ChildKey{}
-	require.Equal(t, start, m.HiddenSince(key, "1", start))
-	require.Equal(t, start, m.HiddenSince(key, "1", start.Add(time.Minute)))
-	require.Equal(t, start.Add(time.Minute), m.HiddenSince(key, "2", start.Add(time.Minute)), "another object")
+	require.Equal(t, start, m.NoteHidden(key, "1", start))
+	require.Equal(t, start, m.NoteHidden(key, "1", start.Add(time.Minute)))
+	require.Equal(t, start.Add(time.Minute), m.NoteHidden(key, "2", start.Add(time.Minute)), "another object")
 	require.True(t, m.IsHidden(key))
 	m.Absent.Set(key, struct{}{})
 	m.NoteShown(key)
@@ -92,10 +92,10 @@ func TestHiddenSince(t *testing.T) {
 
 func TestIsNews(t *testing.T) {
 	m, key := memory.New(1), memory.OwnedKey{}
-	require.True(t, m.IsNews(key, "Invalid", "a"))
-	require.False(t, m.IsNews(key, "Invalid", "a"))
-	require.True(t, m.IsNews(key, "Foreign", "a"))
-	require.True(t, m.IsNews(key, "Invalid", "b"), "it has another text")
+	require.True(t, m.NoteReport(key, "Invalid", "a"))
+	require.False(t, m.NoteReport(key, "Invalid", "a"))
+	require.True(t, m.NoteReport(key, "Foreign", "a"))
+	require.True(t, m.NoteReport(key, "Invalid", "b"), "it has another text")
 	m.Reported.Remove(key)
-	require.True(t, m.IsNews(key, "Invalid", "b"))
+	require.True(t, m.NoteReport(key, "Invalid", "b"))
 }

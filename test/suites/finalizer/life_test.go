@@ -98,7 +98,7 @@ func TestLife(t *testing.T) {
 				made := create(t, dataOf(obj), foreign)
 				l := &life{T: t, client: c, obj: obj}
 				broken := errors.New("the database is away")
-				inUse := finalizer.Wait(time.Minute, "in use")
+				inUse := finalizer.NotDone(time.Minute, "in use")
 				answers, ran := []error{inUse, broken, nil}, []string{}
 				l.steps = []finalizer.Step{
 					{Name: row, Cleanup: func(context.Context) error {

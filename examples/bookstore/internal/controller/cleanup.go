@@ -24,9 +24,9 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 	case err != nil:
 		return err
 	case db.set != nil && db.set.DeletionTimestamp != nil:
-		return finalizer.Wait(deletionPollInterval, fmt.Sprintf("StatefulSet %q still exists", db.set.Name))
+		return finalizer.NotDone(deletionPollInterval, fmt.Sprintf("StatefulSet %q still exists", db.set.Name))
 	case db.set == nil && len(db.leftover) > 0:
-		return finalizer.Wait(deletionPollInterval, fmt.Sprintf("pod %q still belongs to a deleted StatefulSet", db.leftover[0].Name))
+		return finalizer.NotDone(deletionPollInterval, fmt.Sprintf("pod %q still belongs to a deleted StatefulSet", db.leftover[0].Name))
 	}
 	if err := r.deleteOrphans(ctx, db); err != nil {
 		return err

@@ -79,7 +79,7 @@ func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
 	case err != nil:
 		return err
 	case owned:
-		return finalizer.Wait(deletionPollInterval, fmt.Sprintf("StatefulSet %q still owns claims that must be retained", db.set.Name))
+		return finalizer.NotDone(deletionPollInterval, fmt.Sprintf("StatefulSet %q still owns claims that must be retained", db.set.Name))
 	}
 	return nil
 }

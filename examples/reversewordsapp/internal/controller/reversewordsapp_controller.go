@@ -137,7 +137,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, app *v1alpha1.ReverseWordsApp)
 	return r.remove(ctx, app, children, serverPollInterval)
 }
 
-// remove deletes children, and returns a finalizer.Wait if some of them still exist.
+// remove deletes children, and returns a finalizer.NotDone if some of them still exist.
 func (r *Reconciler) remove(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, children []client.Object, wait time.Duration,
 ) error {
@@ -158,7 +158,7 @@ func (r *Reconciler) remove(
 		return err
 	}
 	if len(remaining) > 0 {
-		return finalizer.Wait(wait, "still there: "+strings.Join(remaining, ", "))
+		return finalizer.NotDone(wait, "still there: "+strings.Join(remaining, ", "))
 	}
 	return nil
 }

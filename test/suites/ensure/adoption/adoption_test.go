@@ -209,7 +209,7 @@ func TestAFinalizerThatGivesUp(t *testing.T) {
 				return err
 			}
 			if res.Operation == ensure.Deleting {
-				wait = finalizer.Wait(0, child.GetName()+" is still there")
+				wait = finalizer.NotDone(0, child.GetName()+" is still there")
 			}
 		}
 		return wait
