@@ -96,7 +96,7 @@ func (k *keys) completeItem(
 // onlyKey returns the only whole key among applied with the members that part has, and false if
 // there is none, or several. The keys of named are those of other items.
 func onlyKey(part value.FieldList, named []fieldpath.PathElement, applied *fieldpath.Set) (whole value.FieldList, ok bool) {
-	for element := range all(applied) {
+	for _, element := range firstElements(applied) {
 		isAnothers := slices.ContainsFunc(named, element.Equals)
 		if element.Key == nil || isAnothers || !isPart(part, *element.Key) {
 			continue

@@ -297,7 +297,7 @@ func replacesMaps(live, desired map[string]any, owned *fieldpath.Set) bool {
 
 // naming returns how the items of a list are told apart, nil if they are not.
 func naming(owned *fieldpath.Set) func(item any) fieldpath.PathElement {
-	for element := range all(owned) {
+	for _, element := range firstElements(owned) {
 		switch {
 		case element.Key != nil:
 			return func(item any) fieldpath.PathElement {
@@ -315,20 +315,11 @@ func naming(owned *fieldpath.Set) func(item any) fieldpath.PathElement {
 	return nil
 }
 
-// all yields the first elements of the paths in a set.
-func all(set *fieldpath.Set) func(yield func(fieldpath.PathElement) bool) {
-	return func(yield func(fieldpath.PathElement) bool) {
-		for element := range set.Members.All() {
-			if !yield(element) {
-				return
-			}
-		}
-		for element := range set.Children.All() {
-			if !yield(element) {
-				return
-			}
-		}
-	}
+// firstElements returns the first elements of the paths in a set.
+func firstElements(set *fieldpath.Set) []fieldpath.PathElement {
+	found := slices.Collect(set.Members.All())
+	set.Children.Iterate(func(element fieldpath.PathElement) { found = append(found, element) })
+	return found
 }
 
 func elements(items []any, name func(any) fieldpath.PathElement) []fieldpath.PathElement {

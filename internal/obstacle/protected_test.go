@@ -6,11 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// What is spared is no obstacle, nor is what it is in; what is beside it may be.
-func TestSpared(t *testing.T) {
+// TestProtected: a protected field is no obstacle, nor is a value around the field. A field beside it may be.
+func TestProtected(t *testing.T) {
 	found := scene{
 		live: `
 spec:
@@ -41,4 +42,18 @@ spec: {size: 1}`,
 		require.ElementsMatch(t, want.obstacles, textsOf(m.Obstacles(nil)), path)
 		require.ElementsMatch(t, want.fixed, textsOf(m.Fixed()), path)
 	}
+}
+
+// TestFieldsInsideItems: somebody owns fields inside several items, and nobody owns the items.
+func TestFieldsInsideItems(t *testing.T) {
+	t.Parallel()
+	inside := `{"f:spec":{"f:ports":{"k:{\"port\":1}":{"f:name":{}},"k:{\"port\":2}":{"f:name":{}}}}}`
+	s := scene{
+		live:    "spec: {ports: [{port: 1, name: a}, {port: 2, name: b}]}",
+		desired: "spec: {ports: [{port: 1, name: c}]}",
+		entries: []metav1.ManagedFieldsEntry{updated("person", inside)},
+	}
+	found := s.merge(t).Obstacles([]string{"spec.ports"})
+	require.Len(t, found, 1)
+	require.Equal(t, "spec.ports[port=2]", managedfields.Text(found[0].Path))
 }
