@@ -91,7 +91,7 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	case obj.GetName() == "":
 		return nil, c.refuse("metadata.name", "is required")
 	case c.adopt:
-		return nil, c.refuse("", "ensure.Adopt has no meaning here: only what is ours is deleted")
+		return nil, c.refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
 	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.leaves(), c.prune != nil, c.only != nil:
 		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
 			"ensure.DeleteAdopted, ensure.MigrateFrom and ensure.DryRun only")

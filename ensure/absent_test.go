@@ -253,7 +253,7 @@ func TestAbsentRefuses(t *testing.T) {
 	}{
 		"nil":       {nil, nil, "is nil"},
 		"no name":   {&corev1.ConfigMap{}, nil, "metadata.name is required"},
-		"adoption":  {named(), []ensure.Option{ensure.Adopt()}, "only what is ours is deleted"},
+		"adoption":  {named(), []ensure.Option{ensure.Adopt()}, "only objects of ours are deleted"},
 		"nil owner": {named(), []ensure.Option{ensure.ControlledBy(nil)}, "owner given to ensure.ControlledBy is nil"},
 		"no namespace": {
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, nil, "metadata.namespace is required",

@@ -101,7 +101,7 @@ func answerCases() map[string]answerCase {
 		"500 of a live object that does not fit the schema": {
 			"desired is not at fault",
 			quoting("failed to create typed live object (default/settings; v1, Kind=ConfigMap): .data.x: expected string, got "+secret, 500, ""),
-			ensure.ErrInvalid, "Invalid", nil, "Invalid: the object as it is does not fit the schema of v1, so that nothing can be applied to it: mend the object or the schema: " + notShown,
+			ensure.ErrInvalid, "Invalid", nil, "Invalid: the live object does not fit the schema of v1, so every apply fails: correct the object or the schema: " + notShown,
 		},
 		"500 of another kind": {
 			"etcd is away", status(500, metav1.StatusReasonInternalError),
@@ -162,8 +162,8 @@ func shownTexts() map[string]string {
 		"500 of a body that does not fit the schema": "Invalid: .spec.colour: field not declared in schema, .spec.list[name=\"" + secret + "\"].x: field not declared in schema",
 		"500 of one unknown field":                   "Invalid: .spec.colour: field not declared in schema",
 		"500 of a wrong type":                        "Invalid: .data.x: expected string, got " + secret,
-		"500 of a live object that does not fit the schema": "Invalid: the object as it is does not fit the schema of v1, " +
-			"so that nothing can be applied to it: mend the object or the schema: .data.x: expected string, got " + secret,
+		"500 of a live object that does not fit the schema": "Invalid: the live object does not fit the schema of v1, " +
+			"so every apply fails: correct the object or the schema: .data.x: expected string, got " + secret,
 		"500 of another kind":              "InternalError" + wrong,
 		"500 that only begins alike":       "InternalError: " + secret,
 		"500 without a reason":             "Unavailable" + wrong,
@@ -176,8 +176,8 @@ func shownTexts() map[string]string {
 	}
 }
 
-const forbidden = "a right is missing (it takes get, list, watch, create and patch, " +
-	"and with ControlledBy update on the finalizers of the owner's kind), a quota is used up, or a policy objects; " + notShown
+const forbidden = "a permission is missing (needed: get, list, watch, create and patch, " +
+	"and with ControlledBy update on the finalizers of the owner's kind), a quota is exhausted, or a policy refuses the request; " + notShown
 
 const notShown = "the API server's message is not shown, as it can quote the object"
 

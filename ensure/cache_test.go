@@ -118,7 +118,7 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 	err := pass()
 	require.ErrorIs(t, err, ensure.ErrHidden)
 	require.Equal(t, "Hidden", ensure.Reason(err))
-	require.ErrorContains(t, err, "it lacks a label, or is in a namespace, by which the cache selects")
+	require.ErrorContains(t, err, "it lacks a label by which the cache selects")
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
 
 	show = faithful

@@ -87,7 +87,7 @@ func (a *arena) begin(desired client.Object, undo func()) {
 	a.said = contested
 }
 
-// paint undoes the color of configMap.
+// paint reverts the color of configMap.
 func (a *arena) paint() { a.edit(a.t, configMap(), `{"data":{"color":"hunter2"}}`) }
 
 func TestAContestBeginsWithTheFifthUndoing(t *testing.T) {
@@ -363,8 +363,8 @@ func TestAContestOverDeletion(t *testing.T) {
 	remove := func() { a.remove(t, configMap()) }
 	a.begin(configMap(), remove)
 	first := a.said
-	require.Equal(t, `cannot create ConfigMap "default/settings": Contested: somebody (nothing tells who) deletes it `+
-		`again and again: stop it, or no longer ensure this object; it is made again at growing intervals only, until that has stood for a while`,
+	require.Equal(t, `cannot create ConfigMap "default/settings": Contested: an unknown field manager deletes it `+
+		`again and again: stop it, or stop ensuring this object; it is created again at growing intervals only, until a write has lasted for a while`,
 		first.Error())
 	a.take()
 	remove()
@@ -478,9 +478,9 @@ func TestTheTextOfAContestHoldsNoValues(t *testing.T) {
 	a := newArena(t, faithful)
 	a.begin(configMap(), a.paint)
 	contested := a.said
-	require.Equal(t, `cannot apply ConfigMap "default/settings": Contested: kubectl-edit undoes data[color] again and again: `+
+	require.Equal(t, `cannot apply ConfigMap "default/settings": Contested: kubectl-edit reverts data[color] again and again: `+
 		`stop one of the two; `+
-		`it is put back at growing intervals only, until that has stood for a while`, contested.Error())
+		`it is written again at growing intervals only, until a write has lasted for a while`, contested.Error())
 	require.NotContains(t, contested.Error(), "hunter2")
 	require.NotContains(t, contested.Error(), "blue")
 }

@@ -179,7 +179,7 @@ func (e *Ensurer) findMisuseOfDigests() string {
 	}
 	switch {
 	case err != nil:
-		return "what was given to ensure.WithDigest does not fit together: " + err.Error()
+		return "the digester and the store given to ensure.WithDigest do not match: " + err.Error()
 	case digest == "":
 		return "the digester given to ensure.WithDigest returns empty digests"
 	}

@@ -62,7 +62,7 @@ func ExampleRelease() {
 	// Output:
 	// Created 2 <nil>
 	// Updated 2 <nil>
-	// cannot ensure Deployment "default/web": Refused: spec.replicas is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)
+	// cannot ensure Deployment "default/web": Refused: spec.replicas is released, so leave it out of desired (the owner, the digest and the labels of ensure.WithLabels are part of desired)
 }
 
 // The old operator restarted pods by an annotation of its own.

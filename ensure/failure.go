@@ -47,7 +47,7 @@ func (e *Ensurer) refuseCall(detail string) *Error {
 // unencodableError reports a desired object that no apply could carry.
 func (t *target) unencodableError(err error) *Error {
 	if duplicate, ok := errors.AsType[*canon.DuplicateError](err); ok {
-		return t.refuse(duplicate.Path, "is there twice: a list with keys holds each key once")
+		return t.refuse(duplicate.Path, "occurs twice: the items of this list must have different keys")
 	}
 	refusal := t.refuse("", "cannot be encoded: "+err.Error())
 	refusal.cause = err
@@ -70,7 +70,7 @@ func (t *target) unknownKindError(what string, err error) *Error {
 // terminatingError returns the error for a child in deletion.
 func (t *target) terminatingError(operation, detail string) *Error {
 	if !t.ifExists {
-		detail += " and will be made again once it is gone"
+		detail += " and will be created again once it is gone"
 	}
 	return t.fail(ErrTerminating, operation, detail)
 }
@@ -82,16 +82,16 @@ func (t *target) foreignError(live client.Object) error {
 	var detail string
 	switch {
 	case controller == nil:
-		detail = "it exists and nothing shows that it was made by " + t.fieldOwner +
+		detail = "it exists and nothing shows that it was created by " + t.fieldOwner +
 			": delete it if nobody needs it"
 	case t.isWanted(controller):
 		who := strings.Join(t.appliersOf(live, controller), " and ")
-		detail = "it was made for the same owner by " + who + ": only one of them and " + t.fieldOwner + " can make it"
+		detail = "it was created for the same owner by " + who + ": only one of them and " + t.fieldOwner + " can manage it"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
 			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)
 	default:
-		detail = fmt.Sprintf("it is controlled by %s %q, which decides what is in it", controller.Kind, controller.Name)
+		detail = fmt.Sprintf("it is controlled by %s %q, which decides on its content", controller.Kind, controller.Name)
 	}
 	return t.fail(ErrForeign, "ensure", detail)
 }
@@ -150,11 +150,11 @@ func (t *target) requestError(operation string, err error) *Error {
 			out.Paths = undeclaredFields(err)
 		}
 	case isLiveInvalid(err):
-		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", "the object as it is does not fit the schema of "+t.apiVersion+
-			", so that nothing can be applied to it: mend the object or the schema: "+t.message(err, answer.NotShown)
+		out.class, out.Reason, out.detail = ErrInvalid, "Invalid", "the live object does not fit the schema of "+t.apiVersion+
+			", so every apply fails: correct the object or the schema: "+t.message(err, answer.NotShown)
 	case apierrors.IsForbidden(err):
-		out.Reason, out.detail = apiReason(err), t.message(err, "a right is missing ("+rightsTo(operation)+"), "+
-			"a quota is used up, or a policy objects; "+answer.NotShown)
+		out.Reason, out.detail = apiReason(err), t.message(err, "a permission is missing ("+rightsTo(operation)+"), "+
+			"a quota is exhausted, or a policy refuses the request; "+answer.NotShown)
 	case apierrors.IsNotFound(err) && isAboutNamespace(err):
 		out.Reason, out.detail = apiReason(err), "its namespace does not exist"
 	default:
@@ -197,7 +197,7 @@ func rightsTo(operation string) string {
 	case "prune":
 		return "get on the owner's kind"
 	}
-	return "it takes get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
+	return "needed: get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
 }
 
 // message is what the API server says about the child, or otherwise if that is not to be shown.

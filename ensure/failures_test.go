@@ -284,7 +284,7 @@ func TestPruneOfAListThatIsRefused(t *testing.T) {
 	results, err := ensure.Set(t.Context(), ensure.New(c, s, fieldOwner, sensitiveConfigMaps()), shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.ErrorIs(t, err, refusal)
 	require.ErrorContains(t, err, "cannot list ConfigMap")
-	require.ErrorContains(t, err, "a right is missing (list on its kind, and watch for a cache)")
+	require.ErrorContains(t, err, "a permission is missing (list on its kind, and watch for a cache)")
 	require.Empty(t, results.Pruned)
 	require.Empty(t, s.verbs())
 }

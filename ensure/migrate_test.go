@@ -314,7 +314,7 @@ func TestAContestWithOneself(t *testing.T) {
 			require.ErrorIs(t, err, ensure.ErrContested)
 			require.Equal(t, oldManager, contested.Rival)
 			require.Empty(t, cmp.Diff([]string{"data[color]"}, contested.Paths))
-			require.ErrorContains(t, err, "most likely this operator itself")
+			require.ErrorContains(t, err, "most likely another part of this operator")
 		})
 	}
 }
@@ -404,7 +404,7 @@ func TestWithoutControlledByTheOwnerStays(t *testing.T) {
 			created(t, s, configMap(), ensure.ControlledBy(shop()))
 			e := ensure.New(s.cached(show), s, fieldOwner)
 			_, err := ensure.Object(t.Context(), e, configMap())
-			require.EqualError(t, err, `cannot ensure ConfigMap "default/settings": Foreign: it is controlled by Shop "shop", which decides what is in it`)
+			require.EqualError(t, err, `cannot ensure ConfigMap "default/settings": Foreign: it is controlled by Shop "shop", which decides on its content`)
 			result := mustEnsure(t, e, configMap(), ensure.Adopt())
 			require.Equal(t, []metav1.OwnerReference{shopRef()}, result.Live.OwnerReferences)
 			require.Equal(t, []string{digestPath}, paths(result.Changes))

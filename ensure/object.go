@@ -100,7 +100,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 		return nil, c.refuse("", "desired is nil")
 	}
 	if e == nil || e.memory == nil {
-		return nil, c.refuse("", "the Ensurer was not made by ensure.New")
+		return nil, c.refuse("", "the Ensurer was not created by ensure.New")
 	}
 	if !e.isReadable(obj) {
 		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))

@@ -89,8 +89,8 @@ func (o *observation) isHidden(live client.Object) bool {
 }
 
 var whyHidden = "it exists, but the operator's cache has not shown it for " + hiddenAfter.String() +
-	": it lacks a label, or is in a namespace, by which the cache selects, or the watch has stopped, " +
-	"which a restart of the operator mends"
+	": it lacks a label by which the cache selects, is in a namespace that the cache leaves out, or the watch has stopped, " +
+	"which a restart of the operator corrects"
 
 // loadRecord looks up the last confirmed state. Without one, o.last is empty.
 func (o *observation) loadRecord() { o.last = o.memory.Record(o.ownedID()) }

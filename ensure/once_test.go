@@ -19,9 +19,9 @@ func TestOnceRefuses(t *testing.T) {
 	cases := map[string]struct {
 		path, want string
 	}{
-		"nothing":              {"", "is no path"},
+		"nothing":              {"", "is not a path"},
 		"a typing error":       {"dat[password]", "there is no dat"},
-		"the kind":             {"kind", "is not for ensure to write"},
+		"the kind":             {"kind", "is not written by ensure"},
 		"the status":           {"status.phase", "there is no status"},
 		"the name":             {"metadata.name", "is neither a label nor an annotation"},
 		"all labels":           {"metadata.labels", "is neither a label nor an annotation"},

@@ -118,7 +118,7 @@ func TestOptionsOutOfPlace(t *testing.T) {
 		"Propagation":         {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, "ensure.Propagation is for"},
 		"Prune":               {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "ensure.Prune is for ensure.Set"},
 		"OnlyFor":             {[]ensure.Option{ensure.OnlyFor(configMap())}, "ensure.OnlyFor names another object"},
-		"IfMissing":           {[]ensure.Option{ensure.IfMissing(), ensure.Adopt()}, "ensure.IfMissing writes nothing to what exists"},
+		"IfMissing":           {[]ensure.Option{ensure.IfMissing(), ensure.Adopt()}, "ensure.IfMissing does not change an existing object"},
 		"RecreateOnDrift":     {[]ensure.Option{ensure.RecreateOnDrift()}, "ensure.RecreateOnDrift has no meaning without ensure.Recreate"},
 		"Recreate of nothing": {[]ensure.Option{ensure.Recreate("")}, "ensure.Recreate takes Background or Orphan"},
 		"Recreate":            {[]ensure.Option{ensure.Recreate(metav1.DeletePropagationForeground)}, `ensure.Recreate takes Background or Orphan, not "Foreground"`},

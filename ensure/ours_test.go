@@ -110,13 +110,13 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 			"nothing speaks for us", func(o *corev1.ConfigMap) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationApply)}
 			},
-			faithful, owned, "nothing shows that it was made by shop-operator", nil,
+			faithful, owned, "nothing shows that it was created by shop-operator", nil,
 		},
 		"updated, not applied, by our name": {
 			"an Update entry is of a binary's name, which many share", func(o *corev1.ConfigMap) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry(fieldOwner, metav1.ManagedFieldsOperationUpdate)}
 			},
-			faithful, owned, "nothing shows that it was made by shop-operator", nil,
+			faithful, owned, "nothing shows that it was created by shop-operator", nil,
 		},
 		"only its status applied by us": {
 			"status may be written for others' objects", func(o *corev1.ConfigMap) {
@@ -124,18 +124,18 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 				status.Subresource = "status"
 				o.ManagedFields = []metav1.ManagedFieldsEntry{status}
 			},
-			faithful, owned, "nothing shows that it was made by shop-operator", nil,
+			faithful, owned, "nothing shows that it was created by shop-operator", nil,
 		},
 		"another operator's digest": {
 			"each has a key of its own", func(o *corev1.ConfigMap) {
 				o.Annotations = map[string]string{"spec-hash.trueup-go.github.io/other": "v1-x"}
 			},
-			withoutManagedFields, owned, "nothing shows that it was made by shop-operator",
+			withoutManagedFields, owned, "nothing shows that it was created by shop-operator",
 			[]string{"get"},
 		},
 		"no managed fields even on the server": {
 			"asked, the server knows no more", func(*corev1.ConfigMap) {},
-			withoutManagedFields, nil, "nothing shows that it was made by shop-operator",
+			withoutManagedFields, nil, "nothing shows that it was created by shop-operator",
 			[]string{"get"},
 		},
 		"owned, but not controlled, by our owner": {
@@ -145,7 +145,7 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 				o.OwnerReferences = []metav1.OwnerReference{mere}
 				o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationUpdate)}
 			},
-			faithful, owned, "nothing shows that it was made by shop-operator", nil,
+			faithful, owned, "nothing shows that it was created by shop-operator", nil,
 		},
 		"controlled by another": {
 			"two controllers cannot be", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
@@ -160,7 +160,7 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 		},
 		"controlled by another, no owner wanted": {
 			"somebody else answers for it", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
-			faithful, nil, `it is controlled by Boss "boss", which decides what is in it`, nil,
+			faithful, nil, `it is controlled by Boss "boss", which decides on its content`, nil,
 		},
 		"left by a previous owner of the same name": {
 			"the name was taken again before the garbage collector came", func(o *corev1.ConfigMap) {

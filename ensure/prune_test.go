@@ -228,7 +228,7 @@ func TestPruneThatCannotReadItsOwner(t *testing.T) {
 	_, err := ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.Equal(t, map[string]float64{"requests /ConfigMap Failed Forbidden": 1}, counted.take())
 	require.Equal(t, "Forbidden", ensure.Reason(err))
-	require.ErrorContains(t, err, `cannot read the owner "default/shop": a right is missing (get on the owner's kind)`)
+	require.ErrorContains(t, err, `cannot read the owner "default/shop": a permission is missing (get on the owner's kind)`)
 	require.NotContains(t, err.Error(), secret)
 	require.Empty(t, cmp.Diff([]string{"list"}, s.verbs()))
 }

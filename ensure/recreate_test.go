@@ -233,7 +233,7 @@ func TestRecreateOfWhatHoldsMore(t *testing.T) {
 	s.immutableNow()
 	_, err := ensure.Object(t.Context(), newEnsurer(s), smaller, anew)
 	require.ErrorIs(t, err, ensure.ErrImmutable)
-	require.ErrorContains(t, err, "delete it to have it made again, which loses what it holds")
+	require.ErrorContains(t, err, "delete the object so that it is created again, which loses its data")
 	require.Empty(t, removals(s.take()))
 
 	e := newEnsurer(s)

@@ -175,7 +175,7 @@ func TestObjectRefusesAKeyThatIsThereTwice(t *testing.T) {
 	var refusal *ensure.Error
 	require.ErrorAs(t, err, &refusal)
 	require.Empty(t, cmp.Diff([]string{"spec.ports[port=80,protocol=TCP]"}, refusal.Paths))
-	require.ErrorContains(t, err, "spec.ports[port=80,protocol=TCP] is there twice")
+	require.ErrorContains(t, err, "spec.ports[port=80,protocol=TCP] occurs twice")
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
 }
 

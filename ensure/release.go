@@ -147,7 +147,7 @@ func (i *intent) checkReleased() error {
 			return err
 		}
 		if depth == len(steps) {
-			return i.refuse(path, "is released, so leave it out of desired (owner, digest and ensure.WithLabels are in it, too)")
+			return i.refuse(path, "is released, so leave it out of desired (the owner, the digest and the labels of ensure.WithLabels are part of desired)")
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (i *intent) readOnce() error {
 func (i *intent) problemWithOnce(steps []string) string {
 	switch steps[0] {
 	case "apiVersion", "kind", "status":
-		return "is not for ensure to write"
+		return "is not written by ensure"
 	case "metadata":
 		place, ok := singleItem(steps)
 		_, isEveryones := i.Ensurer.labels[place.key]

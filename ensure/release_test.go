@@ -86,10 +86,10 @@ func TestReleaseRefuses(t *testing.T) {
 	cases := map[string]struct {
 		path, want string
 	}{
-		"nothing":               {"", "is no path"},
-		"a JSON pointer":        {"/spec/replicas", "is no path"},
-		"an open bracket":       {"spec.template.spec.containers[name=web", "is no path"},
-		"a dot too many":        {"spec..replicas", "is no path"},
+		"nothing":               {"", "is not a path"},
+		"a JSON pointer":        {"/spec/replicas", "is not a path"},
+		"an open bracket":       {"spec.template.spec.containers[name=web", "is not a path"},
+		"a dot too many":        {"spec..replicas", "is not a path"},
 		"a typing error":        {"spec.replica", "there is no replica"},
 		"an unknown member":     {"data[x]", "there is no data"},
 		"an item by its index":  {container + "[0].image", "[0] should be [name=…]"},

@@ -115,7 +115,7 @@ func (r *repair) completeKeys(ctx context.Context) error {
 		paths = appendNew(paths, managedfields.Text(path))
 	}
 	out := r.fail(ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
-		", and the API server does not tell their defaults: specify whole keys: "+r.message(r.refusal, answer.NotShown), paths...)
+		", and the API server does not report their defaults: specify whole keys: "+r.message(r.refusal, answer.NotShown), paths...)
 	out.cause = r.refusal
 	return out
 }

@@ -65,7 +65,7 @@ func TestARefusedApplyIsJudged(t *testing.T) {
 		"the server is too busy for a trial": {"a later pass goes on", []error{refusal, status(504, metav1.StatusReasonTimeout)}, ensure.ErrAPI, tried},
 		"a policy refuses the apply":         {"its cause names no field", []error{invalid("spec.ports[1].name", "")}, ensure.ErrInvalid, tried[:2]},
 		"the metadata is refused":            {"nobody's content is in its way", []error{invalid("metadata.labels")}, ensure.ErrInvalid, tried[:2]},
-		"the obstacle may not be taken over": {"a right is missing", []error{refusal, nil, status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:5]},
+		"the obstacle may not be taken over": {"a permission is missing", []error{refusal, nil, status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:5]},
 		"the last apply fails": {
 			"what was taken is given back",
 			[]error{refusal, nil, nil, status(500, metav1.StatusReasonInternalError)},
@@ -205,6 +205,6 @@ func TestImmutableNamesOurPaths(t *testing.T) {
 	require.ErrorAs(t, err, &immutable)
 	require.Equal(t, "Immutable", ensure.Reason(err))
 	require.Contains(t, immutable.Paths, "spec.type", "the server often names only spec")
-	require.EqualError(t, err, `cannot apply Service "default/web": Immutable: an existing object cannot be changed so: `+
-		`spec: Invalid value: "hunter2": is wrong; what is wanted differs in `+strings.Join(immutable.Paths, ", ")+`; delete it to have it made again`)
+	require.EqualError(t, err, `cannot apply Service "default/web": Immutable: an existing object cannot be changed like this: `+
+		`spec: Invalid value: "hunter2": is wrong; desired differs in `+strings.Join(immutable.Paths, ", ")+`; delete the object so that it is created again`)
 }

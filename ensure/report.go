@@ -193,11 +193,11 @@ func (r report) countRequests(found outcome, err error) {
 // here or in result.go.
 var (
 	contestsTotal = onFirstUse("trueup_ensure_contests_total",
-		"Contests that began: somebody undid the same, deleted a child, or wanted something else of it, again and again.", "group", "kind")
+		"Contests that began: another writer repeatedly reverted the same fields, deleted a child, or desired another state.", "group", "kind")
 	writesTotal = onFirstUse("trueup_ensure_writes_total",
-		"What was changed on the API server, and why.", "group", "kind", "operation", "cause")
+		"Changes on the API server, by operation and cause.", "group", "kind", "operation", "cause")
 	requestsTotal = onFirstUse("trueup_ensure_requests_total",
-		"Requests to the API server, cached reads excepted, by what came of the call that sent them.",
+		"Requests to the API server, cached reads excepted, by the outcome of the call that sent them.",
 		"group", "kind", "operation", "cause")
 )
 

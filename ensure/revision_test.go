@@ -90,8 +90,8 @@ func TestTwoCallersThatWantDifferentThingsAreAContest(t *testing.T) {
 			[]string{"data[color]"},
 			[]string{
 				`cannot apply ConfigMap "default/settings": Contested: another caller in this process writes other values to data[color] again and ` +
-					`again: two reconcilers, or two places in one, want different things of this object: give it one place that decides; ` +
-					`it is written at growing intervals only, until one desired state has stood for a while`,
+					`again: two reconcilers, or two places in one reconciler, desire different states of this object: let one place decide; ` +
+					`it is written at growing intervals only, until one desired state has lasted for a while`,
 			},
 			8,
 		},
@@ -112,11 +112,11 @@ func TestTwoCallersThatWantDifferentThingsAreAContest(t *testing.T) {
 			[]string{},
 			[]string{
 				`cannot create ConfigMap "default/settings": Contested: another caller in this process deletes it again and again: ` +
-					`two reconcilers, or two places in one, want different things of this object: give it one place that decides; ` +
-					`it is written at growing intervals only, until one desired state has stood for a while`,
+					`two reconcilers, or two places in one reconciler, desire different states of this object: let one place decide; ` +
+					`it is written at growing intervals only, until one desired state has lasted for a while`,
 				`cannot delete ConfigMap "default/settings": Contested: another caller in this process creates it again and again: ` +
-					`two reconcilers, or two places in one, want different things of this object: give it one place that decides; ` +
-					`it is written at growing intervals only, until one desired state has stood for a while`,
+					`two reconcilers, or two places in one reconciler, desire different states of this object: let one place decide; ` +
+					`it is written at growing intervals only, until one desired state has lasted for a while`,
 			},
 			24, // a creation is followed by one read
 		},
@@ -226,9 +226,9 @@ func TestADesiredStateThatIsNotDeterministicIsAContest(t *testing.T) {
 	require.Len(t, a.verbs(), 21, "the creation, and 20 more")
 	require.Equal(t, fieldOwner, contested.Rival)
 	require.Equal(t, []string{"metadata.annotations[note]"}, contested.Paths)
-	require.Equal(t, `cannot apply ConfigMap "default/settings": Contested: desired is not deterministic, as each call wants something else `+
-		`in metadata.annotations[note]: leave out random values and times, and sort what comes from a map; `+
-		`it is written at growing intervals only, until one desired state has stood for a while`, contested.Error())
+	require.Equal(t, `cannot apply ConfigMap "default/settings": Contested: desired is not deterministic: each call has other values `+
+		`in metadata.annotations[note]: leave out random values and times, and sort lists that are built from maps; `+
+		`it is written at growing intervals only, until one desired state has lasted for a while`, contested.Error())
 
 	a.wait(10 * time.Second)
 	require.Equal(t, 20*time.Second, call(shop()).After)

@@ -168,7 +168,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 			return nil, err
 		}
 		if s.has(memberOf(c)) {
-			return nil, c.refuse("", "is there twice among the children")
+			return nil, c.refuse("", "occurs twice among the children")
 		}
 		s.children = append(s.children, c)
 	}
@@ -195,7 +195,7 @@ func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 	}
 	for _, part := range o.only {
 		if !slices.ContainsFunc(children, part.isFor) {
-			return e.refuseCall("ensure.OnlyFor names none of the children: give it the very pointer that ensure.Set is given")
+			return e.refuseCall("ensure.OnlyFor names none of the children: pass a pointer that ensure.Set got")
 		}
 	}
 	return nil
@@ -352,7 +352,7 @@ func (r *removal) emptyList() (client.ObjectList, error) {
 	obj, err := r.client.Scheme().New(gvk)
 	list, ok := obj.(client.ObjectList)
 	if err != nil || !ok {
-		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is no list type of the client's scheme", gvk.Kind))
+		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is not a list type of the client's scheme", gvk.Kind))
 	}
 	return list, nil
 }

@@ -97,7 +97,7 @@ func TestSetRefusesEarly(t *testing.T) {
 	}{
 		"a child without a name":      {shop(), []client.Object{settings, nameless}, nil, ensure.ErrRefused, "metadata.name is required"},
 		"no child":                    {shop(), []client.Object{settings, none}, nil, ensure.ErrRefused, "desired is nil"},
-		"the same child twice":        {shop(), []client.Object{settings, service(), configMap()}, nil, ensure.ErrRefused, `ConfigMap "default/settings": Refused: is there twice`},
+		"the same child twice":        {shop(), []client.Object{settings, service(), configMap()}, nil, ensure.ErrRefused, `ConfigMap "default/settings": Refused: occurs twice`},
 		"no owner":                    {nil, []client.Object{settings}, nil, ensure.ErrRefused, "owner given to ensure.ControlledBy is nil"},
 		"no owner to prune for":       {nil, nil, []ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, ensure.ErrRefused, "is nil"},
 		"an owner that is going":      {going, []client.Object{settings}, nil, ensure.ErrOwnerTerminating, "is being deleted"},
@@ -112,7 +112,7 @@ func TestSetRefusesEarly(t *testing.T) {
 		"a nil kind to prune":         {shop(), nil, []ensure.Option{ensure.Prune(nil)}, ensure.ErrRefused, "an object of each kind"},
 		"no kind to prune":            {shop(), nil, []ensure.Option{ensure.Prune()}, ensure.ErrRefused, "an object of each kind"},
 		"a cluster-scoped kind":       {shop(), nil, []ensure.Option{ensure.Prune(&corev1.Namespace{})}, ensure.ErrRefused, "cannot own a cluster-scoped object"},
-		"a kind that has no list":     {shop(), nil, []ensure.Option{ensure.Prune(&Kiosk{})}, ensure.ErrRefused, "KioskList is no list type"},
+		"a kind that has no list":     {shop(), nil, []ensure.Option{ensure.Prune(&Kiosk{})}, ensure.ErrRefused, "KioskList is not a list type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()

@@ -46,9 +46,9 @@ func (t *target) checkOptions() error {
 	case t.prune != nil:
 		return t.refuse("", "ensure.Prune is for ensure.Set")
 	case t.only != nil:
-		return t.refuse("", "ensure.OnlyFor names another object: give it the very pointer that ensure.Object is given")
+		return t.refuse("", "ensure.OnlyFor names another object: pass the pointer that ensure.Object got")
 	case t.ifMissing && (t.ifExists || t.adopt || t.recreate != "" || t.changesOwnership()):
-		return t.refuse("", "ensure.IfMissing writes nothing to what exists: it goes with ensure.ControlledBy and ensure.DryRun only")
+		return t.refuse("", "ensure.IfMissing does not change an existing object: combine it with ensure.ControlledBy and ensure.DryRun only")
 	case t.onDrift && t.recreate == "":
 		return t.refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
 	case t.recreate != "" && t.recreate != metav1.DeletePropagationBackground && t.recreate != metav1.DeletePropagationOrphan:
@@ -80,7 +80,7 @@ func (t *target) checkDesired(desired client.Object) error {
 	return nil
 }
 
-const copied = "is the server's to set: build desired anew with only what you care about, do not copy a live object"
+const copied = "is set by the API server: build desired anew with only the fields that you decide, and do not copy a live object"
 
 // place settles the namespace.
 func (t *target) place(desired client.Object) error {

@@ -159,7 +159,7 @@ func (r *repair) blockedError(fixed []obstacle.Obstacle) *Error {
 		who := strings.Join(o.Managers, " and ")
 		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, cmp.Or(who, "nobody")))
 	}
-	out := r.fail(ErrInvalid, "apply", "what is wanted does not go with "+strings.Join(whose, ", nor with ")+
+	out := r.fail(ErrInvalid, "apply", "desired conflicts with "+strings.Join(whose, " and with ")+
 		": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
 	out.cause = r.refusal
 	return out
@@ -246,13 +246,13 @@ func (j judgement) immutableError(live client.Object, refusal error) *Error {
 		// live is as desired: the API server refuses the change that a webhook makes in each update.
 		paths = named
 	}
-	remedy := "; delete it to have it made again"
+	remedy := "; delete the object so that it is created again"
 	if j.holdsMore() {
-		remedy += ", which loses what it holds"
+		remedy += ", which loses its data"
 	}
-	out := j.fail(ErrImmutable, "apply", "an existing object cannot be changed so: "+
+	out := j.fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
 		j.message(refusal, strings.Join(answer.Faults(refusal), ", "))+
-		"; what is wanted differs in "+strings.Join(paths, ", ")+remedy, paths...)
+		"; desired differs in "+strings.Join(paths, ", ")+remedy, paths...)
 	out.cause = refusal
 	return out
 }

@@ -144,8 +144,8 @@ func (u update) checkParts(ctx context.Context, live client.Object) error {
 	}
 	for _, h := range parts {
 		if after(h.steps) == nil {
-			return u.refuse(h.path, "is given to "+h.option+", but would be removed by the next apply, as the API server writes it "+
-				"only together with more: name the list or the map that it is in, or an item by all its keys")
+			return u.refuse(h.path, "is given to "+h.option+", but the next apply would remove it, because the API server merges it "+
+				"as part of a larger value: name the list or the map around it, or the item by all its keys")
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (s Setter) Ready(conditions *[]metav1.Condition, types ...string) {
 	isFalse := func(c metav1.Condition) bool { return c.Status == metav1.ConditionFalse }
 	switch first := slices.IndexFunc(unready, isFalse); {
 	case considered == 0:
-		s.Unknown(conditions, TypeReady, reasonNotReported, "there is nothing to go by")
+		s.Unknown(conditions, TypeReady, reasonNotReported, "no condition is reported")
 	case len(unready) == 0:
 		s.True(conditions, TypeReady, reasonReady, "")
 	case first < 0:
@@ -69,7 +69,7 @@ func (s Setter) counted(conditions []metav1.Condition, conditionType string) met
 		return unknown
 	}
 	if found.ObservedGeneration != 0 && found.ObservedGeneration < s.generation {
-		unknown.Message = fmt.Sprintf("what it says is of generation %d", found.ObservedGeneration)
+		unknown.Message = fmt.Sprintf("the condition is of generation %d", found.ObservedGeneration)
 		return unknown
 	}
 	return *found

@@ -55,7 +55,7 @@ func TestReady(t *testing.T) {
 		},
 		{
 			name: "one is of an earlier generation", conditions: []metav1.Condition{old(good("A"))}, types: []string{"A"},
-			want: condition("Ready", metav1.ConditionUnknown, "NotReported", "A is Unknown (NotReported): what it says is of generation 2"),
+			want: condition("Ready", metav1.ConditionUnknown, "NotReported", "A is Unknown (NotReported): the condition is of generation 2"),
 		},
 		{
 			name:       "one does not say of which generation it is",
@@ -63,7 +63,7 @@ func TestReady(t *testing.T) {
 			want: condition("Ready", metav1.ConditionTrue, "Ready", ""),
 		},
 		{
-			name: "there is nothing to go by", want: condition("Ready", metav1.ConditionUnknown, "NotReported", "there is nothing to go by"),
+			name: "no condition is reported", want: condition("Ready", metav1.ConditionUnknown, "NotReported", "no condition is reported"),
 		},
 		{
 			name: "it does not go by itself", conditions: []metav1.Condition{good("A"), bad("Ready")}, types: []string{"Ready", "A"},

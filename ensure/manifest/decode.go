@@ -47,7 +47,7 @@ func (d document) checkKind(kinds []schema.GroupVersionKind) *Error {
 		names[i] = kind.GroupVersion().String() + " " + kind.Kind
 	}
 	return d.at(max(d.root.Line, d.member("kind").Line)).error("kind",
-		"is not among what may come out here: "+strings.Join(names, ", "))
+		"is not one of the expected kinds: "+strings.Join(names, ", "))
 }
 
 // member is a value at the top; one with line 0 if there is none.
@@ -119,7 +119,7 @@ func (d document) keepIn(namespace string, object client.Object) error {
 		}
 	}
 	if namespace == "" {
-		return d.at(line).error("metadata.namespace", "is not for this object, which belongs to none")
+		return d.at(line).error("metadata.namespace", "must be empty, as no namespace was given")
 	}
-	return d.at(line).error("metadata.namespace", "is not the one that this object belongs to; leave it out")
+	return d.at(line).error("metadata.namespace", "differs from the given namespace; leave it out")
 }

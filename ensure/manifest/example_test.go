@@ -53,5 +53,5 @@ data:
 		map[string]string{"Name": "web", "Title": "x\n---\nkind: Pod"}, &corev1.ConfigMap{})
 	fmt.Println(len(objects), err)
 	// Output:
-	// 0 config.yaml:6: data.title: what the action yields would not be read as that one value: pipe free text through quote, with no quotes or other text around the action
+	// 0 config.yaml:6: data.title: YAML would not read the output of the action as one value: pipe free text through quote, with no quotes or other text around the action
 }

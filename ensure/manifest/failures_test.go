@@ -23,8 +23,8 @@ func TestMoreBrokenManifests(t *testing.T) {
 		path, problem string
 	}{
 		"no number in a list":     {service + "spec:\n  externalIPs: [.nan]\n", 6, "spec.externalIPs[0]", "JSON has no such value"},
-		"number for an item":      {service + "spec:\n  ports:\n  - 1\n", 7, "spec.ports[0]", "is of type number, where v1.ServicePort is wanted"},
-		"dotted field at the top": {service + "a.b/c: 1\n", 5, "[a.b/c]", "is no field of this kind"},
+		"number for an item":      {service + "spec:\n  ports:\n  - 1\n", 7, "spec.ports[0]", "is of type number, but must be of type v1.ServicePort"},
+		"dotted field at the top": {service + "a.b/c: 1\n", 5, "[a.b/c]", "is not a field of this kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := fault(t, c.manifest, nil)
@@ -71,7 +71,7 @@ func TestMembersThatDoNotGoTogether(t *testing.T) {
 	const text = "apiVersion: example.com/v1\nkind: Valve\nmetadata:\n  name: a\nsetting:\n  open: true\n  closed: true\n"
 	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": text}), known)
 	_, err := renderer.Objects("manifest.yaml", "team-a", nil, &Valve{})
-	require.EqualError(t, err, "manifest.yaml:5: setting: is no value of its type")
+	require.EqualError(t, err, "manifest.yaml:5: setting: is not a value of its type")
 }
 
 // A Pump is a custom kind that judges all of itself.
@@ -93,7 +93,7 @@ func TestAnObjectThatDoesNotGoTogether(t *testing.T) {
 	const text = "apiVersion: example.com/v1\nkind: Pump\nopen: true\nclosed: true\n"
 	renderer := manifest.NewRenderer(folder(map[string]string{"manifest.yaml": text}), known)
 	_, err := renderer.Objects("manifest.yaml", "team-a", nil, &Pump{})
-	require.EqualError(t, err, "manifest.yaml:1: is no value of its type")
+	require.EqualError(t, err, "manifest.yaml:1: is not a value of its type")
 }
 
 // loud is text with a JSON form of its own.

@@ -125,7 +125,7 @@ func (r *rendered) blame(marked []*yaml.Node) *Error {
 		return !ok
 	})
 	at := r.values[min(first, len(r.values)-1)]
-	return at.place.error(pathOf(at, marked), "what the action yields would not be read as that one value: "+
+	return at.place.error(pathOf(at, marked), "YAML would not read the output of the action as one value: "+
 		"pipe free text through quote, with no quotes or other text around the action")
 }
 

@@ -223,7 +223,7 @@ func TestOverlayHidesNoFault(t *testing.T) {
 
 func TestCallerDecidesKindAndNamespace(t *testing.T) {
 	fault1 := fault(t, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n", nil)
-	require.Equal(t, "manifest.yaml:2: kind: is not among what may come out here: v1 ConfigMap, v1 Service", fault1.Error())
+	require.Equal(t, "manifest.yaml:2: kind: is not one of the expected kinds: v1 ConfigMap, v1 Service", fault1.Error())
 
 	fault2 := fault(t, "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: {{.}}\n", "team-b")
 	require.Equal(t, 5, fault2.Line)
@@ -239,7 +239,7 @@ func TestCallerDecidesKindAndNamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, role.Namespace)
 	_, err = manifest.Object[*rbacv1.ClusterRole](renderer, "bad.yaml", "", nil)
-	require.EqualError(t, err, "bad.yaml:5: metadata.namespace: is not for this object, which belongs to none")
+	require.EqualError(t, err, "bad.yaml:5: metadata.namespace: must be empty, as no namespace was given")
 	_, err = manifest.Object[*corev1.ConfigMap](renderer, "two.yaml", "team-a", nil)
 	require.EqualError(t, err, "two.yaml: contains 2 documents, but must contain one")
 	_, err = manifest.Object[*corev1.ConfigMap](renderer, "none.yaml", "team-a", nil)

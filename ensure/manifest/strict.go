@@ -116,11 +116,11 @@ func (s search) lineOf(node, child *yaml.Node) int {
 // problemOf returns the text of an error without the value, which some types quote.
 func problemOf(err error) string {
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && strings.HasPrefix(strict.Errors()[0].Error(), "unknown field") {
-		return "is no field of this kind"
+		return "is not a field of this kind"
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		given, _, _ := strings.Cut(wrong.Value, " ")
-		return fmt.Sprintf("is of type %s, where %s is wanted", given, wrong.Type)
+		return fmt.Sprintf("is of type %s, but must be of type %s", given, wrong.Type)
 	}
-	return "is no value of its type"
+	return "is not a value of its type"
 }

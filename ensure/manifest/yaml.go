@@ -30,7 +30,7 @@ func isEmpty(root *yaml.Node) bool {
 	return root.Kind == yaml.ScalarNode && root.Value == "" && root.Style == 0 && root.Anchor == ""
 }
 
-const noAnchors = "anchors, aliases and tags are not for manifests"
+const noAnchors = "anchors, aliases and tags are not allowed in manifests"
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 

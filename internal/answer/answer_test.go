@@ -156,7 +156,7 @@ func TestIsFinal(t *testing.T) {
 		"a failure":   {apierrors.NewInternalError(errors.New("etcd")), false},
 		"a conflict":  {apierrors.NewConflict(resource, "x", errors.New("changed")), false},
 		"invalid":     {apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", nil), true},
-		"forbidden":   {apierrors.NewForbidden(resource, "x", errors.New("a right is missing")), true},
+		"forbidden":   {apierrors.NewForbidden(resource, "x", errors.New("a permission is missing")), true},
 		"bad request": {fmt.Errorf("wrapped: %w", apierrors.NewBadRequest("no dry run")), true},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, answer.IsFinal(tc.err)) })

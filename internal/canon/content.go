@@ -45,11 +45,11 @@ func read(obj Object) (content, error) {
 		return readMarshaler(obj, marshaler)
 	}
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		return content{}, fmt.Errorf("cannot read an object of type %T: it is no pointer to a struct", obj)
+		return content{}, fmt.Errorf("cannot read an object of type %T: it is not a pointer to a struct", obj)
 	}
 	plan, ok := planOf(v.Type().Elem(), true).(*structPlan)
 	if !ok {
-		return content{}, fmt.Errorf("cannot read an object of type %T: its JSON is no object", obj)
+		return content{}, fmt.Errorf("cannot read an object of type %T: its JSON is not an object", obj)
 	}
 	if plan.secret {
 		v = withSecretData(v)
@@ -80,7 +80,7 @@ func readMarshaler(obj Object, marshaler json.Marshaler) (content, error) {
 	}
 	members, ok := parsed.(map[string]any)
 	if !ok {
-		return content{}, fmt.Errorf("cannot read %T: its JSON is no object", obj)
+		return content{}, fmt.Errorf("cannot read %T: its JSON is not an object", obj)
 	}
 	return contentOf(obj, members), nil
 }

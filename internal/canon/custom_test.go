@@ -231,7 +231,7 @@ func TestAppendErrors(t *testing.T) {
 		"a marshaler that is hidden": {hiding{}, "failing: cannot encode a value of type canon_test.failing"},
 		"raw JSON that is none":      {runtime.RawExtension{Raw: []byte(`{"a":`)}, "RawExtension"},
 		"two JSON values":            {runtime.RawExtension{Raw: []byte(`{} {}`)}, "more than one value"},
-		"a number that is none":      {json.Number("twelve"), "cannot encode a json.Number that is no number"},
+		"a number that is none":      {json.Number("twelve"), "cannot encode a json.Number that is not a number"},
 		"a number out of range":      {json.Number("1e999"), "out of range"},
 		"an IntOrString of no kind":  {corev1.ServicePort{TargetPort: intOrStringOfType(7)}, "targetPort: cannot encode an IntOrString of type 7"},
 		"an object that is nil":      {(*corev1.Pod)(nil), "nil"},

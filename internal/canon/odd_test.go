@@ -189,9 +189,9 @@ func TestObjectsOfOddTypes(t *testing.T) {
 		},
 		"a form that fails":      {"", &marshaler{err: errNo}, "", "cannot marshal *canon_test.marshaler: no"},
 		"a form that is no JSON": {"", &marshaler{text: "{"}, "", "cannot parse the JSON of *canon_test.marshaler"},
-		"a form that is a list":  {"", &marshaler{text: "[]"}, "", "cannot read *canon_test.marshaler: its JSON is no object"},
-		"a text":                 {"", &texter{}, "", "cannot read an object of type *canon_test.texter: its JSON is no object"},
-		"no pointer":             {"", wrapper{&corev1.ConfigMap{}}, "", "cannot read an object of type canon_test.wrapper: it is no pointer to a struct"},
+		"a form that is a list":  {"", &marshaler{text: "[]"}, "", "cannot read *canon_test.marshaler: its JSON is not an object"},
+		"a text":                 {"", &texter{}, "", "cannot read an object of type *canon_test.texter: its JSON is not an object"},
+		"no pointer":             {"", wrapper{&corev1.ConfigMap{}}, "", "cannot read an object of type canon_test.wrapper: it is not a pointer to a struct"},
 		"a Secret's text": {
 			"becomes data, where there is none",
 			unstructuredOf(t, `{"apiVersion":"v1","kind":"Secret","stringData":{"a":"b"}}`), `{"data":{"a":"Yg=="}}`, "",

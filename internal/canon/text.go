@@ -144,7 +144,7 @@ func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 		text = "0" // as encoding/json writes the zero json.Number
 	}
 	if !json.Valid([]byte(text)) || strings.TrimLeft(text[:1], "-0123456789") != "" {
-		return dst, errors.New("cannot encode a json.Number that is no number") // it may be a secret
+		return dst, errors.New("cannot encode a json.Number that is not a number") // it may be a secret
 	}
 	if !strings.ContainsAny(text, ".eE") {
 		if text == "-0" {

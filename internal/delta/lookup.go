@@ -64,7 +64,7 @@ func enter(s canon.Shape, value any, step string) (canon.Shape, any, error) {
 		return item, items[at], err
 	}
 	if !s.MayHave(step) {
-		return canon.Shape{}, nil, fmt.Errorf("leads nowhere: there is no %s", step)
+		return canon.Shape{}, nil, fmt.Errorf("does not exist: there is no %s", step)
 	}
 	members, _ := value.(map[string]any)
 	next, _ := s.Member("", step)

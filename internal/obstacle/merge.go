@@ -20,7 +20,7 @@ type Merge struct {
 	live, desired map[string]any
 	entries       []entry // those with content in the main resource, or of a subresource
 	owned         *fieldpath.Set
-	spared        []fieldpath.Path
+	protected     []fieldpath.Path
 }
 
 // An entry is one of live's managed fields.

@@ -70,7 +70,7 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 }
 
 // Fixed returns the fields that may be in the way and are for others to remove: another
-// program applies them, or writes them through a subresource, or they are spared.
+// program applies them, or writes them through a subresource, or they are protected.
 func (m *Merge) Fixed() []Obstacle {
 	var found []Obstacle
 	for _, e := range m.entries {
@@ -83,7 +83,7 @@ func (m *Merge) Fixed() []Obstacle {
 			}
 		})
 	}
-	for _, path := range m.spared {
+	for _, path := range m.protected {
 		if m.isUnspecified(path) {
 			found = m.appendNew(found, path, anyEntry)
 		}
@@ -162,7 +162,7 @@ func (m *Merge) outermost(path fieldpath.Path, isOfSort func(fieldpath.Path) boo
 }
 
 // mayGo reports whether path may be removed: desired specifies nothing inside, no other program applies
-// the field, and the field is not spared.
+// the field, and the field is not protected.
 func (m *Merge) mayGo(path fieldpath.Path) bool {
 	return m.isUnspecified(path) && !m.isOwned(path, (*entry).isFixed) && !m.isProtected(path)
 }

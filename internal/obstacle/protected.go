@@ -11,11 +11,11 @@ import (
 // Protect keeps the field at steps, and its parents, from being removed.
 func (m *Merge) Protect(steps []string) {
 	if path := m.find(steps); len(path) > 0 {
-		m.spared = append(m.spared, path)
+		m.protected = append(m.protected, path)
 	}
 }
 
-// protectDuplicates spares items of live that have the same key, of which no apply removes one only.
+// protectDuplicates protects items of live that have the same key: no apply removes only one of them.
 func (m *Merge) protectDuplicates(value any, path fieldpath.Path, owned *fieldpath.Set) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -32,7 +32,7 @@ func (m *Merge) protectDuplicates(value any, path fieldpath.Path, owned *fieldpa
 		for _, item := range value {
 			element := name(item)
 			if known.Has(fieldpath.Path{element}) {
-				m.spared = append(m.spared, append(path.Copy(), element))
+				m.protected = append(m.protected, append(path.Copy(), element))
 			}
 			known.Insert(fieldpath.Path{element})
 			m.protectDuplicates(item, append(path, element), owned.WithPrefix(element))
@@ -41,8 +41,8 @@ func (m *Merge) protectDuplicates(value any, path fieldpath.Path, owned *fieldpa
 }
 
 func (m *Merge) isProtected(path fieldpath.Path) bool {
-	return slices.ContainsFunc(m.spared, func(spared fieldpath.Path) bool {
-		return managedfields.HasPrefix(spared, path) || managedfields.HasPrefix(path, spared)
+	return slices.ContainsFunc(m.protected, func(protected fieldpath.Path) bool {
+		return managedfields.HasPrefix(protected, path) || managedfields.HasPrefix(path, protected)
 	})
 }
 

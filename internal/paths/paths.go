@@ -18,7 +18,7 @@ var form = regexp.MustCompile(`^[A-Za-z_]\w*(\.[^.\[\]]+|\[[^\[\]]+\])*$`)
 // metadata.labels[example.org/tier].
 func Parse(text string) ([]string, error) {
 	if !form.MatchString(text) {
-		return nil, errors.New("is no path such as spec.replicas, metadata.annotations[example.com/x] " +
+		return nil, errors.New("is not a path such as spec.replicas, metadata.annotations[example.com/x] " +
 			"or spec.template.spec.containers[name=web].image")
 	}
 	return Steps(text), nil

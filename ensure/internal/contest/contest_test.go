@@ -368,34 +368,34 @@ func different(n int) step {
 }
 
 func TestTexts(t *testing.T) {
-	const undone = "; it is put back at growing intervals only, until that has stood for a while"
-	const written = "; it is written at growing intervals only, until one desired state has stood for a while"
-	const twoCallers = " again and again: two reconcilers, or two places in one, want different things of this object: " +
-		"give it one place that decides" + written
+	const undone = "; it is written again at growing intervals only, until a write has lasted for a while"
+	const written = "; it is written at growing intervals only, until one desired state has lasted for a while"
+	const twoCallers = " again and again: two reconcilers, or two places in one reconciler, desire different states of this object: " +
+		"let one place decide" + written
 	twin := contest.AnotherInstance(fieldOwner)
 	cases := map[string]struct {
 		steps []step
 		want  string
 	}{
 		"another program": {
-			[]step{contend}, "kubectl-edit undoes data[color] again and again: stop one of the two" + undone,
+			[]step{contend}, "kubectl-edit reverts data[color] again and again: stop one of the two" + undone,
 		},
 		"an unknown rival": {
 			[]step{times(5, reverts("", "data[color]"))},
-			"somebody (nothing tells who) undoes data[color] again and again: stop one of the two" + undone,
+			"an unknown field manager reverts data[color] again and again: stop one of the two" + undone,
 		},
 		"the same field owner in another process": {
 			[]step{times(5, reverts(twin, "data[color]"))},
-			"another instance of shop-operator undoes data[color] again and again: let only one of them run, or have both want the same" + undone,
+			"another instance of shop-operator reverts data[color] again and again: run only one of them, or let both desire the same state" + undone,
 		},
 		"a manager that MigrateFrom names": {
 			[]step{times(5, reverts("manager", "data[color]"))},
-			"manager undoes data[color] again and again: most likely this operator itself still writes so, in an older way of its own" + undone,
+			"manager reverts data[color] again and again: most likely another part of this operator still writes the object itself" + undone,
 		},
 		"a deletion": {
 			[]step{times(5, recreates)},
-			"somebody (nothing tells who) deletes it again and again: stop it, or no longer ensure this object; " +
-				"it is made again at growing intervals only, until that has stood for a while",
+			"an unknown field manager deletes it again and again: stop it, or stop ensuring this object; " +
+				"it is created again at growing intervals only, until a write has lasted for a while",
 		},
 		"another caller": {
 			[]step{alternate}, "another caller in this process writes other values to data[color]" + twoCallers,
@@ -408,8 +408,8 @@ func TestTexts(t *testing.T) {
 		},
 		"a desired state that is not deterministic": {
 			[]step{different(20)},
-			"desired is not deterministic, as each call wants something else in data[color]: " +
-				"leave out random values and times, and sort what comes from a map" + written,
+			"desired is not deterministic: each call has other values in data[color]: " +
+				"leave out random values and times, and sort lists that are built from maps" + written,
 		},
 	}
 	for name, tc := range cases {

@@ -46,20 +46,20 @@ func (v Verdict) Text(fieldOwner string, formerManagers []string) string {
 	if v.betweenCallers {
 		return v.textBetweenCallers()
 	}
-	does, redo := "undoes "+strings.Join(v.Paths, ", "), "put back"
+	does, redo := "reverts "+strings.Join(v.Paths, ", "), "written again"
 	remedy := "stop one of the two"
 	switch {
 	case v.Operation == "create":
-		does, redo = "deletes it", "made again"
-		remedy = "stop it, or no longer ensure this object"
+		does, redo = "deletes it", "created again"
+		remedy = "stop it, or stop ensuring this object"
 	case v.Rival == AnotherInstance(fieldOwner):
-		remedy = "let only one of them run, or have both want the same"
+		remedy = "run only one of them, or let both desire the same state"
 	case slices.Contains(formerManagers, v.Rival):
-		remedy = "most likely this operator itself still writes so, in an older way of its own"
+		remedy = "most likely another part of this operator still writes the object itself"
 	}
-	who := cmp.Or(v.Rival, "somebody (nothing tells who)")
+	who := cmp.Or(v.Rival, "an unknown field manager")
 	return who + " " + does + " again and again: " + remedy +
-		"; it is " + redo + " at growing intervals only, until that has stood for a while"
+		"; it is " + redo + " at growing intervals only, until a write has lasted for a while"
 }
 
 func (v Verdict) textBetweenCallers() string {
@@ -71,11 +71,11 @@ func (v Verdict) textBetweenCallers() string {
 	case "create":
 		does = "deletes it"
 	}
-	why := v.Rival + " " + does + " again and again: two reconcilers, or two places in one, " +
-		"want different things of this object: give it one place that decides"
+	why := v.Rival + " " + does + " again and again: two reconcilers, or two places in one reconciler, " +
+		"desire different states of this object: let one place decide"
 	if v.Rival != AnotherCaller {
-		why = "desired is not deterministic, as each call wants something else in " + paths +
-			": leave out random values and times, and sort what comes from a map"
+		why = "desired is not deterministic: each call has other values in " + paths +
+			": leave out random values and times, and sort lists that are built from maps"
 	}
-	return why + "; it is written at growing intervals only, until one desired state has stood for a while"
+	return why + "; it is written at growing intervals only, until one desired state has lasted for a while"
 }

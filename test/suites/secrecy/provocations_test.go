@@ -41,7 +41,7 @@ var provocations = []provocation{
 	{"no name", ensure.ErrRefused, "", func(s *scene) error {
 		return s.object(with(s.secret(""), func(o *corev1.Secret) { o.GenerateName = "x-" }))
 	}},
-	{"a name in the environment that is there twice", ensure.ErrRefused, "", func(s *scene) error {
+	{"a name in the environment that occurs twice", ensure.ErrRefused, "", func(s *scene) error {
 		return s.object(with(s.deployment("twice"), func(o *appsv1.Deployment) {
 			container := &o.Spec.Template.Spec.Containers[0]
 			container.Env = append(container.Env, container.Env[0])
@@ -155,7 +155,7 @@ var provocations = []provocation{
 		}
 		return err
 	}},
-	{"a right is missing", ensure.ErrAPI, "Forbidden", func(s *scene) error {
+	{"a permission is missing", ensure.ErrAPI, "Forbidden", func(s *scene) error {
 		return s.objectBy(s.ensurer(s.nobody()), s.secret("right"))
 	}},
 	{"a namespace that there is not", ensure.ErrAPI, "NotFound", func(s *scene) error {

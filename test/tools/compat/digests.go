@@ -80,7 +80,7 @@ func parseDigests(r io.Reader) (digests, error) {
 
 func (d digests) add(name, digest string) error {
 	if _, there := d[name]; there {
-		return fmt.Errorf("%s is there twice", name)
+		return fmt.Errorf("%s occurs twice", name)
 	}
 	d[name] = digest
 	return nil

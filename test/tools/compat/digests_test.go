@@ -72,7 +72,7 @@ func TestDigestsReadWhatTheyWrite(t *testing.T) {
 func TestParseDigestsRefuses(t *testing.T) {
 	t.Parallel()
 	_, err := parseDigests(strings.NewReader("a 1\na 2\n"))
-	require.EqualError(t, err, "line 2: a is there twice")
+	require.EqualError(t, err, "line 2: a occurs twice")
 	_, err = parseDigests(strings.NewReader("a 1\na\n"))
 	require.EqualError(t, err, `line 2 has 1 fields, not 2: "a"`)
 }

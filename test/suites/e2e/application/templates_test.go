@@ -152,7 +152,7 @@ func testBrokenTemplates(t *testing.T) {
 	for _, broken := range []struct{ file, text, says string }{
 		{
 			"deployment.yaml", template(t, "deployment.yaml", "replicas:", "replica:"),
-			"deployment.yaml:9: spec.replica: is no field of this kind",
+			"deployment.yaml:9: spec.replica: is not a field of this kind",
 		},
 		{
 			"deployment.yaml", template(t, "deployment.yaml", "{{.AmountPods}}", "{{.Pods}}"),
@@ -161,11 +161,11 @@ func testBrokenTemplates(t *testing.T) {
 		{"service.yaml", template(t, "service.yaml", "8081", "{{port}}"), `service.yaml:12: function "port" not defined`},
 		{
 			"service.yaml", template(t, "service.yaml", "kind: Service", "kind: Ingress"),
-			"service.yaml:2: kind: is not among what may come out here: v1 Service",
+			"service.yaml:2: kind: is not one of the expected kinds: v1 Service",
 		},
 		{
 			"secret.yaml", template(t, "secret.yaml", "metadata:\n", "metadata:\n  namespace: kube-system\n"),
-			"secret.yaml:4: metadata.namespace: is not the one that this object belongs to; leave it out",
+			"secret.yaml:4: metadata.namespace: differs from the given namespace; leave it out",
 		},
 		{"names.tpl", "{{define \"secret\"}}\n{{.Name}}-secret", "names.tpl:2: unexpected EOF"},
 		{"deploymnet.yaml", "", "deploymnet.yaml: overrides nothing: there are deployment.yaml, names.tpl, secret.yaml, service.yaml, " +

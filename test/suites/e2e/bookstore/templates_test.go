@@ -58,7 +58,7 @@ func (f folder) breakDatabase(t *testing.T) {
 
 const (
 	databaseFile   = "database.yaml"
-	brokenDatabase = "database.yaml:10: spec.servicename: is no field of this kind"
+	brokenDatabase = "database.yaml:10: spec.servicename: is not a field of this kind"
 	// otherDatabase gives the StatefulSet, its Service and its labels another name.
 	otherDatabase = `{{define "database"}}{{.Name}}-db{{end}}`
 	defaultApp    = `{{define "app"}}{{.Name}}-app{{end}}`

@@ -46,7 +46,7 @@ func (f folder) breakDeployment(t *testing.T) {
 	f.Override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
 }
 
-const brokenDeployment = "deployment.yaml:8: spec.replicsa: is no field of this kind"
+const brokenDeployment = "deployment.yaml:8: spec.replicsa: is not a field of this kind"
 
 // warnings are the notes of the events that warn of templates.
 func (s scene) warnings(t *testing.T) []string {

@@ -88,7 +88,7 @@ func (table table) row(phase string, requests int, took time.Duration) {
 	table.t.Logf("%-44s %8d %10.2f %12.3f", phase, requests, took.Seconds(), float64(requests)/took.Seconds())
 }
 
-// TestContestWithAController: another controller undoes each of our writes at once.
+// TestContestWithAController: another controller reverts each of our writes at once.
 func TestContestWithAController(t *testing.T) {
 	cases := map[string]struct {
 		desired func(namespace string) client.Object
@@ -106,7 +106,7 @@ func TestContestWithAController(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
-			figures := newTable(t, "requests of an operator; another controller undoes "+name+" at once")
+			figures := newTable(t, "requests of an operator; another controller reverts "+name+" at once")
 			fightWithoutEnd(t, figures, shared.Namespace(t), tc.desired, tc.list, tc.undo)
 
 			o := startOperator(t, "contest-operator-"+namespace, tc.desired(namespace))
@@ -149,7 +149,7 @@ func fightWithoutEnd(
 	o.forget(func() *ensure.Ensurer { return ensure.New(c, c, fieldOwner) })
 	since, begun := shared.Mark(), time.Now()
 	r := startRival(t, rivalName, list, namespace, undo)
-	// A rival whose cache is behind undoes a write twice.
+	// A rival whose cache is behind reverts a write twice.
 	o.await(func() bool { return r.undone.Load() >= 100 && o.writes(since) > 50 })
 	writes, took := o.writes(since), time.Since(begun)
 	r.stop()

@@ -110,19 +110,19 @@ var refusals = map[string]refusal{
 	"a selector": {
 		func(s *scene) func() { s.make(s.deployment(0, map[string]string{"app": "web"})); return nil },
 		func(s *scene) client.Object { return s.deployment(0, map[string]string{"app": "other"}) },
-		`cannot apply Deployment "NS/web": Immutable: an existing object cannot be changed so: ` +
+		`cannot apply Deployment "NS/web": Immutable: an existing object cannot be changed like this: ` +
 			`spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable; ` +
-			`what is wanted differs in spec.selector.matchLabels[app], spec.template.metadata.labels[app]; delete it to have it made again`,
+			`desired differs in spec.selector.matchLabels[app], spec.template.metadata.labels[app]; delete the object so that it is created again`,
 	},
 	"a template, which is quoted": {
 		func(s *scene) func() { s.make(s.job("web:1")); return nil }, func(s *scene) client.Object { return s.job("web:2") },
-		`cannot apply Job "NS/job": Immutable: an existing object cannot be changed so: spec.template: Invalid value: `,
+		`cannot apply Job "NS/job": Immutable: an existing object cannot be changed like this: spec.template: Invalid value: `,
 	},
 	"a claim": {
 		func(s *scene) func() { s.make(s.claim("slow")); return nil }, func(s *scene) client.Object { return s.claim("fast") },
-		`cannot apply PersistentVolumeClaim "NS/claim": Immutable: an existing object cannot be changed so: ` +
+		`cannot apply PersistentVolumeClaim "NS/claim": Immutable: an existing object cannot be changed like this: ` +
 			`spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims; ` +
-			`what is wanted differs in spec.storageClassName; delete it to have it made again, which loses what it holds`,
+			`desired differs in spec.storageClassName; delete the object so that it is created again, which loses its data`,
 	},
 }
 
@@ -161,7 +161,7 @@ func TestTheMessageAboutASensitiveKindIsNotShown(t *testing.T) {
 	defer done()
 	for _, desired := range []client.Object{&corev1.Secret{ObjectMeta: s.named("password")}, s.config("settings")} {
 		_, err := ensure.Object(s.ctx, s.ensurer(ensure.WithSensitive(schema.GroupKind{Kind: "ConfigMap"})), desired)
-		require.ErrorContains(t, err, ": Forbidden: a right is missing")
+		require.ErrorContains(t, err, ": Forbidden: a permission is missing")
 		require.ErrorContains(t, err, "; the API server's message is not shown, as it can quote the object")
 		require.NotContains(t, err.Error(), "exceeded")
 	}

@@ -210,7 +210,7 @@ func TestAContestWithOneself(t *testing.T) {
 	require.ErrorAs(t, err, &contested)
 	require.ErrorIs(t, err, ensure.ErrContested)
 	require.Equal(t, oldName, contested.Rival)
-	require.ErrorContains(t, err, "most likely this operator itself")
+	require.ErrorContains(t, err, "most likely another part of this operator")
 }
 
 // TestMigrationAcrossVersions: the old operator wrote one version of the API first and another

@@ -193,7 +193,7 @@ func TestRepairLeavesItAlone(t *testing.T) {
 				desired.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
 				_, err := v.pass(v.form(desired), option, anew)
 				require.ErrorIs(t, err, ensure.ErrInvalid)
-				require.ErrorContains(t, err, "what is wanted does not go with spec.strategy.rollingUpdate")
+				require.ErrorContains(t, err, "desired conflicts with spec.strategy.rollingUpdate")
 				live := &appsv1.Deployment{}
 				require.NoError(t, v.person.Get(t.Context(), v.name("web"), live))
 				require.Equal(t, created.Live.GetUID(), live.UID)

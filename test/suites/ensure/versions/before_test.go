@@ -137,7 +137,7 @@ func TestLiveOfAnotherType(t *testing.T) {
 		before := b.live().GetManagedFields()
 		_, err := ensure.Object(t.Context(), b.operator("v2"), b.desired("v2", blue), opts...)
 		require.ErrorIs(t, err, ensure.ErrInvalid)
-		require.ErrorContains(t, err, "the object as it is does not fit the schema of "+b.group+"/v2")
+		require.ErrorContains(t, err, "the live object does not fit the schema of "+b.group+"/v2")
 		require.Empty(t, cmp.Diff(before, b.live().GetManagedFields()))
 	}
 }

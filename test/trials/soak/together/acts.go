@@ -19,7 +19,7 @@ type doing func(context.Context, *hand, *object, *rand.Rand) error
 // An act is something that people do to an object, or to one of its children.
 type act struct {
 	name string
-	// undoes names the part of a child that the act has the operator restore: acts with the same
+	// reverts names the part of a child that the act has the operator restore: acts with the same
 	// name are counted together, so that they cause no contest.
 	undoes string
 	// isOrphaning marks an act that removes a child's owner for a moment.
