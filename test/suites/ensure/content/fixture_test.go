@@ -46,43 +46,43 @@ spec:
                 items: {type: object, properties: {name: {type: string}, size: {type: integer}, mode: {type: string, nullable: true, default: auto}}}
 `
 
-// An operator ensures objects in its own namespace.
-type operator struct {
+// A fixture is a namespace with an Ensurer.
+type fixture struct {
 	t         *testing.T
 	namespace string
 	client    client.Client
 	ensurer   *ensure.Ensurer
 }
 
-func newOperator(t *testing.T) *operator {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	namespace := shared.Namespace(t)
 	c := program.Client(t, shared, "operator of "+namespace)
-	return &operator{t: t, namespace: namespace, client: c, ensurer: ensure.New(c, c, "content-operator")}
+	return &fixture{t: t, namespace: namespace, client: c, ensurer: ensure.New(c, c, "content-operator")}
 }
 
 // thing is a desired Thing.
-func (o *operator) thing(name string, spec map[string]any) *unstructured.Unstructured {
+func (f *fixture) thing(name string, spec map[string]any) *unstructured.Unstructured {
 	thing := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	thing.SetGroupVersionKind(thingKind)
-	thing.SetNamespace(o.namespace)
+	thing.SetNamespace(f.namespace)
 	thing.SetName(name)
 	return thing
 }
 
 // live returns the live object.
-func (o *operator) live(like client.Object) *unstructured.Unstructured {
-	o.t.Helper()
+func (f *fixture) live(like client.Object) *unstructured.Unstructured {
+	f.t.Helper()
 	live := &unstructured.Unstructured{}
-	gvk, err := o.client.GroupVersionKindFor(like)
-	require.NoError(o.t, err)
+	gvk, err := f.client.GroupVersionKindFor(like)
+	require.NoError(f.t, err)
 	live.SetGroupVersionKind(gvk)
-	require.NoError(o.t, o.client.Get(o.t.Context(), client.ObjectKeyFromObject(like), live))
+	require.NoError(f.t, f.client.Get(f.t.Context(), client.ObjectKeyFromObject(like), live))
 	return live
 }
 
 // requests returns the operator's requests since a mark.
-func (o *operator) requests(since cluster.Mark) []cluster.Request {
-	o.t.Helper()
-	return program.Requests(o.t, shared, since, "operator of "+o.namespace)
+func (f *fixture) requests(since cluster.Mark) []cluster.Request {
+	f.t.Helper()
+	return program.Requests(f.t, shared, since, "operator of "+f.namespace)
 }

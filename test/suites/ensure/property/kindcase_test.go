@@ -2,8 +2,8 @@ package property_test
 
 import "slices"
 
-// A subject is a kind of object, with all that may happen to one.
-type subject struct {
+// A kindCase is a kind of object, with the fields that others may add to one and the changes that may conflict.
+type kindCase struct {
 	name  string
 	typed bool   // there is a Go type, which half of the rounds use
 	first string // what is desired, in YAML
@@ -163,8 +163,8 @@ func podClashes(prefix string) []clash {
 }
 
 // workload is a kind that has a pod template.
-func workload(name, prefix, first string, additions [][]place, clashes ...clash) subject {
-	return subject{
+func workload(name, prefix, first string, additions [][]place, clashes ...clash) kindCase {
+	return kindCase{
 		name: name, typed: true, first: first,
 		additions: slices.Concat(podAdditions(prefix), additions), clashes: slices.Concat(podClashes(prefix), clashes),
 	}

@@ -34,104 +34,104 @@ const (
 
 var digestLabel = hash.Label("example.com/digest")
 
-// A house is a namespace with an operator that adopts objects.
-type house struct {
+// A fixture is a namespace with an operator that adopts objects.
+type fixture struct {
 	t         *testing.T
-	agent     string
+	userAgent string
 	namespace string
 	typed     bool
 	client    client.Client
 	reader    client.Reader
-	person    client.Client
+	admin     client.Client
 	settings  []ensure.Setting
 	owner     *corev1.ConfigMap
 }
 
 // An access is how an operator reaches the API server.
-type access func(h *house)
+type access func(f *fixture)
 
-func plain(h *house) {
-	h.client = program.Client(h.t, shared, h.agent)
-	h.reader = h.client
+func plain(f *fixture) {
+	f.client = program.Client(f.t, shared, f.userAgent)
+	f.reader = f.client
 }
 
 // stripped has a cache without managed fields.
-func stripped(h *house) {
+func stripped(f *fixture) {
 	scheme, err := program.Scheme()
-	require.NoError(h.t, err)
-	running := cluster.Cached(h.t, program.Config(shared, h.agent), runtimecluster.Options{
+	require.NoError(f.t, err)
+	running := cluster.Cached(f.t, program.Config(shared, f.userAgent), runtimecluster.Options{
 		Scheme: scheme,
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true), Unstructured: true}},
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
-	h.client, h.reader = running.GetClient(), running.GetAPIReader()
+	f.client, f.reader = running.GetClient(), running.GetAPIReader()
 }
 
 // labelled has the digest in a label, too.
-func labelled(h *house) {
-	stripped(h)
-	h.settings = []ensure.Setting{ensure.WithDigest(hash.Using(ripemd160.New), digestLabel)}
+func labelled(f *fixture) {
+	stripped(f)
+	f.settings = []ensure.Setting{ensure.WithDigest(hash.Using(ripemd160.New), digestLabel)}
 }
 
-func newHouse(t *testing.T, typed bool, open access) *house {
+func newFixture(t *testing.T, typed bool, open access) *fixture {
 	t.Helper()
-	h := &house{
-		t: t, typed: typed, agent: "operator of " + t.Name(), namespace: shared.Namespace(t), person: program.Client(t, shared, "person"),
+	f := &fixture{
+		t: t, typed: typed, userAgent: "operator of " + t.Name(), namespace: shared.Namespace(t), admin: program.Client(t, shared, "person"),
 	}
-	open(h)
-	h.owner = h.newOwner("owner")
-	return h
+	open(f)
+	f.owner = f.newOwner("owner")
+	return f
 }
 
-func (h *house) newOwner(name string) *corev1.ConfigMap {
-	h.t.Helper()
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name}}
-	require.NoError(h.t, h.person.Create(h.t.Context(), owner))
+func (f *fixture) newOwner(name string) *corev1.ConfigMap {
+	f.t.Helper()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	require.NoError(f.t, f.admin.Create(f.t.Context(), owner))
 	return owner
 }
 
 // started is an operator that remembers nothing.
-func (h *house) started() *ensure.Ensurer {
-	return ensure.New(h.client, h.reader, adopter, h.settings...)
+func (f *fixture) started() *ensure.Ensurer {
+	return ensure.New(f.client, f.reader, adopter, f.settings...)
 }
 
-// parse makes an object from YAML, of its Go type in a typed house.
-func (h *house) parse(text string) client.Object {
-	h.t.Helper()
-	obj := h.parseUntyped(text)
-	if !h.typed {
+// parse makes an object from YAML, of its Go type in a typed fixture.
+func (f *fixture) parse(text string) client.Object {
+	f.t.Helper()
+	obj := f.parseUntyped(text)
+	if !f.typed {
 		return obj
 	}
-	typed, err := h.client.Scheme().New(obj.GroupVersionKind())
-	require.NoError(h.t, err)
-	require.NoError(h.t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed))
+	typed, err := f.client.Scheme().New(obj.GroupVersionKind())
+	require.NoError(f.t, err)
+	require.NoError(f.t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed))
 	typed.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	out, _ := typed.(client.Object)
 	return out
 }
 
-func (h *house) parseUntyped(text string) *unstructured.Unstructured {
-	h.t.Helper()
+func (f *fixture) parseUntyped(text string) *unstructured.Unstructured {
+	f.t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
-	require.NoError(h.t, err)
+	require.NoError(f.t, err)
 	obj := &unstructured.Unstructured{}
-	require.NoError(h.t, obj.UnmarshalJSON(data))
-	obj.SetNamespace(h.namespace)
+	require.NoError(f.t, obj.UnmarshalJSON(data))
+	obj.SetNamespace(f.namespace)
 	obj.SetName("web")
 	return obj
 }
 
 // settled returns the live object named in text, once its controllers are done and the operator
 // sees it.
-func (h *house) settled(text string) *unstructured.Unstructured {
-	h.t.Helper()
-	live, key := h.parseUntyped(text), client.ObjectKeyFromObject(h.parseUntyped(text))
-	require.NoError(h.t, shared.Await(h.t.Context(), limit, h.namespace, func(ctx context.Context) error {
-		if err := h.person.Get(ctx, key, live); err != nil {
+func (f *fixture) settled(text string) *unstructured.Unstructured {
+	f.t.Helper()
+	live, key := f.parseUntyped(text), client.ObjectKeyFromObject(f.parseUntyped(text))
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, f.namespace, func(ctx context.Context) error {
+		if err := f.admin.Get(ctx, key, live); err != nil {
 			return err
 		}
-		seen := h.parse(text)
-		err := h.client.Get(ctx, key, seen, client.DisableReadYourWritesConsistency)
+		seen := f.parse(text)
+		err := f.client.Get(ctx, key, seen, client.DisableReadYourWritesConsistency)
 		if err == nil && (!isSettled(live) || seen.GetResourceVersion() != live.GetResourceVersion()) {
 			err = errors.New("it is not settled")
 		}
@@ -174,10 +174,10 @@ func orNone(texts map[string]string) map[string]string {
 }
 
 // writes counts the requests, except reads, that the operator sent since mark.
-func (h *house) writes(mark cluster.Mark) int {
-	h.t.Helper()
+func (f *fixture) writes(mark cluster.Mark) int {
+	f.t.Helper()
 	n := 0
-	for _, r := range program.Requests(h.t, shared, mark, h.agent) {
+	for _, r := range program.Requests(f.t, shared, mark, f.userAgent) {
 		if r.Verb != "get" {
 			n++
 		}

@@ -27,47 +27,47 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-var troubles = []trouble{
-	{name: "Refused", reason: "Refused", before: func(x *trial) {
-		x.want(func(d *appsv1.Deployment) { d.ResourceVersion = "1" })
+var obstacles = []obstacle{
+	{name: "Refused", reason: "Refused", before: func(f *fixture) {
+		f.changeDesired(func(d *appsv1.Deployment) { d.ResourceVersion = "1" })
 	}},
-	{name: "OwnerTerminating", reason: "OwnerTerminating", before: func(x *trial) {
-		x.staysForOwner, x.site.Finalizers = true, []string{"example.com/person"}
-	}, after: func(x *trial) {
-		require.NoError(x.t, x.person.Delete(x.t.Context(), x.site))
+	{name: "OwnerTerminating", reason: "OwnerTerminating", before: func(f *fixture) {
+		f.ignoresOwnerDeletion, f.site.Finalizers = true, []string{"example.com/person"}
+	}, after: func(f *fixture) {
+		require.NoError(f.t, f.admin.Delete(f.t.Context(), f.site))
 	}},
-	{name: "Terminating", reason: "Terminating", after: func(x *trial) {
-		x.patch(&appsv1.Deployment{}, `{"metadata":{"finalizers":["example.com/person"]}}`)
-		require.NoError(x.t, x.person.Delete(x.t.Context(), x.deployment()))
+	{name: "Terminating", reason: "Terminating", after: func(f *fixture) {
+		f.patch(&appsv1.Deployment{}, `{"metadata":{"finalizers":["example.com/person"]}}`)
+		require.NoError(f.t, f.admin.Delete(f.t.Context(), f.deployment()))
 	}},
-	{name: "Foreign", reason: "Foreign", before: func(x *trial) {
-		foreign := deploymentFor(x.site)
-		foreign.Namespace = x.namespace
-		require.NoError(x.t, x.person.Create(x.t.Context(), foreign))
+	{name: "Foreign", reason: "Foreign", before: func(f *fixture) {
+		foreign := deploymentFor(f.site)
+		foreign.Namespace = f.namespace
+		require.NoError(f.t, f.admin.Create(f.t.Context(), foreign))
 	}},
-	{name: "Hidden", reason: "Hidden", caching: hideDeployments, after: func(x *trial) {
-		x.awaitPass()                               // it finds that the cache does not show the Deployment
-		x.clock.ahead.Store(int64(2 * time.Minute)) // a cache that lags for less is no error
+	{name: "Hidden", reason: "Hidden", caching: hideDeployments, after: func(f *fixture) {
+		f.awaitPass()                               // it finds that the cache does not show the Deployment
+		f.clock.ahead.Store(int64(2 * time.Minute)) // a cache that lags for less is no error
 	}},
 	{name: "a filtered cache as the server", reason: "Conflict", caching: hideDeployments, isReader: true},
-	{name: "Invalid", reason: "Invalid", before: func(x *trial) { x.site.Spec.Replicas = -1 }},
-	{name: "Invalid later", reason: "Invalid", after: func(x *trial) { x.patch(&Website{}, `{"spec":{"replicas":-1}}`) }},
-	{name: "Immutable", reason: "Immutable", after: func(x *trial) {
-		x.want(func(d *appsv1.Deployment) {
+	{name: "Invalid", reason: "Invalid", before: func(f *fixture) { f.site.Spec.Replicas = -1 }},
+	{name: "Invalid later", reason: "Invalid", after: func(f *fixture) { f.patch(&Website{}, `{"spec":{"replicas":-1}}`) }},
+	{name: "Immutable", reason: "Immutable", after: func(f *fixture) {
+		f.changeDesired(func(d *appsv1.Deployment) {
 			d.Spec.Selector.MatchLabels["tier"], d.Spec.Template.Labels["tier"] = "web", "web"
 		})
 	}},
-	{name: "Contested", reason: "Contested", after: (*trial).fightOver},
-	{name: "a quota", reason: "Forbidden", before: (*trial).useUpQuota},
-	{name: "a policy", reason: "Invalid", before: (*trial).forbidByPolicy},
-	{name: "a webhook that answers 409", reason: "Conflict", before: func(x *trial) {
-		x.deny("deployments", []string{"apps"}, http.StatusConflict)
+	{name: "Contested", reason: "Contested", after: (*fixture).fightOver},
+	{name: "a quota", reason: "Forbidden", before: (*fixture).useUpQuota},
+	{name: "a policy", reason: "Invalid", before: (*fixture).forbidByPolicy},
+	{name: "a webhook that answers 409", reason: "Conflict", before: func(f *fixture) {
+		f.deny("deployments", []string{"apps"}, http.StatusConflict)
 	}},
-	{name: "a webhook that is down", reason: "InternalError", before: (*trial).breakWebhook},
+	{name: "a webhook that is down", reason: "InternalError", before: (*fixture).breakWebhook},
 	{name: "a missing right", reason: "Forbidden", account: true},
-	{name: "no namespace", reason: "NotFound", before: func(x *trial) {
-		x.options = func(*Website) []ensure.Option { return nil }
-		x.want(func(d *appsv1.Deployment) { d.Namespace = x.namespace + "-none" })
+	{name: "no namespace", reason: "NotFound", before: func(f *fixture) {
+		f.options = func(*Website) []ensure.Option { return nil }
+		f.changeDesired(func(d *appsv1.Deployment) { d.Namespace = f.namespace + "-none" })
 	}, caching: func(options *cache.Options) {
 		for namespace := range maps.Clone(options.DefaultNamespaces) {
 			options.DefaultNamespaces[namespace+"-none"] = cache.Config{}
@@ -75,19 +75,19 @@ var troubles = []trouble{
 	}},
 }
 
-// want changes the operator's desired state from now on.
-func (x *trial) want(change func(*appsv1.Deployment)) { x.desired.Store(&change) }
+// changeDesired changes the operator's desired state from now on.
+func (f *fixture) changeDesired(change func(*appsv1.Deployment)) { f.desired.Store(&change) }
 
-func (x *trial) deployment() *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: x.site.Name}}
+func (f *fixture) deployment() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.site.Name}}
 }
 
-// patch is a person's.
-func (x *trial) patch(obj client.Object, patch string) {
-	x.t.Helper()
-	obj.SetNamespace(x.namespace)
-	obj.SetName(x.site.Name)
-	require.NoError(x.t, x.person.Patch(x.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch))))
+// patch sends a merge patch as the admin.
+func (f *fixture) patch(obj client.Object, patch string) {
+	f.t.Helper()
+	obj.SetNamespace(f.namespace)
+	obj.SetName(f.site.Name)
+	require.NoError(f.t, f.admin.Patch(f.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 func hideDeployments(options *cache.Options) {
@@ -97,7 +97,7 @@ func hideDeployments(options *cache.Options) {
 }
 
 // fightOver starts a rival that reverts the operator's writes.
-func (x *trial) fightOver() {
+func (f *fixture) fightOver() {
 	rival := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"theirs"}}}`))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -110,32 +110,32 @@ func (x *trial) fightOver() {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				_ = x.person.Patch(ctx, x.deployment(), rival, client.FieldOwner("rival"))
+				_ = f.admin.Patch(ctx, f.deployment(), rival, client.FieldOwner("rival"))
 			}
 		}
 	}()
-	x.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		stop()
 		<-ended
 	})
 }
 
-func (x *trial) useUpQuota() {
+func (f *fixture) useUpQuota() {
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "none"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "none"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/deployments.apps": resource.MustParse("0")}},
 	}
-	require.NoError(x.t, x.person.Create(x.t.Context(), quota))
-	x.awaitRefusal(apierrors.IsForbidden)
+	require.NoError(f.t, f.admin.Create(f.t.Context(), quota))
+	f.awaitRefusal(apierrors.IsForbidden)
 }
 
 // awaitRefusal waits until a Deployment would be refused so.
-func (x *trial) awaitRefusal(isRefusal func(error) bool) {
-	x.t.Helper()
-	require.NoError(x.t, shared.Await(x.t.Context(), limit, x.namespace, func(ctx context.Context) error {
-		probe := deploymentFor(x.site)
-		probe.Namespace = x.namespace
-		err := x.person.Create(ctx, probe, client.DryRunAll)
+func (f *fixture) awaitRefusal(isRefusal func(error) bool) {
+	f.t.Helper()
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, f.namespace, func(ctx context.Context) error {
+		probe := deploymentFor(f.site)
+		probe.Namespace = f.namespace
+		err := f.admin.Create(ctx, probe, client.DryRunAll)
 		if !isRefusal(err) {
 			return fmt.Errorf("not refused so: %w", errors.Join(err, errNotRefused))
 		}
@@ -145,14 +145,14 @@ func (x *trial) awaitRefusal(isRefusal func(error) bool) {
 
 var errNotRefused = errors.New("not as expected")
 
-func (x *trial) forbidByPolicy() {
+func (f *fixture) forbidByPolicy() {
 	rule := admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: rulesFor("deployments", "apps")}
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: x.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: new(admissionregistrationv1.Fail),
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: x.selector(), ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule},
+				NamespaceSelector: f.selector(), ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule},
 			},
 			Validations: []admissionregistrationv1.Validation{{
 				Expression: "'team' in object.metadata.labels", Message: "every Deployment needs a label team, ask platform@example.com",
@@ -160,26 +160,26 @@ func (x *trial) forbidByPolicy() {
 		},
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: x.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
 	for _, obj := range []client.Object{policy, binding} {
-		x.install(obj)
+		f.install(obj)
 	}
-	x.awaitRefusal(apierrors.IsInvalid)
+	f.awaitRefusal(apierrors.IsInvalid)
 }
 
 // install creates an object of the whole cluster for as long as the test runs.
-func (x *trial) install(obj client.Object) {
-	x.t.Helper()
-	require.NoError(x.t, x.person.Create(x.t.Context(), obj))
-	x.t.Cleanup(func() { require.NoError(x.t, x.person.Delete(context.Background(), obj)) })
+func (f *fixture) install(obj client.Object) {
+	f.t.Helper()
+	require.NoError(f.t, f.admin.Create(f.t.Context(), obj))
+	f.t.Cleanup(func() { require.NoError(f.t, f.admin.Delete(context.Background(), obj)) })
 }
 
-func (x *trial) selector() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: x.namespace}}
+func (f *fixture) selector() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.namespace}}
 }
 
 func rulesFor(resource string, groups ...string) admissionregistrationv1.RuleWithOperations {
@@ -190,11 +190,11 @@ func rulesFor(resource string, groups ...string) admissionregistrationv1.RuleWit
 }
 
 // deny installs a webhook that refuses the operator's writes.
-func (x *trial) deny(resource string, groups []string, code int32) {
-	x.t.Helper()
-	stop, err := shared.MutatingWebhook(x.t.Context(), x.namespace, []admissionregistrationv1.RuleWithOperations{rulesFor(resource, groups...)},
+func (f *fixture) deny(resource string, groups []string, code int32) {
+	f.t.Helper()
+	stop, err := shared.MutatingWebhook(f.t.Context(), f.namespace, []admissionregistrationv1.RuleWithOperations{rulesFor(resource, groups...)},
 		admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
-			if request.Namespace != x.namespace {
+			if request.Namespace != f.namespace {
 				return admission.Allowed("")
 			}
 			reason := metav1.StatusReasonForbidden
@@ -205,35 +205,35 @@ func (x *trial) deny(resource string, groups []string, code int32) {
 				Result: &metav1.Status{Code: code, Reason: reason, Message: "try again"},
 			}}
 		}))
-	require.NoError(x.t, err)
-	x.t.Cleanup(func() { require.NoError(x.t, stop()) })
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() { require.NoError(f.t, stop()) })
 }
 
-func (x *trial) breakWebhook() {
-	x.install(&admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: x.namespace},
+func (f *fixture) breakWebhook() {
+	f.install(&admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    "down.example.com",
 			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
 			Rules:                   []admissionregistrationv1.RuleWithOperations{rulesFor("deployments", "apps")},
-			NamespaceSelector:       x.selector(),
+			NamespaceSelector:       f.selector(),
 			FailurePolicy:           new(admissionregistrationv1.Fail),
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
 		}},
 	})
-	x.awaitRefusal(apierrors.IsInternalError)
+	f.awaitRefusal(apierrors.IsInternalError)
 }
 
 // account is one that may do all but write Deployments.
-func (x *trial) account() *rest.Config {
-	x.t.Helper()
-	config, err := shared.ServiceAccount(x.t.Context(), x.namespace, "operator")
-	require.NoError(x.t, err)
-	config.UserAgent = x.name
+func (f *fixture) account() *rest.Config {
+	f.t.Helper()
+	config, err := shared.ServiceAccount(f.t.Context(), f.namespace, "operator")
+	require.NoError(f.t, err)
+	config.UserAgent = f.name
 	all := []string{"get", "list", "watch", "create", "patch"}
-	x.create(&rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "operator"},
+	f.create(&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "operator"},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{websiteKind.Group}, Resources: []string{"websites", "websites/status"}, Verbs: all},
 			{APIGroups: []string{websiteKind.Group}, Resources: []string{"websites/finalizers"}, Verbs: []string{"update"}},
@@ -241,15 +241,15 @@ func (x *trial) account() *rest.Config {
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch"}},
 		},
 	})
-	x.create(&rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "operator"},
+	f.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "operator"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "operator"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: x.namespace, Name: "operator"}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.namespace, Name: "operator"}},
 	})
 	return config
 }
 
-func (x *trial) create(obj client.Object) {
-	x.t.Helper()
-	require.NoError(x.t, x.person.Create(x.t.Context(), obj))
+func (f *fixture) create(obj client.Object) {
+	f.t.Helper()
+	require.NoError(f.t, f.admin.Create(f.t.Context(), obj))
 }

@@ -31,8 +31,8 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// A spared object differs from desired and is not recreated although Recreate is given.
-type spared struct {
+// A notRecreatedCase is an object that differs from desired and is not recreated although Recreate is given.
+type notRecreatedCase struct {
 	why string
 	// live is the object before the call, made by the operator unless made is set.
 	live client.Object
@@ -52,7 +52,7 @@ func TestRecreateSpares(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, policiesInstalled())
 	require.NoError(t, webhookInstalled())
-	for name, build := range map[string]func(*workshop) spared{
+	for name, build := range map[string]func(*fixture) notRecreatedCase{
 		"invalid value":                            invalidValue,
 		"policy on updates":                        refusedBy(refusal{policyOn: "UPDATE"}, configs),
 		"policy on creations":                      refusedBy(refusal{policyOn: "CREATE"}, frozen),
@@ -81,25 +81,25 @@ func TestRecreateSpares(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkshop(t)
-			s := build(w)
+			f := newFixture(t)
+			s := build(f)
 			if s.made == nil {
-				s.made = func() { w.mustBe(ensure.Created, s.live) }
+				s.made = func() { f.mustEnsure(ensure.Created, s.live) }
 			}
 			s.made()
-			before := w.settled(s.live, isReady)
+			before := f.settled(s.live, isReady)
 			if s.meanwhile != nil {
 				s.meanwhile()
 			}
 			for turn := range 2 {
 				mark := shared.Mark()
-				res, err := w.object(s.desired, append(s.opts, anew)...)
+				res, err := f.ensure(s.desired, append(s.opts, recreate)...)
 				require.ErrorIs(t, err, s.class, "%s; %s", s.why, res.Operation)
 				require.Equal(t, s.reason, ensure.Reason(err), s.why)
 				if s.asked != nil && turn == 0 { // then it may be remembered
-					require.Empty(t, cmp.Diff(s.asked, w.counts(mark)), s.why)
+					require.Empty(t, cmp.Diff(s.asked, f.requestCounts(mark)), s.why)
 				}
-				after := w.find(s.live)
+				after := f.find(s.live)
 				require.NotNil(t, after, s.why)
 				require.Equal(t, before.GetUID(), after.GetUID(), s.why)
 				require.Nil(t, after.GetDeletionTimestamp(), s.why)
@@ -109,17 +109,17 @@ func TestRecreateSpares(t *testing.T) {
 	}
 }
 
-func invalidValue(w *workshop) spared {
-	desired := w.deployment(-1)
-	return spared{
-		why: "the server would not create it either", live: w.deployment(0), desired: desired,
+func invalidValue(f *fixture) notRecreatedCase {
+	desired := f.deployment(-1)
+	return notRecreatedCase{
+		why: "the server would not create it either", live: f.deployment(0), desired: desired,
 		class: ensure.ErrInvalid, reason: "Invalid",
 		asked: map[string]int{"get deployments": 2, "patch deployments": 1, "create deployments (dry run)": 1},
 	}
 }
 
-func configs(w *workshop, value string) client.Object { return w.config("config", value) }
-func frozen(w *workshop, value string) client.Object  { return w.frozen("config", value) }
+func configs(f *fixture, value string) client.Object { return f.config("config", value) }
+func frozen(f *fixture, value string) client.Object  { return f.frozen("config", value) }
 
 // A refusal is a pair of label values that ask a policy or a webhook to refuse the object.
 type refusal struct{ policyOn, webhook string }
@@ -137,10 +137,10 @@ func (r refusal) of(obj client.Object) client.Object {
 // refusedBy returns an object that a policy or a webhook refuses. The first final answer counts: an
 // invalid update is refused by the server's own validation, which precedes policies, and a valid
 // update by the policy.
-func refusedBy(r refusal, object func(*workshop, string) client.Object) func(*workshop) spared {
-	return func(w *workshop) spared {
-		s := spared{
-			why: "it is no matter of the object that is there", live: object(w, "made"), desired: r.of(object(w, "changed")),
+func refusedBy(r refusal, object func(*fixture, string) client.Object) func(*fixture) notRecreatedCase {
+	return func(f *fixture) notRecreatedCase {
+		s := notRecreatedCase{
+			why: "it is no matter of the object that is there", live: object(f, "made"), desired: r.of(object(f, "changed")),
 			class: ensure.ErrInvalid, reason: "Invalid",
 		}
 		switch r.webhook {
@@ -155,18 +155,18 @@ func refusedBy(r refusal, object func(*workshop, string) client.Object) func(*wo
 
 // refusedNodePort: the server first reports that the node port is taken, by the object itself; the
 // policy would refuse afterwards.
-func refusedNodePort(w *workshop) spared {
-	return spared{
+func refusedNodePort(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
 		why: "once it is deleted, the policy refuses the new one", class: ensure.ErrInvalid, reason: "Invalid",
-		live:    w.balancer("example.com/one", "", portOfPolicy),
-		desired: refusal{policyOn: "CREATE"}.of(w.balancer("example.com/other", "", portOfPolicy)),
+		live:    f.balancer("example.com/one", "", portOfPolicy),
+		desired: refusal{policyOn: "CREATE"}.of(f.balancer("example.com/other", "", portOfPolicy)),
 		asked:   map[string]int{"get services": 2, "patch services": 1, "create services (dry run)": 2},
 	}
 }
 
-func (w *workshop) service(nodePort int32) *corev1.Service {
+func (f *fixture) service(nodePort int32) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: w.named("service"),
+		ObjectMeta: f.objectMeta("service"),
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeNodePort,
 			Selector: map[string]string{"app": "web"},
@@ -181,105 +181,105 @@ const (
 	portOfBalancer, portOfMove, portOfClass, portOfPolicy = 30001, 30002, 30003, 30004
 )
 
-func (w *workshop) other() *corev1.Service {
-	other := w.service(0)
+func (f *fixture) other() *corev1.Service {
+	other := f.service(0)
 	other.Name = "other"
 	return other
 }
 
-func (w *workshop) createOther() *corev1.Service {
-	w.t.Helper()
-	other := w.other()
-	require.NoError(w.t, w.human.Create(w.ctx, other))
+func (f *fixture) createOther() *corev1.Service {
+	f.t.Helper()
+	other := f.other()
+	require.NoError(f.t, f.admin.Create(f.ctx, other))
 	return other
 }
 
-func takenClusterIP(w *workshop) spared {
-	desired := w.service(0)
-	desired.Spec.ClusterIP = w.createOther().Spec.ClusterIP
-	return spared{
-		why: "nobody knows when the other Service goes", live: w.service(0), desired: desired,
+func takenClusterIP(f *fixture) notRecreatedCase {
+	desired := f.service(0)
+	desired.Spec.ClusterIP = f.createOther().Spec.ClusterIP
+	return notRecreatedCase{
+		why: "nobody knows when the other Service goes", live: f.service(0), desired: desired,
 		class: ensure.ErrImmutable, reason: "Immutable",
 	}
 }
 
-func takenNodePort(w *workshop) spared {
-	return spared{
-		why: "nobody knows when the other Service goes", live: w.service(0),
-		desired: w.service(w.createOther().Spec.Ports[0].NodePort), class: ensure.ErrInvalid, reason: "Invalid",
+func takenNodePort(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "nobody knows when the other Service goes", live: f.service(0),
+		desired: f.service(f.createOther().Spec.Ports[0].NodePort), class: ensure.ErrInvalid, reason: "Invalid",
 	}
 }
 
 // takenNodePortBehindClusterIP: the server names the cluster IP, which is the object's own,
 // and not the node port, which another Service has.
-func takenNodePortBehindClusterIP(w *workshop) spared {
-	taken := w.createOther().Spec.Ports[0].NodePort
-	return spared{
+func takenNodePortBehindClusterIP(f *fixture) notRecreatedCase {
+	taken := f.createOther().Spec.Ports[0].NodePort
+	return notRecreatedCase{
 		why: "it could not be made again", class: ensure.ErrInvalid, reason: "Invalid",
-		live:    w.balancer("example.com/one", ipOfBalancer, portOfBalancer),
-		desired: w.balancer("example.com/other", ipOfBalancer, taken),
+		live:    f.balancer("example.com/one", ipOfBalancer, portOfBalancer),
+		desired: f.balancer("example.com/other", ipOfBalancer, taken),
 	}
 }
 
-func (w *workshop) balancer(class, ip string, port int32) *corev1.Service {
-	s := w.service(port)
+func (f *fixture) balancer(class, ip string, port int32) *corev1.Service {
+	s := f.service(port)
 	s.Spec.Type, s.Spec.LoadBalancerClass, s.Spec.ClusterIP = corev1.ServiceTypeLoadBalancer, new(class), ip
 	return s
 }
 
 // serviceAccount has the operator act with these verbs on ConfigMaps only.
-func (w *workshop) serviceAccount(verbs ...string) {
-	w.t.Helper()
-	config, err := shared.ServiceAccount(w.ctx, w.namespace, "operator")
-	require.NoError(w.t, err)
-	config.UserAgent = w.agent
-	role := &rbacv1.Role{ObjectMeta: w.named("operator"), Rules: []rbacv1.PolicyRule{
+func (f *fixture) serviceAccount(verbs ...string) {
+	f.t.Helper()
+	config, err := shared.ServiceAccount(f.ctx, f.namespace, "operator")
+	require.NoError(f.t, err)
+	config.UserAgent = f.userAgent
+	role := &rbacv1.Role{ObjectMeta: f.objectMeta("operator"), Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs},
 		{APIGroups: []string{""}, Resources: []string{"configmaps/finalizers"}, Verbs: []string{"update"}},
 	}}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: w.named("operator"),
+		ObjectMeta: f.objectMeta("operator"),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "operator"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "operator"}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.namespace, Name: "operator"}},
 	}
-	require.NoError(w.t, w.human.Create(w.ctx, role))
-	require.NoError(w.t, w.human.Create(w.ctx, binding))
-	c, err := client.New(config, client.Options{Scheme: w.client.Scheme(), Mapper: w.client.RESTMapper()})
-	require.NoError(w.t, err)
-	w.await("the rights", func() bool {
-		return !apierrors.IsForbidden(c.Get(w.ctx, client.ObjectKeyFromObject(w.owner), &corev1.ConfigMap{}))
+	require.NoError(f.t, f.admin.Create(f.ctx, role))
+	require.NoError(f.t, f.admin.Create(f.ctx, binding))
+	c, err := client.New(config, client.Options{Scheme: f.client.Scheme(), Mapper: f.client.RESTMapper()})
+	require.NoError(f.t, err)
+	f.await("the rights", func() bool {
+		return !apierrors.IsForbidden(c.Get(f.ctx, client.ObjectKeyFromObject(f.owner), &corev1.ConfigMap{}))
 	})
-	w.client, w.reader = c, c
-	w.restart()
+	f.client, f.reader = c, c
+	f.restart()
 }
 
-func withoutCreate(w *workshop) spared {
-	return spared{
-		why: "it could not be made again", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
-		meanwhile: func() { w.serviceAccount("get", "list", "watch", "patch", "delete") },
+func withoutCreate(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "it could not be made again", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
+		meanwhile: func() { f.serviceAccount("get", "list", "watch", "patch", "delete") },
 		class:     ensure.ErrInvalid, reason: "Invalid",
 	}
 }
 
-func withoutDelete(w *workshop) spared {
-	return spared{
-		why: "that is for somebody to grant", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
-		meanwhile: func() { w.serviceAccount("get", "list", "watch", "patch", "create") },
+func withoutDelete(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "that is for somebody to grant", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
+		meanwhile: func() { f.serviceAccount("get", "list", "watch", "patch", "create") },
 		class:     ensure.ErrAPI, reason: "Forbidden",
 	}
 }
 
-func quotaUsedUp(w *workshop) spared {
-	return spared{
-		why: "another may be first to take what a deletion frees", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
+func quotaUsedUp(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "another may be first to take what a deletion frees", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
 		meanwhile: func() {
 			// There are more already: the controller counts by a cache that may not show the newest.
 			quota := &corev1.ResourceQuota{
-				ObjectMeta: w.named("quota"),
+				ObjectMeta: f.objectMeta("quota"),
 				Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("1")}},
 			}
-			require.NoError(w.t, w.human.Create(w.ctx, quota))
-			w.settled(quota, func(obj client.Object) bool {
+			require.NoError(f.t, f.admin.Create(f.ctx, quota))
+			f.settled(quota, func(obj client.Object) bool {
 				used, ok := obj.(*corev1.ResourceQuota).Status.Used["count/configmaps"]
 				return ok && used.CmpInt64(1) >= 0
 			})
@@ -288,47 +288,47 @@ func quotaUsedUp(w *workshop) spared {
 	}
 }
 
-func adoptedNow(w *workshop) spared {
-	return spared{
-		why: "somebody else made it", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
-		made: func() { require.NoError(w.t, w.human.Create(w.ctx, w.frozen("config", "made"))) },
+func adoptedNow(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "somebody else made it", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
+		made: func() { require.NoError(f.t, f.admin.Create(f.ctx, f.frozen("config", "made"))) },
 		opts: []ensure.Option{ensure.Adopt()}, class: ensure.ErrImmutable, reason: "Immutable",
 	}
 }
 
-func adoptedBefore(w *workshop) spared {
-	s := adoptedNow(w)
+func adoptedBefore(f *fixture) notRecreatedCase {
+	s := adoptedNow(f)
 	made := s.made
 	s.made = func() {
 		made()
-		w.mustBe(ensure.Updated, w.frozen("config", "made"), ensure.Adopt())
+		f.mustEnsure(ensure.Updated, f.frozen("config", "made"), ensure.Adopt())
 	}
 	return s
 }
 
-func onlyIfExists(w *workshop) spared {
-	return spared{
-		why: "it would not be made again", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
+func onlyIfExists(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "it would not be made again", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
 		opts: []ensure.Option{ensure.IfExists()}, class: ensure.ErrImmutable, reason: "Immutable",
 	}
 }
 
-func anothers(w *workshop) spared {
-	return spared{
-		why: "it is not ours", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
+func anothers(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "it is not ours", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
 		made: func() {
-			_, err := ensure.Object(w.ctx, w.ensurer, w.frozen("config", "made"), ensure.ControlledBy(w.newOwner("another")))
-			require.NoError(w.t, err)
+			_, err := ensure.Object(f.ctx, f.ensurer, f.frozen("config", "made"), ensure.ControlledBy(f.newOwner("another")))
+			require.NoError(f.t, err)
 		},
 		class: ensure.ErrForeign, reason: "Foreign",
 	}
 }
 
-func serverError(w *workshop) spared {
-	return spared{
-		why: "nothing is known", live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
+func serverError(f *fixture) notRecreatedCase {
+	return notRecreatedCase{
+		why: "nothing is known", live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
 		meanwhile: func() {
-			w.meddle().beforeCreate = func() error { return apierrors.NewInternalError(errors.New("out of order")) }
+			f.intercept().beforeCreate = func() error { return apierrors.NewInternalError(errors.New("out of order")) }
 		},
 		class: ensure.ErrInvalid, reason: "Invalid",
 	}
@@ -337,10 +337,10 @@ func serverError(w *workshop) spared {
 // TestRecreateSparesDefinition: the name of a definition consists of its plural and group.
 func TestRecreateSparesDefinition(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	live := definition("widgets." + w.namespace + ".example.com")
-	t.Cleanup(func() { require.NoError(t, w.human.Delete(context.Background(), live)) })
-	created, err := ensure.Object(w.ctx, w.ensurer, live)
+	f := newFixture(t)
+	live := definition("widgets." + f.namespace + ".example.com")
+	t.Cleanup(func() { require.NoError(t, f.admin.Delete(context.Background(), live)) })
+	created, err := ensure.Object(f.ctx, f.ensurer, live)
 	require.NoError(t, err)
 	for _, change := range []func(*unstructured.Unstructured){
 		func(u *unstructured.Unstructured) { put(t, u, "others", "spec", "names", "plural") },
@@ -352,10 +352,10 @@ func TestRecreateSparesDefinition(t *testing.T) {
 	} {
 		desired := definition(live.GetName())
 		change(desired)
-		_, err := ensure.Object(w.ctx, w.ensurer, desired, anew)
+		_, err := ensure.Object(f.ctx, f.ensurer, desired, recreate)
 		require.ErrorIs(t, err, ensure.ErrInvalid)
 		after := live.DeepCopy()
-		require.NoError(t, w.human.Get(w.ctx, client.ObjectKeyFromObject(live), after))
+		require.NoError(t, f.admin.Get(f.ctx, client.ObjectKeyFromObject(live), after))
 		require.Equal(t, created.Live.GetUID(), after.GetUID())
 		require.Nil(t, after.GetDeletionTimestamp())
 	}
@@ -387,35 +387,35 @@ func definition(name string) *unstructured.Unstructured {
 // deletes the object.
 func TestRecreateConflict(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	m := w.meddle()
-	w.mustBe(ensure.Created, w.frozen("config", "made"))
-	before := w.find(w.frozen("config", ""))
+	f := newFixture(t)
+	m := f.intercept()
+	f.mustEnsure(ensure.Created, f.frozen("config", "made"))
+	before := f.find(f.frozen("config", ""))
 	edits := 0
 	m.beforeDelete = func() {
 		edits++
-		live := w.find(w.frozen("config", ""))
+		live := f.find(f.frozen("config", ""))
 		live.SetAnnotations(map[string]string{"edited": strconv.Itoa(edits)})
-		require.NoError(t, w.human.Update(w.ctx, live))
+		require.NoError(t, f.admin.Update(f.ctx, live))
 	}
-	_, err := w.object(w.frozen("config", "changed"), anew)
+	_, err := f.ensure(f.frozen("config", "changed"), recreate)
 	require.ErrorIs(t, err, ensure.ErrAPI)
 	require.True(t, apierrors.IsConflict(err))
 	require.Equal(t, "Conflict", ensure.Reason(err))
 	require.Equal(t, 2, edits)
-	require.Equal(t, before.GetUID(), w.find(w.frozen("config", "")).GetUID())
+	require.Equal(t, before.GetUID(), f.find(f.frozen("config", "")).GetUID())
 
 	m.beforeDelete = func() { // somebody takes it over
 		m.beforeDelete = nil
-		live := w.find(w.frozen("config", ""))
+		live := f.find(f.frozen("config", ""))
 		live.SetOwnerReferences(nil)
-		require.NoError(t, w.human.Update(w.ctx, live))
-		live.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(w.newOwner("another"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
-		require.NoError(t, w.human.Update(w.ctx, live))
+		require.NoError(t, f.admin.Update(f.ctx, live))
+		live.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(f.newOwner("another"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
+		require.NoError(t, f.admin.Update(f.ctx, live))
 	}
-	_, err = w.object(w.frozen("config", "changed"), anew)
+	_, err = f.ensure(f.frozen("config", "changed"), recreate)
 	require.ErrorIs(t, err, ensure.ErrForeign)
-	require.Equal(t, before.GetUID(), w.find(w.frozen("config", "")).GetUID())
+	require.Equal(t, before.GetUID(), f.find(f.frozen("config", "")).GetUID())
 }
 
 // TestRecreateWhatOnlyAWebhookRefuses: many operators of custom kinds keep fields from being
@@ -423,38 +423,38 @@ func TestRecreateConflict(t *testing.T) {
 func TestRecreateWhatOnlyAWebhookRefuses(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, webhookInstalled())
-	w := newWorkshop(t)
-	desired := refusal{webhook: "UPDATE-fields"}.of(w.config("config", "changed"))
-	w.mustBe(ensure.Created, w.config("config", "made"))
-	_, err := w.object(desired)
+	f := newFixture(t)
+	desired := refusal{webhook: "UPDATE-fields"}.of(f.config("config", "changed"))
+	f.mustEnsure(ensure.Created, f.config("config", "made"))
+	_, err := f.ensure(desired)
 	require.ErrorIs(t, err, ensure.ErrImmutable)
-	w.mustBe(ensure.Recreated, desired, anew)
+	f.mustEnsure(ensure.Recreated, desired, recreate)
 }
 
 // TestRecreateServiceKeepingItsValues: the values that the server reports as taken belong to the
 // object that is being recreated.
 func TestRecreateServiceKeepingItsValues(t *testing.T) {
 	t.Parallel()
-	for name, build := range map[string]func(w *workshop, class string) *corev1.Service{
-		"nodePort":               func(w *workshop, class string) *corev1.Service { return w.balancer(class, "", portOfMove) },
-		"clusterIP and nodePort": func(w *workshop, class string) *corev1.Service { return w.balancer(class, ipOfClass, portOfClass) },
+	for name, build := range map[string]func(f *fixture, class string) *corev1.Service{
+		"nodePort":               func(f *fixture, class string) *corev1.Service { return f.balancer(class, "", portOfMove) },
+		"clusterIP and nodePort": func(f *fixture, class string) *corev1.Service { return f.balancer(class, ipOfClass, portOfClass) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkshop(t)
-			live, desired := build(w, "example.com/one"), build(w, "example.com/other")
-			created := w.mustBe(ensure.Created, live)
-			_, err := w.object(desired)
+			f := newFixture(t)
+			live, desired := build(f, "example.com/one"), build(f, "example.com/other")
+			created := f.mustEnsure(ensure.Created, live)
+			_, err := f.ensure(desired)
 			require.ErrorIs(t, err, ensure.ErrImmutable)
-			require.Equal(t, created.Live.GetResourceVersion(), w.find(live).GetResourceVersion())
+			require.Equal(t, created.Live.GetResourceVersion(), f.find(live).GetResourceVersion())
 
 			mark := shared.Mark()
-			res := w.mustBe(ensure.Recreated, desired, anew)
+			res := f.mustEnsure(ensure.Recreated, desired, recreate)
 			require.Empty(t, cmp.Diff([]string{"spec.loadBalancerClass"}, pathsOf(res.Changes)))
 			require.Empty(t, cmp.Diff(map[string]int{
 				"get services": 2, "patch services": 2, "patch services (dry run)": 2, "create services (dry run)": 2, "delete services": 1,
-			}, w.counts(mark)))
-			w.mustBe(ensure.Unchanged, desired, anew)
+			}, f.requestCounts(mark)))
+			f.mustEnsure(ensure.Unchanged, desired, recreate)
 		})
 	}
 }
@@ -553,17 +553,17 @@ func refuseAsAsked(_ context.Context, request admission.Request) admission.Respo
 // each start of the operator.
 func TestRecreateSparesWhatAWebhookMade(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
+	f := newFixture(t)
 	_, err := shared.MutatingWebhook(t.Context(), "ensure-freezes",
 		[]admissionregistrationv1.RuleWithOperations{everyWriteOf("configmaps")}, admission.HandlerFunc(freezeOnCreation))
 	require.NoError(t, err)
-	desired := w.config("frozen-by-webhook", "made")
-	created := w.mustBe(ensure.Created, desired, anew)
-	require.Equal(t, "webhook", w.find(desired).(*corev1.ConfigMap).Data["key"])
-	w.restart()
-	_, err = w.object(desired, anew)
+	desired := f.config("frozen-by-webhook", "made")
+	created := f.mustEnsure(ensure.Created, desired, recreate)
+	require.Equal(t, "webhook", f.find(desired).(*corev1.ConfigMap).Data["key"])
+	f.restart()
+	_, err = f.ensure(desired, recreate)
 	require.ErrorIs(t, err, ensure.ErrImmutable)
-	require.Equal(t, created.Live.GetUID(), w.find(desired).GetUID())
+	require.Equal(t, created.Live.GetUID(), f.find(desired).GetUID())
 }
 
 func freezeOnCreation(_ context.Context, request admission.Request) admission.Response {

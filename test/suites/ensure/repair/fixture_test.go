@@ -32,8 +32,8 @@ type write struct {
 	yaml   string // NAME and NAMESPACE stand for the object's
 }
 
-// A scene is an object with fields of other owners, and the desired state.
-type scene struct {
+// A repairCase is an object with fields of other owners, and the desired state.
+type repairCase struct {
 	first  string // what is desired at first, in YAML
 	others []write
 	then   string // what is desired then; as first if it is empty
@@ -44,68 +44,68 @@ type scene struct {
 	from []string
 }
 
-// A stage runs a scene: it has its own object and an operator that ensures the object.
-type stage struct {
+// A fixture is a namespace with an operator that ensures one object, for one case.
+type fixture struct {
 	t       *testing.T
 	typed   bool
 	key     types.NamespacedName
-	operate client.Client
+	client  client.Client
 	ensurer *ensure.Ensurer
 }
 
-func newStage(t *testing.T, typed bool, wrap func(client.Client) client.Client) *stage {
+func newFixture(t *testing.T, typed bool, wrap func(client.Client) client.Client) *fixture {
 	t.Helper()
 	namespace := shared.Namespace(t)
 	c := program.Client(t, shared, "operator of "+namespace)
 	if wrap != nil {
 		c = wrap(c)
 	}
-	return &stage{
+	return &fixture{
 		t: t, typed: typed, key: types.NamespacedName{Namespace: namespace, Name: "n" + strings.ReplaceAll(namespace, "-", "")},
-		operate: c, ensurer: ensure.New(c, c, fieldOwner),
+		client: c, ensurer: ensure.New(c, c, fieldOwner),
 	}
 }
 
 // parse makes an object of YAML, of a Go type where there is one.
-func (s *stage) parse(text string) client.Object {
-	s.t.Helper()
+func (f *fixture) parse(text string) client.Object {
+	f.t.Helper()
 	obj := &unstructured.Unstructured{}
-	data, err := yaml.YAMLToJSON([]byte(s.fill(text)))
-	require.NoError(s.t, err)
-	require.NoError(s.t, obj.UnmarshalJSON(data))
+	data, err := yaml.YAMLToJSON([]byte(f.fill(text)))
+	require.NoError(f.t, err)
+	require.NoError(f.t, obj.UnmarshalJSON(data))
 	if obj.GetName() == "" {
-		obj.SetName(s.key.Name)
+		obj.SetName(f.key.Name)
 	}
-	if namespaced, err := s.operate.IsObjectNamespaced(obj); err == nil && namespaced {
-		obj.SetNamespace(s.key.Namespace)
+	if namespaced, err := f.client.IsObjectNamespaced(obj); err == nil && namespaced {
+		obj.SetNamespace(f.key.Namespace)
 	}
-	if !s.typed {
+	if !f.typed {
 		return obj
 	}
-	typed, err := s.operate.Scheme().New(obj.GroupVersionKind())
-	require.NoError(s.t, err)
-	require.NoError(s.t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed))
+	typed, err := f.client.Scheme().New(obj.GroupVersionKind())
+	require.NoError(f.t, err)
+	require.NoError(f.t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed))
 	typed.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	out, _ := typed.(client.Object)
 	return out
 }
 
-// fill inserts the values that differ between stages.
-func (s *stage) fill(text string) string {
+// fill inserts the values that differ between fixtures.
+func (f *fixture) fill(text string) string {
 	return strings.NewReplacer(
-		"NAMESPACE", s.key.Namespace, "NAME", s.key.Name, "BUNDLE", base64.StdEncoding.EncodeToString(shared.Config().CAData),
+		"NAMESPACE", f.key.Namespace, "NAME", f.key.Name, "BUNDLE", base64.StdEncoding.EncodeToString(shared.Config().CAData),
 	).Replace(text)
 }
 
-func (s *stage) ensure(text string, opts ...ensure.Option) (ensure.Result[client.Object], error) {
-	s.t.Helper()
-	return ensure.Object(s.t.Context(), s.ensurer, s.parse(text), opts...)
+func (f *fixture) ensure(text string, opts ...ensure.Option) (ensure.Result[client.Object], error) {
+	f.t.Helper()
+	return ensure.Object(f.t.Context(), f.ensurer, f.parse(text), opts...)
 }
 
-func (s *stage) mustEnsure(text string) ensure.Result[client.Object] {
-	s.t.Helper()
-	res, err := s.ensure(text)
-	require.NoError(s.t, err, "%s", explain(err))
+func (f *fixture) mustEnsure(text string) ensure.Result[client.Object] {
+	f.t.Helper()
+	res, err := f.ensure(text)
+	require.NoError(f.t, err, "%s", explain(err))
 	return res
 }
 
@@ -128,46 +128,46 @@ func unwrap(err error) error {
 	return nil
 }
 
-// write is by another program.
-func (s *stage) write(like string, w write) {
-	s.t.Helper()
-	plain := *s
+// write changes the object as another program.
+func (f *fixture) write(like string, w write) {
+	f.t.Helper()
+	plain := *f
 	plain.typed = false
 	obj, _ := plain.parse(like).(*unstructured.Unstructured)
-	c := program.Client(s.t, shared, w.by)
-	data, err := yaml.YAMLToJSON([]byte(s.fill(w.yaml)))
-	require.NoError(s.t, err)
+	c := program.Client(f.t, shared, w.by)
+	data, err := yaml.YAMLToJSON([]byte(f.fill(w.yaml)))
+	require.NoError(f.t, err)
 	target := &unstructured.Unstructured{}
 	target.SetGroupVersionKind(obj.GroupVersionKind())
 	target.SetName(obj.GetName())
 	target.SetNamespace(obj.GetNamespace())
 	if w.apply {
 		var body map[string]any
-		require.NoError(s.t, json.Unmarshal(data, &body))
+		require.NoError(f.t, json.Unmarshal(data, &body))
 		body["apiVersion"], body["kind"] = obj.GetAPIVersion(), obj.GetKind()
 		data, err = json.Marshal(body)
-		require.NoError(s.t, err)
-		require.NoError(s.t, c.Patch(s.t.Context(), target, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(w.by)), "%s", w.yaml)
+		require.NoError(f.t, err)
+		require.NoError(f.t, c.Patch(f.t.Context(), target, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(w.by)), "%s", w.yaml)
 		return
 	}
 	form := types.MergePatchType
-	if s.operate.Scheme().Recognizes(obj.GroupVersionKind()) {
+	if f.client.Scheme().Recognizes(obj.GroupVersionKind()) {
 		form = types.StrategicMergePatchType
 	}
 	if w.status {
-		require.NoError(s.t, c.Status().Patch(s.t.Context(), target, client.RawPatch(types.MergePatchType, data), client.FieldOwner(w.by)), "%s", w.yaml)
+		require.NoError(f.t, c.Status().Patch(f.t.Context(), target, client.RawPatch(types.MergePatchType, data), client.FieldOwner(w.by)), "%s", w.yaml)
 		return
 	}
-	require.NoError(s.t, c.Patch(s.t.Context(), target, client.RawPatch(form, data), client.FieldOwner(w.by)), "%s", w.yaml)
+	require.NoError(f.t, c.Patch(f.t.Context(), target, client.RawPatch(form, data), client.FieldOwner(w.by)), "%s", w.yaml)
 }
 
 // live returns the live object.
-func (s *stage) live(like string) *unstructured.Unstructured {
-	s.t.Helper()
-	plain := *s
+func (f *fixture) live(like string) *unstructured.Unstructured {
+	f.t.Helper()
+	plain := *f
 	plain.typed = false
 	obj, _ := plain.parse(like).(*unstructured.Unstructured)
-	require.NoError(s.t, s.operate.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj))
+	require.NoError(f.t, f.client.Get(f.t.Context(), client.ObjectKeyFromObject(obj), obj))
 	return obj
 }
 
@@ -210,41 +210,41 @@ func requireAt(t *testing.T, obj *unstructured.Unstructured, places ...string) {
 	}
 }
 
-// play runs a scene to its end and requires that only conflicting fields are removed.
-func (s *stage) play(sc scene) {
-	s.t.Helper()
-	s.mustEnsure(sc.first)
-	for _, w := range sc.others {
-		s.write(sc.first, w)
+// run runs a case and requires that only conflicting fields are removed.
+func (f *fixture) run(tc repairCase) {
+	f.t.Helper()
+	f.mustEnsure(tc.first)
+	for _, w := range tc.others {
+		f.write(tc.first, w)
 	}
-	before := s.live(sc.first)
-	requireAt(s.t, before, sc.keeps...)
-	desired := sc.then
+	before := f.live(tc.first)
+	requireAt(f.t, before, tc.keeps...)
+	desired := tc.then
 	if desired == "" {
-		desired = sc.first
+		desired = tc.first
 	}
-	planned, err := s.ensure(desired, ensure.DryRun())
-	require.NoError(s.t, err, "%s", explain(err))
-	require.Equal(s.t, specified(before), specified(s.live(desired)), "a dry run")
+	planned, err := f.ensure(desired, ensure.DryRun())
+	require.NoError(f.t, err, "%s", explain(err))
+	require.Equal(f.t, specified(before), specified(f.live(desired)), "a dry run")
 
-	res, err := s.force(desired)
-	require.NoError(s.t, err, "%s", explain(err))
-	require.Equal(s.t, ensure.Updated, res.Operation)
-	after := s.live(desired)
-	require.Equal(s.t, before.GetUID(), after.GetUID(), "nothing is deleted")
-	requireAt(s.t, after, sc.keeps...)
-	requireAt(s.t, after, sc.gains...)
-	for _, place := range sc.loses {
-		require.Nil(s.t, at(after.Object, place), place)
+	res, err := f.ensureAllowingRecreation(desired)
+	require.NoError(f.t, err, "%s", explain(err))
+	require.Equal(f.t, ensure.Updated, res.Operation)
+	after := f.live(desired)
+	require.Equal(f.t, before.GetUID(), after.GetUID(), "nothing is deleted")
+	requireAt(f.t, after, tc.keeps...)
+	requireAt(f.t, after, tc.gains...)
+	for _, place := range tc.loses {
+		require.Nil(f.t, at(after.Object, place), place)
 	}
 	for _, result := range []ensure.Result[client.Object]{planned, res} {
-		require.ElementsMatch(s.t, sc.from, managersIn(result.Changes), "%v", result.Changes)
+		require.ElementsMatch(f.t, tc.from, managersIn(result.Changes), "%v", result.Changes)
 	}
 	for _, entry := range after.GetManagedFields() {
-		require.False(s.t, entry.Manager == fieldOwner && entry.Operation == "Update", "an entry of updates is left")
+		require.False(f.t, entry.Manager == fieldOwner && entry.Operation == "Update", "an entry of updates is left")
 	}
-	require.Equal(s.t, ensure.Unchanged, s.mustEnsure(desired).Operation)
-	require.Equal(s.t, specified(after), specified(s.live(desired)))
+	require.Equal(f.t, ensure.Unchanged, f.mustEnsure(desired).Operation)
+	require.Equal(f.t, specified(after), specified(f.live(desired)))
 }
 
 // specified returns the fields that people and programs other than controllers write, with their
@@ -259,11 +259,11 @@ func specified(obj *unstructured.Unstructured) map[string]any {
 	return map[string]any{"uid": obj.GetUID(), "labels": obj.GetLabels(), "spec": obj.Object["spec"], "owners": owners}
 }
 
-// force ensures with every option that permits a deletion, which is only for immutable fields.
-func (s *stage) force(text string) (ensure.Result[client.Object], error) {
-	s.t.Helper()
-	desired := s.parse(text)
-	return ensure.Object(s.t.Context(), s.ensurer, desired,
+// ensureAllowingRecreation ensures with every option that permits a deletion, which is only for immutable fields.
+func (f *fixture) ensureAllowingRecreation(text string) (ensure.Result[client.Object], error) {
+	f.t.Helper()
+	desired := f.parse(text)
+	return ensure.Object(f.t.Context(), f.ensurer, desired,
 		ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()))
 }
 

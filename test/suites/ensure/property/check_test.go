@@ -14,12 +14,12 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// judge looks whether the operator kept all promises.
-func (r *round) judge(before, after *unstructured.Unstructured, changes []ensure.Change, err error) {
+// check requires that the operator kept all guarantees.
+func (r *round) check(before, after *unstructured.Unstructured, changes []ensure.Change, err error) {
 	r.last = after
 	require.Equal(r.t, before.GetUID(), after.GetUID(), "it was deleted")
 	require.Nil(r.t, after.GetDeletionTimestamp(), "it was deleted")
-	wanted := r.wanted()
+	wanted := r.wantedOutcome()
 	switch wanted {
 	case repaired:
 		require.NoError(r.t, err)
@@ -35,13 +35,13 @@ func (r *round) judge(before, after *unstructured.Unstructured, changes []ensure
 	for _, entry := range after.GetManagedFields() {
 		require.False(r.t, entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationUpdate, "an Update entry of ours is left")
 	}
-	r.judgeForeign(before, after, changes, wanted)
-	r.judgeDefaults(before, after, wanted)
+	r.checkForeignFields(before, after, changes, wanted)
+	r.checkDefaults(before, after, wanted)
 	for _, p := range r.between {
 		require.True(r.t, place(r.fill(string(p))).has(r.t, after.Object), "%s was written between two requests", p)
 	}
 	if wanted == repaired {
-		r.judgeOurs(after)
+		r.checkOwnFields(after)
 	}
 }
 
@@ -55,9 +55,9 @@ func specOf(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// judgeForeign requires that each field of another owner keeps its value and its owner, unless
+// checkForeignFields requires that each field of another owner keeps its value and its owner, unless
 // desired specifies the field, or the server refused the field and Changes lists it.
-func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes []ensure.Change, wanted outcome) {
+func (r *round) checkForeignFields(before, after *unstructured.Unstructured, changes []ensure.Change, wanted outcome) {
 	owners := entriesOf(after)
 	for key, fields := range entriesOf(before) {
 		if !isForeign(key) {
@@ -70,7 +70,7 @@ func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes [
 			switch {
 			case !existed, wanted == repaired && (r.specifies(path) || r.cascades(path)):
 			case wanted == repaired && r.mayLose(name):
-				require.True(r.t, exists && reflect.DeepEqual(was, is) || r.isUnheard() || r.isTold(changes, name), "Changes lacks %s", name)
+				require.True(r.t, exists && reflect.DeepEqual(was, is) || r.isUnheard() || r.isReported(changes, name), "Changes lacks %s", name)
 			case wanted == repaired && r.holdsLoss(name) && !exists: // it was empty then; what else was in it has a path of its own
 			default:
 				require.True(r.t, exists, "%s lost %s", key, name)
@@ -81,8 +81,8 @@ func (r *round) judgeForeign(before, after *unstructured.Unstructured, changes [
 	}
 }
 
-// judgeDefaults requires that fields without an owner, which the server filled in, are unchanged.
-func (r *round) judgeDefaults(before, after *unstructured.Unstructured, wanted outcome) {
+// checkDefaults requires that fields without an owner, which the server filled in, are unchanged.
+func (r *round) checkDefaults(before, after *unstructured.Unstructured, wanted outcome) {
 	owned := fieldpath.NewSet()
 	for _, fields := range entriesOf(before) {
 		owned = owned.Union(fields)
@@ -145,9 +145,9 @@ func isBelow(name, above string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// isTold reports whether Changes lists a removal: of the field, of a parent, or of a child. Without
+// isReported reports whether Changes lists a removal: of the field, of a parent, or of a child. Without
 // a Go type, a pass that only finishes an interrupted repair names items by their index.
-func (r *round) isTold(changes []ensure.Change, name string) bool {
+func (r *round) isReported(changes []ensure.Change, name string) bool {
 	byIndex := r.isTroubled() && !r.asTyped
 	name = keys.ReplaceAllString(name, ".$1")
 	bare := items.ReplaceAllString(name, "[]")
@@ -169,18 +169,18 @@ var (
 )
 
 func (r *round) isTroubled() bool {
-	return r.operator.met(func(*trouble) bool { return true })
+	return r.operator.met(func(*fault) bool { return true })
 }
 
 // isUnheard reports whether a removal may be missing from the Changes of every pass: the server
 // removed the field but its answer was lost, or the pass that finished the repair saw the object as
 // before.
 func (r *round) isUnheard() bool {
-	return r.operator.met(func(t *trouble) bool { return t.done || t.err != nil && r.operator.lags })
+	return r.operator.met(func(t *fault) bool { return t.delivered || t.err != nil && r.operator.isLagging })
 }
 
-// judgeOurs requires that our applies own only fields that desired specifies.
-func (r *round) judgeOurs(after *unstructured.Unstructured) {
+// checkOwnFields requires that our applies own only fields that desired specifies.
+func (r *round) checkOwnFields(after *unstructured.Unstructured) {
 	ours := entriesOf(after)[fieldOwner+" Apply "]
 	require.NotNil(r.t, ours, "no entry of our applies")
 	ours.Leaves().Iterate(func(path fieldpath.Path) {
