@@ -36,7 +36,7 @@ type step struct {
 	Do string `json:"do"`
 	// See is a line that only reads. It is entered until the output is as expected.
 	See string `json:"see"`
-	// Happens names an event without the reader's action, see play.
+	// Happens names an event without the reader's action, see articleTest.
 	Happens string `json:"happens"`
 	// Leave are lines that are not entered, for one of the reasons.
 	Leave []string `json:"leave"`

@@ -33,7 +33,7 @@ type reader struct {
 	home, dir string
 	// environment is the initial environment of the reader's shell.
 	environment []string
-	// events are the events of the play, and of every play.
+	// events are the events of this article test, and of every one.
 	events map[string]event
 
 	cluster  *cluster.Cluster
@@ -44,7 +44,7 @@ type reader struct {
 
 // newReader starts a cluster, and gives the reader the operator's project, with the article's
 // manifests instead of the project's own.
-func newReader(t *testing.T, p play, a *article) *reader {
+func newReader(t *testing.T, p articleTest, a *article) *reader {
 	t.Helper()
 	c, err := cluster.Start(t.Context(), p.options...)
 	require.NoError(t, err)

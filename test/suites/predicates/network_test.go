@@ -14,27 +14,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// A wire connects informers to the API server, and can be cut.
-type wire struct {
+// A network connects informers to the API server, and can be interrupted.
+type network struct {
 	mu      sync.Mutex
 	cut     bool
 	watches map[*watchBody]string // open ones, and what they watch
-	refused map[string]bool       // what was asked for while the wire was cut
+	refused map[string]bool       // what was asked for while the network was cut
 }
 
-func newWire() *wire { return &wire{watches: map[*watchBody]string{}, refused: map[string]bool{}} }
+func newNetwork() *network {
+	return &network{watches: map[*watchBody]string{}, refused: map[string]bool{}}
+}
 
 // wrap is for rest.Config.Wrap.
-func (w *wire) wrap(next http.RoundTripper) http.RoundTripper { return wired{w, next} }
+func (n *network) wrap(next http.RoundTripper) http.RoundTripper { return networkTransport{n, next} }
 
-type wired struct {
-	*wire
+type networkTransport struct {
+	*network
 	next http.RoundTripper
 }
 
 // RoundTrip fails as in a broken network. After a refused connection, in contrast, informers resume
 // their watch and miss nothing.
-func (w wired) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w networkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	what := req.URL.Path + " as " + req.Header.Get("Accept")
 	if w.refuses(what) {
 		return nil, syscall.EHOSTUNREACH
@@ -43,7 +45,7 @@ func (w wired) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || !req.URL.Query().Has("watch") {
 		return res, err
 	}
-	body := &watchBody{ReadCloser: res.Body, wire: w.wire}
+	body := &watchBody{ReadCloser: res.Body, network: w.network}
 	res.Body = body
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,51 +53,51 @@ func (w wired) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-func (w *wire) refuses(what string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cut {
-		w.refused[what] = true
+func (n *network) refuses(what string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut {
+		n.refused[what] = true
 	}
-	return w.cut
+	return n.cut
 }
 
 type watchBody struct {
 	io.ReadCloser
-	wire *wire
+	network *network
 }
 
 func (b *watchBody) Close() error {
-	b.wire.mu.Lock()
-	delete(b.wire.watches, b)
-	b.wire.mu.Unlock()
+	b.network.mu.Lock()
+	delete(b.network.watches, b)
+	b.network.mu.Unlock()
 	return b.ReadCloser.Close()
 }
 
 // during runs do while the informers are disconnected: their watches end before, and each has tried
 // in vain to resume, so that it has to list afterwards.
-func (w *wire) during(ctx context.Context, t *testing.T, do func()) {
+func (n *network) during(ctx context.Context, t *testing.T, do func()) {
 	t.Helper()
-	torn := w.tear()
+	torn := n.disconnect()
 	require.NotEmpty(t, torn)
 	require.NoError(t, wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) {
-		return w.hasRefused(torn), nil
+		return n.hasRefused(torn), nil
 	}))
 	do()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cut = false
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut = false
 }
 
-func (w *wire) tear() []string {
-	w.mu.Lock()
-	w.cut = true
+func (n *network) disconnect() []string {
+	n.mu.Lock()
+	n.cut = true
 	var bodies []io.Closer
 	var torn []string
-	for body, what := range w.watches {
+	for body, what := range n.watches {
 		bodies, torn = append(bodies, body), append(torn, what)
 	}
-	w.mu.Unlock()
+	n.mu.Unlock()
 	var errs []error
 	for _, body := range bodies {
 		errs = append(errs, body.Close())
@@ -106,11 +108,11 @@ func (w *wire) tear() []string {
 	return torn
 }
 
-func (w *wire) hasRefused(all []string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (n *network) hasRefused(all []string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, what := range all {
-		if !w.refused[what] {
+		if !n.refused[what] {
 			return false
 		}
 	}

@@ -18,9 +18,9 @@ import (
 
 var errNotRefused = errors.New("what should be refused was not")
 
-// onGadget is a trial with a custom object that is there.
-func onGadget(name string, do func(ctx context.Context, c client.Client, live *Gadget) (shown string, err error)) trial {
-	return trial{name: name, do: func(ctx context.Context, c client.Client, namespace string) (string, error) {
+// onGadget returns a requestCase with a custom object that is there.
+func onGadget(name string, do func(ctx context.Context, c client.Client, live *Gadget) (shown string, err error)) requestCase {
+	return requestCase{name: name, do: func(ctx context.Context, c client.Client, namespace string) (string, error) {
 		live := &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "g"}}
 		if err := c.Create(ctx, live, client.FieldOwner("creator")); err != nil {
 			return "", err
@@ -29,15 +29,15 @@ func onGadget(name string, do func(ctx context.Context, c client.Client, live *G
 	}}
 }
 
-// misfitTrials are requests that do not fit the kind or the object that they are for.
-func misfitTrials() []trial {
-	misfit := func(name, body string) trial {
+// mismatchedRequests are requests that do not fit the kind or the object that they are for.
+func mismatchedRequests() []requestCase {
+	misfit := func(name, body string) requestCase {
 		return onColor("apply of "+name, func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 			return applies(ctx, c, live, body)
 		})
 	}
 	strategic := func(body string) client.Patch { return client.RawPatch(types.StrategicMergePatchType, []byte(body)) }
-	return []trial{
+	return []requestCase{
 		misfit("another name", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`),
 		misfit("no name in the body", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}`),
 		misfit("another namespace", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config","namespace":"other"}}`),
@@ -74,14 +74,14 @@ func misfitTrials() []trial {
 	}
 }
 
-// partialTrials are requests for missing or only partly known objects.
-func partialTrials() []trial {
+// partialRequests are requests for missing or only partly known objects.
+func partialRequests() []requestCase {
 	metadataOf := func(namespace string) *metav1.PartialObjectMetadata {
 		p := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "config"}}
 		p.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		return p
 	}
-	return []trial{
+	return []requestCase{
 		{"status apply of what is not there", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			config := appsv1apply.Deployment("small", ns).WithStatus(appsv1apply.DeploymentStatus().WithReplicas(2))
 			return "", c.Status().Apply(ctx, config, client.FieldOwner("applier"))
@@ -134,9 +134,9 @@ func partialTrials() []trial {
 
 func merge(body string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(body)) }
 
-// callersTrials show how requests change the objects that a caller passes.
-func callersTrials() []trial {
-	return []trial{
+// callerRequests show how requests change the objects that a caller passes.
+func callerRequests() []requestCase {
+	return []requestCase{
 		onColor("update of what could not be created", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 			obj := color(live.Namespace, "red")
 			if c.Create(ctx, obj) == nil {
