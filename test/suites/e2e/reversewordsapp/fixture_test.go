@@ -20,37 +20,37 @@ import (
 
 const notReadyCondition = v1alpha1.DeploymentNotReadyCondition
 
-// A scene is a namespace with one ReverseWordsApp and its operator.
-type scene struct {
+// A fixture is a namespace with one ReverseWordsApp and its operator.
+type fixture struct {
 	operator  *operator.Process
 	namespace string
 	name      string
 }
 
-// newScene creates a ReverseWordsApp of two pods in its own namespace, and waits until nothing
+// newFixture creates a ReverseWordsApp of two pods in its own namespace, and waits until nothing
 // changes any more.
-func newScene(t *testing.T, process *operator.Process) scene {
+func newFixture(t *testing.T, process *operator.Process) fixture {
 	t.Helper()
-	s := emptyScene(t, process)
-	s.create(t)
-	s.settle(t)
-	return s
+	f := newEmptyFixture(t, process)
+	f.create(t)
+	f.settle(t)
+	return f
 }
 
-func emptyScene(t *testing.T, process *operator.Process) scene {
+func newEmptyFixture(t *testing.T, process *operator.Process) fixture {
 	t.Helper()
-	return scene{operator: process, namespace: shared.Namespace(t), name: "shop"}
+	return fixture{operator: process, namespace: shared.Namespace(t), name: "shop"}
 }
 
-// create makes the scene's ReverseWordsApp, changed by mutate.
-func (s scene) create(t *testing.T, mutate ...func(*v1alpha1.ReverseWordsApp)) {
+// create makes the fixture's ReverseWordsApp, changed by mutate.
+func (f fixture) create(t *testing.T, mutate ...func(*v1alpha1.ReverseWordsApp)) {
 	t.Helper()
-	app := s.named()
+	app := f.named()
 	app.Spec.Replicas = 2
 	for _, change := range mutate {
 		change(app)
 	}
-	require.NoError(t, human(t).Create(t.Context(), app))
+	require.NoError(t, admin(t).Create(t.Context(), app))
 }
 
 func withVersion(version string) func(*v1alpha1.ReverseWordsApp) {
@@ -58,44 +58,44 @@ func withVersion(version string) func(*v1alpha1.ReverseWordsApp) {
 }
 
 // named is the ReverseWordsApp by name and nothing else.
-func (s scene) named() *v1alpha1.ReverseWordsApp {
-	return &v1alpha1.ReverseWordsApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
+func (f fixture) named() *v1alpha1.ReverseWordsApp {
+	return &v1alpha1.ReverseWordsApp{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name}}
 }
 
-func (s scene) app(t *testing.T) *v1alpha1.ReverseWordsApp {
+func (f fixture) app(t *testing.T) *v1alpha1.ReverseWordsApp {
 	t.Helper()
-	return get(t, s, s.name, &v1alpha1.ReverseWordsApp{})
+	return get(t, f, f.name, &v1alpha1.ReverseWordsApp{})
 }
 
-func (s scene) deployment(t *testing.T) *appsv1.Deployment {
+func (f fixture) deployment(t *testing.T) *appsv1.Deployment {
 	t.Helper()
-	return get(t, s, "dp-"+s.name, &appsv1.Deployment{})
+	return get(t, f, "dp-"+f.name, &appsv1.Deployment{})
 }
 
-func (s scene) service(t *testing.T) *corev1.Service {
+func (f fixture) service(t *testing.T) *corev1.Service {
 	t.Helper()
-	return get(t, s, "service-"+s.name, &corev1.Service{})
+	return get(t, f, "service-"+f.name, &corev1.Service{})
 }
 
 // children are both, as they are now.
-func (s scene) children(t *testing.T) map[string]client.Object {
+func (f fixture) children(t *testing.T) map[string]client.Object {
 	t.Helper()
-	return map[string]client.Object{"Deployment": s.deployment(t), "Service": s.service(t)}
+	return map[string]client.Object{"Deployment": f.deployment(t), "Service": f.service(t)}
 }
 
 // pods returns all pods with the label by name, including pods that are being deleted.
-func (s scene) pods(t *testing.T) []corev1.Pod {
+func (f fixture) pods(t *testing.T) []corev1.Pod {
 	t.Helper()
 	var list corev1.PodList
-	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": s.name}))
+	require.NoError(t, admin(t).List(t.Context(), &list, client.InNamespace(f.namespace), client.MatchingLabels{"app": f.name}))
 	return list.Items
 }
 
 // podNames returns the names of the pods that are not being deleted.
-func (s scene) podNames(t *testing.T) []string {
+func (f fixture) podNames(t *testing.T) []string {
 	t.Helper()
 	names := []string{}
-	for _, pod := range s.pods(t) {
+	for _, pod := range f.pods(t) {
 		if pod.DeletionTimestamp == nil {
 			names = append(names, pod.Name)
 		}
@@ -105,26 +105,26 @@ func (s scene) podNames(t *testing.T) []string {
 }
 
 // change patches the ReverseWordsApp's spec.
-func (s scene) change(t *testing.T, spec string) {
+func (f fixture) change(t *testing.T, spec string) {
 	t.Helper()
-	s.patch(t, s.named(), `{"spec":`+spec+`}`)
+	f.patch(t, f.named(), `{"spec":`+spec+`}`)
 }
 
-func (s scene) patch(t *testing.T, obj client.Object, patch string) {
+func (f fixture) patch(t *testing.T, obj client.Object, patch string) {
 	t.Helper()
-	obj.SetNamespace(s.namespace)
+	obj.SetNamespace(f.namespace)
 	tests.Merge(t, obj, patch)
 }
 
-func (s scene) delete(t *testing.T, opts ...client.DeleteOption) {
+func (f fixture) delete(t *testing.T, opts ...client.DeleteOption) {
 	t.Helper()
-	require.NoError(t, human(t).Delete(t.Context(), s.named(), opts...))
+	require.NoError(t, admin(t).Delete(t.Context(), f.named(), opts...))
 }
 
 // setReady writes a pod's readiness into its status, as its kubelet would.
-func (s scene) setReady(t *testing.T, pod string, status corev1.ConditionStatus) {
+func (f fixture) setReady(t *testing.T, pod string, status corev1.ConditionStatus) {
 	t.Helper()
-	live := get(t, s, pod, &corev1.Pod{})
+	live := get(t, f, pod, &corev1.Pod{})
 	setStatus(t, live, func(is *corev1.PodStatus) {
 		for i := range is.Conditions {
 			if is.Conditions[i].Type == corev1.PodReady {
@@ -140,31 +140,31 @@ func setStatus(t *testing.T, pod *corev1.Pod, change func(*corev1.PodStatus)) {
 	t.Helper()
 	before := pod.DeepCopy()
 	change(&pod.Status)
-	require.NoError(t, human(t).Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
+	require.NoError(t, admin(t).Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
 }
 
 // reconcile makes the operator reconcile the ReverseWordsApp again, and waits until it has.
-func (s scene) reconcile(t *testing.T) {
+func (f fixture) reconcile(t *testing.T) {
 	t.Helper()
-	tests.Reconcile(t, s.operator, s.named())
+	tests.Reconcile(t, f.operator, f.named())
 }
 
 // settle waits until the Deployment is rolled out, Ready is up to date, and the operator has
 // nothing left to do.
-func (s scene) settle(t *testing.T) {
+func (f fixture) settle(t *testing.T) {
 	t.Helper()
-	tests.Settle(t, s.operator, s.named(), s.isAtRest)
+	tests.Settle(t, f.operator, f.named(), f.isAtRest)
 }
 
-func (s scene) isAtRest(ctx context.Context) error {
+func (f fixture) isAtRest(ctx context.Context) error {
 	c, err := tests.Client()
 	if err != nil {
 		return err
 	}
-	if err := operator.RolledOut(ctx, c, client.ObjectKey{Namespace: s.namespace, Name: "dp-" + s.name}); err != nil {
+	if err := operator.RolledOut(ctx, c, client.ObjectKey{Namespace: f.namespace, Name: "dp-" + f.name}); err != nil {
 		return err
 	}
-	app := s.named()
+	app := f.named()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
 		return err
 	}
@@ -184,11 +184,11 @@ func isReady(app *v1alpha1.ReverseWordsApp) error {
 }
 
 // waitForReason waits until the ReverseWordsApp is not ready for this reason.
-func (s scene) waitForReason(t *testing.T, reason string) metav1.Condition {
+func (f fixture) waitForReason(t *testing.T, reason string) metav1.Condition {
 	t.Helper()
 	var ready metav1.Condition
 	eventually(t, func(context.Context) error {
-		app := s.app(t)
+		app := f.app(t)
 		ready = condition(app, v1alpha1.ReadyCondition)
 		return expect(ready.Status == metav1.ConditionFalse && ready.Reason == reason && ready.ObservedGeneration == app.Generation,
 			"expected reason %s, seen %+v", reason, ready)
@@ -197,24 +197,24 @@ func (s scene) waitForReason(t *testing.T, reason string) metav1.Condition {
 }
 
 // waitForPods waits until appPods lists these pods.
-func (s scene) waitForPods(t *testing.T, want func() []string) {
+func (f fixture) waitForPods(t *testing.T, want func() []string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		names, got := want(), s.app(t).Status.AppPods
+		names, got := want(), f.app(t).Status.AppPods
 		return expect(got != nil && slices.Equal(names, got), "expected pods %v, seen %v", names, got)
 	})
 }
 
 // waitUntilGone waits until an object of that name is not there.
-func (s scene) waitUntilGone(t *testing.T, name string, obj client.Object) {
+func (f fixture) waitUntilGone(t *testing.T, name string, obj client.Object) {
 	t.Helper()
-	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: f.namespace, Name: name}, obj)
 }
 
 // isAbsent requires that an object of that name is not there.
-func (s scene) isAbsent(t *testing.T, name string, obj client.Object) {
+func (f fixture) isAbsent(t *testing.T, name string, obj client.Object) {
 	t.Helper()
-	tests.CheckAbsent(t, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
+	tests.CheckAbsent(t, client.ObjectKey{Namespace: f.namespace, Name: name}, obj)
 }
 
 // condition is that of a type, the zero condition if there is none.
@@ -224,20 +224,20 @@ func condition(app *v1alpha1.ReverseWordsApp, kind string) metav1.Condition {
 
 // requests counts the operator's requests about this namespace since the mark, except its status
 // writes.
-func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
+func (f fixture) requests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	counts := s.allRequests(t, since)
+	counts := f.allRequests(t, since)
 	delete(counts, "patch reversewordsapps/status")
 	return counts
 }
 
-func (s scene) allRequests(t *testing.T, since cluster.Mark) map[string]int {
+func (f fixture) allRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	return tests.Requests(t, since, s.namespace)
+	return tests.Requests(t, since, f.namespace)
 }
 
-func get[T client.Object](t *testing.T, s scene, name string, obj T) T {
+func get[T client.Object](t *testing.T, f fixture, name string, obj T) T {
 	t.Helper()
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj))
+	require.NoError(t, admin(t).Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, obj))
 	return obj
 }

@@ -23,53 +23,53 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// scene is a namespace with a Site called shop, and both operators.
-type scene struct {
+// fixture is a namespace with a Site called shop, and both operators.
+type fixture struct {
 	apps      *operator.Process
 	sites     *siteOperator
 	namespace string
 }
 
-func newScene(t *testing.T, apps *operator.Process, sites *siteOperator) scene {
+func newFixture(t *testing.T, apps *operator.Process, sites *siteOperator) fixture {
 	t.Helper()
-	return scene{apps: apps, sites: sites, namespace: shared.Namespace(t)}
+	return fixture{apps: apps, sites: sites, namespace: shared.Namespace(t)}
 }
 
-func (s scene) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+func (f fixture) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: f.namespace, Name: name}
 }
 
-func (s scene) create(t *testing.T, spec SiteSpec) {
+func (f fixture) create(t *testing.T, spec SiteSpec) {
 	t.Helper()
-	require.NoError(t, human(t).Create(t.Context(), &Site{ObjectMeta: s.meta("shop"), Spec: spec}))
+	require.NoError(t, admin(t).Create(t.Context(), &Site{ObjectMeta: f.meta("shop"), Spec: spec}))
 }
 
 // change patches the Site's spec.
-func (s scene) change(t *testing.T, spec string) {
+func (f fixture) change(t *testing.T, spec string) {
 	t.Helper()
-	tests.Merge(t, &Site{ObjectMeta: s.meta("shop")}, `{"spec":`+spec+`}`)
+	tests.Merge(t, &Site{ObjectMeta: f.meta("shop")}, `{"spec":`+spec+`}`)
 }
 
-func (s scene) site(t *testing.T) *Site {
+func (f fixture) site(t *testing.T) *Site {
 	t.Helper()
-	return get(t, &Site{ObjectMeta: s.meta("shop")})
+	return get(t, &Site{ObjectMeta: f.meta("shop")})
 }
 
 // named is the Site's app by name and nothing else.
-func (s scene) named() *v1alpha1.ReverseWordsApp {
-	return &v1alpha1.ReverseWordsApp{ObjectMeta: s.meta("shop")}
+func (f fixture) named() *v1alpha1.ReverseWordsApp {
+	return &v1alpha1.ReverseWordsApp{ObjectMeta: f.meta("shop")}
 }
 
-func (s scene) app(t *testing.T) *v1alpha1.ReverseWordsApp {
+func (f fixture) app(t *testing.T) *v1alpha1.ReverseWordsApp {
 	t.Helper()
-	return get(t, s.named())
+	return get(t, f.named())
 }
 
 // pods are the UIDs of the app's, by name.
-func (s scene) pods(t *testing.T) map[string]types.UID {
+func (f fixture) pods(t *testing.T) map[string]types.UID {
 	t.Helper()
 	var list corev1.PodList
-	require.NoError(t, human(t).List(t.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "shop"}))
+	require.NoError(t, admin(t).List(t.Context(), &list, client.InNamespace(f.namespace), client.MatchingLabels{"app": "shop"}))
 	uids := map[string]types.UID{}
 	for _, pod := range list.Items {
 		uids[pod.Name] = pod.UID
@@ -78,11 +78,11 @@ func (s scene) pods(t *testing.T) map[string]types.UID {
 }
 
 // waitFor waits until the Site's condition Ready has this reason and a message that contains says.
-func (s scene) waitFor(t *testing.T, reason, says string) metav1.Condition {
+func (f fixture) waitFor(t *testing.T, reason, says string) metav1.Condition {
 	t.Helper()
 	var ready metav1.Condition
 	eventually(t, func(context.Context) error {
-		site := s.site(t)
+		site := f.site(t)
 		ready = readyOf(site)
 		return expect(ready.Reason == reason && strings.Contains(ready.Message, says) && ready.ObservedGeneration == site.Generation,
 			"expected %s (%s), seen %+v", reason, says, ready)
@@ -95,34 +95,34 @@ func readyOf(site *Site) metav1.Condition {
 }
 
 // reconcile makes both operators look again, and returns when they have.
-func (s scene) reconcile(t *testing.T) {
+func (f fixture) reconcile(t *testing.T) {
 	t.Helper()
-	tests.Reconcile(t, s.apps, s.named())
-	s.lookAtSite(t)
+	tests.Reconcile(t, f.apps, f.named())
+	f.lookAtSite(t)
 }
 
-func (s scene) lookAtSite(t *testing.T) {
+func (f fixture) lookAtSite(t *testing.T) {
 	t.Helper()
-	site, asked := s.site(t), time.Now().Format(time.RFC3339Nano)
+	site, asked := f.site(t), time.Now().Format(time.RFC3339Nano)
 	tests.Merge(t, site, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, touched, asked))
 	eventually(t, func(context.Context) error {
-		seen, _ := s.sites.looked.Load(site.UID)
+		seen, _ := f.sites.looked.Load(site.UID)
 		return expect(seen == asked, "no reconcile")
 	})
 }
 
 // settle waits until all pods run, the Site is ready, and both operators have nothing left to do.
 // As Kubernetes' controllers may still be at work, settle tries more than once.
-func (s scene) settle(t *testing.T) {
+func (f fixture) settle(t *testing.T) {
 	t.Helper()
 	var requests map[string]int
 	for range 10 {
-		eventually(t, s.isAtRest)
+		eventually(t, f.isAtRest)
 		mark := shared.Mark()
-		s.reconcile(t)
-		requests = s.siteRequests(t, mark)
-		maps.Copy(requests, s.appRequests(t, mark))
-		if len(requests) == 0 && s.isAtRest(t.Context()) == nil {
+		f.reconcile(t)
+		requests = f.siteRequests(t, mark)
+		maps.Copy(requests, f.appRequests(t, mark))
+		if len(requests) == 0 && f.isAtRest(t.Context()) == nil {
 			return
 		}
 	}
@@ -131,12 +131,12 @@ func (s scene) settle(t *testing.T) {
 
 // isAtRest reads the Site before the objects that the Site depends on, so that it notices a Site
 // that is ready too early.
-func (s scene) isAtRest(ctx context.Context) error {
+func (f fixture) isAtRest(ctx context.Context) error {
 	c, err := tests.Client()
 	if err != nil {
 		return err
 	}
-	site, app := &Site{ObjectMeta: s.meta("shop")}, s.named()
+	site, app := &Site{ObjectMeta: f.meta("shop")}, f.named()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(site), site); err != nil {
 		return err
 	}
@@ -149,21 +149,21 @@ func (s scene) isAtRest(ctx context.Context) error {
 	if !meta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ReadyCondition) || app.Status.ObservedGeneration != app.Generation {
 		return expect(false, "the app is not ready: %+v", app.Status)
 	}
-	return operator.RolledOut(ctx, c, client.ObjectKey{Namespace: s.namespace, Name: "dp-shop"})
+	return operator.RolledOut(ctx, c, client.ObjectKey{Namespace: f.namespace, Name: "dp-shop"})
 }
 
 // siteRequests counts the site operator's requests about this namespace since the mark.
-func (s scene) siteRequests(t *testing.T, since cluster.Mark) map[string]int {
+func (f fixture) siteRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	requests, err := shared.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool { return r.Namespace == s.namespace })
+	requests, err := shared.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool { return r.Namespace == f.namespace })
 	require.NoError(t, err)
 	return cluster.Counts(requests)
 }
 
 // appRequests are the ReverseWordsApp operator's.
-func (s scene) appRequests(t *testing.T, since cluster.Mark) map[string]int {
+func (f fixture) appRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	return tests.Requests(t, since, s.namespace)
+	return tests.Requests(t, since, f.namespace)
 }
 
 // butStatus leaves out an operator's status writes.
@@ -175,7 +175,7 @@ func butStatus(requests map[string]int) map[string]int {
 // get reads obj anew.
 func get[T client.Object](t *testing.T, obj T) T {
 	t.Helper()
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+	require.NoError(t, admin(t).Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	return obj
 }
 
@@ -189,7 +189,7 @@ func waitUntilGone(t *testing.T, objects ...client.Object) {
 func areGone(t *testing.T, objects ...client.Object) error {
 	t.Helper()
 	for _, obj := range objects {
-		if err := human(t).Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+		if err := admin(t).Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 			return expect(false, "%T is not gone: %v", obj, err)
 		}
 	}

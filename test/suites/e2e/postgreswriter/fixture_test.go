@@ -21,8 +21,8 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// A scene is a PostgresWriter, its operator, and the operator's database.
-type scene struct {
+// A fixture is a PostgresWriter, its operator, and the operator's database.
+type fixture struct {
 	operator  *operator.Process
 	database  *database
 	namespace string
@@ -68,49 +68,49 @@ func waitForWorkers(t *testing.T, process *operator.Process) {
 
 func works(process *operator.Process) bool { return len(process.Entries("Starting workers")) > 0 }
 
-// newScene creates a PostgresWriter in its own namespace, and waits until the row exists and
+// newFixture creates a PostgresWriter in its own namespace, and waits until the row exists and
 // nothing changes any more.
-func newScene(t *testing.T, d *database, process *operator.Process) scene {
+func newFixture(t *testing.T, d *database, process *operator.Process) fixture {
 	t.Helper()
-	s := emptyScene(t, d, process)
-	s.create(t)
-	s.settle(t)
-	return s
+	f := newEmptyFixture(t, d, process)
+	f.create(t)
+	f.settle(t)
+	return f
 }
 
-func emptyScene(t *testing.T, d *database, process *operator.Process) scene {
+func newEmptyFixture(t *testing.T, d *database, process *operator.Process) fixture {
 	t.Helper()
-	return scene{operator: process, database: d, namespace: shared.Namespace(t), name: "alex"}
+	return fixture{operator: process, database: d, namespace: shared.Namespace(t), name: "alex"}
 }
 
-// called returns a scene with another PostgresWriter in the same namespace.
-func (s scene) called(name string) scene {
-	s.name = name
-	return s
+// withName returns a fixture with another PostgresWriter in the same namespace.
+func (f fixture) withName(name string) fixture {
+	f.name = name
+	return f
 }
 
-func (s scene) key() string {
-	key := s.namespace + "/" + s.name
-	if s.cluster != "" {
-		key = s.cluster + "/" + key
+func (f fixture) key() string {
+	key := f.namespace + "/" + f.name
+	if f.cluster != "" {
+		key = f.cluster + "/" + key
 	}
 	return key
 }
 
-// create makes the scene's PostgresWriter, changed by mutate.
-func (s scene) create(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) {
+// create makes the fixture's PostgresWriter, changed by mutate.
+func (f fixture) create(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) {
 	t.Helper()
-	require.NoError(t, s.tryCreate(t, mutate...))
+	require.NoError(t, f.tryCreate(t, mutate...))
 }
 
-func (s scene) tryCreate(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) error {
+func (f fixture) tryCreate(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) error {
 	t.Helper()
-	writer := s.named()
+	writer := f.named()
 	writer.Spec = v1.PostgresWriterSpec{Table: "students", Name: alex.Name, Age: int32(alex.Age), Country: alex.Country}
 	for _, change := range mutate {
 		change(&writer.Spec)
 	}
-	return human(t).Create(t.Context(), writer)
+	return admin(t).Create(t.Context(), writer)
 }
 
 func inTable(table string) func(*v1.PostgresWriterSpec) {
@@ -118,99 +118,99 @@ func inTable(table string) func(*v1.PostgresWriterSpec) {
 }
 
 // named is the PostgresWriter by name and nothing else.
-func (s scene) named() *v1.PostgresWriter {
-	return &v1.PostgresWriter{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
+func (f fixture) named() *v1.PostgresWriter {
+	return &v1.PostgresWriter{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name}}
 }
 
-func (s scene) writer(t *testing.T) *v1.PostgresWriter {
+func (f fixture) writer(t *testing.T) *v1.PostgresWriter {
 	t.Helper()
-	writer := s.named()
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKeyFromObject(writer), writer))
+	writer := f.named()
+	require.NoError(t, admin(t).Get(t.Context(), client.ObjectKeyFromObject(writer), writer))
 	return writer
 }
 
 // change patches the PostgresWriter's spec.
-func (s scene) change(t *testing.T, spec string) {
+func (f fixture) change(t *testing.T, spec string) {
 	t.Helper()
-	tests.Merge(t, s.named(), `{"spec":`+spec+`}`)
+	tests.Merge(t, f.named(), `{"spec":`+spec+`}`)
 }
 
 // setFinalizers replaces the finalizers, as a person may do.
-func (s scene) setFinalizers(t *testing.T, list string) {
+func (f fixture) setFinalizers(t *testing.T, list string) {
 	t.Helper()
-	tests.Merge(t, s.named(), `{"metadata":{"finalizers":`+list+`}}`)
+	tests.Merge(t, f.named(), `{"metadata":{"finalizers":`+list+`}}`)
 }
 
-func (s scene) delete(t *testing.T) {
+func (f fixture) delete(t *testing.T) {
 	t.Helper()
-	require.NoError(t, human(t).Delete(t.Context(), s.named()))
+	require.NoError(t, admin(t).Delete(t.Context(), f.named()))
 }
 
 // touch makes the operator reconcile the PostgresWriter again, if it still exists.
-func (s scene) touch(t *testing.T) {
+func (f fixture) touch(t *testing.T) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
-	require.NoError(t, client.IgnoreNotFound(human(t).Patch(t.Context(), s.named(), patch)))
+	require.NoError(t, client.IgnoreNotFound(admin(t).Patch(t.Context(), f.named(), patch)))
 }
 
 // reconcile makes the operator reconcile the PostgresWriter again, and waits until it has.
-func (s scene) reconcile(t *testing.T) {
+func (f fixture) reconcile(t *testing.T) {
 	t.Helper()
-	tests.Reconcile(t, s.operator, s.named())
+	tests.Reconcile(t, f.operator, f.named())
 }
 
 // logged are the lines about the PostgresWriter with one of the messages.
-func (s scene) logged(messages ...string) []operator.Entry {
-	return slices.DeleteFunc(s.operator.Entries(messages...), func(entry operator.Entry) bool {
-		return !entry.About("PostgresWriter", s.namespace, s.name)
+func (f fixture) logged(messages ...string) []operator.Entry {
+	return slices.DeleteFunc(f.operator.Entries(messages...), func(entry operator.Entry) bool {
+		return !entry.About("PostgresWriter", f.namespace, f.name)
 	})
 }
 
 // reconciles is how often the operator has looked at the PostgresWriter.
-func (s scene) reconciles() int { return len(s.logged("Reconciling")) }
+func (f fixture) reconciles() int { return len(f.logged("Reconciling")) }
 
 // changes returns how often the operator logged this change of the row.
-func (s scene) changes(change string) int {
-	return len(slices.DeleteFunc(s.logged("wrote row"), func(entry operator.Entry) bool { return entry.Text("change") != change }))
+func (f fixture) changes(change string) int {
+	return len(slices.DeleteFunc(f.logged("wrote row"), func(entry operator.Entry) bool { return entry.Text("change") != change }))
 }
 
 // settle waits until the row matches the spec, Ready is up to date, and the operator has nothing
 // left to do.
-func (s scene) settle(t *testing.T) {
+func (f fixture) settle(t *testing.T) {
 	t.Helper()
-	tests.Settle(t, s.operator, s.named(), func(context.Context) error { return s.isAsItShouldBe(t) })
+	tests.Settle(t, f.operator, f.named(), func(context.Context) error { return f.isAsItShouldBe(t) })
 }
 
 // waitUntilReady waits until the row matches the spec and Ready is up to date.
-func (s scene) waitUntilReady(t *testing.T) {
+func (f fixture) waitUntilReady(t *testing.T) {
 	t.Helper()
-	eventually(t, func(context.Context) error { return s.isAsItShouldBe(t) })
+	eventually(t, func(context.Context) error { return f.isAsItShouldBe(t) })
 }
 
-func (s scene) isAsItShouldBe(t *testing.T) error {
+func (f fixture) isAsItShouldBe(t *testing.T) error {
 	t.Helper()
-	writer := s.writer(t)
+	writer := f.writer(t)
 	ready := condition(writer)
 	if ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != writer.Generation {
-		return expect(false, "generation %d is not ready: %+v; the operator says: %s", writer.Generation, writer.Status, lastLines(s.operator.Log()))
+		return expect(false, "generation %d is not ready: %+v; the operator says: %s", writer.Generation, writer.Status, lastLines(f.operator.Log()))
 	}
 	want := v1.PostgresWriterStatus{
-		ObservedGeneration: writer.Generation, Conditions: writer.Status.Conditions, ID: s.key(), Table: writer.Spec.Table,
+		ObservedGeneration: writer.Generation, Conditions: writer.Status.Conditions, ID: f.key(), Table: writer.Spec.Table,
 	}
 	if diff := cmp.Diff(want, writer.Status); diff != "" {
 		return errors.New(diff)
 	}
 	spec := writer.Spec
-	diff := cmp.Diff(row{Name: spec.Name, Age: int(spec.Age), Country: spec.Country}, s.database.rows(t, spec.Table)[s.key()])
+	diff := cmp.Diff(row{Name: spec.Name, Age: int(spec.Age), Country: spec.Country}, f.database.rows(t, spec.Table)[f.key()])
 	return expect(diff == "", "the row is different: %s", diff)
 }
 
 // waitForReason waits until the PostgresWriter is not ready for this reason.
-func (s scene) waitForReason(t *testing.T, reason string) metav1.Condition {
+func (f fixture) waitForReason(t *testing.T, reason string) metav1.Condition {
 	t.Helper()
 	var ready metav1.Condition
 	eventually(t, func(context.Context) error {
-		writer := s.writer(t)
+		writer := f.writer(t)
 		ready = condition(writer)
 		return expect(ready.Status == metav1.ConditionFalse && ready.Reason == reason && ready.ObservedGeneration == writer.Generation,
 			"expected reason %s, seen %+v", reason, ready)
@@ -219,19 +219,19 @@ func (s scene) waitForReason(t *testing.T, reason string) metav1.Condition {
 }
 
 // waitUntilGone waits until the PostgresWriter is not there.
-func (s scene) waitUntilGone(t *testing.T) {
+func (f fixture) waitUntilGone(t *testing.T) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
-		err := human(t).Get(ctx, client.ObjectKeyFromObject(s.named()), s.named())
-		return expect(apierrors.IsNotFound(err), "%s is not gone: %v; the operator says: %s", s.key(), err, lastLines(s.operator.Log()))
+		err := admin(t).Get(ctx, client.ObjectKeyFromObject(f.named()), f.named())
+		return expect(apierrors.IsNotFound(err), "%s is not gone: %v; the operator says: %s", f.key(), err, lastLines(f.operator.Log()))
 	})
 }
 
 // waitForRow waits until a table has the row, or has none with the key if that is nil.
-func (s scene) waitForRow(t *testing.T, table string, want *row) {
+func (f fixture) waitForRow(t *testing.T, table string, want *row) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		is, there := s.database.rows(t, table)[s.key()]
+		is, there := f.database.rows(t, table)[f.key()]
 		return expect(there == (want != nil) && is == ptr.Deref(want, row{}), "%s has %+v, %t", table, is, there)
 	})
 }
@@ -260,20 +260,20 @@ func skipUnsupported(t *testing.T, err error) {
 	}
 }
 
-// alone returns a scene without a PostgresWriter. Its operator watches only its namespace, as other
+// alone returns a fixture without a PostgresWriter. Its operator watches only its namespace, as other
 // operators may run at the same time.
-func alone(t *testing.T, d *database, args ...string) scene {
+func alone(t *testing.T, d *database, args ...string) fixture {
 	t.Helper()
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	s.operator = start(t, d, append([]string{"--watch-namespace", s.namespace}, args...)...)
-	return s
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = start(t, d, append([]string{"--watch-namespace", f.namespace}, args...)...)
+	return f
 }
 
-// disturbed is a scene like alone, whose operator may have reason to complain.
-func disturbed(t *testing.T, d *database, args ...string) scene {
+// disturbed returns a fixture as alone does, but its operator may log errors.
+func disturbed(t *testing.T, d *database, args ...string) fixture {
 	t.Helper()
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	s.operator = launch(t, d.env(), append([]string{"--watch-namespace", s.namespace}, args...)...)
-	waitForWorkers(t, s.operator)
-	return s
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = launch(t, d.env(), append([]string{"--watch-namespace", f.namespace}, args...)...)
+	waitForWorkers(t, f.operator)
+	return f
 }

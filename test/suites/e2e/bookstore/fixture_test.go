@@ -19,95 +19,95 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// A scene is a namespace with one BookStore and its operator.
-type scene struct {
+// A fixture is a namespace with one BookStore and its operator.
+type fixture struct {
 	operator  *operator.Process
 	namespace string
 	name      string
 }
 
-// newScene creates a BookStore of two databases and two pods of the app, changed by mutate, in its
+// newFixture creates a BookStore of two databases and two pods of the app, changed by mutate, in its
 // own namespace. It waits until nothing changes any more.
-func newScene(t *testing.T, process *operator.Process, mutate ...func(*v1alpha1.BookStore)) scene {
+func newFixture(t *testing.T, process *operator.Process, mutate ...func(*v1alpha1.BookStore)) fixture {
 	t.Helper()
-	s := emptyScene(t, process)
-	s.create(t, mutate...)
-	s.settle(t)
-	return s
+	f := newEmptyFixture(t, process)
+	f.create(t, mutate...)
+	f.settle(t)
+	return f
 }
 
-func emptyScene(t *testing.T, process *operator.Process) scene {
+func newEmptyFixture(t *testing.T, process *operator.Process) fixture {
 	t.Helper()
-	return scene{operator: process, namespace: shared.Namespace(t), name: "shop"}
+	return fixture{operator: process, namespace: shared.Namespace(t), name: "shop"}
 }
 
-// create makes the scene's BookStore.
-func (s scene) create(t *testing.T, mutate ...func(*v1alpha1.BookStore)) {
+// create makes the fixture's BookStore.
+func (f fixture) create(t *testing.T, mutate ...func(*v1alpha1.BookStore)) {
 	t.Helper()
-	store := s.named()
+	store := f.named()
 	store.Spec.BookApp.Replicas = 2
 	store.Spec.BookDB.Replicas = 2
 	for _, change := range mutate {
 		change(store)
 	}
-	require.NoError(t, human(t).Create(t.Context(), store))
+	require.NoError(t, admin(t).Create(t.Context(), store))
 }
 
 // named is the BookStore by name and nothing else.
-func (s scene) named() *v1alpha1.BookStore {
-	return &v1alpha1.BookStore{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
+func (f fixture) named() *v1alpha1.BookStore {
+	return &v1alpha1.BookStore{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name}}
 }
 
-func (s scene) store(t *testing.T) *v1alpha1.BookStore {
+func (f fixture) store(t *testing.T) *v1alpha1.BookStore {
 	t.Helper()
-	return get(t, s, s.name, &v1alpha1.BookStore{})
+	return get(t, f, f.name, &v1alpha1.BookStore{})
 }
 
-func (s scene) set(t *testing.T) *appsv1.StatefulSet {
+func (f fixture) set(t *testing.T) *appsv1.StatefulSet {
 	t.Helper()
-	return get(t, s, s.name+"-mongodb", &appsv1.StatefulSet{})
+	return get(t, f, f.name+"-mongodb", &appsv1.StatefulSet{})
 }
 
-func (s scene) app(t *testing.T) *appsv1.Deployment {
+func (f fixture) app(t *testing.T) *appsv1.Deployment {
 	t.Helper()
-	return get(t, s, s.name+"-app", &appsv1.Deployment{})
+	return get(t, f, f.name+"-app", &appsv1.Deployment{})
 }
 
 // service is the one in front of the app, or the database's headless one.
-func (s scene) service(t *testing.T, name string) *corev1.Service {
+func (f fixture) service(t *testing.T, name string) *corev1.Service {
 	t.Helper()
-	return get(t, s, name, &corev1.Service{})
+	return get(t, f, name, &corev1.Service{})
 }
 
 // children are all four, as they are now, in the order in which they are made.
-func (s scene) children(t *testing.T) []client.Object {
+func (f fixture) children(t *testing.T) []client.Object {
 	t.Helper()
-	return []client.Object{s.service(t, s.name+"-mongodb"), s.set(t), s.app(t), s.service(t, s.name+"-app")}
+	return []client.Object{f.service(t, f.name+"-mongodb"), f.set(t), f.app(t), f.service(t, f.name+"-app")}
 }
 
-func (s scene) claimName(ordinal int) string {
-	return fmt.Sprintf("mongodb-pvc-%s-mongodb-%d", s.name, ordinal)
+func (f fixture) claimName(ordinal int) string {
+	return fmt.Sprintf("mongodb-pvc-%s-mongodb-%d", f.name, ordinal)
 }
 
-func (s scene) claim(t *testing.T, ordinal int) *corev1.PersistentVolumeClaim {
+func (f fixture) claim(t *testing.T, ordinal int) *corev1.PersistentVolumeClaim {
 	t.Helper()
-	return get(t, s, s.claimName(ordinal), &corev1.PersistentVolumeClaim{})
+	return get(t, f, f.claimName(ordinal), &corev1.PersistentVolumeClaim{})
 }
 
 // pod is one of the database's.
-func (s scene) pod(t *testing.T, ordinal int) *corev1.Pod {
+func (f fixture) pod(t *testing.T, ordinal int) *corev1.Pod {
 	t.Helper()
-	return get(t, s, s.podName(ordinal), &corev1.Pod{})
+	return get(t, f, f.podName(ordinal), &corev1.Pod{})
 }
 
-func (s scene) podName(ordinal int) string { return fmt.Sprintf("%s-mongodb-%d", s.name, ordinal) }
+func (f fixture) podName(ordinal int) string { return fmt.Sprintf("%s-mongodb-%d", f.name, ordinal) }
 
 // uids returns the UIDs of the database's first two pods and their claims, by name.
-func (s scene) uids(t *testing.T) map[string]types.UID {
+func (f fixture) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
 	uids := map[string]types.UID{}
 	for ordinal := range 2 {
-		for _, obj := range []client.Object{s.pod(t, ordinal), s.claim(t, ordinal)} {
+		for _, obj := range []client.Object{f.pod(t, ordinal), f.claim(t, ordinal)} {
 			uids[obj.GetName()] = obj.GetUID()
 		}
 	}
@@ -115,43 +115,43 @@ func (s scene) uids(t *testing.T) map[string]types.UID {
 }
 
 // change patches the BookStore's spec.
-func (s scene) change(t *testing.T, spec string) {
+func (f fixture) change(t *testing.T, spec string) {
 	t.Helper()
-	s.patch(t, s.named(), `{"spec":`+spec+`}`)
+	f.patch(t, f.named(), `{"spec":`+spec+`}`)
 }
 
 // grow asks for another size.
-func (s scene) grow(t *testing.T, size string) {
+func (f fixture) grow(t *testing.T, size string) {
 	t.Helper()
-	s.change(t, `{"bookDB":{"dbSize":"`+size+`"}}`)
+	f.change(t, `{"bookDB":{"dbSize":"`+size+`"}}`)
 }
 
-func (s scene) patch(t *testing.T, obj client.Object, patch string) {
+func (f fixture) patch(t *testing.T, obj client.Object, patch string) {
 	t.Helper()
-	obj.SetNamespace(s.namespace)
+	obj.SetNamespace(f.namespace)
 	tests.Merge(t, obj, patch)
 }
 
-func (s scene) delete(t *testing.T, opts ...client.DeleteOption) {
+func (f fixture) delete(t *testing.T, opts ...client.DeleteOption) {
 	t.Helper()
-	require.NoError(t, human(t).Delete(t.Context(), s.named(), opts...))
+	require.NoError(t, admin(t).Delete(t.Context(), f.named(), opts...))
 }
 
 // reconcile makes the operator reconcile the BookStore again, and waits until it has.
-func (s scene) reconcile(t *testing.T) {
+func (f fixture) reconcile(t *testing.T) {
 	t.Helper()
-	tests.Reconcile(t, s.operator, s.named())
+	tests.Reconcile(t, f.operator, f.named())
 }
 
 // settle waits until everything is rolled out, volumes included, the conditions are up to date, and
 // the operator has nothing left to do.
-func (s scene) settle(t *testing.T) {
+func (f fixture) settle(t *testing.T) {
 	t.Helper()
-	tests.Settle(t, s.operator, s.named(), s.isAtRest)
+	tests.Settle(t, f.operator, f.named(), f.isAtRest)
 }
 
-func (s scene) isAtRest(ctx context.Context) error {
-	store, err := s.rolledOut(ctx)
+func (f fixture) isAtRest(ctx context.Context) error {
+	store, err := f.rolledOut(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,15 +159,15 @@ func (s scene) isAtRest(ctx context.Context) error {
 }
 
 // rolledOut returns the BookStore once the BookStore is ready and its app rolled out.
-func (s scene) rolledOut(ctx context.Context) (*v1alpha1.BookStore, error) {
+func (f fixture) rolledOut(ctx context.Context) (*v1alpha1.BookStore, error) {
 	c, err := tests.Client()
 	if err != nil {
 		return nil, err
 	}
-	if err := operator.RolledOut(ctx, c, client.ObjectKey{Namespace: s.namespace, Name: s.name + "-app"}); err != nil {
+	if err := operator.RolledOut(ctx, c, client.ObjectKey{Namespace: f.namespace, Name: f.name + "-app"}); err != nil {
 		return nil, err
 	}
-	store := s.named()
+	store := f.named()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(store), store); err != nil {
 		return nil, err
 	}
@@ -182,11 +182,11 @@ func isTrue(store *v1alpha1.BookStore, kind string) error {
 }
 
 // waitForReason waits until the condition is False for this reason, of the current spec.
-func (s scene) waitForReason(t *testing.T, kind, reason string) metav1.Condition {
+func (f fixture) waitForReason(t *testing.T, kind, reason string) metav1.Condition {
 	t.Helper()
 	var is metav1.Condition
 	eventually(t, func(context.Context) error {
-		store := s.store(t)
+		store := f.store(t)
 		is = condition(store, kind)
 		return expect(is.Status == metav1.ConditionFalse && is.Reason == reason && is.ObservedGeneration == store.Generation,
 			"expected %s for reason %s, seen %+v", kind, reason, is)
@@ -195,15 +195,15 @@ func (s scene) waitForReason(t *testing.T, kind, reason string) metav1.Condition
 }
 
 // waitForDone waits until the volumes are as the current spec asks for.
-func (s scene) waitForDone(t *testing.T) {
+func (f fixture) waitForDone(t *testing.T) {
 	t.Helper()
-	eventually(t, func(context.Context) error { return isTrue(s.store(t), v1alpha1.VolumeResizedCondition) })
+	eventually(t, func(context.Context) error { return isTrue(f.store(t), v1alpha1.VolumeResizedCondition) })
 }
 
 // waitUntilGone waits until an object of that name is not there.
-func (s scene) waitUntilGone(t *testing.T, name string, obj client.Object) {
+func (f fixture) waitUntilGone(t *testing.T, name string, obj client.Object) {
 	t.Helper()
-	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: f.namespace, Name: name}, obj)
 }
 
 // condition is that of a type, the zero condition if there is none.
@@ -213,22 +213,22 @@ func condition(store *v1alpha1.BookStore, kind string) metav1.Condition {
 
 // requests counts the operator's requests about this namespace since the mark, except its status
 // writes.
-func (s scene) requests(t *testing.T, since cluster.Mark) map[string]int {
+func (f fixture) requests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	counts := s.allRequests(t, since)
+	counts := f.allRequests(t, since)
 	delete(counts, "patch bookstores/status")
 	return counts
 }
 
-func (s scene) allRequests(t *testing.T, since cluster.Mark) map[string]int {
+func (f fixture) allRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	return tests.Requests(t, since, s.namespace)
+	return tests.Requests(t, since, f.namespace)
 }
 
 // isAbsent requires that an object of that name is not there.
-func (s scene) isAbsent(t *testing.T, name string, obj client.Object) {
+func (f fixture) isAbsent(t *testing.T, name string, obj client.Object) {
 	t.Helper()
-	tests.CheckAbsent(t, client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
+	tests.CheckAbsent(t, client.ObjectKey{Namespace: f.namespace, Name: name}, obj)
 }
 
 func asks(claim *corev1.PersistentVolumeClaim) string {
@@ -246,8 +246,8 @@ func template(set *appsv1.StatefulSet) string {
 	return asks(&set.Spec.VolumeClaimTemplates[0])
 }
 
-func get[T client.Object](t *testing.T, s scene, name string, obj T) T {
+func get[T client.Object](t *testing.T, f fixture, name string, obj T) T {
 	t.Helper()
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj))
+	require.NoError(t, admin(t).Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, obj))
 	return obj
 }
