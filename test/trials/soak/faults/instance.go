@@ -9,12 +9,12 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// A party is an operator, its cluster, and the people of this cluster.
-type party struct {
-	plane *plane
+// An instance is an operator, its cluster, and the people of this cluster.
+type instance struct {
+	plane *controlPlane
 	// cluster is the operator's --cluster-name, which may be empty.
 	cluster string
-	crowd   *crowd
+	users   *userActions
 	// role is whom the database takes the operator for.
 	role     string
 	operator operator.Operator
@@ -24,7 +24,7 @@ type party struct {
 }
 
 // start starts the operator without waiting until the operator is ready.
-func (p *party) start() error {
+func (p *instance) start() error {
 	process, err := p.operator.Run(p.args...)
 	if err != nil {
 		return err
@@ -34,14 +34,14 @@ func (p *party) start() error {
 }
 
 // kill kills the operator. It fails if the operator has ended before.
-func (p *party) kill() error {
+func (p *instance) kill() error {
 	err := p.process.Kill()
 	p.process = nil
 	return withoutLog(err)
 }
 
 // stop ends a running operator as Kubernetes does.
-func (p *party) stop() error {
+func (p *instance) stop() error {
 	if p.process == nil {
 		return nil
 	}
@@ -59,21 +59,21 @@ func withoutLog(err error) error {
 	return errors.New(text)
 }
 
-func (p *party) key(name string) string {
-	key := p.crowd.namespace + "/" + name
+func (p *instance) key(name string) string {
+	key := p.users.namespace + "/" + name
 	if p.cluster != "" {
 		key = p.cluster + "/" + key
 	}
 	return key
 }
 
-func (p *party) claim(ctx context.Context) (claim, error) {
+func (p *instance) claim(ctx context.Context) (claim, error) {
 	c := claim{wanted: map[string]v1.PostgresWriterSpec{}, objects: map[string]object{}}
-	live, err := readObjects(ctx, p.plane.admin, p.crowd.namespace)
+	live, err := readObjects(ctx, p.plane.admin, p.users.namespace)
 	for name, object := range live {
 		c.objects[p.key(name)] = object
 	}
-	for name, spec := range p.crowd.made() {
+	for name, spec := range p.users.made() {
 		c.wanted[p.key(name)] = spec
 	}
 	return c, err

@@ -25,15 +25,15 @@ const interval = time.Second
 // settle waits until two consecutive looks find everything right and no request of an operator in
 // between, and returns how long that took for each kind. When the limit is over, settle returns the
 // remaining errors.
-func (s *stage) settle(ctx context.Context, limit time.Duration) ([]time.Duration, error) {
+func (e *environment) settle(ctx context.Context, limit time.Duration) ([]time.Duration, error) {
 	begun := time.Now()
-	took := make([]time.Duration, len(s.kinds))
+	took := make([]time.Duration, len(e.kinds))
 	for {
-		since := s.cluster.Mark()
+		since := e.cluster.Mark()
 		if err := pass(ctx, interval); err != nil {
 			return nil, err
 		}
-		found, err := s.unrest(ctx, since)
+		found, err := e.unrest(ctx, since)
 		if err != nil {
 			return nil, err
 		}
@@ -57,15 +57,15 @@ func (s *stage) settle(ctx context.Context, limit time.Duration) ([]time.Duratio
 }
 
 // unrest returns, for each kind, the remaining errors and the requests of its operator.
-func (s *stage) unrest(ctx context.Context, since cluster.Mark) ([][]string, error) {
-	w, err := s.look(ctx)
+func (e *environment) unrest(ctx context.Context, since cluster.Mark) ([][]string, error) {
+	s, err := e.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]string, len(s.kinds))
-	for i, k := range s.kinds {
-		found[i] = append(s.wrong(w, k), s.leftBehind(w, k)...)
-		sent, err := s.sent(i, since)
+	found := make([][]string, len(e.kinds))
+	for i, k := range e.kinds {
+		found[i] = append(e.wrong(s, k), e.leftBehind(s, k)...)
+		sent, err := e.sent(i, since)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (s *stage) unrest(ctx context.Context, since cluster.Mark) ([][]string, err
 			found[i] = append(found[i], fmt.Sprintf("the operator %s is at work: %v", k.operator, cluster.Counts(sent)))
 		}
 	}
-	_, lost := s.marks.tally(w)
+	_, lost := e.marks.tally(s)
 	for of, missing := range lost {
 		found[0] = append(found[0], fmt.Sprintf("the mark of %s is lost: %s", of, missing))
 	}
@@ -82,33 +82,33 @@ func (s *stage) unrest(ctx context.Context, since cluster.Mark) ([][]string, err
 
 // sent returns the requests of an operator except watches and events. client-go sends events later,
 // and updates their counts minutes later.
-func (s *stage) sent(kind int, since cluster.Mark) ([]cluster.Request, error) {
-	return s.cluster.Requests(since, cluster.ByUser(s.users[kind]), cluster.NoEvents,
+func (e *environment) sent(kind int, since cluster.Mark) ([]cluster.Request, error) {
+	return e.cluster.Requests(since, cluster.ByUser(e.users[kind]), cluster.NoEvents,
 		func(r cluster.Request) bool { return r.Verb != "watch" })
 }
 
 // wrong lists the deviations from the specs of the kind's objects.
-func (s *stage) wrong(w *world, k *kind) []string {
+func (e *environment) wrong(s *clusterState, k *kind) []string {
 	var found []string
-	objects := s.objectsOf(k)
+	objects := e.objectsOf(k)
 	for _, o := range objects {
 		if !o.isGone {
-			found = append(found, s.wrongOf(w, o)...)
+			found = append(found, e.wrongOf(s, o)...)
 		}
 	}
 	if k.check != nil {
-		found = append(found, k.check(w, objects)...)
+		found = append(found, k.check(s, objects)...)
 	}
 	return found
 }
 
-func (s *stage) wrongOf(w *world, o *object) []string {
-	gvk, err := apiutil.GVKForObject(o.owner, s.admin.Scheme())
+func (e *environment) wrongOf(s *clusterState, o *object) []string {
+	gvk, err := apiutil.GVKForObject(o.owner, e.admin.Scheme())
 	if err != nil {
 		return []string{err.Error()}
 	}
 	name := ref{gvk.Kind, o.key.Namespace, o.key.Name}
-	live := w.objects[name]
+	live := s.objects[name]
 	if live == nil || live.GetDeletionTimestamp() != nil {
 		return []string{fmt.Sprintf("%s is not there", name)}
 	}
@@ -123,16 +123,16 @@ func (s *stage) wrongOf(w *world, o *object) []string {
 		return []string{err.Error()}
 	}
 	complain(name, lacks(live.Object["spec"], spec, "spec"))
-	complain(name, o.judgeStatus(w, live))
+	complain(name, o.checkStatus(s, live))
 	for i := range o.children() {
 		child, want := o.child(i)
-		complain(child, o.judgeChild(w.objects[child], live, want))
+		complain(child, o.checkChild(s.objects[child], live, want))
 	}
 	return found
 }
 
-// judgeStatus lists the errors in the owner's status.
-func (o *object) judgeStatus(w *world, live *unstructured.Unstructured) string {
+// checkStatus lists the errors in the owner's status.
+func (o *object) checkStatus(s *clusterState, live *unstructured.Unstructured) string {
 	if o.kind.finalizer != "" && !slices.Contains(live.GetFinalizers(), o.kind.finalizer) {
 		return "it has no finalizer"
 	}
@@ -148,7 +148,7 @@ func (o *object) judgeStatus(w *world, live *unstructured.Unstructured) string {
 	var children []any
 	for i := range o.children() {
 		child, _ := o.child(i)
-		if there := w.objects[child]; there != nil {
+		if there := s.objects[child]; there != nil {
 			children = append(children, manifest{"kind": child.kind, "name": child.name, "uid": string(there.GetUID())})
 		}
 	}
@@ -158,8 +158,8 @@ func (o *object) judgeStatus(w *world, live *unstructured.Unstructured) string {
 	return lacks(live.Object["status"], want, "status")
 }
 
-// judgeChild lists the errors of one child.
-func (o *object) judgeChild(live, owner *unstructured.Unstructured, want manifest) string {
+// checkChild lists the errors of one child.
+func (o *object) checkChild(live, owner *unstructured.Unstructured, want manifest) string {
 	switch {
 	case live == nil:
 		return "it is not there"
@@ -180,17 +180,17 @@ func (o *object) judgeChild(live, owner *unstructured.Unstructured, want manifes
 	}
 	switch text(want, "kind") {
 	case "Service":
-		return judgeSelector(live.Object, want)
+		return checkSelector(live.Object, want)
 	case "Deployment":
 		if status, _ := o.kind.ready(o.owner); status == metav1.ConditionTrue {
-			return judgeRollout(live)
+			return checkRollout(live)
 		}
 	}
 	return ""
 }
 
-// judgeSelector finds foreign additions to a selector, which are not permitted there.
-func judgeSelector(live, want manifest) string {
+// checkSelector finds foreign additions to a selector, which are not permitted there.
+func checkSelector(live, want manifest) string {
 	is, _, _ := unstructured.NestedMap(live, "spec", "selector")
 	should, _, _ := unstructured.NestedMap(want, "spec", "selector")
 	if !equality.Semantic.DeepEqual(is, should) {
@@ -199,8 +199,8 @@ func judgeSelector(live, want manifest) string {
 	return ""
 }
 
-// judgeRollout finds an incomplete rollout of a Deployment that is reported as ready.
-func judgeRollout(live *unstructured.Unstructured) string {
+// checkRollout finds an incomplete rollout of a Deployment that is reported as ready.
+func checkRollout(live *unstructured.Unstructured) string {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &d); err != nil {
 		return err.Error()
@@ -214,13 +214,13 @@ func judgeRollout(live *unstructured.Unstructured) string {
 }
 
 // leftBehind lists objects of the kind, and their children, that nobody wants.
-func (s *stage) leftBehind(w *world, k *kind) []string {
+func (e *environment) leftBehind(s *clusterState, k *kind) []string {
 	asked := map[ref]bool{}
-	for _, o := range s.objectsOf(k) {
+	for _, o := range e.objectsOf(k) {
 		if o.isGone {
 			continue
 		}
-		gvk, err := apiutil.GVKForObject(o.owner, s.admin.Scheme())
+		gvk, err := apiutil.GVKForObject(o.owner, e.admin.Scheme())
 		if err != nil {
 			return []string{err.Error()}
 		}
@@ -231,12 +231,12 @@ func (s *stage) leftBehind(w *world, k *kind) []string {
 		}
 	}
 	var found []string
-	for name, live := range w.objects {
+	for name, live := range s.objects {
 		if !strings.Contains(name.name, k.prefix+"-") || asked[name] || name.kind == claimKind {
 			continue
 		}
 		if name.kind == "Pod" || name.kind == "ReplicaSet" {
-			if controller := metav1.GetControllerOf(live); controller != nil && w.byUID[controller.UID] != nil {
+			if controller := metav1.GetControllerOf(live); controller != nil && s.byUID[controller.UID] != nil {
 				continue
 			}
 		}

@@ -11,24 +11,26 @@ import (
 )
 
 const (
-	// undoings is how often at most the same of an object has to be put back. Five times
+	// maxReverts is how often at most the same of an object has to be put back. Five times
 	// within two minutes would be a contest, in which operators give way for a while.
-	undoings = 3
+	maxReverts = 3
 	// namespaces is how many the objects are spread over.
 	namespaces = 4
-	// mortality is how many objects there are for each that is mortal.
-	mortality = 10
+	// objectsPerRemovable is the number of objects for each that may be removed.
+	objectsPerRemovable = 10
 )
 
-// A deed is an act at a time.
-type deed struct {
+// A scheduledAction is an action at a time.
+type scheduledAction struct {
 	at     time.Duration
 	object *object
-	act    act
+	action action
 	random *rand.Rand
 }
 
-func (d deed) String() string { return fmt.Sprintf("%s: %s %s", d.at, d.act.name, d.object.key) }
+func (d scheduledAction) String() string {
+	return fmt.Sprintf("%s: %s %s", d.at, d.action.name, d.object.key)
+}
 
 // newObjects returns the objects of a kind with their first specs.
 func newObjects(k *kind, plan Plan) []*object {
@@ -36,9 +38,9 @@ func newObjects(k *kind, plan Plan) []*object {
 	objects := make([]*object, plan.Objects)
 	for i := range objects {
 		o := &object{
-			kind:     k,
-			key:      client.ObjectKey{Namespace: fmt.Sprintf("soak-%d", i%namespaces), Name: fmt.Sprintf("%s-%d", k.prefix, i)},
-			isMortal: i%mortality == 0,
+			kind:        k,
+			key:         client.ObjectKey{Namespace: fmt.Sprintf("soak-%d", i%namespaces), Name: fmt.Sprintf("%s-%d", k.prefix, i)},
+			isRemovable: i%objectsPerRemovable == 0,
 		}
 		o.owner = o.rename(k.newOwner())
 		k.edit(random, o.owner)
@@ -47,28 +49,28 @@ func newObjects(k *kind, plan Plan) []*object {
 	return objects
 }
 
-// deedsOf returns the deeds of a hand for its objects, whatever their results.
-func deedsOf(plan Plan, name string, objects []*object) []deed {
+// planActions returns the actions of a worker on its objects, whatever their results.
+func planActions(plan Plan, name string, objects []*object) []scheduledAction {
 	random := randomOf(plan.Seed, name)
 	left := slices.Clone(objects)
-	acts := map[*kind][]act{}
+	actions := map[*kind][]action{}
 	for _, o := range objects {
-		if acts[o.kind] == nil {
-			acts[o.kind] = o.kind.all()
+		if actions[o.kind] == nil {
+			actions[o.kind] = o.kind.allActions()
 		}
 	}
-	undone := map[string]int{}
-	var deeds []deed
+	reverted := map[string]int{}
+	var planned []scheduledAction
 	for at := plan.Pause; at < plan.Storm && len(left) > 0; at += plan.Pause {
 		o := pickOfAKind(random, left)
-		a := pick(random, possible(o, acts[o.kind], undone)...)
-		deeds = append(deeds, deed{at: at, object: o, act: a, random: rand.New(rand.NewPCG(random.Uint64(), 0))})
-		undone[undoingOf(o, a)]++
+		a := pick(random, possible(o, actions[o.kind], reverted)...)
+		planned = append(planned, scheduledAction{at: at, object: o, action: a, random: rand.New(rand.NewPCG(random.Uint64(), 0))})
+		reverted[revertKey(o, a)]++
 		if a.isLast {
 			left = slices.DeleteFunc(left, func(other *object) bool { return other == o })
 		}
 	}
-	return deeds
+	return planned
 }
 
 // pickOfAKind picks a kind first, as all have to have their share.
@@ -84,14 +86,14 @@ func pickOfAKind(random *rand.Rand, objects []*object) *object {
 	return pick(random, of...)
 }
 
-// possible returns the acts that may be done to the object.
-func possible(o *object, acts []act, undone map[string]int) []act {
-	return slices.DeleteFunc(slices.Clone(acts), func(a act) bool {
-		return a.isOrphaning && o.isMortal || a.isLast && !o.isMortal || a.undoes != "" && undone[undoingOf(o, a)] >= undoings
+// possible returns the actions that may be done to the object.
+func possible(o *object, actions []action, reverted map[string]int) []action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a action) bool {
+		return a.isOrphaning && o.isRemovable || a.isLast && !o.isRemovable || a.reverts != "" && reverted[revertKey(o, a)] >= maxReverts
 	})
 }
 
-func undoingOf(o *object, a act) string { return o.key.String() + " " + a.undoes }
+func revertKey(o *object, a action) string { return o.key.String() + " " + a.reverts }
 
 // randomOf returns a random source for each name, independent of other names.
 func randomOf(seed uint64, name string) *rand.Rand {

@@ -22,52 +22,52 @@ const held = time.Second
 // guard is that finalizer.
 const guard = "example.org/guard"
 
-// actsOnChild returns the acts on the child of this index, according to its kind.
-func actsOnChild(kind string, index int) []act {
-	acts := []act{
+// actionsOnChild returns the actions on the child of this index, according to its kind.
+func actionsOnChild(kind string, index int) []action {
+	actions := []action{
 		{name: "mark", do: markChild(index)},
-		{name: "take the owner from", undoes: "metadata", isOrphaning: true, do: patchChild(index, withoutOwner)},
-		{name: "take the labels from", undoes: "metadata", do: patchChild(index, withoutLabels)},
-		{name: "take the digest from", undoes: "metadata", do: patchChild(index, withoutDigest)},
-		{name: "replace", undoes: "metadata", isOrphaning: true, do: replaceChild(index)},
-		{name: "delete", undoes: "deletion", do: deleteChild(index, metav1.DeletePropagationBackground)},
-		{name: "delete, guarded,", undoes: "deletion", do: deleteGuarded(index)},
+		{name: "take the owner from", reverts: "metadata", isOrphaning: true, do: patchChild(index, withoutOwner)},
+		{name: "take the labels from", reverts: "metadata", do: patchChild(index, withoutLabels)},
+		{name: "take the digest from", reverts: "metadata", do: patchChild(index, withoutDigest)},
+		{name: "replace", reverts: "metadata", isOrphaning: true, do: replaceChild(index)},
+		{name: "delete", reverts: "deletion", do: deleteChild(index, metav1.DeletePropagationBackground)},
+		{name: "delete, guarded,", reverts: "deletion", do: deleteGuarded(index)},
 	}
 	switch kind {
 	case "Secret":
-		acts = append(acts, act{name: "edit the data of", undoes: "data", do: patchChild(index, otherData)})
+		actions = append(actions, action{name: "edit the data of", reverts: "data", do: patchChild(index, otherData)})
 	case "Service":
-		acts = append(acts,
-			act{name: "edit the port of", undoes: "port", do: editPort(index)},
-			act{name: "add to the selector of", undoes: "selector", do: patchChild(index, otherSelector)})
+		actions = append(actions,
+			action{name: "edit the port of", reverts: "port", do: editPort(index)},
+			action{name: "add to the selector of", reverts: "selector", do: patchChild(index, otherSelector)})
 	case "Deployment", "StatefulSet":
-		acts = append(acts,
-			act{name: "scale", undoes: "replicas", do: scale(index)},
-			act{name: "edit the image of", undoes: "image", do: patchChild(index, otherImage)},
-			act{name: "delete a pod of", do: deletePod(index)},
-			act{name: "delete, pods first,", undoes: "deletion", do: deleteChild(index, metav1.DeletePropagationForeground)},
-			act{
-				name: "delete, and not the pods,", undoes: "deletion", isOrphaning: true,
+		actions = append(actions,
+			action{name: "scale", reverts: "replicas", do: scale(index)},
+			action{name: "edit the image of", reverts: "image", do: patchChild(index, otherImage)},
+			action{name: "delete a pod of", do: deletePod(index)},
+			action{name: "delete, pods first,", reverts: "deletion", do: deleteChild(index, metav1.DeletePropagationForeground)},
+			action{
+				name: "delete, and not the pods,", reverts: "deletion", isOrphaning: true,
 				do: deleteChild(index, metav1.DeletePropagationOrphan),
 			})
 	}
-	return acts
+	return actions
 }
 
-func markChild(index int) doing {
-	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
-		return h.markChild(ctx, o, index, value(random))
+func markChild(index int) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
+		return w.markChild(ctx, o, index, value(random))
 	}
 }
 
 // patchChild sends a patch as a person would.
 func patchChild(
 	index int, patch func(want manifest, digest string, random *rand.Rand) (types.PatchType, manifest),
-) doing {
-	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 		child, want := o.child(index)
 		kind, body := patch(want, o.kind.digest, random)
-		return h.patch(ctx, typed(child), kind, body)
+		return w.patch(ctx, typed(child), kind, body)
 	}
 }
 
@@ -122,49 +122,49 @@ func otherImage(want manifest, _ string, random *rand.Rand) (types.PatchType, ma
 }
 
 // editPort replaces all ports by another, somebody's own as well.
-func editPort(index int) doing {
-	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+func editPort(index int) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 		child, want := o.child(index)
-		h.stage.marks.erase(child, "spec", "ports")
+		w.env.marks.erase(child, "spec", "ports")
 		port := manifest{"port": 10000 + random.IntN(1000)}
 		if name := portOf(want)["name"]; name != nil {
 			port["name"] = name
 		}
-		return h.patch(ctx, child.object(), types.MergePatchType, manifest{"spec": manifest{"ports": []any{port}}})
+		return w.patch(ctx, child.object(), types.MergePatchType, manifest{"spec": manifest{"ports": []any{port}}})
 	}
 }
 
 // replaceChild runs kubectl replace with a manifest without labels, annotations and owners, which
 // also removes the managed fields.
-func replaceChild(index int) doing {
-	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+func replaceChild(index int) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
 		child, _ := o.child(index)
-		h.stage.marks.erase(child, "metadata")
+		w.env.marks.erase(child, "metadata")
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			obj := child.object()
-			if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			if err := w.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 				return err
 			}
 			obj.SetLabels(nil)
 			obj.SetAnnotations(nil)
 			obj.SetOwnerReferences(nil)
 			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{}}) // a list of one empty entry takes all away
-			return h.client.Update(ctx, obj)
+			return w.client.Update(ctx, obj)
 		})
 	}
 }
 
-func scale(index int) doing {
-	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+func scale(index int) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 		child, _ := o.child(index)
 		body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: random.Int32N(6)}}
-		return h.client.SubResource("scale").Update(ctx, typed(child), client.WithSubResourceBody(body))
+		return w.client.SubResource("scale").Update(ctx, typed(child), client.WithSubResourceBody(body))
 	}
 }
 
 // deletePod deletes one of the pods, whoever its owner is.
-func deletePod(index int) doing {
-	return func(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
+func deletePod(index int) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 		_, want := o.child(index)
 		selector := want["spec"].(manifest)["selector"].(manifest)["matchLabels"].(manifest)
 		labels := client.MatchingLabels{}
@@ -172,29 +172,29 @@ func deletePod(index int) doing {
 			labels[key] = value.(string)
 		}
 		var pods corev1.PodList
-		if err := h.client.List(ctx, &pods, client.InNamespace(o.key.Namespace), labels); err != nil {
+		if err := w.client.List(ctx, &pods, client.InNamespace(o.key.Namespace), labels); err != nil {
 			return err
 		}
 		if len(pods.Items) == 0 {
 			return errTooLate
 		}
-		return h.client.Delete(ctx, &pods.Items[random.IntN(len(pods.Items))], client.GracePeriodSeconds(0))
+		return w.client.Delete(ctx, &pods.Items[random.IntN(len(pods.Items))], client.GracePeriodSeconds(0))
 	}
 }
 
-func deleteChild(index int, how metav1.DeletionPropagation) doing {
-	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+func deleteChild(index int, how metav1.DeletionPropagation) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
 		child, _ := o.child(index)
-		return h.client.Delete(ctx, child.object(), client.PropagationPolicy(how))
+		return w.client.Delete(ctx, child.object(), client.PropagationPolicy(how))
 	}
 }
 
 // deleteGuarded deletes a child that a foreign finalizer holds for a while.
-func deleteGuarded(index int) doing {
-	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+func deleteGuarded(index int) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
 		child, _ := o.child(index)
 		obj := child.object()
-		if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
 		}
 		if obj.GetDeletionTimestamp() != nil {
@@ -202,25 +202,25 @@ func deleteGuarded(index int) doing {
 		}
 		guarded := obj.DeepCopy()
 		controllerutil.AddFinalizer(guarded, guard)
-		if err := h.client.Patch(ctx, guarded, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := w.client.Patch(ctx, guarded, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
 		uid := guarded.GetUID()
-		h.later(ctx, held, func() error { return h.unguard(ctx, child, uid) })
-		return h.client.Delete(ctx, guarded, client.Preconditions{UID: &uid})
+		w.later(ctx, held, func() error { return w.unguard(ctx, child, uid) })
+		return w.client.Delete(ctx, guarded, client.Preconditions{UID: &uid})
 	}
 }
 
 // unguard takes the guard off the object with that UID.
-func (h *hand) unguard(ctx context.Context, of ref, uid types.UID) error {
+func (w *worker) unguard(ctx context.Context, of ref, uid types.UID) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		obj := of.object()
-		if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetUID() != uid {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetUID() != uid {
 			return err
 		}
 		guarded := obj.DeepCopy()
 		controllerutil.RemoveFinalizer(obj, guard)
-		return h.client.Patch(ctx, obj, client.MergeFromWithOptions(guarded, client.MergeFromWithOptimisticLock{}))
+		return w.client.Patch(ctx, obj, client.MergeFromWithOptions(guarded, client.MergeFromWithOptimisticLock{}))
 	})
 	return client.IgnoreNotFound(err)
 }

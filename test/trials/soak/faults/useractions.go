@@ -21,21 +21,21 @@ import (
 // tables are the tables that rows move between.
 var tables = []string{"students", "teachers"}
 
-// A crowd is a group of people who create, change, move and delete PostgresWriters, one after
+// The userActions are what people do: they create, change, move and delete PostgresWriters, one after
 // another, in the same namespace of one or several clusters. They repeat each request that a server
 // does not acknowledge.
-type crowd struct {
+type userActions struct {
 	namespace string
 	clients   []client.Client
-	deeds     []deed
+	actions   []action
 
 	mu     sync.Mutex
 	done   int
 	wanted map[string]v1.PostgresWriterSpec // what they have made so far, by name
 }
 
-// A deed is done to one PostgresWriter.
-type deed struct {
+// An action is the creation, change or deletion of one PostgresWriter.
+type action struct {
 	verb verb
 	name string
 	spec v1.PostgresWriterSpec
@@ -49,58 +49,58 @@ const (
 	remove
 )
 
-func newCrowd(random *rand.Rand, creations, deletions int, namespace string, clients ...client.Client) *crowd {
-	return &crowd{
+func newUserActions(random *rand.Rand, creations, deletions int, namespace string, clients ...client.Client) *userActions {
+	return &userActions{
 		namespace: namespace, clients: clients,
-		deeds: deeds(random, creations, deletions), wanted: map[string]v1.PostgresWriterSpec{},
+		actions: plannedActions(random, creations, deletions), wanted: map[string]v1.PostgresWriterSpec{},
 	}
 }
 
-// deeds are the lives of all PostgresWriters, mixed.
-func deeds(random *rand.Rand, creations, deletions int) []deed {
+// plannedActions are the actions on all PostgresWriters, interleaved.
+func plannedActions(random *rand.Rand, creations, deletions int) []action {
 	type moment struct {
 		at float64
-		deed
+		action
 	}
 	var all []moment
 	for i := range creations {
-		life := life(random, fmt.Sprintf("row-%d", i), i < deletions)
-		times := make([]float64, len(life))
+		lifecycle := lifecycle(random, fmt.Sprintf("row-%d", i), i < deletions)
+		times := make([]float64, len(lifecycle))
 		for j := range times {
 			times[j] = random.Float64()
 		}
 		slices.Sort(times)
-		for j, deed := range life {
-			all = append(all, moment{times[j], deed})
+		for j, action := range lifecycle {
+			all = append(all, moment{times[j], action})
 		}
 	}
 	slices.SortFunc(all, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
-	mixed := make([]deed, len(all))
+	mixed := make([]action, len(all))
 	for i, m := range all {
-		mixed[i] = m.deed
+		mixed[i] = m.action
 	}
 	return mixed
 }
 
-// life is all that happens to one PostgresWriter, in order: every other one is changed,
+// lifecycle is all that happens to one PostgresWriter, in order: every other one is changed,
 // some of them twice, and half of the changes are moves.
-func life(random *rand.Rand, name string, ends bool) []deed {
+func lifecycle(random *rand.Rand, name string, ends bool) []action {
 	spec := v1.PostgresWriterSpec{
 		Table: pick(random, tables), Name: newName(random), Age: random.Int32N(201), Country: pick(random, countries),
 	}
-	life := []deed{{create, name, spec}}
+	lifecycle := []action{{create, name, spec}}
 	for range pick(random, []int{0, 0, 1, 2}) {
 		if random.IntN(2) == 0 {
 			spec.Table = tables[1-slices.Index(tables, spec.Table)]
 		} else {
 			spec.Name, spec.Age = newName(random), random.Int32N(201)
 		}
-		life = append(life, deed{change, name, spec})
+		lifecycle = append(lifecycle, action{change, name, spec})
 	}
 	if ends {
-		life = append(life, deed{remove, name, spec})
+		lifecycle = append(lifecycle, action{remove, name, spec})
 	}
-	return life
+	return lifecycle
 }
 
 var (
@@ -117,43 +117,43 @@ func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(fr
 
 // advance does everything up to this share of all work, spread over a time, and returns when the
 // servers have acknowledged everything. A late action is done at once.
-func (c *crowd) advance(ctx context.Context, share float64, over time.Duration) error {
-	begun, first, last := time.Now(), c.done, int(share*float64(len(c.deeds)))
+func (u *userActions) advance(ctx context.Context, share float64, over time.Duration) error {
+	begun, first, last := time.Now(), u.done, int(share*float64(len(u.actions)))
 	for i := first; i < last; i++ {
 		due := begun.Add(over * time.Duration(i-first) / time.Duration(last-first))
 		if err := pass(ctx, time.Until(due)); err != nil {
 			return err
 		}
-		if err := c.do(ctx, c.deeds[i]); err != nil {
+		if err := u.do(ctx, u.actions[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// do does a deed in each cluster.
-func (c *crowd) do(ctx context.Context, d deed) error {
-	for _, cl := range c.clients {
-		err := until(ctx, "the API server took it", func() error { return c.try(ctx, cl, d) })
+// do carries out an action in each cluster.
+func (u *userActions) do(ctx context.Context, d action) error {
+	for _, cl := range u.clients {
+		err := until(ctx, "the API server took it", func() error { return u.try(ctx, cl, d) })
 		if err != nil {
 			return err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.done++
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.done++
 	if d.verb == remove {
-		delete(c.wanted, d.name)
+		delete(u.wanted, d.name)
 	} else {
-		c.wanted[d.name] = d.spec
+		u.wanted[d.name] = d.spec
 	}
 	return nil
 }
 
-// try may be one of several attempts, of which an earlier one may have done the deed
+// try may be one of several attempts, of which an earlier one may have succeeded
 // unacknowledged.
-func (c *crowd) try(ctx context.Context, cl client.Client, d deed) error {
-	writer := &v1.PostgresWriter{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: d.name}, Spec: d.spec}
+func (u *userActions) try(ctx context.Context, cl client.Client, d action) error {
+	writer := &v1.PostgresWriter{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: d.name}, Spec: d.spec}
 	switch d.verb {
 	case create:
 		if err := cl.Create(ctx, writer); !apierrors.IsAlreadyExists(err) {
@@ -172,8 +172,8 @@ func (c *crowd) try(ctx context.Context, cl client.Client, d deed) error {
 }
 
 // made returns the specs of the objects created so far, by name.
-func (c *crowd) made() map[string]v1.PostgresWriterSpec {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.wanted)
+func (u *userActions) made() map[string]v1.PostgresWriterSpec {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.wanted)
 }

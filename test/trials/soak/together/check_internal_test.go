@@ -34,25 +34,25 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// scene returns a world with one ReverseWordsApp and all its children.
-func scene(t *testing.T) (*stage, *world) {
+// scene returns a clusterState with one ReverseWordsApp and all its children.
+func scene(t *testing.T) (*environment, *clusterState) {
 	t.Helper()
 	k := reverseWordsApp()
 	o := newObjects(k, Plan{Seed: 1, Objects: 1})[0]
-	s := &stage{kinds: []*kind{k}, objects: []*object{o}, marks: marks{of: map[ref]mark{}}}
-	scheme, err := s.scheme()
+	e := &environment{kinds: []*kind{k}, objects: []*object{o}, marks: marks{of: map[ref]mark{}}}
+	scheme, err := e.scheme()
 	require.NoError(t, err)
-	s.admin = fake.NewClientBuilder().WithScheme(scheme).Build()
+	e.admin = fake.NewClientBuilder().WithScheme(scheme).Build()
 
-	w := &world{objects: map[ref]*unstructured.Unstructured{}, byUID: map[types.UID]*unstructured.Unstructured{}}
+	s := &clusterState{objects: map[ref]*unstructured.Unstructured{}, byUID: map[types.UID]*unstructured.Unstructured{}}
 	spec, err := specOf(o.owner)
 	require.NoError(t, err)
-	owner := w.add(parse(`{apiVersion: apps.linuxera.org/v1alpha1, kind: ReverseWordsApp, metadata: {name: %s, generation: 2}}`, o.key.Name))
+	owner := s.add(parse(`{apiVersion: apps.linuxera.org/v1alpha1, kind: ReverseWordsApp, metadata: {name: %s, generation: 2}}`, o.key.Name))
 	owner.Object["spec"] = spec
 	owner.SetFinalizers([]string{k.finalizer})
 	var children []any
 	for _, want := range o.children() {
-		child := w.add(want)
+		child := s.add(want)
 		child.SetAnnotations(map[string]string{k.digest: "v1-1"})
 		child.SetOwnerReferences([]metav1.OwnerReference{{
 			APIVersion: "apps.linuxera.org/v1alpha1", Kind: "ReverseWordsApp", Name: o.key.Name, UID: owner.GetUID(),
@@ -65,16 +65,16 @@ func scene(t *testing.T) (*stage, *world) {
 		"observedGeneration": int64(2), "children": children,
 		"conditions": []any{manifest{"type": "Ready", "status": string(status), "reason": reason, "observedGeneration": int64(2)}},
 	}
-	return s, w
+	return e, s
 }
 
 // add makes an object with a UID.
-func (w *world) add(content manifest) *unstructured.Unstructured {
+func (s *clusterState) add(content manifest) *unstructured.Unstructured {
 	obj := (&unstructured.Unstructured{Object: content}).DeepCopy()
 	obj.SetNamespace("soak-0")
 	obj.SetUID(types.UID("uid of " + obj.GetName()))
-	w.objects[refOf(obj.Object, "soak-0")] = obj
-	w.byUID[obj.GetUID()] = obj
+	s.objects[refOf(obj.Object, "soak-0")] = obj
+	s.byUID[obj.GetUID()] = obj
 	return obj
 }
 
@@ -83,44 +83,44 @@ func TestJudge(t *testing.T) {
 	service := ref{"Service", "soak-0", "service-words-0"}
 	for _, c := range []struct {
 		reason string
-		spoil  func(*stage, *world)
+		spoil  func(*environment, *clusterState)
 		want   string
 	}{
-		{"as it should be", func(*stage, *world) {}, ""},
-		{"others have added to it", func(_ *stage, w *world) { w.objects[service].SetLabels(labelsAnd(w.objects[service])) }, ""},
-		{"no owner", func(_ *stage, w *world) { delete(w.objects, owner) }, "ReverseWordsApp soak-0/words-0 is not there"},
-		{"another spec", func(_ *stage, w *world) { w.objects[owner].Object["spec"].(manifest)["appVersion"] = "9" }, "spec.appVersion: 9"},
-		{"no finalizer", func(_ *stage, w *world) { w.objects[owner].SetFinalizers(nil) }, "it has no finalizer"},
-		{"a status of before", func(_ *stage, w *world) { w.objects[owner].SetGeneration(3) }, "map[observedGeneration:3"},
-		{"a status of another child", func(_ *stage, w *world) { w.objects[service].SetUID("other") }, "status.children[1]"},
-		{"no child", func(_ *stage, w *world) { delete(w.objects, service) }, "Service soak-0/service-words-0: it is not there"},
-		{"a child that goes", func(_ *stage, w *world) { w.objects[service].SetDeletionTimestamp(new(metav1.Now())) }, "it is going"},
-		{"a child without digest", func(_ *stage, w *world) { w.objects[service].SetAnnotations(nil) }, "it has no digest"},
-		{"a child without label", func(_ *stage, w *world) { w.objects[service].SetLabels(nil) }, ".metadata.labels"},
-		{"a child without owner", func(_ *stage, w *world) { w.objects[service].SetOwnerReferences(nil) }, "its owners are [], not"},
-		{"another selector", func(_ *stage, w *world) {
-			w.objects[service].Object["spec"].(manifest)["selector"].(manifest)["more"] = "yes"
+		{"as it should be", func(*environment, *clusterState) {}, ""},
+		{"others have added to it", func(_ *environment, s *clusterState) { s.objects[service].SetLabels(labelsAnd(s.objects[service])) }, ""},
+		{"no owner", func(_ *environment, s *clusterState) { delete(s.objects, owner) }, "ReverseWordsApp soak-0/words-0 is not there"},
+		{"another spec", func(_ *environment, s *clusterState) { s.objects[owner].Object["spec"].(manifest)["appVersion"] = "9" }, "spec.appVersion: 9"},
+		{"no finalizer", func(_ *environment, s *clusterState) { s.objects[owner].SetFinalizers(nil) }, "it has no finalizer"},
+		{"a status of before", func(_ *environment, s *clusterState) { s.objects[owner].SetGeneration(3) }, "map[observedGeneration:3"},
+		{"a status of another child", func(_ *environment, s *clusterState) { s.objects[service].SetUID("other") }, "status.children[1]"},
+		{"no child", func(_ *environment, s *clusterState) { delete(s.objects, service) }, "Service soak-0/service-words-0: it is not there"},
+		{"a child that goes", func(_ *environment, s *clusterState) { s.objects[service].SetDeletionTimestamp(new(metav1.Now())) }, "it is going"},
+		{"a child without digest", func(_ *environment, s *clusterState) { s.objects[service].SetAnnotations(nil) }, "it has no digest"},
+		{"a child without label", func(_ *environment, s *clusterState) { s.objects[service].SetLabels(nil) }, ".metadata.labels"},
+		{"a child without owner", func(_ *environment, s *clusterState) { s.objects[service].SetOwnerReferences(nil) }, "its owners are [], not"},
+		{"another selector", func(_ *environment, s *clusterState) {
+			s.objects[service].Object["spec"].(manifest)["selector"].(manifest)["more"] = "yes"
 		}, "it selects"},
-		{"another scale", func(_ *stage, w *world) {
-			w.objects[deployment].Object["spec"].(manifest)["replicas"] = int64(7)
+		{"another scale", func(_ *environment, s *clusterState) {
+			s.objects[deployment].Object["spec"].(manifest)["replicas"] = int64(7)
 		}, ".spec.replicas: 7"},
-		{"a stray child", func(_ *stage, w *world) {
-			w.add(parse(`{kind: Secret, metadata: {name: of-words-1}}`))
+		{"a stray child", func(_ *environment, s *clusterState) {
+			s.add(parse(`{kind: Secret, metadata: {name: of-words-1}}`))
 		}, "Secret soak-0/of-words-1 is left behind"},
-		{"a pod of nobody", func(_ *stage, w *world) {
-			w.add(parse(`{kind: Pod, metadata: {name: dp-words-0-x, ownerReferences: [{controller: true, uid: gone}]}}`))
+		{"a pod of nobody", func(_ *environment, s *clusterState) {
+			s.add(parse(`{kind: Pod, metadata: {name: dp-words-0-x, ownerReferences: [{controller: true, uid: gone}]}}`))
 		}, "Pod soak-0/dp-words-0-x is left behind"},
-		{"a pod", func(_ *stage, w *world) {
-			w.add(parse(`{kind: Pod, metadata: {name: dp-words-0-x, ownerReferences: [{controller: true, uid: uid of dp-words-0}]}}`))
+		{"a pod", func(_ *environment, s *clusterState) {
+			s.add(parse(`{kind: Pod, metadata: {name: dp-words-0-x, ownerReferences: [{controller: true, uid: uid of dp-words-0}]}}`))
 		}, ""},
-		{"what is there of something removed", func(s *stage, _ *world) { s.objects[0].isGone = true }, "is left behind"},
+		{"what is there of something removed", func(e *environment, _ *clusterState) { e.objects[0].isGone = true }, "is left behind"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			s, w := scene(t)
-			s.objects[0].kind.ready = anyReason(metav1.ConditionFalse)
-			w.objects[owner].Object["status"].(manifest)["conditions"].([]any)[0].(manifest)["status"] = "False"
-			c.spoil(s, w)
-			found := strings.Join(append(s.wrong(w, s.kinds[0]), s.leftBehind(w, s.kinds[0])...), "\n")
+			e, s := scene(t)
+			e.objects[0].kind.ready = anyReason(metav1.ConditionFalse)
+			s.objects[owner].Object["status"].(manifest)["conditions"].([]any)[0].(manifest)["status"] = "False"
+			c.spoil(e, s)
+			found := strings.Join(append(e.wrong(s, e.kinds[0]), e.leftBehind(s, e.kinds[0])...), "\n")
 			require.Equal(t, c.want == "", found == "", found)
 			require.Contains(t, found, c.want)
 		})
@@ -134,18 +134,18 @@ func labelsAnd(obj *unstructured.Unstructured) map[string]string {
 }
 
 func TestMarks(t *testing.T) {
-	s, w := scene(t)
+	e, s := scene(t)
 	service := ref{"Service", "soak-0", "service-words-0"}
-	live := w.objects[service]
-	want := s.objects[0].children()[1]
-	s.marks.set(service, mark{uid: live.GetUID(), body: bodyOf(want, "Service", "v1")})
+	live := s.objects[service]
+	want := e.objects[0].children()[1]
+	e.marks.set(service, mark{uid: live.GetUID(), body: bodyOf(want, "Service", "v1")})
 
-	tally, lost := s.marks.tally(w)
+	tally, lost := e.marks.tally(s)
 	require.Equal(t, Tally{Made: 1, Lost: 1}, tally)
 	require.Contains(t, lost[service], "example.org")
 
 	live.SetUID("another")
-	tally, _ = s.marks.tally(w)
+	tally, _ = e.marks.tally(s)
 	require.Equal(t, Tally{}, tally, "it went with the object that it was on")
 }
 
@@ -168,7 +168,7 @@ func TestCompareRows(t *testing.T) {
 		{"a row of nothing", map[string][]row{key: {is}, goneKey: {is}}, "of soak-1/row-1 are left behind"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			found := strings.Join(compareRows(&world{rows: c.rows}, objects), "\n")
+			found := strings.Join(compareRows(&clusterState{rows: c.rows}, objects), "\n")
 			require.Equal(t, c.want == "", found == "", found)
 			require.Contains(t, found, c.want)
 		})

@@ -43,46 +43,46 @@ func (r ref) object() *unstructured.Unstructured {
 	return obj
 }
 
-// A world is all there is, at about one moment.
-type world struct {
+// A clusterState holds all objects and rows, at about one moment.
+type clusterState struct {
 	objects map[ref]*unstructured.Unstructured
 	byUID   map[types.UID]*unstructured.Unstructured
 	rows    map[string][]row
 }
 
 // look reads the objects of the namespaces and the rows of the database.
-func (s *stage) look(ctx context.Context) (*world, error) {
-	w := &world{objects: map[ref]*unstructured.Unstructured{}, byUID: map[types.UID]*unstructured.Unstructured{}}
+func (e *environment) look(ctx context.Context) (*clusterState, error) {
+	s := &clusterState{objects: map[ref]*unstructured.Unstructured{}, byUID: map[types.UID]*unstructured.Unstructured{}}
 	for _, gvk := range builtIn {
-		if err := s.list(ctx, w, gvk); err != nil {
+		if err := e.list(ctx, s, gvk); err != nil {
 			return nil, err
 		}
 	}
-	for _, k := range s.kinds {
-		gvk, err := apiutil.GVKForObject(k.newOwner(), s.admin.Scheme())
+	for _, k := range e.kinds {
+		gvk, err := apiutil.GVKForObject(k.newOwner(), e.admin.Scheme())
 		if err != nil {
 			return nil, err
 		}
-		if err := s.list(ctx, w, gvk); err != nil {
+		if err := e.list(ctx, s, gvk); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	w.rows, err = readRows(ctx, s.database)
-	return w, err
+	s.rows, err = readRows(ctx, e.database)
+	return s, err
 }
 
-func (s *stage) list(ctx context.Context, w *world, gvk schema.GroupVersionKind) error {
-	for _, namespace := range s.namespaces {
+func (e *environment) list(ctx context.Context, s *clusterState, gvk schema.GroupVersionKind) error {
+	for _, namespace := range e.namespaces {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)
-		if err := s.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := e.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return fmt.Errorf("cannot list every %s: %w", gvk.Kind, err)
 		}
 		for i := range list.Items {
 			obj := &list.Items[i]
-			w.objects[refOf(obj.Object, namespace)] = obj
-			w.byUID[obj.GetUID()] = obj
+			s.objects[refOf(obj.Object, namespace)] = obj
+			s.byUID[obj.GetUID()] = obj
 		}
 	}
 	return nil

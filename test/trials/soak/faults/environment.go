@@ -17,45 +17,45 @@ import (
 	"github.com/trueup-go/trueup/test/harness/postgres"
 )
 
-// A site holds the resources that the trials share.
-type site struct {
+// An environment holds the resources that the trials share.
+type environment struct {
 	// left and right stay up; down is the one whose API server is killed.
-	left, right, down *plane
+	left, right, down *controlPlane
 	// server stays up; stopped is the one that is stopped.
 	server, stopped *postgres.Server
 }
 
-// A plane is a control plane with the operator installed.
-type plane struct {
+// A controlPlane is a control plane with the operator installed.
+type controlPlane struct {
 	cluster  *cluster.Cluster
 	admin    client.Client
 	operator operator.Operator
 }
 
-func open(ctx context.Context) (*site, error) {
-	s := &site{}
+func open(ctx context.Context) (*environment, error) {
+	e := &environment{}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, server := range []**postgres.Server{&s.server, &s.stopped} {
+	for _, server := range []**postgres.Server{&e.server, &e.stopped} {
 		group.Go(func() (err error) { *server, err = postgres.Start(ctx); return err })
 	}
-	for _, p := range []**plane{&s.left, &s.right, &s.down} {
+	for _, p := range []**controlPlane{&e.left, &e.right, &e.down} {
 		group.Go(func() (err error) { *p, err = newPlane(ctx); return err })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, e.close())
 	}
-	return s, nil
+	return e, nil
 }
 
 // close ends the started processes.
-func (s *site) close() error {
+func (e *environment) close() error {
 	var errs []error
-	for _, p := range []*plane{s.left, s.right, s.down} {
+	for _, p := range []*controlPlane{e.left, e.right, e.down} {
 		if p != nil {
 			errs = append(errs, p.cluster.Stop())
 		}
 	}
-	for _, server := range []*postgres.Server{s.server, s.stopped} {
+	for _, server := range []*postgres.Server{e.server, e.stopped} {
 		if server != nil {
 			errs = append(errs, server.Close())
 		}
@@ -63,19 +63,19 @@ func (s *site) close() error {
 	return errors.Join(errs...)
 }
 
-func newPlane(ctx context.Context) (*plane, error) {
+func newPlane(ctx context.Context) (*controlPlane, error) {
 	c, err := cluster.Start(ctx, cluster.Nodes(0))
 	if err != nil {
 		return nil, err
 	}
-	p := &plane{cluster: c}
-	if err := p.furnish(ctx); err != nil {
+	p := &controlPlane{cluster: c}
+	if err := p.installOperator(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return p, nil
 }
 
-func (p *plane) furnish(ctx context.Context) error {
+func (p *controlPlane) installOperator(ctx context.Context) error {
 	installed, err := operator.Install(ctx, p.cluster, "postgreswriter")
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *plane) furnish(ctx context.Context) error {
 }
 
 // namespace makes one.
-func (p *plane) namespace(ctx context.Context, name string) error {
+func (p *controlPlane) namespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{}
 	namespace.Name = name
 	if err := p.admin.Create(ctx, namespace); err != nil {
