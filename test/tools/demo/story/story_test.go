@@ -211,10 +211,10 @@ func (l *listener) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-func stage(t *testing.T, out io.Writer, installed *operator.Operator, process *operator.Process, patience time.Duration) story.Stage {
+func stage(t *testing.T, out io.Writer, installed *operator.Operator, process *operator.Process, patience time.Duration) story.Env {
 	t.Helper()
-	return story.Stage{
-		Out: out, Cluster: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Patience: patience,
+	return story.Env{
+		Out: out, Cluster: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Timeout: patience,
 	}
 }
 

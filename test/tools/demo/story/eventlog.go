@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A diary records changes of objects at the moment of their observation. Polling would miss states
+// An eventLog records changes of objects at the moment of their observation. Polling would miss states
 // that last for milliseconds only.
-type diary struct {
-	mu    sync.Mutex
-	pages []page
+type eventLog struct {
+	mu      sync.Mutex
+	entries []loggedEvent
 }
 
-// page is one event of one object.
-type page struct {
+// loggedEvent is one event of one object.
+type loggedEvent struct {
 	at     time.Time
 	event  watch.EventType
 	object client.Object
@@ -28,7 +28,7 @@ type page struct {
 
 // watch notes every event of a kind in a namespace until ctx ends, beginning with
 // the objects that are there.
-func (d *diary) watch(ctx context.Context, c client.WithWatch, namespace string, kind client.ObjectList) error {
+func (l *eventLog) watch(ctx context.Context, c client.WithWatch, namespace string, kind client.ObjectList) error {
 	events, err := c.Watch(ctx, kind, client.InNamespace(namespace))
 	if err != nil {
 		return fmt.Errorf("cannot watch: %w", err)
@@ -37,36 +37,36 @@ func (d *diary) watch(ctx context.Context, c client.WithWatch, namespace string,
 	go func() {
 		for event := range events.ResultChan() {
 			if object, ok := event.Object.(client.Object); ok {
-				d.note(page{at: time.Now(), event: event.Type, object: object})
+				l.note(loggedEvent{at: time.Now(), event: event.Type, object: object})
 			}
 		}
 	}()
 	return nil
 }
 
-func (d *diary) note(p page) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pages = append(d.pages, p)
+func (l *eventLog) note(p loggedEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, p)
 }
 
 // since returns the entries after the first n pages.
-func (d *diary) since(n int) []page {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.pages[n:])
+func (l *eventLog) since(n int) []loggedEvent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries[n:])
 }
 
-func (d *diary) len() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.pages)
+func (l *eventLog) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.entries)
 }
 
 // find returns the index of the first page that is about an object of type T with
 // this name and is accepted; -1 if there is none.
-func find[T client.Object](pages []page, name string, accept func(watch.EventType, T) bool) int {
-	return slices.IndexFunc(pages, func(p page) bool {
+func find[T client.Object](pages []loggedEvent, name string, accept func(watch.EventType, T) bool) int {
+	return slices.IndexFunc(pages, func(p loggedEvent) bool {
 		object, ok := p.object.(T)
 		return ok && object.GetName() == name && accept(p.event, object)
 	})
@@ -74,7 +74,7 @@ func find[T client.Object](pages []page, name string, accept func(watch.EventTyp
 
 // last returns the index of the page about the last accepted change of an object of type T, in the
 // order of the server, or -1 if there is none.
-func last[T client.Object](pages []page, accept func(watch.EventType, T) bool) int {
+func last[T client.Object](pages []loggedEvent, accept func(watch.EventType, T) bool) int {
 	latest := -1
 	for i, page := range pages {
 		object, ok := page.object.(T)
@@ -86,7 +86,7 @@ func last[T client.Object](pages []page, accept func(watch.EventType, T) bool) i
 }
 
 // isBefore reports whether the server did one before the other, of whatever kinds they are.
-func isBefore(one, other page) bool {
+func isBefore(one, other loggedEvent) bool {
 	order, err := resourceversion.CompareResourceVersion(one.object.GetResourceVersion(), other.object.GetResourceVersion())
 	return err == nil && order < 0
 }

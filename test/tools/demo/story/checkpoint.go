@@ -10,26 +10,26 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// moment is a point in the story, to count from.
-type moment struct {
+// checkpoint is a point in the story, to count from.
+type checkpoint struct {
 	story   *story
-	pages   int
+	events  int
 	writes  int
 	passes  int
 	request cluster.Mark
 }
 
-func (s *story) now() moment {
-	return moment{
+func (s *story) now() checkpoint {
+	return checkpoint{
 		story:   s,
-		pages:   s.diary.len(),
+		events:  s.events.len(),
 		writes:  len(s.entries("wrote child")),
 		passes:  s.passes(),
 		request: s.Cluster.Mark(),
 	}
 }
 
-// entries of the operator's log that are about the hero.
+// entries of the operator's log that are about the main object.
 func (s *story) entries(message string) []operator.Entry {
 	if s.Process == nil {
 		return nil
@@ -39,7 +39,7 @@ func (s *story) entries(message string) []operator.Entry {
 	})
 }
 
-// passes is how many reconciles of the hero have ended.
+// passes is how many reconciles of the main object have ended.
 func (s *story) passes() int {
 	if s.Process == nil {
 		return 0
@@ -47,19 +47,19 @@ func (s *story) passes() int {
 	return s.Process.Reconciles(s.kind, s.Namespace, s.name)
 }
 
-// seen returns the changes of objects since the moment.
-func (m moment) seen() []page { return m.story.diary.since(m.pages) }
+// seen returns the changes of objects since the checkpoint.
+func (c checkpoint) seen() []loggedEvent { return c.story.events.since(c.events) }
 
-// written returns the writes that the operator has logged since the moment.
-func (m moment) written() []operator.Entry { return m.story.entries("wrote child")[m.writes:] }
+// written returns the writes that the operator has logged since the checkpoint.
+func (c checkpoint) written() []operator.Entry { return c.story.entries("wrote child")[c.writes:] }
 
 // reconciled is how many reconciles ended since.
-func (m moment) reconciled() int { return m.story.passes() - m.passes }
+func (c checkpoint) reconciled() int { return c.story.passes() - c.passes }
 
-// requests returns all requests of the operator since the moment, except events: each write has
+// requests returns all requests of the operator since the checkpoint, except events: each write has
 // one, which is sent some time later.
-func (m moment) requests() ([]cluster.Request, error) {
-	return m.story.Cluster.Requests(m.request, cluster.ByUser(m.story.Operator.User()), cluster.NoEvents)
+func (c checkpoint) requests() ([]cluster.Request, error) {
+	return c.story.Cluster.Requests(c.request, cluster.ByUser(c.story.Operator.User()), cluster.NoEvents)
 }
 
 // tally counts requests by kind.

@@ -10,11 +10,11 @@ import (
 // reconciles is how many are forced to show that nothing is to do.
 const reconciles = 10
 
-// rest is the cost of noticing that nothing has to be done.
-type rest struct{ reconciles, requests int }
+// idleCost is the cost of noticing that nothing has to be done.
+type idleCost struct{ reconciles, requests int }
 
-// untouched is a chapter of every story.
-func (s *story) untouched(ctx context.Context) error {
+// reconcileUnchanged is a chapter of every story.
+func (s *story) reconcileUnchanged(ctx context.Context) error {
 	s.title(fmt.Sprintf("Nobody touches the %s, and the operator is made to reconcile %d more times.", s.work, reconciles))
 	if err := s.touch(ctx, 0); err != nil { // whatever was still on its way
 		return err
@@ -32,13 +32,13 @@ func (s *story) untouched(ctx context.Context) error {
 	if len(requests) != 0 {
 		return fmt.Errorf("expected no request; seen: %v", requests)
 	}
-	s.rest = rest{reconciles: began.reconciled(), requests: len(requests)}
-	s.fact("operator", count(s.rest.reconciles, "reconcile"))
-	s.fact("requests", fmt.Sprintf("%d, reads and dry runs included", s.rest.requests))
+	s.idle = idleCost{reconciles: began.reconciled(), requests: len(requests)}
+	s.fact("operator", count(s.idle.reconciles, "reconcile"))
+	s.fact("requests", fmt.Sprintf("%d, reads and dry runs included", s.idle.requests))
 	return nil
 }
 
-// touch makes the operator reconcile the hero this many times, and waits for the reconciles.
+// touch makes the operator reconcile the main object this many times, and waits for the reconciles.
 func (s *story) touch(ctx context.Context, times int) error {
 	began := s.now()
 	obj := s.blank()
