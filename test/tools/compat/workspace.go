@@ -22,16 +22,16 @@ const (
 // modules are replaced together: they are published together.
 var modules = []string{"k8s.io/api", "k8s.io/apimachinery"}
 
-// bench is a temporary module with the sources of command print, to be built
+// workspace is a temporary module with the sources of command print, to be built
 // against one version after another.
-type bench struct {
+type workspace struct {
 	dir      string
 	goLine   string   // the go directive of the checkout's modules
 	fixtures []string // arguments of print
 }
 
-// newBench copies the sources out of the checkout that the working directory is in.
-func newBench(ctx context.Context) (*bench, error) {
+// newWorkspace copies the sources out of the checkout that the working directory is in.
+func newWorkspace(ctx context.Context) (*workspace, error) {
 	const format = `{{.ImportPath}} {{with .Module}}{{.GoVersion}}{{end}} {{.Dir}}`
 	listed, err := command(ctx, ".", "list", "-deps", "-f", format, program)
 	if err != nil {
@@ -41,25 +41,25 @@ func newBench(ctx context.Context) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{dir: dir}
+	w := &workspace{dir: dir}
 	for line := range strings.Lines(listed) {
 		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
 		if fields[0] != root && !strings.HasPrefix(fields[0], root+"/") {
 			continue
 		}
-		b.goLine = fields[1]
-		if err := copySources(fields[2], b.folder(fields[0])); err != nil {
-			return nil, errors.Join(err, b.close())
+		w.goLine = fields[1]
+		if err := copySources(fields[2], w.folder(fields[0])); err != nil {
+			return nil, errors.Join(err, w.close())
 		}
 	}
-	return b, nil
+	return w, nil
 }
 
-func (b *bench) close() error { return os.RemoveAll(b.dir) }
+func (w *workspace) close() error { return os.RemoveAll(w.dir) }
 
 // folder returns where the package of a path is in the module.
-func (b *bench) folder(path string) string {
-	return filepath.Join(b.dir, filepath.FromSlash(strings.TrimPrefix(path, root)))
+func (w *workspace) folder(path string) string {
+	return filepath.Join(w.dir, filepath.FromSlash(strings.TrimPrefix(path, root)))
 }
 
 // copySources copies a package without tests, whatever the build tags of the files.
@@ -87,13 +87,13 @@ func copySources(from, to string) error {
 }
 
 // published returns the versions that there are of both modules, ascending.
-func (b *bench) published(ctx context.Context) ([]string, error) {
-	if err := b.writeModule(); err != nil {
+func (w *workspace) published(ctx context.Context) ([]string, error) {
+	if err := w.writeModule(); err != nil {
 		return nil, err
 	}
 	var lists [][]string
 	for _, module := range modules {
-		text, err := command(ctx, b.dir, "list", "-m", "-versions", module)
+		text, err := command(ctx, w.dir, "list", "-m", "-versions", module)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list the versions of %s: %w", module, err)
 		}
@@ -103,26 +103,26 @@ func (b *bench) published(ctx context.Context) ([]string, error) {
 }
 
 // releases tries the last patch of each minor version.
-func (b *bench) releases(ctx context.Context, out io.Writer, published []string) ([]trial, error) {
-	var trials []trial
+func (w *workspace) releases(ctx context.Context, out io.Writer, published []string) ([]result, error) {
+	var trials []result
 	for _, minor := range minors {
 		version, err := lastPatch(published, minor)
 		if err != nil {
 			return nil, err
 		}
 		fmt.Fprintln(out, "building with", version)
-		t, err := b.try(ctx, version)
+		res, err := w.testVersion(ctx, version)
 		if err != nil {
 			return nil, fmt.Errorf("cannot try %s: %w", version, err)
 		}
-		trials = append(trials, t)
+		trials = append(trials, res)
 	}
 	return trials, nil
 }
 
 // update writes the golden values, and the groups that command print knows in its own module.
-func (b *bench) update(ctx context.Context, newest trial) error {
-	api, err := b.download(ctx, modules[0], newest.version)
+func (w *workspace) update(ctx context.Context, newest result) error {
+	api, err := w.download(ctx, modules[0], newest.version)
 	if err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func (b *bench) update(ctx context.Context, newest trial) error {
 
 // preRelease adds the newest pre-release that builds, and reports why newer ones do not: they may
 // need a newer Go.
-func (b *bench) preRelease(ctx context.Context, out io.Writer, trials []trial, published []string) ([]trial, error) {
+func (w *workspace) preRelease(ctx context.Context, out io.Writer, trials []result, published []string) ([]result, error) {
 	for _, version := range preReleases(published) {
 		fmt.Fprintln(out, "building with", version)
-		t, err := b.try(ctx, version)
+		res, err := w.testVersion(ctx, version)
 		if err == nil {
-			return append(trials, t), nil
+			return append(trials, res), nil
 		}
 		if ctx.Err() != nil {
 			return nil, err
@@ -149,101 +149,101 @@ func (b *bench) preRelease(ctx context.Context, out io.Writer, trials []trial, p
 	return nil, errors.New("no pre-release builds")
 }
 
-// try builds print with a version and runs it.
-func (b *bench) try(ctx context.Context, version string) (trial, error) {
+// testVersion builds print with a version and runs it.
+func (w *workspace) testVersion(ctx context.Context, version string) (result, error) {
 	minor, err := minorOf(version)
 	if err != nil {
-		return trial{}, err
+		return result{}, err
 	}
-	if err := b.require(ctx, version, ""); err != nil {
-		return trial{}, err
+	if err := w.require(ctx, version, ""); err != nil {
+		return result{}, err
 	}
-	api, err := b.download(ctx, "k8s.io/api", version)
+	api, err := w.download(ctx, "k8s.io/api", version)
 	if err != nil {
-		return trial{}, err
+		return result{}, err
 	}
-	if err := writeGroups(filepath.Join(b.folder(program), "groups.go"), api); err != nil {
-		return trial{}, err
+	if err := writeGroups(filepath.Join(w.folder(program), "groups.go"), api); err != nil {
+		return result{}, err
 	}
 	if !isPreRelease(version) {
-		b.fixtures = append(b.fixtures, fmt.Sprintf("v0.%d=%s", minor, filepath.Join(api, "testdata", "HEAD")))
+		w.fixtures = append(w.fixtures, fmt.Sprintf("v0.%d=%s", minor, filepath.Join(api, "testdata", "HEAD")))
 	}
-	return b.buildAndRun(ctx, version)
+	return w.buildAndRun(ctx, version)
 }
 
-// tomorrow tests possible future changes of a version that has just been tested.
-func (b *bench) tomorrow(ctx context.Context, out io.Writer, version string) (trial, error) {
-	fmt.Fprintln(out, "building with", version+tomorrow)
+// testFutureFields tests a version that has just been tested once more, with fields that a future version may have.
+func (w *workspace) testFutureFields(ctx context.Context, out io.Writer, version string) (result, error) {
+	fmt.Fprintln(out, "building with", version+futureSuffix)
 	var replacements strings.Builder
 	for _, module := range modules {
-		dir, err := b.download(ctx, module, version)
+		dir, err := w.download(ctx, module, version)
 		if err != nil {
-			return trial{}, err
+			return result{}, err
 		}
 		evolved := filepath.Join("tomorrow", filepath.Base(module))
-		if err := evolve(dir, filepath.Join(b.dir, evolved)); err != nil {
-			return trial{}, err
+		if err := addFutureFields(dir, filepath.Join(w.dir, evolved)); err != nil {
+			return result{}, err
 		}
 		fmt.Fprintf(&replacements, "\nreplace %s => ./%s\n", module, filepath.ToSlash(evolved))
 	}
-	if err := b.require(ctx, version, replacements.String()); err != nil {
-		return trial{}, err
+	if err := w.require(ctx, version, replacements.String()); err != nil {
+		return result{}, err
 	}
-	return b.buildAndRun(ctx, version+tomorrow)
+	return w.buildAndRun(ctx, version+futureSuffix)
 }
 
 // buildAndRun runs command print with the versions in go.mod. It uses -trimpath so that the build
 // cache is effective, although the module is in another folder each time.
-func (b *bench) buildAndRun(ctx context.Context, version string) (trial, error) {
+func (w *workspace) buildAndRun(ctx context.Context, version string) (result, error) {
 	minor, err := minorOf(version)
 	if err != nil {
-		return trial{}, err
+		return result{}, err
 	}
-	binary := filepath.Join(b.dir, "print.exe")
-	if _, err := command(ctx, b.dir, "build", "-mod=mod", "-trimpath", "-tags="+tags(minor), "-o", binary, program); err != nil {
-		return trial{}, err
+	binary := filepath.Join(w.dir, "print.exe")
+	if _, err := command(ctx, w.dir, "build", "-mod=mod", "-trimpath", "-tags="+tags(minor), "-o", binary, program); err != nil {
+		return result{}, err
 	}
-	text, err := output(exec.CommandContext(ctx, binary, b.fixtures...)) //nolint:gosec // it was built above
+	text, err := output(exec.CommandContext(ctx, binary, w.fixtures...)) //nolint:gosec // it was built above
 	if err != nil {
-		return trial{}, err
+		return result{}, err
 	}
-	return parseTrial(version, strings.NewReader(text))
+	return parseResult(version, strings.NewReader(text))
 }
 
 // require requires a version of both modules and lets the go command choose the rest, including the
 // Go version: it downloads a newer one if permitted.
-func (b *bench) require(ctx context.Context, version, replacements string) error {
-	if err := os.RemoveAll(filepath.Join(b.dir, "go.sum")); err != nil {
+func (w *workspace) require(ctx context.Context, version, replacements string) error {
+	if err := os.RemoveAll(filepath.Join(w.dir, "go.sum")); err != nil {
 		return err
 	}
-	if err := b.writeModule(); err != nil {
+	if err := w.writeModule(); err != nil {
 		return err
 	}
 	get := []string{"get"}
 	for _, module := range modules {
 		get = append(get, module+"@"+version)
 	}
-	if _, err := command(ctx, b.dir, get...); err != nil {
+	if _, err := command(ctx, w.dir, get...); err != nil {
 		return err
 	}
-	required, err := os.ReadFile(b.modFile())
+	required, err := os.ReadFile(w.modFile())
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(b.modFile(), append(required, replacements...), 0o600)
+	return os.WriteFile(w.modFile(), append(required, replacements...), 0o600)
 }
 
-func (b *bench) modFile() string { return filepath.Join(b.dir, "go.mod") }
+func (w *workspace) modFile() string { return filepath.Join(w.dir, "go.mod") }
 
 // writeModule begins a go.mod that requires nothing.
-func (b *bench) writeModule() error {
-	text := fmt.Sprintf("module %s\n\ngo %s\n", root, b.goLine)
-	return os.WriteFile(b.modFile(), []byte(text), 0o600)
+func (w *workspace) writeModule() error {
+	text := fmt.Sprintf("module %s\n\ngo %s\n", root, w.goLine)
+	return os.WriteFile(w.modFile(), []byte(text), 0o600)
 }
 
 // download returns the folder of a module in the module cache.
-func (b *bench) download(ctx context.Context, module, version string) (string, error) {
-	text, failed := command(ctx, b.dir, "mod", "download", "-json", module+"@"+version)
+func (w *workspace) download(ctx context.Context, module, version string) (string, error) {
+	text, failed := command(ctx, w.dir, "mod", "download", "-json", module+"@"+version)
 	var told struct{ Dir, Error string }
 	if err := json.Unmarshal([]byte(text), &told); err != nil {
 		return "", errors.Join(failed, err)

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// tomorrow marks the trial of the newest release in which every struct has been given a new
+// futureSuffix marks the test of the newest release in which every struct has been given a new
 // optional field of each sort. Past versions alone prove less: json.Marshal omits nearly all fields
 // added since v0.30 if they are unset.
-const tomorrow = "+tomorrow"
+const futureSuffix = "+tomorrow"
 
-// comparing is the name of files that compare structs by ==, which they could not
+// validationsFile is the name of files that compare structs by ==, which they could not
 // once these hold lists. Nothing needs them.
-const comparing = "zz_generated.validations.go"
+const validationsFile = "zz_generated.validations.go"
 
-// evolve copies a module without its tests, and adds fields to each struct of the types.go files.
-func evolve(from, to string) error {
+// addFutureFields copies a module without its tests, and adds fields to each struct of the types.go files.
+func addFutureFields(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		name := entry.Name()
-		if name != "go.mod" && !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == comparing {
+		if name != "go.mod" && !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == validationsFile {
 			return nil
 		}
 		text, err := os.ReadFile(path)

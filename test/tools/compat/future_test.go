@@ -36,7 +36,7 @@ func TestEvolve(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
-	require.NoError(t, evolve(from, to))
+	require.NoError(t, addFutureFields(from, to))
 
 	const added = 14
 	require.Equal(t, map[string]int{"Shop": 1 + added, "Bare": added}, fieldsOf(t, filepath.Join(to, "apps", "v1", "types.go")))
