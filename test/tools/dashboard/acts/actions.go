@@ -52,70 +52,70 @@ func wordsDeployment(i int) *appsv1.Deployment {
 }
 
 // patch sends a patch as a person.
-func (s *stage) patch(ctx context.Context, obj client.Object, format string, args ...any) error {
+func (e *environment) patch(ctx context.Context, obj client.Object, format string, args ...any) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, format, args...))
-	return s.admin.Patch(ctx, obj, patch, client.FieldOwner("people"))
+	return e.admin.Patch(ctx, obj, patch, client.FieldOwner("people"))
 }
 
-func (s *stage) create(ctx context.Context) error {
-	for i := range s.plan.Objects {
+func (e *environment) create(ctx context.Context) error {
+	for i := range e.plan.Objects {
 		reversed := words(i)
 		reversed.Spec.ServiceType = corev1.ServiceTypeClusterIP // there is nobody to make load balancers
 		for _, obj := range []client.Object{application(i), reversed} {
-			if err := s.admin.Create(ctx, obj); err != nil {
+			if err := e.admin.Create(ctx, obj); err != nil {
 				return err
 			}
 		}
-		if err := pass(ctx, s.plan.Pace); err != nil {
+		if err := pass(ctx, e.plan.Pace); err != nil {
 			return err
 		}
 	}
-	return s.untilReady(ctx)
+	return e.untilReady(ctx)
 }
 
-func (s *stage) change(ctx context.Context) error {
-	for i := range s.plan.Objects {
-		if err := s.patch(ctx, application(i), `{"spec":{"title":"Universe"}}`); err != nil {
+func (e *environment) change(ctx context.Context) error {
+	for i := range e.plan.Objects {
+		if err := e.patch(ctx, application(i), `{"spec":{"title":"Universe"}}`); err != nil {
 			return err
 		}
-		if err := s.patch(ctx, words(i), `{"spec":{"replicas":2}}`); err != nil {
+		if err := e.patch(ctx, words(i), `{"spec":{"replicas":2}}`); err != nil {
 			return err
 		}
-		if err := pass(ctx, s.plan.Pace); err != nil {
+		if err := pass(ctx, e.plan.Pace); err != nil {
 			return err
 		}
 	}
-	return s.untilReady(ctx)
+	return e.untilReady(ctx)
 }
 
 // remove deletes the last quarter of the ReverseWordsApps.
-func (s *stage) remove(ctx context.Context) error {
-	for i := s.plan.Objects - s.plan.quarter(); i < s.plan.Objects; i++ {
-		if err := s.admin.Delete(ctx, words(i)); err != nil {
+func (e *environment) remove(ctx context.Context) error {
+	for i := e.plan.Objects - e.plan.quarter(); i < e.plan.Objects; i++ {
+		if err := e.admin.Delete(ctx, words(i)); err != nil {
 			return err
 		}
 	}
-	return s.untilRemoved(ctx, s.plan.quarter())
+	return e.untilRemoved(ctx, e.plan.quarter())
 }
 
 // untilRemoved waits until so many ReverseWordsApps have lost their finalizer since the start.
-func (s *stage) untilRemoved(ctx context.Context, count int) error {
-	return s.untilFigures(ctx, fmt.Sprintf("sum(trueup_finalizer_held_seconds_count) >= %d", count))
+func (e *environment) untilRemoved(ctx context.Context, count int) error {
+	return e.untilFigures(ctx, fmt.Sprintf("sum(trueup_finalizer_held_seconds_count) >= %d", count))
 }
 
-// holdUp deletes the first quarter of the ReverseWordsApps, whose Deployments somebody does not let go.
-func (s *stage) holdUp(ctx context.Context) (end func() error, err error) {
-	for i := range s.plan.quarter() {
-		if err := s.patch(ctx, wordsDeployment(i), `{"metadata":{"finalizers":[%q]}}`, othersFinalizer); err != nil {
+// blockDeletion deletes the first quarter of the ReverseWordsApps, whose Deployments a finalizer of another program holds.
+func (e *environment) blockDeletion(ctx context.Context) (end func() error, err error) {
+	for i := range e.plan.quarter() {
+		if err := e.patch(ctx, wordsDeployment(i), `{"metadata":{"finalizers":[%q]}}`, othersFinalizer); err != nil {
 			return nil, err
 		}
-		if err := s.admin.Delete(ctx, words(i)); err != nil {
+		if err := e.admin.Delete(ctx, words(i)); err != nil {
 			return nil, err
 		}
 	}
 	return func() error {
-		for i := range s.plan.quarter() {
-			if err := s.letGo(ctx, wordsDeployment(i)); err != nil {
+		for i := range e.plan.quarter() {
+			if err := e.removeFinalizer(ctx, wordsDeployment(i)); err != nil {
 				return err
 			}
 		}
@@ -123,10 +123,10 @@ func (s *stage) holdUp(ctx context.Context) (end func() error, err error) {
 	}, nil
 }
 
-// letGo removes a finalizer, where the garbage collector's may be, too.
-func (s *stage) letGo(ctx context.Context, deployment *appsv1.Deployment) error {
-	return s.until(ctx, func(ctx context.Context) error {
-		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
+// removeFinalizer removes a finalizer, where the garbage collector's may be, too.
+func (e *environment) removeFinalizer(ctx context.Context, deployment *appsv1.Deployment) error {
+	return e.until(ctx, func(ctx context.Context) error {
+		if err := e.admin.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		left := slices.DeleteFunc(deployment.Finalizers, func(name string) bool { return name == othersFinalizer })
@@ -135,53 +135,53 @@ func (s *stage) letGo(ctx context.Context, deployment *appsv1.Deployment) error 
 			return err
 		}
 		version := deployment.ResourceVersion
-		return s.patch(ctx, deployment, `{"metadata":{"resourceVersion":%q,"finalizers":%s}}`, version, list)
+		return e.patch(ctx, deployment, `{"metadata":{"resourceVersion":%q,"finalizers":%s}}`, version, list)
 	})
 }
 
-// meddle edits some children and deletes others.
-func (s *stage) meddle(ctx context.Context) error {
-	for i := range s.plan.Objects {
-		if err := s.patch(ctx, applicationDeployment(i), `{"spec":{"replicas":4}}`); err != nil {
+// editChildren edits some children and deletes others.
+func (e *environment) editChildren(ctx context.Context) error {
+	for i := range e.plan.Objects {
+		if err := e.patch(ctx, applicationDeployment(i), `{"spec":{"replicas":4}}`); err != nil {
 			return err
 		}
 		service := &corev1.Service{ObjectMeta: metadata("app-" + number(i) + "-service-microservice")}
 		if i%2 == 0 {
-			if err := s.admin.Delete(ctx, service); err != nil {
+			if err := e.admin.Delete(ctx, service); err != nil {
 				return err
 			}
 		}
-		if err := pass(ctx, s.plan.Pace/2); err != nil {
+		if err := pass(ctx, e.plan.Pace/2); err != nil {
 			return err
 		}
 	}
-	return s.untilFigures(ctx, `trueup_ensure_writes_total{operation="Updated",cause="Drifted"}`)
+	return e.untilFigures(ctx, `trueup_ensure_writes_total{operation="Updated",cause="Drifted"}`)
 }
 
 // contest has somebody want another number of pods, for a while after the operator noticed.
-func (s *stage) contest(ctx context.Context) error {
+func (e *environment) contest(ctx context.Context) error {
 	striking, stop := context.WithCancel(ctx)
 	group, striking := errgroup.WithContext(striking)
 	group.Go(func() error {
-		for pass(striking, s.plan.Pace) == nil {
-			err := s.patch(striking, applicationDeployment(0), `{"spec":{"replicas":7}}`)
+		for pass(striking, e.plan.Pace) == nil {
+			err := e.patch(striking, applicationDeployment(0), `{"spec":{"replicas":7}}`)
 			if err != nil && striking.Err() == nil {
 				return err
 			}
 		}
 		return nil
 	})
-	err := s.untilFigures(ctx, `trueup_ensure_contests_total > 0`)
+	err := e.untilFigures(ctx, `trueup_ensure_contests_total > 0`)
 	if err == nil {
-		err = s.rest(ctx)
+		err = e.rest(ctx)
 	}
 	stop()
 	return errors.Join(err, group.Wait())
 }
 
-// refuse changes the specs of Applications whose Deployments a policy does not let the operators
+// refuseUpdates changes the specs of Applications whose Deployments a policy does not let the operators
 // change, until end.
-func (s *stage) refuse(ctx context.Context) (end func() error, err error) {
+func (e *environment) refuseUpdates(ctx context.Context) (end func() error, err error) {
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
 		Rule: admissionregistrationv1.Rule{
@@ -189,50 +189,50 @@ func (s *stage) refuse(ctx context.Context) (end func() error, err error) {
 		},
 	}}
 	policy := admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
-		if slices.Contains(s.users, request.UserInfo.Username) {
+		if slices.Contains(e.users, request.UserInfo.Username) {
 			return admission.Denied("no changes today")
 		}
 		return admission.Allowed("")
 	})
-	stop, err := s.cluster.MutatingWebhook(ctx, "no-changes", rules, policy)
+	stop, err := e.cluster.MutatingWebhook(ctx, "no-changes", rules, policy)
 	if err != nil {
 		return nil, err
 	}
-	for i := 1; i < s.plan.Objects/2; i++ {
-		if err := s.patch(ctx, application(i), `{"spec":{"amountPods":2}}`); err != nil {
+	for i := 1; i < e.plan.Objects/2; i++ {
+		if err := e.patch(ctx, application(i), `{"spec":{"amountPods":2}}`); err != nil {
 			return nil, err
 		}
-		if err := pass(ctx, s.plan.Pace); err != nil {
+		if err := pass(ctx, e.plan.Pace); err != nil {
 			return nil, err
 		}
 	}
-	return stop, s.untilFigures(ctx, `trueup_ensure_requests_total{operation="Failed",cause="Forbidden"} > 0`)
+	return stop, e.untilFigures(ctx, `trueup_ensure_requests_total{operation="Failed",cause="Forbidden"} > 0`)
 }
 
 // outage kills the API server and starts it again.
-func (s *stage) outage(ctx context.Context) error {
-	if err := s.cluster.Kill(cluster.APIServer); err != nil {
+func (e *environment) outage(ctx context.Context) error {
+	if err := e.cluster.Kill(cluster.APIServer); err != nil {
 		return err
 	}
-	if err := pass(ctx, s.plan.Outage); err != nil {
+	if err := pass(ctx, e.plan.Outage); err != nil {
 		return err
 	}
-	return s.cluster.Restart(ctx, cluster.APIServer)
+	return e.cluster.Restart(ctx, cluster.APIServer)
 }
 
 // untilReady waits until every object reports that its latest generation is ready.
-func (s *stage) untilReady(ctx context.Context) error {
-	return s.until(ctx, func(ctx context.Context) error {
-		for i := range s.plan.Objects {
+func (e *environment) untilReady(ctx context.Context) error {
+	return e.until(ctx, func(ctx context.Context) error {
+		for i := range e.plan.Objects {
 			app := application(i)
-			if err := s.admin.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
+			if err := e.admin.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
 				return err
 			}
 			if err := ready(app, app.Status.Conditions); err != nil {
 				return err
 			}
 			reversed := words(i)
-			err := s.admin.Get(ctx, client.ObjectKeyFromObject(reversed), reversed)
+			err := e.admin.Get(ctx, client.ObjectKeyFromObject(reversed), reversed)
 			if apierrors.IsNotFound(err) {
 				continue // it was deleted
 			}

@@ -30,8 +30,8 @@ var operators = map[string]string{
 	"reversewordsapp": "reverse-words-operator",
 }
 
-// stage is where everything takes place.
-type stage struct {
+// environment is the cluster with the operators, and the recording.
+type environment struct {
 	plan      Plan
 	cluster   *cluster.Cluster
 	admin     client.Client
@@ -45,41 +45,41 @@ type stage struct {
 
 // open starts a cluster with the operators. They run without leader election, as an operator that
 // cannot renew its lease ends, and its figures are lost.
-func open(ctx context.Context, plan Plan) (*stage, error) {
-	s := &stage{plan: plan, recording: record.New(plan.Interval)}
-	if err := s.begin(ctx); err != nil {
-		return nil, errors.Join(err, s.close())
+func open(ctx context.Context, plan Plan) (*environment, error) {
+	e := &environment{plan: plan, recording: record.New(plan.Interval)}
+	if err := e.begin(ctx); err != nil {
+		return nil, errors.Join(err, e.close())
 	}
-	return s, nil
+	return e, nil
 }
 
-func (s *stage) begin(ctx context.Context) (err error) {
-	if s.cluster, err = cluster.Start(ctx); err != nil {
+func (e *environment) begin(ctx context.Context) (err error) {
+	if e.cluster, err = cluster.Start(ctx); err != nil {
 		return err
 	}
-	s.ends = append(s.ends, s.cluster.Stop)
+	e.ends = append(e.ends, e.cluster.Stop)
 	scheme := runtime.NewScheme()
 	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), wordsv1alpha1.AddToScheme(scheme))
 	if err != nil {
 		return err
 	}
-	config := s.cluster.Config()
+	config := e.cluster.Config()
 	config.UserAgent, config.WarningHandlerWithContext = "people", rest.NoWarnings{}
-	if s.admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if e.admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	return s.startOperators(ctx)
+	return e.startOperators(ctx)
 }
 
-func (s *stage) startOperators(ctx context.Context) error {
-	if err := operator.Define(ctx, s.cluster, "application", "reversewordsapp"); err != nil {
+func (e *environment) startOperators(ctx context.Context) error {
+	if err := operator.Define(ctx, e.cluster, "application", "reversewordsapp"); err != nil {
 		return err
 	}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	for folder, job := range operators {
 		group.Go(func() error {
-			installed, err := operator.Install(ctx, s.cluster, folder)
+			installed, err := operator.Install(ctx, e.cluster, folder)
 			if err != nil {
 				return err
 			}
@@ -94,9 +94,9 @@ func (s *stage) startOperators(ctx context.Context) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			s.ends = append(s.ends, func() error { metrics.Release(); return nil }, process.Stop)
-			s.users = append(s.users, installed.User())
-			s.targets = append(s.targets, record.Target{URL: "http://" + metrics.Address() + "/metrics", Labels: map[string]string{
+			e.ends = append(e.ends, func() error { metrics.Release(); return nil }, process.Stop)
+			e.users = append(e.users, installed.User())
+			e.targets = append(e.targets, record.Target{URL: "http://" + metrics.Address() + "/metrics", Labels: map[string]string{
 				"job": job, "namespace": installed.Namespace, "pod": job + "-0", "instance": job + ":8080",
 			}})
 			return nil
@@ -105,25 +105,25 @@ func (s *stage) startOperators(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (s *stage) close() error {
+func (e *environment) close() error {
 	var errs []error
-	for _, end := range slices.Backward(s.ends) {
+	for _, end := range slices.Backward(e.ends) {
 		errs = append(errs, end())
 	}
 	return errors.Join(errs...)
 }
 
 // now is the time since the recording began.
-func (s *stage) now() time.Duration { return time.Since(s.began) }
+func (e *environment) now() time.Duration { return time.Since(e.began) }
 
 // scrape asks every operator once each interval, until ctx is cancelled.
-func (s *stage) scrape(ctx context.Context) error {
-	ticker := time.NewTicker(s.plan.Interval)
+func (e *environment) scrape(ctx context.Context) error {
+	ticker := time.NewTicker(e.plan.Interval)
 	defer ticker.Stop()
 	for {
-		round := int(s.now() / s.plan.Interval)
+		round := int(e.now() / e.plan.Interval)
 		var samples []record.Sample
-		for _, target := range s.targets {
+		for _, target := range e.targets {
 			found, err := record.Scrape(ctx, target)
 			if ctx.Err() != nil {
 				return nil
@@ -133,7 +133,7 @@ func (s *stage) scrape(ctx context.Context) error {
 			}
 			samples = append(samples, found...)
 		}
-		s.recording.Add(round, samples)
+		e.recording.Add(round, samples)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -142,17 +142,17 @@ func (s *stage) scrape(ctx context.Context) error {
 	}
 }
 
-// patience bounds every wait. Refused and contested writes are retried at growing intervals.
-const patience = 3 * time.Minute
+// timeout bounds every wait. Refused and contested writes are retried at growing intervals.
+const timeout = 3 * time.Minute
 
-func (s *stage) until(ctx context.Context, try func(context.Context) error) error {
-	return await.Until(ctx, patience, try)
+func (e *environment) until(ctx context.Context, try func(context.Context) error) error {
+	return await.Until(ctx, timeout, try)
 }
 
 // untilFigures waits until a query about the figures has a result.
-func (s *stage) untilFigures(ctx context.Context, query string) error {
-	return s.until(ctx, func(ctx context.Context) error {
-		holds, err := s.recording.Holds(ctx, query)
+func (e *environment) untilFigures(ctx context.Context, query string) error {
+	return e.until(ctx, func(ctx context.Context) error {
+		holds, err := e.recording.Holds(ctx, query)
 		if err == nil && !holds {
 			err = fmt.Errorf("the figures do not show: %s", query)
 		}
@@ -161,7 +161,7 @@ func (s *stage) untilFigures(ctx context.Context, query string) error {
 }
 
 // rest pauses, so that the figures of one act do not mix with those of the next.
-func (s *stage) rest(ctx context.Context) error { return pass(ctx, s.plan.Rest) }
+func (e *environment) rest(ctx context.Context) error { return pass(ctx, e.plan.Rest) }
 
 func pass(ctx context.Context, d time.Duration) error {
 	select {
