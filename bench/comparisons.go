@@ -16,15 +16,15 @@ import (
 
 const fieldOwner = "shop-operator"
 
-// A contest compares one piece of work: done by trueup, and done by the peer.
-type contest struct {
+// A comparison is one piece of work: done by trueup, and done by the peer.
+type comparison struct {
 	trueup, peer func() error
 }
 
-// digestOf compares the digest with the usual hand-written one: the SHA-256 of json.Marshal.
-func digestOf(s subject) contest {
+// compareDigest compares the digest with the usual hand-written one: the SHA-256 of json.Marshal.
+func compareDigest(s objectCase) comparison {
 	object := s.desired()
-	return contest{
+	return comparison{
 		trueup: func() error {
 			_, err := hash.Object(object)
 			return err
@@ -45,29 +45,29 @@ func marshalAndHash(object client.Object) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// nothingToDo compares passes in which the live object matches. The desired object is built
+// compareNothingToDoFor compares passes in which the live object matches. The desired object is built
 // before the measurement, because the reconciler builds it for both.
-func nothingToDo(ctx context.Context, s subject) (contest, error) {
+func compareNothingToDoFor(ctx context.Context, s objectCase) (comparison, error) {
 	ours, err := ensureNothing(ctx, s)
 	if err != nil {
-		return contest{}, err
+		return comparison{}, err
 	}
 	theirs, err := createOrUpdateNothing(ctx, s)
-	return contest{trueup: ours, peer: theirs}, err
+	return comparison{trueup: ours, peer: theirs}, err
 }
 
-func ensureNothing(ctx context.Context, s subject) (func() error, error) {
+func ensureNothing(ctx context.Context, s objectCase) (func() error, error) {
 	c, err := newStore(s)
 	if err != nil {
 		return nil, err
 	}
 	e := ensure.New(c, c, fieldOwner)
 	owner, desired := shop(), s.desired()
-	c.open = true
+	c.acceptsWrites = true
 	if _, err := ensure.Object(ctx, e, desired, ensure.ControlledBy(owner), ensure.Adopt()); err != nil {
 		return nil, err
 	}
-	c.open = false
+	c.acceptsWrites = false
 	return func() error {
 		res, err := ensure.Object(ctx, e, desired, ensure.ControlledBy(owner))
 		if err == nil && res.Operation != ensure.Unchanged {
@@ -77,7 +77,7 @@ func ensureNothing(ctx context.Context, s subject) (func() error, error) {
 	}, nil
 }
 
-func createOrUpdateNothing(ctx context.Context, s subject) (func() error, error) {
+func createOrUpdateNothing(ctx context.Context, s objectCase) (func() error, error) {
 	c, err := newStore(s)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func createOrUpdateNothing(ctx context.Context, s subject) (func() error, error)
 		object.SetNamespace(key.Namespace)
 		object.SetName(key.Name)
 		operation, err := controllerutil.CreateOrUpdate(ctx, c, object, func() error {
-			s.spell(object)
+			s.mutate(object)
 			return controllerutil.SetControllerReference(owner, object, c.scheme)
 		})
 		if err == nil && operation != controllerutil.OperationResultNone {
@@ -103,7 +103,7 @@ func createOrUpdateNothing(ctx context.Context, s subject) (func() error, error)
 }
 
 // deepCopy measures the deep copy that a cached read makes for both.
-func deepCopy(s subject) func() error {
+func deepCopy(s objectCase) func() error {
 	live := s.live()
 	return func() error {
 		_ = live.DeepCopyObject()
