@@ -166,7 +166,7 @@ func (a adoptionCase) run(f *fixture) {
 		a.kept(before)
 	}
 	require.Empty(f.t, cmp.Diff(before, specified(after)))
-	require.Nil(f.t, managedfields.Applied(after, adopter))
+	require.Nil(f.t, managedfields.Applied(after, fieldOwner))
 
 	for _, again := range []*ensure.Ensurer{e, f.started()} {
 		mark = shared.Mark()

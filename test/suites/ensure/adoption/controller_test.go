@@ -123,7 +123,7 @@ func TestAControllerThatComesInBetween(t *testing.T) {
 				require.GreaterOrEqual(t, writes, 4, "the apply, and three to give up what it wrote")
 				require.LessOrEqual(t, writes, 8, "a patch is tried again if a controller reports in between")
 				after := f.settled(tc.first)
-				require.Nil(t, managedfields.Applied(after, adopter))
+				require.Nil(t, managedfields.Applied(after, fieldOwner))
 				want, got := specified(before), specified(after)
 				meta, _ := want["metadata"].(map[string]any)
 				meta["owners"] = 1
@@ -182,7 +182,7 @@ func TestAWithdrawalThatBreaksOff(t *testing.T) {
 					return errors.Is(err, ensure.ErrForeign)
 				}, time.Minute, 20*time.Millisecond)
 				after := f.settled(tc.first)
-				require.Nil(t, managedfields.Applied(after, adopter))
+				require.Nil(t, managedfields.Applied(after, fieldOwner))
 				require.Empty(t, cmp.Diff(want, specified(after)))
 				mark := shared.Mark()
 				_, err = ensure.Object(t.Context(), e, f.parse(tc.then))
@@ -370,7 +370,7 @@ func TestGivingUpBreaksOff(t *testing.T) {
 		a.kept(before)
 		after := f.settled(a.theirs)
 		require.Empty(t, cmp.Diff(before, specified(after)), "after %d answers", answered)
-		require.Nil(t, managedfields.Applied(after, adopter))
+		require.Nil(t, managedfields.Applied(after, fieldOwner))
 	}
 }
 

@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	adopter  = "adopting-operator"
-	other    = "another-operator"
-	digest   = "spec-hash.trueup-go.github.io/" + adopter
-	revision = "deployment.kubernetes.io/revision" // the Deployment controller counts
+	fieldOwner = "adopting-operator"
+	other      = "another-operator"
+	digest     = "spec-hash.trueup-go.github.io/" + fieldOwner
+	revision   = "deployment.kubernetes.io/revision" // the Deployment controller counts
 )
 
 var digestLabel = hash.Label("example.com/digest")
@@ -92,7 +92,7 @@ func (f *fixture) newOwner(name string) *corev1.ConfigMap {
 
 // started is an operator that remembers nothing.
 func (f *fixture) started() *ensure.Ensurer {
-	return ensure.New(f.client, f.reader, adopter, f.settings...)
+	return ensure.New(f.client, f.reader, fieldOwner, f.settings...)
 }
 
 // parse makes an object from YAML, of its Go type in a typed fixture.

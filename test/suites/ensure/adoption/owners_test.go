@@ -32,7 +32,7 @@ var sharedChildCases = map[string]sharedChildCase{
 	"made once":            {false, []ensure.Option{ensure.IfMissing()}, nil, ensure.Deleting},
 	"made, without digest": {false, nil, withoutItsDigest, ensure.Released},
 	"made, with another store": {false, nil, func(f *fixture) *ensure.Ensurer {
-		return ensure.New(f.client, f.reader, adopter, ensure.WithDigest(hash.Default(), digestLabel))
+		return ensure.New(f.client, f.reader, fieldOwner, ensure.WithDigest(hash.Default(), digestLabel))
 	}, ensure.Deleting},
 }
 

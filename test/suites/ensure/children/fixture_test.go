@@ -20,7 +20,7 @@ import (
 )
 
 // fieldOwner is the field owner of the operators.
-const fieldOwner = "workshop"
+const fieldOwner = "children-operator"
 
 const digestAnnotation = "spec-hash.trueup-go.github.io/" + fieldOwner
 

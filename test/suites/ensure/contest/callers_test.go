@@ -115,7 +115,7 @@ func startSharedManager(t *testing.T, namespace string, owner client.Object, pas
 	scheme, err := program.Scheme()
 	require.NoError(t, err)
 	f := &sharedManager{
-		t: t, name: "firm-" + namespace, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		t: t, name: "shared-manager-" + namespace, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		controllers: len(passes), contests: map[int]*ensure.Error{},
 	}
 	mgr, err := ctrl.NewManager(program.Config(shared, f.name), ctrl.Options{

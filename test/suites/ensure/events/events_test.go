@@ -38,12 +38,12 @@ func TestEachWriteIsOneEvent(t *testing.T) {
 	f.await("it to be gone", func() bool { return f.absent(f.settings("")).Operation == ensure.Gone })
 
 	name := f.namespace + "/settings"
-	require.Empty(t, cmp.Diff([]shownEvent{
+	require.Empty(t, cmp.Diff([]eventSummary{
 		{owner, child, "Created", "Created", "created ConfigMap " + name},
 		{owner, child, "DesiredChanged", "Updated", "updated ConfigMap " + name + ": data[color]"},
 		{owner, child, "Drifted", "Updated", "updated ConfigMap " + name + ": data[color]"},
 		{owner, child, "Unwanted", "Deleting", "deleting ConfigMap " + name},
-	}, f.shownEvents()))
+	}, f.eventSummaries()))
 	about, _ := f.requests(mark)
 	require.Equal(t, map[string]int{"create events": 4}, about, "that is the right which it takes")
 }
@@ -59,7 +59,7 @@ func TestNoEventWithoutAWrite(t *testing.T) {
 	}
 	pass()
 	require.EqualValues(t, 2, f.recorder.count.Load())
-	require.Len(t, f.shownEvents(), 2) // before a restart forgets how many were told
+	require.Len(t, f.eventSummaries(), 2) // before a restart forgets how many were recorded
 	for range 2 {
 		for range 20 {
 			pass()
@@ -68,7 +68,7 @@ func TestNoEventWithoutAWrite(t *testing.T) {
 	}
 	pass()
 	require.Zero(t, f.recorder.count.Load(), "the restarted one has told nothing")
-	require.Len(t, f.shownEvents(), 2)
+	require.Len(t, f.eventSummaries(), 2)
 }
 
 // TestSeriesKeepTheFirstNote shows why both objects of an event are named with their version:
@@ -100,7 +100,7 @@ func TestRepeatedDriftIsAnEventEach(t *testing.T) {
 		f.await("the edit to show", func() bool { return f.ensure(service).Operation == ensure.Updated })
 	}
 	notes := map[string]int{}
-	for _, seen := range f.shownEvents() {
+	for _, seen := range f.eventSummaries() {
 		notes[seen.Reason+" "+seen.Note]++
 	}
 	name := "Service " + f.namespace + "/web"
@@ -180,7 +180,7 @@ func TestLongNotesAreTaken(t *testing.T) {
 		many.Data[fmt.Sprintf("key-%03d", i)] = "x"
 	}
 	f.ensure(many)
-	sights := f.shownEvents()
+	sights := f.eventSummaries()
 	require.Len(t, sights, 2)
 	require.LessOrEqual(t, len(sights[1].Note), 1024)
 	require.Regexp(t, `: data\[key-000\], .* and \d+ more$`, sights[1].Note)
@@ -195,7 +195,7 @@ func TestWhatKubectlShows(t *testing.T) {
 	require.NoError(t, err)
 	f.ensure(f.settings("blue"))
 	f.ensure(f.settings("green"))
-	f.shownEvents()
+	f.eventSummaries()
 	for _, args := range [][]string{{"get", "events"}, {"describe", "configmap", "owner"}} {
 		args = append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", f.namespace}, args...)
 		out, err := exec.CommandContext(t.Context(), kubectl, args...).CombinedOutput()

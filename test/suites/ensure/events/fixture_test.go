@@ -23,7 +23,7 @@ import (
 )
 
 // fieldOwner is the operator's field owner, and the events' reporting controller.
-const fieldOwner = "clerk"
+const fieldOwner = "events-operator"
 
 // A fixture is a namespace with an operator that has a manager's client and recorder, an owner of the
 // children, and an admin client.
@@ -56,7 +56,7 @@ func newFixture(t *testing.T) *fixture {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	t.Cleanup(cancel)
 	f := &fixture{
-		t: t, ctx: ctx, userAgent: "clerk of " + t.Name(),
+		t: t, ctx: ctx, userAgent: "operator of " + t.Name(),
 		admin: program.Client(t, shared, "person"), namespace: shared.Namespace(t),
 	}
 	f.owner = &corev1.ConfigMap{ObjectMeta: f.objectMeta("owner")}
@@ -110,8 +110,8 @@ func (f *fixture) await(what string, isSo func() bool) {
 	require.NoError(f.t, err, "waiting for %s", what)
 }
 
-// A shownEvent is the part of an event that kubectl shows.
-type shownEvent struct {
+// An eventSummary is the part of an event that kubectl shows.
+type eventSummary struct {
 	Regarding, Related, Reason, Action, Note string
 }
 
@@ -141,21 +141,21 @@ func (f *fixture) eventsIn(namespace string) []eventsv1.Event {
 	return found
 }
 
-// shownEvents returns the recorded events once all of them have arrived.
-func (f *fixture) shownEvents() []shownEvent {
+// eventSummaries returns the recorded events once all of them have arrived.
+func (f *fixture) eventSummaries() []eventSummary {
 	f.t.Helper()
 	var found []eventsv1.Event
 	f.await("the events", func() bool {
 		found = f.eventsIn(f.namespace)
 		return len(found) >= int(f.recorder.count.Load())
 	})
-	var sights []shownEvent
+	var sights []eventSummary
 	for _, event := range found {
 		require.Nil(f.t, event.Series)
 		if event.Type == corev1.EventTypeWarning {
 			continue // of which TestWarnings tells
 		}
-		sights = append(sights, shownEvent{refer(&event.Regarding), refer(event.Related), event.Reason, event.Action, event.Note})
+		sights = append(sights, eventSummary{refer(&event.Regarding), refer(event.Related), event.Reason, event.Action, event.Note})
 	}
 	return sights
 }

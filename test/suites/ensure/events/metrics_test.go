@@ -255,7 +255,7 @@ func TestMetricsOfRefusals(t *testing.T) {
 		},
 	})
 	actions := []string{}
-	for _, seen := range f.shownEvents() {
+	for _, seen := range f.eventSummaries() {
 		actions = append(actions, seen.Action+" for "+seen.Reason)
 	}
 	require.Equal(t, []string{"Created for Created", "Deleting for DesiredChanged", "Recreated for DesiredChanged"}, actions)

@@ -71,28 +71,28 @@ func TestMigration(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			f := newFixture(t, way, fmt.Sprintf("moved-operator-%d", i))
 			f.oldOperator(desiredState{color: "blue", more: true})
-			f.othersWrite()
+			f.writeAsOthers()
 			f.awaitPods()
 
 			f.start()
 			before := f.pods()
-			rows := f.moveOver(desiredState{color: "blue", more: true})
-			f.report(way.name, rows, before)
+			rows := f.migrate(desiredState{color: "blue", more: true})
+			f.logCost(way.name, rows, before)
 
 			f.newOperator(desiredState{color: "blue"})
-			f.hold(desiredState{color: "blue"}) // what was dropped is gone
+			f.requireState(desiredState{color: "blue"}) // what was dropped is gone
 
 			f.oldOperator(desiredState{color: "red", more: true})
-			f.hold(desiredState{color: "red", more: true})
+			f.requireState(desiredState{color: "red", more: true})
 			f.oldOperator(desiredState{color: "green"})
-			f.hold(desiredState{color: "green"}) // the old operator can change and drop what the new one wrote
+			f.requireState(desiredState{color: "green"}) // the old operator can change and drop what the new one wrote
 			f.oldOperator(desiredState{color: "green", more: true})
 			f.awaitPods()
 
-			f.moveOver(desiredState{color: "green", more: true})
+			f.migrate(desiredState{color: "green", more: true})
 			f.newOperator(desiredState{color: "green"})
-			f.hold(desiredState{color: "green"})
-			f.othersKeepTheirs()
+			f.requireState(desiredState{color: "green"})
+			f.requireOthersFieldsKept()
 		})
 	}
 }
@@ -104,7 +104,7 @@ type fixture struct {
 	name      string // of the new operator
 	owner     *corev1.ConfigMap
 	old       client.Client
-	plain     client.Client // of the test
+	admin     client.Client // of the test
 	client    client.Client
 	reader    client.Reader
 	ensurer   *ensure.Ensurer
@@ -114,10 +114,10 @@ type fixture struct {
 func newFixture(t *testing.T, way access, name string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, namespace: shared.Namespace(t), name: name, children: legacyChildren()}
-	f.old, f.plain = program.Client(t, shared, oldName), program.Client(t, shared, "test")
+	f.old, f.admin = program.Client(t, shared, oldName), program.Client(t, shared, "test")
 	f.client, f.reader = way.open(t, name)
 	f.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "owner"}}
-	require.NoError(t, f.plain.Create(t.Context(), f.owner))
+	require.NoError(t, f.admin.Create(t.Context(), f.owner))
 	return f
 }
 
@@ -177,8 +177,8 @@ type row struct {
 	outside       []string
 }
 
-// moveOver lets the new operator take over and then pass by without work.
-func (f *fixture) moveOver(a desiredState) []row {
+// migrate lets the new operator take over and then pass by without work.
+func (f *fixture) migrate(a desiredState) []row {
 	f.t.Helper()
 	var before []*unstructured.Unstructured
 	for _, child := range f.children {
@@ -266,8 +266,8 @@ func others(u *unstructured.Unstructured) map[string]any {
 	return metadata
 }
 
-// report prints the cost of the migration and how many of the earlier pods are left.
-func (f *fixture) report(way string, rows []row, before map[string]types.UID) {
+// logCost prints the cost of the migration and how many of the earlier pods are left.
+func (f *fixture) logCost(way string, rows []row, before map[string]types.UID) {
 	f.t.Helper()
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
@@ -286,12 +286,12 @@ func (f *fixture) report(way string, rows []row, before map[string]types.UID) {
 	require.Zero(f.t, restarted)
 }
 
-// hold fails unless every child has the fields of a and none of the fields that a leaves out.
-func (f *fixture) hold(a desiredState) {
+// requireState fails unless every child has the fields of a and none of the fields that a leaves out.
+func (f *fixture) requireState(a desiredState) {
 	f.t.Helper()
 	for _, child := range f.children {
 		live := child.named(f.namespace)
-		require.NoError(f.t, f.plain.Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
+		require.NoError(f.t, f.admin.Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
 		again, _ := live.DeepCopyObject().(client.Object)
 		child.set(again, a)
 		require.Empty(f.t, cmp.Diff(live, again), "%s is not as it should be", child.kind)
@@ -302,15 +302,15 @@ func (f *fixture) hold(a desiredState) {
 	}
 }
 
-func (f *fixture) othersWrite() {
+func (f *fixture) writeAsOthers() {
 	f.t.Helper()
 	for _, child := range f.children {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+theirKey+`":"x"}}}`))
-		require.NoError(f.t, f.plain.Patch(f.t.Context(), child.named(f.namespace), patch, client.FieldOwner("other-operator")))
+		require.NoError(f.t, f.admin.Patch(f.t.Context(), child.named(f.namespace), patch, client.FieldOwner("other-operator")))
 	}
 }
 
-func (f *fixture) othersKeepTheirs() {
+func (f *fixture) requireOthersFieldsKept() {
 	f.t.Helper()
 	for _, child := range f.children {
 		require.Equal(f.t, "x", f.live(child).GetAnnotations()[theirKey], child.kind)
@@ -320,7 +320,7 @@ func (f *fixture) othersKeepTheirs() {
 func (f *fixture) live(child legacyChild) *unstructured.Unstructured {
 	f.t.Helper()
 	live := child.named(f.namespace)
-	require.NoError(f.t, f.plain.Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
+	require.NoError(f.t, f.admin.Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	require.NoError(f.t, err)
 	return &unstructured.Unstructured{Object: content}
@@ -344,8 +344,8 @@ func (f *fixture) awaitPods() {
 	require.Eventually(f.t, func() bool {
 		var d appsv1.Deployment
 		var s appsv1.StatefulSet
-		require.NoError(f.t, f.plain.Get(f.t.Context(), key, &d))
-		require.NoError(f.t, f.plain.Get(f.t.Context(), key, &s))
+		require.NoError(f.t, f.admin.Get(f.t.Context(), key, &d))
+		require.NoError(f.t, f.admin.Get(f.t.Context(), key, &s))
 		return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas &&
 			d.Status.Replicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas &&
 			s.Status.ObservedGeneration == s.Generation && s.Status.UpdateRevision != "" && len(f.pods()) == 4
@@ -359,7 +359,7 @@ func (f *fixture) awaitPods() {
 func (f *fixture) pods() map[string]types.UID {
 	f.t.Helper()
 	var pods corev1.PodList
-	require.NoError(f.t, f.plain.List(f.t.Context(), &pods, client.InNamespace(f.namespace)))
+	require.NoError(f.t, f.admin.List(f.t.Context(), &pods, client.InNamespace(f.namespace)))
 	found := map[string]types.UID{}
 	for _, pod := range pods.Items {
 		found[pod.Name] = pod.UID

@@ -179,7 +179,8 @@ var cacheViews = map[string]cacheView{
 	},
 }
 
-// An interceptingClient returns cached copies chosen by show, and calls hooks before and after its patches, which can fail them.
+// An interceptingClient returns cached copies chosen by show, and calls hooks before and after its
+// patches, which can fail them.
 type interceptingClient struct {
 	client.Client
 	show      cacheView

@@ -57,7 +57,7 @@ var obstacles = []obstacle{
 			d.Spec.Selector.MatchLabels["tier"], d.Spec.Template.Labels["tier"] = "web", "web"
 		})
 	}},
-	{name: "Contested", reason: "Contested", after: (*fixture).fightOver},
+	{name: "Contested", reason: "Contested", after: (*fixture).contestReplicas},
 	{name: "a quota", reason: "Forbidden", before: (*fixture).useUpQuota},
 	{name: "a policy", reason: "Invalid", before: (*fixture).forbidByPolicy},
 	{name: "a webhook that answers 409", reason: "Conflict", before: func(f *fixture) {
@@ -96,8 +96,8 @@ func hideDeployments(options *cache.Options) {
 	}
 }
 
-// fightOver starts a rival that reverts the operator's writes.
-func (f *fixture) fightOver() {
+// contestReplicas starts a rival that reverts the operator's writes.
+func (f *fixture) contestReplicas() {
 	rival := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"theirs"}}}`))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -70,7 +70,7 @@ func (r *round) checkForeignFields(before, after *unstructured.Unstructured, cha
 			switch {
 			case !existed, wanted == repaired && (r.specifies(path) || r.cascades(path)):
 			case wanted == repaired && r.mayLose(name):
-				require.True(r.t, exists && reflect.DeepEqual(was, is) || r.isUnheard() || r.isReported(changes, name), "Changes lacks %s", name)
+				require.True(r.t, exists && reflect.DeepEqual(was, is) || r.mayMissReport() || r.isReported(changes, name), "Changes lacks %s", name)
 			case wanted == repaired && r.holdsLoss(name) && !exists: // it was empty then; what else was in it has a path of its own
 			default:
 				require.True(r.t, exists, "%s lost %s", key, name)
@@ -148,7 +148,7 @@ func isBelow(name, above string) bool {
 // isReported reports whether Changes lists a removal: of the field, of a parent, or of a child. Without
 // a Go type, a pass that only finishes an interrupted repair names items by their index.
 func (r *round) isReported(changes []ensure.Change, name string) bool {
-	byIndex := r.isTroubled() && !r.asTyped
+	byIndex := r.hasFault() && !r.asTyped
 	name = keys.ReplaceAllString(name, ".$1")
 	bare := items.ReplaceAllString(name, "[]")
 	list := bare[:strings.LastIndex(bare, "[]")+1]
@@ -168,14 +168,14 @@ var (
 	keys  = regexp.MustCompile(`\[([^]=./]*[a-z][^]=./]*)\]`)
 )
 
-func (r *round) isTroubled() bool {
+func (r *round) hasFault() bool {
 	return r.operator.met(func(*fault) bool { return true })
 }
 
-// isUnheard reports whether a removal may be missing from the Changes of every pass: the server
+// mayMissReport reports whether a removal may be missing from the Changes of every pass: the server
 // removed the field but its answer was lost, or the pass that finished the repair saw the object as
 // before.
-func (r *round) isUnheard() bool {
+func (r *round) mayMissReport() bool {
 	return r.operator.met(func(t *fault) bool { return t.delivered || t.err != nil && r.operator.isLagging })
 }
 

@@ -259,7 +259,8 @@ func specified(obj *unstructured.Unstructured) map[string]any {
 	return map[string]any{"uid": obj.GetUID(), "labels": obj.GetLabels(), "spec": obj.Object["spec"], "owners": owners}
 }
 
-// ensureAllowingRecreation ensures with every option that permits a deletion, which is only for immutable fields.
+// ensureAllowingRecreation ensures with every option that permits a deletion, which is only for
+// immutable fields.
 func (f *fixture) ensureAllowingRecreation(text string) (ensure.Result[client.Object], error) {
 	f.t.Helper()
 	desired := f.parse(text)

@@ -67,7 +67,7 @@ type fixture struct {
 	typed     bool
 	installer client.Client
 	client    client.Client
-	e         *ensure.Ensurer
+	ensurer   *ensure.Ensurer
 }
 
 // each runs test with clients that read so, and with and without Go types.
@@ -102,16 +102,16 @@ func (f *fixture) start(cached bool) {
 	if cached {
 		running := cluster.Cached(f.t, shared.Config(), runtimecluster.Options{Scheme: scheme})
 		f.client = running.GetClient()
-		f.e = ensure.New(f.client, running.GetAPIReader(), fieldOwner)
+		f.ensurer = ensure.New(f.client, running.GetAPIReader(), fieldOwner)
 		return
 	}
 	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
 	require.NoError(f.t, err)
-	f.client, f.e = c, ensure.New(c, c, fieldOwner)
+	f.client, f.ensurer = c, ensure.New(c, c, fieldOwner)
 }
 
-// meet has the operator's RESTMapper learn of the kind.
-func (f *fixture) meet() {
+// discoverKind has the operator's RESTMapper discover the kind.
+func (f *fixture) discoverKind() {
 	f.t.Helper()
 	_, err := f.client.RESTMapper().RESTMapping(f.gvk.GroupKind(), f.gvk.Version)
 	require.NoError(f.t, err)
@@ -198,19 +198,19 @@ func (f *fixture) calls() map[string]func(context.Context) (ensure.Operation, er
 	owner := f.owner()
 	return map[string]func(context.Context) (ensure.Operation, error){
 		"Absent": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Absent(ctx, f.e, f.ghost())
+			res, err := ensure.Absent(ctx, f.ensurer, f.ghost())
 			return res.Operation, err
 		},
 		"Absent of a child": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Absent(ctx, f.e, f.ghost(), ensure.ControlledBy(owner))
+			res, err := ensure.Absent(ctx, f.ensurer, f.ghost(), ensure.ControlledBy(owner))
 			return res.Operation, err
 		},
 		"IfExists": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Object(ctx, f.e, f.ghost(), ensure.IfExists())
+			res, err := ensure.Object(ctx, f.ensurer, f.ghost(), ensure.IfExists())
 			return res.Operation, err
 		},
 		"Prune": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Set(ctx, f.e, owner, nil, ensure.Prune(f.ghost()))
+			res, err := ensure.Set(ctx, f.ensurer, owner, nil, ensure.Prune(f.ghost()))
 			if len(res.Pruned) > 0 {
 				return res.Pruned[0].Operation, err
 			}

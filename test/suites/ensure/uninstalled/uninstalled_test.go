@@ -18,7 +18,7 @@ import (
 // callTimeout is more than ensure waits for a cache that does not answer.
 const callTimeout = 20 * time.Second
 
-func (f *fixture) within(call func(context.Context) (ensure.Operation, error)) (ensure.Operation, error) {
+func (f *fixture) callWithTimeout(call func(context.Context) (ensure.Operation, error)) (ensure.Operation, error) {
 	ctx, cancel := context.WithTimeout(f.t.Context(), callTimeout)
 	defer cancel()
 	return call(ctx)
@@ -27,7 +27,7 @@ func (f *fixture) within(call func(context.Context) (ensure.Operation, error)) (
 func (f *fixture) requireGone(why string) {
 	f.t.Helper()
 	for name, call := range f.calls() {
-		operation, err := f.within(call)
+		operation, err := f.callWithTimeout(call)
 		require.NoError(f.t, err, "%s: %s", name, why)
 		require.Equal(f.t, ensure.Gone, operation, "%s: %s", name, why)
 	}
@@ -37,7 +37,7 @@ func (f *fixture) requireFailure(why string) {
 	f.t.Helper()
 	for name, call := range f.calls() {
 		for range 3 {
-			_, err := f.within(call)
+			_, err := f.callWithTimeout(call)
 			require.ErrorIs(f.t, err, ensure.ErrAPI, "%s: %s", name, why)
 		}
 	}
@@ -46,10 +46,10 @@ func (f *fixture) requireFailure(why string) {
 // requireDeletion has the operator create and delete the Ghost.
 func (f *fixture) requireDeletion() {
 	f.t.Helper()
-	_, err := ensure.Object(f.t.Context(), f.e, f.ghost())
+	_, err := ensure.Object(f.t.Context(), f.ensurer, f.ghost())
 	require.NoError(f.t, err)
 	f.await(func(ctx context.Context) error {
-		res, err := ensure.Absent(ctx, f.e, f.ghost())
+		res, err := ensure.Absent(ctx, f.ensurer, f.ghost())
 		if err == nil && res.Operation != ensure.Gone {
 			err = fmt.Errorf("it is %s", res.Operation)
 		}
@@ -62,7 +62,7 @@ func (f *fixture) requireDeletion() {
 func TestAKindThatIsNotInstalled(t *testing.T) {
 	each(t, clients, func(t *testing.T, f *fixture) {
 		f.requireGone("there is no such kind")
-		_, err := ensure.Object(t.Context(), f.e, f.ghost())
+		_, err := ensure.Object(t.Context(), f.ensurer, f.ghost())
 		require.ErrorIs(t, err, ensure.ErrAPI, "its definition may come")
 		f.install("v1")
 		f.requireDeletion()
@@ -84,7 +84,7 @@ func TestAKindThatIsRemovedAndComesBack(t *testing.T) {
 func TestAKindThatIsRemovedBeforeItIsRead(t *testing.T) {
 	each(t, []string{"cached"}, func(_ *testing.T, f *fixture) {
 		f.install("v1")
-		f.meet()
+		f.discoverKind()
 		f.uninstall()
 		f.requireGone("its definition was deleted")
 	})
