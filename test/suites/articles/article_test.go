@@ -91,8 +91,8 @@ func (s *step) check() error {
 	return nil
 }
 
-// judge compares the output and the exit status of a line with the step.
-func (s *step) judge(printed string, ended error) error {
+// checkOutput compares the output and the exit status of a line with the step.
+func (s *step) checkOutput(printed string, ended error) error {
 	if ended != nil && s.Fails == "" {
 		return fmt.Errorf("it fails with %w:\n%s", ended, printed)
 	}

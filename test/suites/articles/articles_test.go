@@ -61,12 +61,12 @@ func (r *reader) follow(t *testing.T, s *step) {
 		require.True(t, ok, "nobody knows how it happens that %s", s.Happens)
 		happens(t, r)
 	case s.Do != "":
-		printed, err := r.enter(t.Context(), s.Do)
-		require.NoError(t, s.judge(printed, err), "after: %s", s.Do)
+		printed, err := r.runLine(t.Context(), s.Do)
+		require.NoError(t, s.checkOutput(printed, err), "after: %s", s.Do)
 	case s.See != "":
 		eventually(t, s.See, func() error {
-			printed, err := r.enter(t.Context(), s.See)
-			return s.judge(printed, err)
+			printed, err := r.runLine(t.Context(), s.See)
+			return s.checkOutput(printed, err)
 		})
 	}
 }

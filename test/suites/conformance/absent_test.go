@@ -26,7 +26,7 @@ func TestAbsent(t *testing.T) {
 	forEachFixture(t, []kindCase{configMap(), deployment(), clusterRole(), unstructuredGadget()}, everyMode, func(f *fixture) {
 		f.oursIsDeleted()
 		f.othersAreNotDeleted()
-		f.shows(unwanted)
+		f.noteShown(unwanted)
 	})
 }
 

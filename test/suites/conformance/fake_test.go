@@ -145,7 +145,7 @@ func (f *fixture) reconciled(step string, opts ...ensure.Option) observation {
 	require.NoError(f.t, client.IgnoreNotFound(f.admin.Get(f.ctx, client.ObjectKeyFromObject(before), before)))
 	begin := len(f.counter().Requests())
 	res, err := ensure.Object(f.ctx, f.ensurer, f.desired(), append(opts, ensure.ControlledBy(f.owner))...)
-	o := observation{Step: step, Operation: res.Operation, Cause: res.Cause, Error: f.told(err)}
+	o := observation{Step: step, Operation: res.Operation, Cause: res.Cause, Error: f.reasonOf(err)}
 	for _, change := range res.Changes {
 		o.Changes = append(o.Changes, f.plain(change.Path))
 	}
@@ -172,14 +172,14 @@ func (f *fixture) plain(path string) string {
 	return strings.ReplaceAll(path, string(f.owner.GetUID()), "owner")
 }
 
-func (f *fixture) told(err error) string {
+func (f *fixture) reasonOf(err error) string {
 	if failed, ok := errors.AsType[*ensure.Error](err); ok {
 		return failed.Reason
 	}
 	return ensure.Reason(err)
 }
 
-// changed is an update by a person.
+// changed records the effect of an update by the admin.
 func (f *fixture) changed(step string, change edit) observation {
 	f.t.Helper()
 	return f.written(step, func(obj client.Object) error {
@@ -202,7 +202,7 @@ func (f *fixture) statusWritten() observation {
 	})
 }
 
-// written records the effect of a person's write to the child, which is retried after a conflict
+// written records the effect of the admin's write to the child, which is retried after a conflict
 // with a controller.
 func (f *fixture) written(step string, write func(client.Object) error) observation {
 	f.t.Helper()
@@ -214,7 +214,7 @@ func (f *fixture) written(step string, write func(client.Object) error) observat
 		if apierrors.IsConflict(err) {
 			return false
 		}
-		o.Error = f.told(err)
+		o.Error = f.reasonOf(err)
 		if err == nil {
 			o.compare(before, after)
 			o.Moved = after.GetResourceVersion() != before.GetResourceVersion()
@@ -230,7 +230,7 @@ func (f *fixture) deletedByHand() observation {
 	before := f.live()
 	require.NotEmpty(f.t, before.GetFinalizers())
 	err := f.admin.Delete(f.ctx, f.empty())
-	o := observation{Step: "a deletion that waits", Error: f.told(err)}
+	o := observation{Step: "a deletion that waits", Error: f.reasonOf(err)}
 	o.compare(before, f.live())
 	return o
 }
@@ -239,7 +239,7 @@ func (f *fixture) unwanted() observation {
 	f.t.Helper()
 	begin := len(f.counter().Requests())
 	res, err := ensure.Absent(f.ctx, f.ensurer, f.desired(), ensure.ControlledBy(f.owner))
-	o := observation{Step: "no longer wanted", Operation: res.Operation, Error: f.told(err)}
+	o := observation{Step: "no longer wanted", Operation: res.Operation, Error: f.reasonOf(err)}
 	for _, request := range f.counter().Requests()[begin:] {
 		o.Requests = append(o.Requests, request.Verb)
 	}

@@ -207,7 +207,7 @@ func (f *fixture) requireFreePass(when string) {
 	res, requests := f.pass()
 	f.requireOperation(res, ensure.Unchanged, "", when)
 	f.requireWrites(requests, 0, when)
-	f.shows(free)
+	f.noteShown(free)
 }
 
 // requireRefusal expects an error of class, no write, and no more than so many reads

@@ -93,7 +93,7 @@ func (f *fixture) refuses(tc immutable) {
 	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "a change that can be made")
 	f.requireWrites(requests, 1)
 	f.requireFiveFreePasses("after a change that can be made")
-	f.shows(refusesImmutable)
+	f.noteShown(refusesImmutable)
 }
 
 // isRecreated: at once, or in a later pass if finalizers or a grace period hold the old one.
@@ -124,7 +124,7 @@ func (f *fixture) isRecreated(tc immutable) {
 	f.requireFiveFreePasses("after it was made anew")
 	f.restart()
 	f.requireFiveFreePasses("after it was made anew, by another process")
-	f.shows(recreates)
+	f.noteShown(recreates)
 }
 
 func pathsOf(changes []ensure.Change) []string {

@@ -96,7 +96,7 @@ func TestAdopt(t *testing.T) {
 		f.requireFree(f.ensurer, f.desired, ensure.Adopt())
 		require.Equal(f.t, before.GetOwnerReferences(), f.live().GetOwnerReferences())
 		f.requireRefusal(ensure.ErrForeign, 0)
-		f.shows(adopts)
+		f.noteShown(adopts)
 	})
 }
 
@@ -143,7 +143,7 @@ func TestReplaced(t *testing.T) {
 		f.replace(reset)
 		f.restart()
 		f.requireRefusal(ensure.ErrForeign, 1) // no managed fields: does the server have some?
-		f.shows(survivesReplace)
+		f.noteShown(survivesReplace)
 	})
 }
 
@@ -218,8 +218,8 @@ func TestTwoOwners(t *testing.T) {
 		require.Equal(f.t, "yes", f.live().GetLabels()["second"])
 		f.requireFree(another, second, ensure.Adopt())
 		f.requireFiveFreePasses("after both dropped it")
-		f.shows(sharesObject)
-		f.shows(labelsOnly)
+		f.noteShown(sharesObject)
+		f.noteShown(labelsOnly)
 	})
 }
 
@@ -232,7 +232,7 @@ func TestMetadataOnly(t *testing.T) {
 		f.requireOperation(res, ensure.Created, ensure.Missing)
 		f.requireWrites(requests, 1)
 		f.requireFiveFreePasses("after create")
-		f.shows(labelsOnly)
+		f.noteShown(labelsOnly)
 	})
 }
 
@@ -270,7 +270,7 @@ func TestLabelDigest(t *testing.T) {
 		f.requireRequests(requests, 1, f.asked())
 		require.NotContains(f.t, f.live().GetLabels(), key)
 		f.requireFiveFreePasses("after another form of digest")
-		f.shows(labelDigest)
+		f.noteShown(labelDigest)
 	})
 }
 
@@ -293,8 +293,8 @@ func asUnstructured(t *testing.T, desired client.Object, gvk schema.GroupVersion
 	return u
 }
 
-// TestTypedAndUnstructured: an operator that switches from typed objects to unstructured ones, and back, writes at
-// most its digest, which may change because Go writes zero values.
+// TestTypedAndUnstructured: an operator that switches from typed objects to unstructured ones, and
+// back, writes at most its digest, which may change because Go writes zero values.
 func TestTypedAndUnstructured(t *testing.T) {
 	t.Parallel()
 	forEachFixture(t, kindCases(), firstInEveryMode, func(f *fixture) {
@@ -307,7 +307,7 @@ func TestTypedAndUnstructured(t *testing.T) {
 
 		f.desired, f.settled = typed, settled
 		f.requireFormAccepted(before)
-		f.shows(acceptsEitherForm)
+		f.noteShown(acceptsEitherForm)
 	})
 }
 

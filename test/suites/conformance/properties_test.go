@@ -70,7 +70,7 @@ func TestProperties(t *testing.T) {
 func (f *fixture) createIsOneRequest() {
 	f.t.Helper()
 	f.isCreated("at first")
-	f.shows(oneRequest)
+	f.noteShown(oneRequest)
 	f.requireFiveFreePasses("after create")
 }
 
@@ -95,7 +95,7 @@ func (f *fixture) restartCostsNothing() {
 	res, requests := f.pass()
 	f.requireOperation(res, ensure.Unchanged, "")
 	f.requireWrites(requests, 0)
-	f.shows(freeRestart)
+	f.noteShown(freeRestart)
 }
 
 // restartWritesNothing: where somebody else wrote last, a new process has to ask.
@@ -118,7 +118,7 @@ func (f *fixture) othersAdditionsSurvive() {
 		f.requireSame(added, f.live(), add.name)
 		_, requests = f.pass()
 		f.requireWrites(requests, 0, add.name)
-		f.shows(additions)
+		f.noteShown(additions)
 	}
 	f.requireFiveFreePasses("after additions")
 }
@@ -131,7 +131,7 @@ func (f *fixture) editsArePutBack() {
 		before := f.live()
 		f.edit(change)
 		f.isPutBack(before, change.name)
-		f.shows(edits)
+		f.noteShown(edits)
 
 		f.edit(change)
 		f.restart()
@@ -144,7 +144,7 @@ func (f *fixture) editsArePutBack() {
 			continue
 		}
 		f.isPutBack(before, change.name+", seen after a restart")
-		f.shows(lateEdits)
+		f.noteShown(lateEdits)
 	}
 	f.requireFiveFreePasses("after edits")
 }
@@ -176,7 +176,7 @@ func (f *fixture) isClaimedAgain(before client.Object) {
 	f.requireRequests(requests, 1, f.asked())
 	f.requireSameOrAdopted(before, f.live())
 	f.settle()
-	f.shows(lateEdits)
+	f.noteShown(lateEdits)
 }
 
 // noDigest is the edit that removes the digest.
@@ -227,7 +227,7 @@ func (f *fixture) droppedIsGone() {
 	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged)
 	f.requireWrites(requests, 1)
 	require.True(f.t, f.gone(f.live()), "what desired dropped is still there")
-	f.shows(dropped)
+	f.noteShown(dropped)
 	f.requireFiveFreePasses("after a change of desired")
 }
 
@@ -235,7 +235,7 @@ func (f *fixture) deletedIsMadeAgain() {
 	f.t.Helper()
 	f.delete()
 	f.isCreated("after deletion")
-	f.shows(deleted)
+	f.noteShown(deleted)
 	f.requireFiveFreePasses("after deletion")
 }
 
@@ -245,11 +245,11 @@ func (f *fixture) foreignIsLeftAlone() {
 	f.createForeign()
 	f.restart()
 	f.requireRefusal(ensure.ErrForeign, f.asked())
-	f.shows(foreign)
+	f.noteShown(foreign)
 
 	f.edit(edit{"a controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(f.t, f.otherOwner)) }})
 	f.requireRefusal(ensure.ErrForeign, 0)
-	f.shows(foreign)
+	f.noteShown(foreign)
 }
 
 // asked returns how often the operator asks the server whether an uncontrolled object without
@@ -268,5 +268,5 @@ func (f *fixture) terminatingIsLeftAlone() {
 	f.edit(foreignFinalizer)
 	require.NoError(f.t, f.admin.Delete(f.ctx, f.live()))
 	f.requireRefusal(ensure.ErrTerminating, 0)
-	f.shows(terminating)
+	f.noteShown(terminating)
 }

@@ -92,7 +92,7 @@ func TestRaces(t *testing.T) {
 			again, err := ensure.Retry(t.Context(), err)
 			require.NoError(t, err)
 			require.Equal(t, 100*time.Millisecond, again.RequeueAfter)
-			f.shows(neverBack)
+			f.noteShown(neverBack)
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestLaggingCache(t *testing.T) {
 			uids.Range(func(any, any) bool { n++; return true })
 			require.Equal(t, 1, n, "objects that were made")
 			f.settle()
-			f.shows(lagged)
+			f.noteShown(lagged)
 		})
 	}
 }
@@ -287,7 +287,7 @@ func TestMetadataRaces(t *testing.T) {
 			f.requireOperation(res, ensure.Updated, ensure.Drifted)
 			require.Contains(t, f.live().GetFinalizers(), "theirs.example.com/finalizer")
 			f.requireFiveFreePasses("after the finalizer")
-			f.shows(keepsFinalizer)
+			f.noteShown(keepsFinalizer)
 
 			t.Log("another controller takes over: it is left alone")
 			f.edit(f.drift())
@@ -299,7 +299,7 @@ func TestMetadataRaces(t *testing.T) {
 			require.ErrorIs(t, err, ensure.ErrForeign)
 			f.requireSame(taken, f.live())
 			f.requireRefusal(ensure.ErrForeign, 0)
-			f.shows(yieldsToOwner)
+			f.noteShown(yieldsToOwner)
 
 			t.Log("its deletion begins: nothing brings it back, and it is made again afterwards")
 			f.edit(edit{"our controller again", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, f.owner)) }})
@@ -310,7 +310,7 @@ func TestMetadataRaces(t *testing.T) {
 			f.requireRefusal(ensure.ErrTerminating, 0)
 			f.delete()
 			f.deletedIsMadeAgain()
-			f.shows(seesTermination)
+			f.noteShown(seesTermination)
 		})
 	}
 }
@@ -340,7 +340,7 @@ func TestUncontrolledRace(t *testing.T) {
 			_, err := ensure.Object(f.ctx, f.ensurer, desired)
 			require.ErrorIs(t, err, ensure.ErrForeign)
 			require.Equal(t, f.otherOwner.GetUID(), f.live().GetOwnerReferences()[0].UID)
-			f.shows(yieldsToOwner)
+			f.noteShown(yieldsToOwner)
 		})
 	}
 }
@@ -377,7 +377,7 @@ func TestOwnFinalizer(t *testing.T) {
 
 			f.deletedIsMadeAgain()
 			require.Contains(t, f.live().GetFinalizers(), finalizer)
-			f.shows(ownFinalizer)
+			f.noteShown(ownFinalizer)
 		})
 	}
 }

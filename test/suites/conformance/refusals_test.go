@@ -106,7 +106,7 @@ func (f *fixture) refusesAll(operation string) {
 		}
 		f.desired = func() client.Object { return spoiled.DeepCopyObject().(client.Object) }
 		f.isRefused(r, operation, path)
-		f.shows(r.property)
+		f.noteShown(r.property)
 	}
 }
 
@@ -359,7 +359,7 @@ func (f *fixture) goesThrough(refused string, want ensure.Operation, cause ensur
 	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "without the policy")
 	f.requireWrites(requests, 1, "without the policy")
 	f.requireFiveFreePasses("without the policy")
-	f.shows(withoutPolicy)
+	f.noteShown(withoutPolicy)
 }
 
 // badValues are mistakes that only the server finds, each with the path that the error must

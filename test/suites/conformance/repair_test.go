@@ -106,7 +106,7 @@ func (f *fixture) isRepaired(additions, edits []edit) {
 		}
 	}
 	f.requireNoUpdateEntry()
-	f.shows(repairsLeftovers)
+	f.noteShown(repairsLeftovers)
 }
 
 // wellFilled returns s with several items in each list of its pods.
@@ -176,7 +176,7 @@ func TestReordered(t *testing.T) {
 		}
 		f.requireFiveFreePasses("after all")
 		f.requireNoUpdateEntry()
-		f.shows(keepsOrder)
+		f.noteShown(keepsOrder)
 	})
 }
 

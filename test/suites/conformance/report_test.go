@@ -28,14 +28,14 @@ var shown = struct {
 	exceptions map[[2]string]sets.Set[string]
 }{counts: map[[2]string]int{}, exceptions: map[[2]string]sets.Set[string]{}}
 
-// shows counts one check of a property that held for b's kind.
-func (f *fixture) shows(property string) {
+// noteShown counts one check of a property that held for the fixture's kind.
+func (f *fixture) noteShown(property string) {
 	shown.Lock()
 	defer shown.Unlock()
 	shown.counts[[2]string{f.name, property}]++
 }
 
-// excepts records why a property does not hold for b's kind or a part of it.
+// excepts records why a property does not hold for the fixture's kind or a part of it.
 func (f *fixture) excepts(property, reason, what string) {
 	shown.Lock()
 	defer shown.Unlock()

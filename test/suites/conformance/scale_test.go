@@ -121,7 +121,7 @@ func TestAutoscaled(t *testing.T) {
 
 		f.droppedIsGone()
 		require.Equal(f.t, int32(2), replicasOf(f.live()), "after a change of desired")
-		f.shows(keepsScale)
+		f.noteShown(keepsScale)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestScaledByHand(t *testing.T) {
 		f.scale(wanted + 3)
 		f.scale(wanted)
 		f.restartWritesNothing()
-		f.shows(resetsScale)
+		f.noteShown(resetsScale)
 	})
 }
 
@@ -187,7 +187,7 @@ func TestAutoscaler(t *testing.T) {
 		f.leavesReplicas(4)
 		f.droppedIsGone()
 		require.Equal(f.t, int32(4), replicasOf(f.live()))
-		f.shows(keepsScale)
+		f.noteShown(keepsScale)
 	})
 }
 

@@ -102,7 +102,7 @@ func (f *fixture) takes(steps []step) {
 		f.requireAsNew(s)
 	}
 	f.requireNoUpdateEntry()
-	f.shows(switchesOver)
+	f.noteShown(switchesOver)
 }
 
 // requireAsNew requires that live equals a new object created from desired.

@@ -189,7 +189,7 @@ func (f *fixture) livesWithWebhook() {
 	}
 	f.requireFiveFreePasses("after edits")
 	f.droppedIsGone()
-	f.shows(livesWithWebhook)
+	f.noteShown(livesWithWebhook)
 }
 
 // isMadeRewritten by one request, and the next pass writes nothing.
@@ -256,7 +256,7 @@ func (f *fixture) livesWithRudeWebhook() {
 		f.takesImage("example.com/app:2")
 	}
 	f.requireFiveFreePasses("after edits")
-	f.shows(livesWithRude)
+	f.noteShown(livesWithRude)
 }
 
 // livesWithLateWebhook: the first update, anybody's, has the object rewritten.
@@ -278,5 +278,5 @@ func (f *fixture) livesWithLateWebhook() {
 	f.requireSame(before, f.live(), "after a restart")
 	f.editIsPutBack(f.drift())
 	f.takesImage("example.com/app:2")
-	f.shows(livesWithLate)
+	f.noteShown(livesWithLate)
 }

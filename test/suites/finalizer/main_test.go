@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	row     = "example.com/row"
-	bucket  = "example.com/bucket"
-	foreign = "elsewhere.org/theirs"
+	rowFinalizer     = "example.com/row"
+	bucketFinalizer  = "example.com/bucket"
+	foreignFinalizer = "elsewhere.org/theirs"
 )
 
 var (

@@ -105,13 +105,13 @@ func TestNameWithoutSlash(t *testing.T) {
 	require.Len(t, warned.texts, 1)
 	require.Contains(t, warned.texts[0], "prefer a domain-qualified finalizer name")
 
-	builtIn := create(t, configMap(namespace), foreign)
+	builtIn := create(t, configMap(namespace), foreignFinalizer)
 	_, err = finalizer.Handle(t.Context(), c, builtIn, step)
 	require.EqualError(t, err, `cannot add finalizer "cleanup-row" to ConfigMap "`+namespace+`/site": `+
 		`Invalid: metadata.finalizers[1]: Invalid value: "cleanup-row": name is neither a standard finalizer name nor is it fully qualified`)
 	require.True(t, apierrors.IsInvalid(err))
 	require.False(t, apierrors.IsConflict(err), "trying again does not help")
-	require.Equal(t, []string{foreign}, live(t, builtIn).Finalizers)
+	require.Equal(t, []string{foreignFinalizer}, live(t, builtIn).Finalizers)
 }
 
 // TestWebhooks: a write that a webhook refuses like a failed test, or undoes, is neither a conflict
@@ -142,7 +142,7 @@ func TestWebhooks(t *testing.T) {
 		}))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stop()) }()
-	step := finalizer.Step{Name: row, Cleanup: noCleanup}
+	step := finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup}
 
 	_, err = finalizer.Handle(t.Context(), admin, create(t, widget(refused)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+refused+`/site": `+

@@ -66,14 +66,14 @@ type concurrentWriters struct {
 var controllers = []string{"one.example.com/cleanup", "two.example.com/cleanup", "three.example.com/cleanup"}
 
 func (w *concurrentWriters) run(ctx context.Context) error {
-	w.obj.Finalizers = []string{foreign}
+	w.obj.Finalizers = []string{foreignFinalizer}
 	if err := admin.Create(ctx, w.obj); err != nil {
 		return err
 	}
 	if err := w.concurrently(ctx, w.add); err != nil {
 		return err
 	}
-	if err := w.checkFinalizers(ctx, append(slices.Clone(controllers), foreign)); err != nil {
+	if err := w.checkFinalizers(ctx, append(slices.Clone(controllers), foreignFinalizer)); err != nil {
 		return err
 	}
 	if err := admin.Delete(ctx, w.obj); err != nil {
@@ -82,7 +82,7 @@ func (w *concurrentWriters) run(ctx context.Context) error {
 	if err := w.concurrently(ctx, w.remove); err != nil {
 		return err
 	}
-	return errors.Join(w.checkFinalizers(ctx, []string{foreign}), release(ctx, w.obj))
+	return errors.Join(w.checkFinalizers(ctx, []string{foreignFinalizer}), release(ctx, w.obj))
 }
 
 // concurrently has all controllers do their part at once, beside the writer of other fields.
@@ -167,16 +167,16 @@ func TestNothingIsAddedToWhatIsGoing(t *testing.T) {
 	for name, obj := range map[string]client.Object{"ConfigMap": configMap(namespaceOf(t)), "Widget": widget(namespaceOf(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stale := read(t, admin, create(t, obj, foreign))
+			stale := read(t, admin, create(t, obj, foreignFinalizer))
 			require.NoError(t, admin.Delete(t.Context(), obj))
 			before := live(t, obj)
 
-			_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
+			_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			require.ErrorContains(t, err, "Conflict: its deletion began after it was read")
 			require.Nil(t, stale.GetDeletionTimestamp(), "it stays as it was read")
 
-			result, err := finalizer.Handle(t.Context(), admin, live(t, obj), finalizer.Step{Name: row, Cleanup: noCleanup})
+			result, err := finalizer.Handle(t.Context(), admin, live(t, obj), finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.NoError(t, err)
 			require.Equal(t, finalizer.Result{Done: true}, result)
 			require.Empty(t, cmp.Diff(before, live(t, obj)), "nothing was written")
@@ -198,7 +198,7 @@ func TestGoneOrReplaced(t *testing.T) {
 			t.Parallel()
 			stale := create(t, fresh(namespaceOf(t)))
 			require.NoError(t, admin.Delete(t.Context(), live(t, stale)))
-			result, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
+			result, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.NoError(t, err)
 			require.Equal(t, finalizer.Result{Done: true}, result)
 		})
@@ -207,41 +207,42 @@ func TestGoneOrReplaced(t *testing.T) {
 			stale := create(t, fresh(namespaceOf(t)))
 			require.NoError(t, admin.Delete(t.Context(), live(t, stale)))
 			another := create(t, fresh(stale.GetNamespace()))
-			_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
+			_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			require.Empty(t, live(t, another).GetFinalizers())
 		})
 		t.Run(kind+" gone before the removal", func(t *testing.T) {
 			t.Parallel()
-			obj := going(t, fresh(namespaceOf(t)), row, bucket)
+			obj := createDeleting(t, fresh(namespaceOf(t)), rowFinalizer, bucketFinalizer)
 			cleanups := 0
 			result, err := finalizer.Handle(t.Context(), admin, obj,
-				finalizer.Step{Name: row, Cleanup: func(ctx context.Context) error {
+				finalizer.Step{Name: rowFinalizer, Cleanup: func(ctx context.Context) error {
 					cleanups++
 					return release(ctx, obj) // somebody has lost patience
 				}},
-				finalizer.Step{Name: bucket, Cleanup: func(context.Context) error { cleanups++; return nil }})
+				finalizer.Step{Name: bucketFinalizer, Cleanup: func(context.Context) error { cleanups++; return nil }})
 			require.NoError(t, err)
 			require.Equal(t, finalizer.Result{Done: true}, result)
 			require.Equal(t, 1, cleanups)
 		})
 		t.Run(kind+" replaced before the removal", func(t *testing.T) {
 			t.Parallel()
-			obj := going(t, fresh(namespaceOf(t)), row)
+			obj := createDeleting(t, fresh(namespaceOf(t)), rowFinalizer)
 			var another client.Object
-			_, err := finalizer.Handle(t.Context(), admin, obj, finalizer.Step{Name: row, Cleanup: func(ctx context.Context) error {
+			_, err := finalizer.Handle(t.Context(), admin, obj, finalizer.Step{Name: rowFinalizer, Cleanup: func(ctx context.Context) error {
 				require.NoError(t, release(ctx, obj))
-				another = create(t, fresh(obj.GetNamespace()), row)
+				another = create(t, fresh(obj.GetNamespace()), rowFinalizer)
 				return nil
 			}})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
-			require.Equal(t, []string{row}, live(t, another).GetFinalizers(), "it is not cleaned up")
+			require.Equal(t, []string{rowFinalizer}, live(t, another).GetFinalizers(), "it is not cleaned up")
 		})
 	}
 }
 
-// going is obj with these finalizers, being deleted.
-func going(t *testing.T, obj client.Object, finalizers ...string) client.Object {
+// createDeleting creates obj with these finalizers, deletes it, and returns the live object, which the
+// finalizers keep.
+func createDeleting(t *testing.T, obj client.Object, finalizers ...string) client.Object {
 	t.Helper()
 	create(t, obj, finalizers...)
 	require.NoError(t, admin.Delete(t.Context(), obj))
@@ -263,19 +264,19 @@ func (c *disconnectedClient) Patch(ctx context.Context, obj client.Object, patch
 // TestKilledBetweenCleanupAndRemoval: both are done again, by the next process.
 func TestKilledBetweenCleanupAndRemoval(t *testing.T) {
 	t.Parallel()
-	obj := going(t, widget(namespaceOf(t)), foreign, row, bucket)
+	obj := createDeleting(t, widget(namespaceOf(t)), foreignFinalizer, rowFinalizer, bucketFinalizer)
 	var ran []string
 	step := func(name string) finalizer.Step {
 		return finalizer.Step{Name: name, Cleanup: func(context.Context) error { ran = append(ran, name); return nil }}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	read := live(t, obj)
-	_, err := finalizer.Handle(ctx, &disconnectedClient{admin, cancel}, read, step(row), step(bucket))
+	_, err := finalizer.Handle(ctx, &disconnectedClient{admin, cancel}, read, step(rowFinalizer), step(bucketFinalizer))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, cmp.Diff(live(t, obj), read), "nothing was written, and obj stays as it was")
 
-	_, err = finalizer.Handle(t.Context(), admin, live(t, obj), step(row))
+	_, err = finalizer.Handle(t.Context(), admin, live(t, obj), step(rowFinalizer))
 	require.NoError(t, err)
-	require.Equal(t, []string{row, row}, ran, "it cannot know that all is cleaned up")
-	require.Equal(t, []string{foreign, bucket}, live(t, obj).GetFinalizers(), "only its own goes")
+	require.Equal(t, []string{rowFinalizer, rowFinalizer}, ran, "it cannot know that all is cleaned up")
+	require.Equal(t, []string{foreignFinalizer, bucketFinalizer}, live(t, obj).GetFinalizers(), "only its own goes")
 }

@@ -196,21 +196,21 @@ func (f *fixture) run() {
 }
 
 func (f *fixture) missEvents() {
-	lost, twin := f.create("lost"), f.create("twin")
+	lost, recreated := f.create("lost"), f.create("recreated")
 	for _, r := range f.recorders {
 		r.await(f.ctx, f.t, "lost", recordedEvent.isCreate)
-		r.await(f.ctx, f.t, "twin", recordedEvent.isCreate)
+		r.await(f.ctx, f.t, "recreated", recordedEvent.isCreate)
 	}
 	f.network.during(f.ctx, f.t, func() {
 		f.delete(lost)
-		f.delete(twin)
+		f.delete(recreated)
 		f.awaitGone(lost)
-		f.awaitGone(twin)
-		twin = f.create("twin")
+		f.awaitGone(recreated)
+		recreated = f.create("recreated")
 	})
 	f.record(missed, "lost", func(s recordedEvent) bool { return s.isDelete() && s.missed })
-	f.record(replaced, "twin", recordedEvent.isReplacement)
-	f.delete(twin)
+	f.record(replaced, "recreated", recordedEvent.isReplacement)
+	f.delete(recreated)
 }
 
 func (f *fixture) create(name string) client.Object {

@@ -35,23 +35,23 @@ func TestHealth(t *testing.T) {
 // made meanwhile are handled.
 func TestRestart(t *testing.T) {
 	first := start(t)
-	var scenes []fixture
+	var fixtures []fixture
 	for range 3 {
-		scenes = append(scenes, newFixture(t, first))
+		fixtures = append(fixtures, newFixture(t, first))
 	}
 	require.NoError(t, first.Stop())
 	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
 
 	mark := shared.Mark()
 	second := start(t)
-	for i := range scenes {
-		scenes[i].operator = second
-		scenes[i].settle(t)
-		require.Empty(t, scenes[i].allRequests(t, mark))
+	for i := range fixtures {
+		fixtures[i].operator = second
+		fixtures[i].settle(t)
+		require.Empty(t, fixtures[i].allRequests(t, mark))
 	}
 	require.NoError(t, second.Stop())
 
-	meanwhile := scenes[0]
+	meanwhile := fixtures[0]
 	meanwhile.change(t, `{"title":"Universe"}`)
 	meanwhile.patch(t, meanwhile.deployment(t), `{"spec":{"replicas":5}}`)
 	service := meanwhile.service(t)

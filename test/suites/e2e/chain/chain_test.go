@@ -60,7 +60,7 @@ func testDrift(t *testing.T, f fixture) {
 		return expect(spec.Replicas == 2 && spec.AppVersion == "latest", "%+v", spec)
 	})
 	f.settle(t)
-	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, butStatus(f.siteRequests(t, mark)))
+	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, exceptStatus(f.siteRequests(t, mark)))
 
 	mark = shared.Mark()
 	deployment := &appsv1.Deployment{ObjectMeta: f.meta("dp-shop")}
@@ -70,8 +70,8 @@ func testDrift(t *testing.T, f fixture) {
 		return expect(replicas == 2, "%d replicas", replicas)
 	})
 	f.settle(t)
-	require.Empty(t, butStatus(f.siteRequests(t, mark)))
-	require.Equal(t, map[string]int{"patch deployments": 1}, butStatus(f.appRequests(t, mark)))
+	require.Empty(t, exceptStatus(f.siteRequests(t, mark)))
+	require.Equal(t, map[string]int{"patch deployments": 1}, exceptStatus(f.appRequests(t, mark)))
 }
 
 // testShared has the app's definition, its operator and a person write to the app. Fields that the
@@ -86,7 +86,7 @@ func testShared(t *testing.T, f fixture) {
 	mark := shared.Mark()
 	tests.Merge(t, f.named(), `{"spec":{"serviceType":"NodePort"},"metadata":{"labels":{"team":"blue"}}}`)
 	f.settle(t)
-	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, butStatus(f.siteRequests(t, mark)), "the server is asked once")
+	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, exceptStatus(f.siteRequests(t, mark)), "the server is asked once")
 
 	f.change(t, `{"appVersion":"v2"}`)
 	f.settle(t)
@@ -133,7 +133,7 @@ func testPruning(t *testing.T, f fixture) {
 	f.waitFor(t, "Plain", "")
 	waitUntilGone(t, f.named())
 	require.Equal(t, map[string]int{"get sites": 1, "delete ingresses": 1, "delete reversewordsapps": 1},
-		butStatus(f.siteRequests(t, mark)), "it reads the Site before it deletes")
+		exceptStatus(f.siteRequests(t, mark)), "it reads the Site before it deletes")
 	require.Nil(t, get(t, theirs).DeletionTimestamp)
 	get(t, &corev1.ConfigMap{ObjectMeta: f.meta("shop")})
 

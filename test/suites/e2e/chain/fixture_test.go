@@ -166,8 +166,8 @@ func (f fixture) appRequests(t *testing.T, since cluster.Mark) map[string]int {
 	return tests.Requests(t, since, f.namespace)
 }
 
-// butStatus leaves out an operator's status writes.
-func butStatus(requests map[string]int) map[string]int {
+// exceptStatus leaves out an operator's status writes.
+func exceptStatus(requests map[string]int) map[string]int {
 	maps.DeleteFunc(requests, func(request string, _ int) bool { return strings.HasSuffix(request, "/status") })
 	return requests
 }

@@ -29,7 +29,7 @@ func TestDrift(t *testing.T) {
 			d.exec(t, drift, f.key())
 			f.waitForRow(t, "students", &alex)
 			f.waitForRow(t, "teachers", nil)
-			require.NoError(t, f.isAsItShouldBe(t))
+			require.NoError(t, f.checkState(t))
 		})
 	}
 	t.Run("all rows at once", func(t *testing.T) {
@@ -51,7 +51,7 @@ func testTruncated(t *testing.T, d *database, process *operator.Process) {
 func TestSteadyState(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	f := alone(t, d, "--tables=students,teachers", "--check-interval=1s")
+	f := newFixtureWithOwnOperator(t, d, "--tables=students,teachers", "--check-interval=1s")
 	f.create(t)
 	f.settle(t)
 	other := f.withName("berta")

@@ -44,8 +44,8 @@ func start(t *testing.T, d *database, args ...string) *operator.Process {
 	return process
 }
 
-// launch runs an operator that may have reason to complain, or to end, until the test ends.
-func launch(t *testing.T, env []string, args ...string) *operator.Process {
+// startAllowingErrors runs an operator until the test ends. The operator may log errors, and may end.
+func startAllowingErrors(t *testing.T, env []string, args ...string) *operator.Process {
 	t.Helper()
 	o := installed(t)
 	o.Env = env
@@ -62,11 +62,13 @@ func launch(t *testing.T, env []string, args ...string) *operator.Process {
 func waitForWorkers(t *testing.T, process *operator.Process) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		return expect(works(process), "it does not reconcile: %s", lastLines(process.Log()))
+		return expect(hasStartedWorkers(process), "it does not reconcile: %s", lastLines(process.Log()))
 	})
 }
 
-func works(process *operator.Process) bool { return len(process.Entries("Starting workers")) > 0 }
+func hasStartedWorkers(process *operator.Process) bool {
+	return len(process.Entries("Starting workers")) > 0
+}
 
 // newFixture creates a PostgresWriter in its own namespace, and waits until the row exists and
 // nothing changes any more.
@@ -178,16 +180,16 @@ func (f fixture) changes(change string) int {
 // left to do.
 func (f fixture) settle(t *testing.T) {
 	t.Helper()
-	tests.Settle(t, f.operator, f.named(), func(context.Context) error { return f.isAsItShouldBe(t) })
+	tests.Settle(t, f.operator, f.named(), func(context.Context) error { return f.checkState(t) })
 }
 
 // waitUntilReady waits until the row matches the spec and Ready is up to date.
 func (f fixture) waitUntilReady(t *testing.T) {
 	t.Helper()
-	eventually(t, func(context.Context) error { return f.isAsItShouldBe(t) })
+	eventually(t, func(context.Context) error { return f.checkState(t) })
 }
 
-func (f fixture) isAsItShouldBe(t *testing.T) error {
+func (f fixture) checkState(t *testing.T) error {
 	t.Helper()
 	writer := f.writer(t)
 	ready := condition(writer)
@@ -260,20 +262,20 @@ func skipUnsupported(t *testing.T, err error) {
 	}
 }
 
-// alone returns a fixture without a PostgresWriter. Its operator watches only its namespace, as other
-// operators may run at the same time.
-func alone(t *testing.T, d *database, args ...string) fixture {
+// newFixtureWithOwnOperator returns a fixture without a PostgresWriter. Its operator watches only its
+// namespace, as other operators may run at the same time.
+func newFixtureWithOwnOperator(t *testing.T, d *database, args ...string) fixture {
 	t.Helper()
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
 	f.operator = start(t, d, append([]string{"--watch-namespace", f.namespace}, args...)...)
 	return f
 }
 
-// disturbed returns a fixture as alone does, but its operator may log errors.
-func disturbed(t *testing.T, d *database, args ...string) fixture {
+// newFixtureAllowingErrors is like newFixtureWithOwnOperator, but the operator may log errors.
+func newFixtureAllowingErrors(t *testing.T, d *database, args ...string) fixture {
 	t.Helper()
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-	f.operator = launch(t, d.env(), append([]string{"--watch-namespace", f.namespace}, args...)...)
+	f.operator = startAllowingErrors(t, d.env(), append([]string{"--watch-namespace", f.namespace}, args...)...)
 	waitForWorkers(t, f.operator)
 	return f
 }

@@ -48,7 +48,7 @@ func TestHostileValues(t *testing.T) {
 	d.insert(t, "students", "stranger", alex)
 	d.insert(t, "unlisted", "stranger", alex)
 	before := d.tables(t)
-	f := alone(t, d, "--tables="+strings.Join(append(oddTables, "students"), ","))
+	f := newFixtureWithOwnOperator(t, d, "--tables="+strings.Join(append(oddTables, "students"), ","))
 
 	want := map[string]row{"stranger": alex}
 	for i, text := range hostile() {

@@ -16,7 +16,7 @@ func TestVanished(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	d.exec(t, "create function object() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$; "+
 		"create trigger t before delete on students for each row execute function object()")
-	f := alone(t, d)
+	f := newFixtureWithOwnOperator(t, d)
 	f.create(t)
 	f.settle(t)
 	f.delete(t)

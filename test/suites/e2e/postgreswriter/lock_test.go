@@ -28,9 +28,9 @@ func TestGlobalLock(t *testing.T) {
 			d := newDatabase(t, server, "students")
 			f := fixture{database: d, namespace: shared.Namespace(t), name: "alex", cluster: "blue"}
 			args := []string{"--watch-namespace", f.namespace, "--global-lock", "--cluster-name=blue"}
-			first := launch(t, d.env(), args...)
+			first := startAllowingErrors(t, d.env(), args...)
 			waitForWorkers(t, first)
-			second := launch(t, d.env(), args...)
+			second := startAllowingErrors(t, d.env(), args...)
 			waitForAttempt(t, second)
 			f.operator = first
 			f.create(t)
@@ -40,7 +40,7 @@ func TestGlobalLock(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, strings.HasPrefix(earlier, "blue/"+pod+"_"), "%s names cluster and pod", earlier)
 			require.Equal(t, 1, f.changes("Inserted"))
-			require.False(t, works(second), "it waits")
+			require.False(t, hasStartedWorkers(second), "it waits")
 
 			require.NoError(t, test.end(first))
 			if test.isFree {
@@ -70,13 +70,13 @@ func TestGlobalLock(t *testing.T) {
 func testLockedTable(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-	f.operator = launch(t, d.env(), "--watch-namespace", f.namespace, "--global-lock")
-	var scenes []fixture
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--global-lock")
+	var fixtures []fixture
 	for i := range 8 {
 		one := f.withName(nth("alex", i))
 		one.create(t)
 		one.waitUntilReady(t)
-		scenes = append(scenes, one)
+		fixtures = append(fixtures, one)
 	}
 	renewals := func() int { return query[int](t, d, "select version from postgreswriter_lease")[0] }
 
@@ -86,17 +86,17 @@ func testLockedTable(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "lock table students in share mode")
 	require.NoError(t, err)
 	before := renewals()
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.change(t, `{"age":24}`)
 	}
 	eventually(t, func(context.Context) error {
-		for _, one := range scenes {
+		for _, one := range fixtures {
 			one.touch(t)
 		}
 		return expect(renewals() >= before+4, "%d renewals; the operator says: %s", renewals()-before, lastLines(f.operator.Log()))
 	})
 	require.NoError(t, tx.Rollback(t.Context()))
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.touch(t)
 		one.waitUntilReady(t)
 	}
@@ -107,7 +107,7 @@ func testLockedTable(t *testing.T) {
 func testLostLock(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-	f.operator = launch(t, d.env(), "--watch-namespace", f.namespace, "--global-lock", "--check-interval=1s")
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--global-lock", "--check-interval=1s")
 	f.create(t)
 	f.waitUntilReady(t)
 	going := f.withName("going")

@@ -21,7 +21,7 @@ func TestOutage(t *testing.T) {
 	own := postgres.New(t)
 	d := newDatabase(t, own, "students")
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-	f.operator = launch(t, d.env(), "--watch-namespace", f.namespace, "--check-interval=1s")
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--check-interval=1s")
 	going, coming := f.withName("going"), f.withName("coming")
 	for _, one := range []fixture{f, going} {
 		one.create(t)
@@ -64,7 +64,7 @@ func TestOutageWithLock(t *testing.T) {
 	d := newDatabase(t, own, "students")
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
 	args := []string{"--watch-namespace", f.namespace, "--global-lock"}
-	f.operator = launch(t, d.env(), args...)
+	f.operator = startAllowingErrors(t, d.env(), args...)
 	f.create(t)
 	f.waitUntilReady(t)
 
@@ -76,7 +76,7 @@ func TestOutageWithLock(t *testing.T) {
 	require.Contains(t, f.operator.Log(), "an operator without the global lock may not write, so it stops")
 	require.Contains(t, f.operator.Log(), "could not be reached")
 
-	f.operator = launch(t, d.env(), args...)
+	f.operator = startAllowingErrors(t, d.env(), args...)
 	waitForAttempt(t, f.operator)
 	require.NoError(t, own.Restart(t.Context()))
 	d.Pool.Reset()

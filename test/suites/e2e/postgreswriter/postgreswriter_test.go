@@ -92,7 +92,7 @@ func testMoves(t *testing.T, d *database, process *operator.Process) {
 	seen, failed := map[string]int{}, make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
-			where, err := whereabouts(t.Context(), d, f.key())
+			where, err := tablesWithRow(t.Context(), d, f.key())
 			if err != nil {
 				failed <- err
 				return
@@ -113,8 +113,8 @@ func testMoves(t *testing.T, d *database, process *operator.Process) {
 	require.Equal(t, 6, f.changes("Moved"))
 }
 
-// whereabouts returns the tables that have a row of the key, in one snapshot of the database.
-func whereabouts(ctx context.Context, d *database, key string) (string, error) {
+// tablesWithRow returns the tables that have a row of the key, in one snapshot of the database.
+func tablesWithRow(ctx context.Context, d *database, key string) (string, error) {
 	var found []string
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, d.Pool, options, func(tx pgx.Tx) error {

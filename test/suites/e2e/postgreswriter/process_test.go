@@ -24,7 +24,7 @@ func TestProcess(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	o := installed(t)
 	leading := []string{"--leader-elect", "--leader-election-namespace", o.Namespace}
-	f := alone(t, d, leading...)
+	f := newFixtureWithOwnOperator(t, d, leading...)
 	require.NotEmpty(t, tests.LeaseHolder(t, lease))
 	for _, path := range []string{"/healthz", "/readyz"} {
 		code, err := f.operator.Probe(t.Context(), path)
@@ -64,7 +64,7 @@ func TestProcess(t *testing.T) {
 
 func TestWatchNamespace(t *testing.T) {
 	d := newDatabase(t, server, "students")
-	f := alone(t, d)
+	f := newFixtureWithOwnOperator(t, d)
 	outside := newEmptyFixture(t, d, f.operator)
 	outside.create(t)
 	f.create(t)
@@ -77,7 +77,7 @@ func TestWatchNamespace(t *testing.T) {
 func TestClusterName(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
-	f := alone(t, d, "--cluster-name=blue")
+	f := newFixtureWithOwnOperator(t, d, "--cluster-name=blue")
 	f.cluster = "blue"
 	plain := f
 	plain.cluster = ""

@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		tables += "," + refusal.table
 		d.exec(t, refusal.prepare)
 	}
-	healthy := alone(t, d, "--tables="+tables, "--check-interval=1s")
+	healthy := newFixtureWithOwnOperator(t, d, "--tables="+tables, "--check-interval=1s")
 	healthy.create(t)
 	healthy.settle(t)
 	refused := func(name string) fixture { return healthy.withName(cases[name].table) }
@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 func TestTableNotAllowed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	f := alone(t, d, "--check-interval=1s")
+	f := newFixtureWithOwnOperator(t, d, "--check-interval=1s")
 	for i, table := range []string{"teachers", "pg_user", "students; drop table students", "Students", `"students"`} {
 		one := f.withName(nth("alex", i))
 		one.create(t, inTable(table))
@@ -179,7 +179,7 @@ func TestFailedMove(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	d.exec(t, "create table taken (id text primary key, name text unique, age integer, country text)")
 	d.insert(t, "taken", "stranger", alex)
-	f := alone(t, d, "--tables=students,taken,missing")
+	f := newFixtureWithOwnOperator(t, d, "--tables=students,taken,missing")
 	f.create(t)
 	f.settle(t)
 	for table, reason := range map[string]string{"taken": "UniqueViolation", "missing": "TableMissing", "unlisted": "TableNotAllowed"} {
@@ -197,7 +197,7 @@ func TestFailedMove(t *testing.T) {
 func TestDroppedTable(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	f := disturbed(t, d, "--tables=students,teachers", "--check-interval=1s") // dropped while it looks
+	f := newFixtureAllowingErrors(t, d, "--tables=students,teachers", "--check-interval=1s") // dropped while it looks
 	f.create(t)
 	f.settle(t)
 	other := f.withName("berta")
@@ -208,34 +208,34 @@ func TestDroppedTable(t *testing.T) {
 	f.waitForReason(t, "TableMissing")
 	f.delete(t)
 	f.waitUntilGone(t)
-	require.NoError(t, other.isAsItShouldBe(t), "the other table is none the worse")
+	require.NoError(t, other.checkState(t), "the other table is none the worse")
 }
 
 // TestCreateTables has an operator make the tables.
 func TestCreateTables(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)
-	f := disturbed(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
-	var scenes []fixture
+	f := newFixtureAllowingErrors(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
+	var fixtures []fixture
 	for i := range 10 { // at the same time
 		one := f.withName(nth("alex", i))
 		one.create(t, inTable([]string{"students", oddTables[0]}[i%2]))
-		scenes = append(scenes, one)
+		fixtures = append(fixtures, one)
 	}
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.waitUntilReady(t)
 	}
 	require.ElementsMatch(t, []string{"students", oddTables[0]}, d.tables(t))
 	require.Equal(t, []string{"age integer", "country text", "id text", "name text"}, query[string](t, d,
 		"select column_name || ' ' || data_type from information_schema.columns where table_name = 'students' order by 1"))
-	_, err := d.Pool.Exec(t.Context(), "insert into students (id) values ($1)", scenes[0].key())
+	_, err := d.Pool.Exec(t.Context(), "insert into students (id) values ($1)", fixtures[0].key())
 	require.ErrorContains(t, err, "students_pkey")
 
 	d.exec(t, "drop table students")
 	eventually(t, func(context.Context) error {
 		return expect(len(d.tables(t)) == 2, "%v", d.tables(t))
 	})
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.waitUntilReady(t)
 	}
 	d.exec(t, "drop table students")
@@ -262,7 +262,7 @@ func TestTablesOfOthers(t *testing.T) {
 		list += "," + table
 		d.exec(t, made)
 	}
-	f := alone(t, d, "--tables="+list)
+	f := newFixtureWithOwnOperator(t, d, "--tables="+list)
 	f.create(t, inTable("varchars"))
 	for table := range tables {
 		f.change(t, `{"table":"`+table+`","age":24}`)
@@ -282,7 +282,7 @@ func TestTwice(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)
 	d.exec(t, "create table vague (id text, name text, age integer, country text)")
-	f := alone(t, d, "--tables=vague")
+	f := newFixtureWithOwnOperator(t, d, "--tables=vague")
 	d.insert(t, "vague", f.key(), alex)
 	d.insert(t, "vague", f.key(), alex)
 	f.create(t, inTable("vague"))

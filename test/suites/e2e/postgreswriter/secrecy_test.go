@@ -37,7 +37,7 @@ func TestSecrecy(t *testing.T) {
 			metrics, err := port.Reserve(port.ReuseAddress)
 			require.NoError(t, err)
 			t.Cleanup(metrics.Release)
-			f.operator = launch(t, append(d.env(), test.env...), "--watch-namespace", f.namespace, "--metrics-bind-address", metrics.Address())
+			f.operator = startAllowingErrors(t, append(d.env(), test.env...), "--watch-namespace", f.namespace, "--metrics-bind-address", metrics.Address())
 			f.create(t)
 			eventually(t, func(context.Context) error {
 				ready := condition(f.writer(t))

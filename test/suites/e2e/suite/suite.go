@@ -49,7 +49,7 @@ func New(name string, shared **cluster.Cluster, addToScheme func(*runtime.Scheme
 				return nil, err
 			}
 			config := (*shared).Config()
-			config.UserAgent = "human"
+			config.UserAgent = "admin"
 			config.WarningHandlerWithContext = rest.NoWarnings{} // they are expected
 			return client.NewWithWatch(config, client.Options{Scheme: scheme})
 		}),
