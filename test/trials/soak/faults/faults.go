@@ -20,11 +20,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience bounds every wait, including the time to settle. It is no target, but turns an endless
+// waitTimeout bounds every wait, including the time to settle. It is no target, but turns an endless
 // wait into an error. An informer that lost the API server may take a minute to try again. A
 // PostgresWriter that people changed repeatedly while the database was down waits up to five
 // minutes for the next attempt.
-const patience = 6 * time.Minute
+const waitTimeout = 6 * time.Minute
 
 // A Plan is how much is tried.
 type Plan struct {

@@ -71,14 +71,14 @@ func (f *fixture) addInstance(p *controlPlane, cluster string, args ...string) (
 	} else {
 		args = append(args, "--cluster-name="+cluster)
 	}
-	member := &instance{
+	added := &instance{
 		plane: p, cluster: cluster, role: role, operator: p.operator, args: args,
 		users: newUserActions(f.random, f.plan.Creations, f.plan.Deletions, namespace, p.admin),
 	}
 	// Of a variable that is given twice the last counts.
-	member.operator.Env = append(f.database.Environment(), "PSQL_USER="+role, "PSQL_PASSWORD="+role)
-	f.instances = append(f.instances, member)
-	return member, nil
+	added.operator.Env = append(f.database.Environment(), "PSQL_USER="+role, "PSQL_PASSWORD="+role)
+	f.instances = append(f.instances, added)
+	return added, nil
 }
 
 // createRole creates a role with the rights of an operator.
@@ -140,18 +140,18 @@ func (f *fixture) keepLogs() error {
 
 // tally compares what the people of all instances want with their objects, and with the rows except the
 // rows of other instances.
-func (f *fixture) tally(parties ...*instance) (Tally, error) {
+func (f *fixture) tally(instances ...*instance) (Tally, error) {
 	rows, err := readRows(f.ctx, f.database)
 	if err != nil {
 		return Tally{}, err
 	}
 	for _, other := range f.instances {
-		if !slices.ContainsFunc(parties, func(p *instance) bool { return p.cluster == other.cluster }) {
+		if !slices.ContainsFunc(instances, func(p *instance) bool { return p.cluster == other.cluster }) {
 			maps.DeleteFunc(rows, func(key string, _ []v1.PostgresWriterSpec) bool { return strings.HasPrefix(key, other.key("")) })
 		}
 	}
 	var claims []claim
-	for _, p := range parties {
+	for _, p := range instances {
 		c, err := p.claim(f.ctx)
 		if err != nil {
 			return Tally{}, err
@@ -162,31 +162,31 @@ func (f *fixture) tally(parties ...*instance) (Tally, error) {
 }
 
 // settled waits until the rows match what the people of all instances want.
-func (f *fixture) settled(parties ...*instance) error {
+func (f *fixture) settled(instances ...*instance) error {
 	begun := time.Now()
 	err := until(f.ctx, "all is at rest", func() error {
-		t, err := f.tally(parties...)
+		t, err := f.tally(instances...)
 		return errors.Join(err, t.differs())
 	})
 	f.happened("at rest after %s", time.Since(begun).Round(time.Second))
 	return err
 }
 
-// judge stops the operators, so that nothing changes any more, and takes the final tally. The tally
+// check stops the operators, so that nothing changes any more, and takes the final tally. The tally
 // includes the error if the system has not settled.
-func (f *fixture) judge(unrest error, parties ...*instance) error {
-	for _, p := range parties {
+func (f *fixture) check(unrest error, instances ...*instance) error {
+	for _, p := range instances {
 		if err := p.stop(); err != nil {
 			return errors.Join(unrest, err)
 		}
 	}
 	var err error
-	f.result.Tally, err = f.tally(parties...)
+	f.result.Tally, err = f.tally(instances...)
 	return errors.Join(unrest, err)
 }
 
-// meanwhile does both at once.
-func meanwhile(one, other func() error) error {
+// concurrently does both at once.
+func concurrently(one, other func() error) error {
 	var group errgroup.Group
 	group.Go(one)
 	group.Go(other)

@@ -28,7 +28,7 @@ func (f *fixture) freezeHolders(freeze func(holder, waiting *instance, share flo
 		if err := freeze(holder, waiting, float64(2*i+1)/phases); err != nil {
 			return err
 		}
-		if err := f.outlive(holder, waiting, float64(2*i+2)/phases); err != nil {
+		if err := f.checkResumedOperatorEnds(holder, waiting, float64(2*i+2)/phases); err != nil {
 			return err
 		}
 		if err := holder.start(); err != nil {
@@ -43,7 +43,7 @@ func (f *fixture) freezeHolders(freeze func(holder, waiting *instance, share flo
 }
 
 func (f *fixture) freezeAtRandom(holder, waiting *instance, share float64) error {
-	return meanwhile(
+	return concurrently(
 		func() error { return f.bothAdvance(holder, waiting, share) },
 		func() error { return errors.Join(pass(f.ctx, f.atMost(pace)), holder.process.Freeze()) },
 	)
@@ -61,7 +61,7 @@ func (f *fixture) freezeInTransaction(holder, waiting *instance, share float64) 
 	if err != nil {
 		return errors.Join(err, tx.Rollback(f.ctx))
 	}
-	err = meanwhile(
+	err = concurrently(
 		func() error { return f.bothAdvance(holder, waiting, share) },
 		func() error {
 			err := until(f.ctx, "a write and a renewal wait", func() error {
@@ -89,9 +89,9 @@ func (f *fixture) hasSession(p *instance, condition string) error {
 	return err
 }
 
-// outlive resumes the frozen operator once the other one has taken over and work is left, and
+// checkResumedOperatorEnds resumes the frozen operator once the other one has taken over and work is left, and
 // checks that the resumed operator ends without having written anything.
-func (f *fixture) outlive(frozen, other *instance, share float64) error {
+func (f *fixture) checkResumedOperatorEnds(frozen, other *instance, share float64) error {
 	begun := time.Now()
 	since, err := f.journalLength()
 	if err != nil {
@@ -117,15 +117,15 @@ func (f *fixture) outlive(frozen, other *instance, share float64) error {
 	f.happened("frozen for %s, taken over after %s, came back to %d changes", time.Since(begun).Round(time.Second),
 		taken.Round(time.Second), left.Lost+left.LeftBehind)
 	process := frozen.process
-	if err := f.thaw(frozen); err != nil {
+	if err := f.resumeUntilEnd(frozen); err != nil {
 		return err
 	}
 	f.happened("writes refused: %d", strings.Count(process.Log(), "does not have the global lock"))
 	return nil
 }
 
-// thaw resumes the operator and returns when it has ended.
-func (f *fixture) thaw(p *instance) error {
+// resumeUntilEnd resumes the operator and returns when it has ended.
+func (f *fixture) resumeUntilEnd(p *instance) error {
 	since, err := f.journalLength()
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (f *fixture) thaw(p *instance) error {
 	select {
 	case <-process.Exited():
 		p.process = nil
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		return errors.New("the operator that lost the lock did not end")
 	}
 	if process.Exit() != "exit status 1" {

@@ -66,13 +66,13 @@ func killedHolder(f *fixture) error {
 	if err != nil {
 		return err
 	}
-	crowd := holder.users
-	crowd.clients = append(crowd.clients, waiting.plane.admin)
-	waiting.users = crowd
+	users := holder.users
+	users.clients = append(users.clients, waiting.plane.admin)
+	waiting.users = users
 	phases := float64(2*f.plan.Takeovers + 1)
 	for i := range f.plan.Takeovers {
-		err := meanwhile(
-			func() error { return crowd.advance(f.ctx, float64(2*i+1)/phases, pace) },
+		err := concurrently(
+			func() error { return users.advance(f.ctx, float64(2*i+1)/phases, pace) },
 			func() error { return errors.Join(pass(f.ctx, f.atMost(pace)), holder.kill()) },
 		)
 		if err != nil {
@@ -83,7 +83,7 @@ func killedHolder(f *fixture) error {
 		if err != nil {
 			return err
 		}
-		if err := crowd.advance(f.ctx, float64(2*i+2)/phases, pace); err != nil {
+		if err := users.advance(f.ctx, float64(2*i+2)/phases, pace); err != nil {
 			return err
 		}
 		if err := f.takesOver(waiting, since); err != nil {
@@ -95,7 +95,7 @@ func killedHolder(f *fixture) error {
 		}
 		holder, waiting = waiting, holder
 	}
-	if err := crowd.advance(f.ctx, 1, pace); err != nil {
+	if err := users.advance(f.ctx, 1, pace); err != nil {
 		return err
 	}
 	return f.inTurn(holder, waiting)
@@ -108,7 +108,7 @@ func (f *fixture) inTurn(holder, waiting *instance) error {
 	if unrest == nil {
 		unrest = errors.Join(holder.stop(), f.settled(waiting))
 	}
-	return errors.Join(f.judge(unrest, holder, waiting), f.checkLock())
+	return errors.Join(f.check(unrest, holder, waiting), f.checkLock())
 }
 
 // checkLock looks for three violations: rows written by an operator that did not hold the lock at

@@ -30,7 +30,7 @@ func neighbours(f *fixture) error {
 	if err := f.bothAdvance(left, right, 1); err != nil {
 		return err
 	}
-	if err := f.judge(f.settled(left, right), left, right); err != nil {
+	if err := f.check(f.settled(left, right), left, right); err != nil {
 		return err
 	}
 	for _, p := range []*instance{left, right} {
@@ -50,7 +50,7 @@ func neighbours(f *fixture) error {
 
 // bothAdvance has the people of two clusters work at the same time.
 func (f *fixture) bothAdvance(one, other *instance, share float64) error {
-	return meanwhile(
+	return concurrently(
 		func() error { return one.users.advance(f.ctx, share, pace) },
 		func() error { return other.users.advance(f.ctx, share, pace) },
 	)

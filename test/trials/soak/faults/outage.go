@@ -40,7 +40,7 @@ func stoppedDatabase(f *fixture) error {
 	if err := p.users.advance(f.ctx, 1, pace); err != nil {
 		return err
 	}
-	return f.judge(f.settled(p), p)
+	return f.check(f.settled(p), p)
 }
 
 // killedOperator kills the operator again and again: up to a second and a half after its start,
@@ -70,7 +70,7 @@ func killedOperator(f *fixture) error {
 	if err := p.users.advance(f.ctx, 1, pace); err != nil {
 		return err
 	}
-	return f.judge(f.settled(p), p)
+	return f.check(f.settled(p), p)
 }
 
 // startAndKill returns the work that was left.
@@ -82,7 +82,7 @@ func (f *fixture) startAndKill(p *instance, share float64) (Tally, error) {
 		return Tally{}, err
 	}
 	const burst = 300 * time.Millisecond
-	err := meanwhile(
+	err := concurrently(
 		func() error { return p.users.advance(f.ctx, share, burst) },
 		func() error { return errors.Join(pass(f.ctx, f.atMost(burst)), p.kill()) },
 	)
@@ -102,7 +102,7 @@ func killedServer(f *fixture) error {
 		return err
 	}
 	var down time.Duration
-	err = meanwhile(
+	err = concurrently(
 		func() error { return p.users.advance(f.ctx, 1, time.Duration(f.plan.Restarts)*6*time.Second) },
 		func() (err error) { down, err = f.restartServer(); return err },
 	)
@@ -110,7 +110,7 @@ func killedServer(f *fixture) error {
 		return err
 	}
 	f.happened("kills: %d (%s down)", f.plan.Restarts, down.Round(time.Second))
-	return f.judge(f.settled(p), p)
+	return f.check(f.settled(p), p)
 }
 
 // restartServer returns how long the API server was down.

@@ -37,14 +37,14 @@ func (k *kind) allActions() []action {
 	actions := slices.Concat(k.actions, []action{
 		{name: "edit the spec", do: edit},
 		{name: "edit the spec", do: edit},
-		{name: "delete and make again", do: remake},
+		{name: "delete and make again", do: recreate},
 		{name: "remove", isLast: true, do: remove},
 		{name: "mark", do: func(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 			return w.mark(ctx, o, value(random))
 		}},
 	})
 	if k.finalizer != "" {
-		actions = append(actions, action{name: "take the finalizer off", do: unfinalize})
+		actions = append(actions, action{name: "take the finalizer off", do: removeFinalizer})
 	}
 	sample := &object{kind: k, owner: k.newOwner()} // the children are of the same kinds, whatever it asks for
 	for i := range sample.children() {
@@ -77,9 +77,9 @@ func edit(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 	return nil
 }
 
-// remake deletes the owner, waits until the owner is gone and creates another of the same name and
+// recreate deletes the owner, waits until the owner is gone and creates another of the same name and
 // spec.
-func remake(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
+func recreate(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
 	how := pick(random, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
 	if o.isRemovable {
 		how = metav1.DeletePropagationBackground
@@ -95,8 +95,8 @@ func remove(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
 	return w.client.Delete(ctx, o.owner.DeepCopyObject().(client.Object))
 }
 
-// unfinalize takes all finalizers off, as somebody does who loses patience.
-func unfinalize(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
+// removeFinalizer removes all finalizers, as an impatient user may do.
+func removeFinalizer(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
 	return w.patch(ctx, o.owner, types.MergePatchType, manifest{"metadata": manifest{"finalizers": nil}})
 }
 

@@ -33,7 +33,7 @@ func (e *environment) settle(ctx context.Context, limit time.Duration) ([]time.D
 		if err := pass(ctx, interval); err != nil {
 			return nil, err
 		}
-		found, err := e.unrest(ctx, since)
+		found, err := e.remainingActivity(ctx, since)
 		if err != nil {
 			return nil, err
 		}
@@ -56,15 +56,15 @@ func (e *environment) settle(ctx context.Context, limit time.Duration) ([]time.D
 	}
 }
 
-// unrest returns, for each kind, the remaining errors and the requests of its operator.
-func (e *environment) unrest(ctx context.Context, since cluster.Mark) ([][]string, error) {
+// remainingActivity returns, for each kind, the remaining errors and the requests of its operator.
+func (e *environment) remainingActivity(ctx context.Context, since cluster.Mark) ([][]string, error) {
 	s, err := e.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := make([][]string, len(e.kinds))
 	for i, k := range e.kinds {
-		found[i] = append(e.wrong(s, k), e.leftBehind(s, k)...)
+		found[i] = append(e.deviations(s, k), e.leftBehind(s, k)...)
 		sent, err := e.sent(i, since)
 		if err != nil {
 			return nil, err
@@ -87,13 +87,13 @@ func (e *environment) sent(kind int, since cluster.Mark) ([]cluster.Request, err
 		func(r cluster.Request) bool { return r.Verb != "watch" })
 }
 
-// wrong lists the deviations from the specs of the kind's objects.
-func (e *environment) wrong(s *clusterState, k *kind) []string {
+// deviations lists the deviations from the specs of the kind's objects.
+func (e *environment) deviations(s *clusterState, k *kind) []string {
 	var found []string
 	objects := e.objectsOf(k)
 	for _, o := range objects {
 		if !o.isGone {
-			found = append(found, e.wrongOf(s, o)...)
+			found = append(found, e.deviationsOf(s, o)...)
 		}
 	}
 	if k.check != nil {
@@ -102,7 +102,7 @@ func (e *environment) wrong(s *clusterState, k *kind) []string {
 	return found
 }
 
-func (e *environment) wrongOf(s *clusterState, o *object) []string {
+func (e *environment) deviationsOf(s *clusterState, o *object) []string {
 	gvk, err := apiutil.GVKForObject(o.owner, e.admin.Scheme())
 	if err != nil {
 		return []string{err.Error()}

@@ -34,8 +34,8 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// scene returns a clusterState with one ReverseWordsApp and all its children.
-func scene(t *testing.T) (*environment, *clusterState) {
+// sampleState returns a clusterState with one ReverseWordsApp and all its children.
+func sampleState(t *testing.T) (*environment, *clusterState) {
 	t.Helper()
 	k := reverseWordsApp()
 	o := newObjects(k, Plan{Seed: 1, Objects: 1})[0]
@@ -116,11 +116,11 @@ func TestJudge(t *testing.T) {
 		{"what is there of something removed", func(e *environment, _ *clusterState) { e.objects[0].isGone = true }, "is left behind"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			e, s := scene(t)
+			e, s := sampleState(t)
 			e.objects[0].kind.ready = anyReason(metav1.ConditionFalse)
 			s.objects[owner].Object["status"].(manifest)["conditions"].([]any)[0].(manifest)["status"] = "False"
 			c.spoil(e, s)
-			found := strings.Join(append(e.wrong(s, e.kinds[0]), e.leftBehind(s, e.kinds[0])...), "\n")
+			found := strings.Join(append(e.deviations(s, e.kinds[0]), e.leftBehind(s, e.kinds[0])...), "\n")
 			require.Equal(t, c.want == "", found == "", found)
 			require.Contains(t, found, c.want)
 		})
@@ -134,7 +134,7 @@ func labelsAnd(obj *unstructured.Unstructured) map[string]string {
 }
 
 func TestMarks(t *testing.T) {
-	e, s := scene(t)
+	e, s := sampleState(t)
 	service := ref{"Service", "soak-0", "service-words-0"}
 	live := s.objects[service]
 	want := e.objects[0].children()[1]

@@ -94,7 +94,7 @@ func (r Report) String() string {
 		fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", o.Operator, o.Objects, o.Children, o.Done, o.Late,
 			o.Writes, o.Errors, o.Contests, o.Storm, o.Converged.Round(time.Second), o.quiet())
 	}
-	fmt.Fprintf(table, "  target\t\t\t\t\t\t\t0\t\twithin %s\t0 in %s\n", bound, r.Plan.Quiet)
+	fmt.Fprintf(table, "  target\t\t\t\t\t\t\t0\t\twithin %s\t0 in %s\n", convergenceTimeout, r.Plan.Quiet)
 	_ = table.Flush() // what a person reads
 	fmt.Fprintf(&text, "  foreign marks: %d of %d present\n", r.Marks.Made-r.Marks.Lost, r.Marks.Made)
 	return text.String()

@@ -7,18 +7,18 @@ import (
 	"github.com/trueup-go/trueup/test/harness/cluster"
 )
 
-// A moment is when something began.
-type moment struct {
+// A checkpoint is a moment from which requests, writes and errors are counted.
+type checkpoint struct {
 	request cluster.Mark
 	writes  []int
 	errors  []int
 }
 
-func (e *environment) now() moment {
-	m := moment{request: e.cluster.Mark()}
+func (e *environment) now() checkpoint {
+	m := checkpoint{request: e.cluster.Mark()}
 	for i := range e.kinds {
 		m.writes = append(m.writes, e.writes(i))
-		m.errors = append(m.errors, len(e.complaints(i)))
+		m.errors = append(m.errors, len(e.errorLines(i)))
 	}
 	return m
 }
@@ -39,8 +39,8 @@ func (e *environment) contests(kind int) int {
 	return n
 }
 
-// complaints returns the errors that an operator logged.
-func (e *environment) complaints(kind int) []string {
+// errorLines returns the errors that an operator logged.
+func (e *environment) errorLines(kind int) []string {
 	var found []string
 	for line := range strings.Lines(e.processes[kind].Log()) {
 		if strings.Contains(line, `"level":"error"`) {
@@ -50,7 +50,7 @@ func (e *environment) complaints(kind int) []string {
 	return found
 }
 
-func (e *environment) reportStorm(r *Result, kind int, began moment) error {
+func (e *environment) reportStorm(r *Result, kind int, began checkpoint) error {
 	k := e.kinds[kind]
 	r.Operator = k.operator
 	for _, o := range e.objectsOf(k) {
@@ -68,9 +68,9 @@ func (e *environment) reportStorm(r *Result, kind int, began moment) error {
 	return err
 }
 
-func (e *environment) reportQuiet(r *Result, kind int, began, quiet moment) error {
+func (e *environment) reportQuiet(r *Result, kind int, began, quiet checkpoint) error {
 	r.Writes = e.writes(kind) - began.writes[kind]
-	r.Errors = len(e.complaints(kind)) - began.errors[kind]
+	r.Errors = len(e.errorLines(kind)) - began.errors[kind]
 	r.Contests = e.contests(kind)
 	select {
 	case <-e.processes[kind].Exited():

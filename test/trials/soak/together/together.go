@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// bound is the time limit, once the workers stop, until everything has to be right. Retries
+	// convergenceTimeout is the time limit, once the workers stop, until everything has to be right. Retries
 	// usually wait for seconds, and rows are read every few seconds.
-	bound = time.Minute
-	// patience bounds all other waits. This is no target, but turns an endless wait into an error.
-	patience = 5 * time.Minute
+	convergenceTimeout = time.Minute
+	// waitTimeout bounds all other waits. This is no target, but turns an endless wait into an error.
+	waitTimeout = 5 * time.Minute
 )
 
 // A Plan is how much is tried.
@@ -77,13 +77,13 @@ func (e *environment) createObjects(ctx context.Context) error {
 	if err := e.each(ctx, (*worker).makeAll); err != nil {
 		return err
 	}
-	if _, err := e.settle(ctx, patience); err != nil {
+	if _, err := e.settle(ctx, waitTimeout); err != nil {
 		return fmt.Errorf("what was made is not as it should be: %w", err)
 	}
 	if err := e.each(ctx, (*worker).markAll); err != nil {
 		return err
 	}
-	if _, err := e.settle(ctx, patience); err != nil {
+	if _, err := e.settle(ctx, waitTimeout); err != nil {
 		return fmt.Errorf("what was marked is not as it should be: %w", err)
 	}
 	return nil
@@ -101,7 +101,7 @@ func (e *environment) collectResults(ctx context.Context) (Report, error) {
 			return Report{}, err
 		}
 	}
-	settled, unrest := e.settle(ctx, bound)
+	settled, unrest := e.settle(ctx, convergenceTimeout)
 	if settled == nil {
 		return Report{}, unrest
 	}

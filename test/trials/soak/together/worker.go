@@ -96,7 +96,7 @@ func (w *worker) patch(ctx context.Context, obj client.Object, kind types.PatchT
 // create creates the owner with its current spec. An earlier object of its name may still be being
 // deleted.
 func (w *worker) create(ctx context.Context, o *object) error {
-	return await.Until(ctx, patience, func(ctx context.Context) error {
+	return await.Until(ctx, waitTimeout, func(ctx context.Context) error {
 		return w.client.Create(ctx, o.owner.DeepCopyObject().(client.Object))
 	})
 }
@@ -106,7 +106,7 @@ func (w *worker) deleteOwner(ctx context.Context, o *object, how metav1.Deletion
 	if err := w.client.Delete(ctx, o.owner.DeepCopyObject().(client.Object), client.PropagationPolicy(how)); err != nil {
 		return err
 	}
-	return await.Until(ctx, patience, func(ctx context.Context) error {
+	return await.Until(ctx, waitTimeout, func(ctx context.Context) error {
 		err := w.client.Get(ctx, o.key, o.kind.newOwner())
 		switch {
 		case apierrors.IsNotFound(err):
