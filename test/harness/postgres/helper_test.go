@@ -41,8 +41,8 @@ var helpers = map[string]func() int{
 	"freeze": func() int {
 		return serve((*postgres.Server).Freeze)
 	},
-	// crowd freezes a server that is about to refuse connections, each in a process.
-	"crowd": func() int {
+	// exhaust freezes a server that is about to refuse connections, each in a process.
+	"exhaust": func() int {
 		return serve(func(s *postgres.Server) error { return errors.Join(exhaustConnections(s), s.Freeze()) },
 			postgres.Setting("max_connections", "1"), postgres.Setting("superuser_reserved_connections", "0"),
 			postgres.Setting("max_wal_senders", "0"))

@@ -171,7 +171,8 @@ func (w *workspace) testVersion(ctx context.Context, version string) (result, er
 	return w.buildAndRun(ctx, version)
 }
 
-// testFutureFields tests a version that has just been tested once more, with fields that a future version may have.
+// testFutureFields tests a version that has just been tested once more, with fields that a future
+// version may have.
 func (w *workspace) testFutureFields(ctx context.Context, out io.Writer, version string) (result, error) {
 	fmt.Fprintln(out, "building with", version+futureSuffix)
 	var replacements strings.Builder

@@ -23,9 +23,9 @@ import (
 	"github.com/trueup-go/trueup/test/tools/demo/story"
 )
 
-// patience bounds waits for operations that usually take a fraction of a second. At the first run,
+// stepTimeout bounds waits for operations that usually take a fraction of a second. At the first run,
 // programs are compiled meanwhile.
-const patience = time.Minute
+const stepTimeout = time.Minute
 
 func main() {
 	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C")
@@ -191,7 +191,7 @@ func (d *demo) prepare(ctx context.Context, current operatorDemo) (story.Env, er
 	}
 	d.ends = append(d.ends, process.Stop)
 	return story.Env{
-		Out: os.Stdout, Cluster: d.cluster, Operator: installed, Process: process, Namespace: "default", Timeout: patience,
+		Out: os.Stdout, Cluster: d.cluster, Operator: installed, Process: process, Namespace: "default", Timeout: stepTimeout,
 	}, nil
 }
 

@@ -103,7 +103,8 @@ func (e *environment) untilRemoved(ctx context.Context, count int) error {
 	return e.untilFigures(ctx, fmt.Sprintf("sum(trueup_finalizer_held_seconds_count) >= %d", count))
 }
 
-// blockDeletion deletes the first quarter of the ReverseWordsApps, whose Deployments a finalizer of another program holds.
+// blockDeletion deletes the first quarter of the ReverseWordsApps, whose Deployments a finalizer of
+// another program holds.
 func (e *environment) blockDeletion(ctx context.Context) (end func() error, err error) {
 	for i := range e.plan.quarter() {
 		if err := e.patch(ctx, wordsDeployment(i), `{"metadata":{"finalizers":[%q]}}`, othersFinalizer); err != nil {

@@ -31,8 +31,8 @@ const strangePort = 9999
 type application struct{ *story }
 
 // Application tells how the operator of that name creates and recreates children.
-func Application(ctx context.Context, stage Env) (Summary, error) {
-	s := application{&story{Env: stage, mainObject: mainObject{
+func Application(ctx context.Context, env Env) (Summary, error) {
+	s := application{&story{Env: env, mainObject: mainObject{
 		kind: "Application", name: app, work: "children", makes: "object", deployment: deployment,
 		blank:      func() client.Object { return &v1alpha1.Application{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.Application).Status.Conditions },

@@ -32,8 +32,8 @@ const (
 type bookStore struct{ *story }
 
 // BookStore tells of a database and of an app that uses the database, in a cluster with storage.
-func BookStore(ctx context.Context, stage Env) (Summary, error) {
-	s := bookStore{&story{Env: stage, mainObject: mainObject{
+func BookStore(ctx context.Context, env Env) (Summary, error) {
+	s := bookStore{&story{Env: env, mainObject: mainObject{
 		kind: "BookStore", name: store, work: "children", makes: "object", deployment: shop,
 		blank:      func() client.Object { return &v1alpha1.BookStore{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.BookStore).Status.Conditions },

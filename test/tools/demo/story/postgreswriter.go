@@ -35,8 +35,8 @@ type postgresWriter struct {
 // PostgresWriter tells of one row in a database of the server. The database has to have a table
 // students, created after the operator's start, and no other table. The sample names its namespace,
 // default, which has to be the environment's, too.
-func PostgresWriter(ctx context.Context, stage Env, server *postgres.Server, database *postgres.Database) (Summary, error) {
-	s := &postgresWriter{story: &story{Env: stage, mainObject: mainObject{
+func PostgresWriter(ctx context.Context, env Env, server *postgres.Server, database *postgres.Database) (Summary, error) {
+	s := &postgresWriter{story: &story{Env: env, mainObject: mainObject{
 		kind: "PostgresWriter", name: student, work: "row", makes: "row",
 		blank:      func() client.Object { return &v1.PostgresWriter{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1.PostgresWriter).Status.Conditions },

@@ -27,8 +27,8 @@ type reverseWordsApp struct{ *story }
 
 // ReverseWordsApp tells how an object reports its state, and in which order its children are
 // deleted.
-func ReverseWordsApp(ctx context.Context, stage Env) (Summary, error) {
-	s := reverseWordsApp{&story{Env: stage, mainObject: mainObject{
+func ReverseWordsApp(ctx context.Context, env Env) (Summary, error) {
+	s := reverseWordsApp{&story{Env: env, mainObject: mainObject{
 		kind: "ReverseWordsApp", name: words, work: "children", makes: "object", deployment: wordsDeployment,
 		blank:      func() client.Object { return &v1alpha1.ReverseWordsApp{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.ReverseWordsApp).Status.Conditions },
