@@ -289,7 +289,7 @@ func exceptions() string {
 	return list.String()
 }
 
-func TestReportKnowsEverySubjectOnce(t *testing.T) {
+func TestReportKnowsEveryKindOnce(t *testing.T) {
 	names := sets.New[string]()
 	for _, k := range kindCases() {
 		if names.Has(k.name) {
