@@ -41,12 +41,15 @@ type instance struct {
 // before begin.
 func (t *Trial) start(ctx context.Context, namespace string) (*instance, error) {
 	counter, config := t.newCounter()
-	born := counter.now()
+	started := counter.now()
 	m, err := ctrl.NewManager(config, t.managerOptions(namespace))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a manager: %w", err)
 	}
-	o := &instance{manager: m, reconciler: newReconciler(m), counter: counter, started: born, workers: t.Workers, ended: make(chan struct{})}
+	o := &instance{
+		manager: m, reconciler: newReconciler(m), counter: counter, started: started, workers: t.Workers,
+		ended: make(chan struct{}),
+	}
 	for _, kind := range append(o.children(), &Stack{}) {
 		if _, err := m.GetCache().GetInformer(ctx, kind); err != nil {
 			return nil, fmt.Errorf("cannot watch %T: %w", kind, err)

@@ -87,7 +87,8 @@ func (r Result) quiet() int {
 // String is the report as a table.
 func (r Report) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d operators together, %d workers active for %s, seed %d\n", len(r.Results), r.Plan.Workers, r.Plan.Storm, r.Plan.Seed)
+	fmt.Fprintf(&text, "%d operators together, %d workers active for %s, seed %d\n",
+		len(r.Results), r.Plan.Workers, r.Plan.Storm, r.Plan.Seed)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  \tobjects\tchildren\tacts\ttoo late\twrites\terrors\tcontests\trequests\tas desired after\trequests at rest")
 	for _, o := range r.Results {
