@@ -59,7 +59,7 @@ func shop() *Shop {
 	}}
 }
 
-func spellDatabase(spelled *unstructured.Unstructured) func(client.Object) {
+func mutateDatabase(spelled *unstructured.Unstructured) func(client.Object) {
 	return func(into client.Object) {
 		object := into.(*unstructured.Unstructured)
 		object.Object["spec"] = spelled.Object["spec"]

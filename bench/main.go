@@ -42,13 +42,13 @@ type options struct {
 	only   string
 }
 
-func (o options) subjects() ([]subject, error) {
+func (o options) selectedCases() ([]objectCase, error) {
 	pattern, err := regexp.Compile(o.only)
 	if err != nil {
 		return nil, err
 	}
-	var chosen []subject
-	for _, s := range subjects() {
+	var chosen []objectCase
+	for _, s := range objectCases() {
 		if pattern.MatchString(s.name) {
 			chosen = append(chosen, s)
 		}
@@ -61,7 +61,7 @@ func (o options) subjects() ([]subject, error) {
 
 // run measures and prints all figures. It returns an error if one misses the target.
 func run(ctx context.Context, out io.Writer, opts options) error {
-	chosen, err := opts.subjects()
+	chosen, err := opts.selectedCases()
 	if err != nil {
 		return err
 	}
@@ -81,10 +81,10 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 	return nil
 }
 
-func compareDigests(out io.Writer, opts options, chosen []subject) (missed int, err error) {
+func compareDigests(out io.Writer, opts options, chosen []objectCase) (missed int, err error) {
 	table := newTable(out, "object", "trueup", "allocs", "", "json", "allocs", "ratio", "")
 	for _, s := range chosen {
-		c, goal := digestOf(s), s.goal()
+		c, goal := compareDigest(s), s.goal()
 		figures := func(costs []cost) (ratio, allocs target) {
 			return target{costs[0].ns / costs[1].ns, goal.digest}, target{costs[0].allocs, goal.digestAllocs}
 		}
@@ -100,10 +100,10 @@ func compareDigests(out io.Writer, opts options, chosen []subject) (missed int, 
 	return missed, table.Flush()
 }
 
-func compareNothingToDo(ctx context.Context, out io.Writer, opts options, chosen []subject) (missed int, err error) {
+func compareNothingToDo(ctx context.Context, out io.Writer, opts options, chosen []objectCase) (missed int, err error) {
 	table := newTable(out, "object", "deep copy", "trueup", "CreateOrUpdate", "ratio", "", "allocs", "allocs", "ratio", "")
 	for _, s := range chosen {
-		c, err := nothingToDo(ctx, s)
+		c, err := compareNothingToDoFor(ctx, s)
 		if err != nil {
 			return missed, fmt.Errorf("%s: %w", s.name, err)
 		}
@@ -126,7 +126,7 @@ func compareNothingToDo(ctx context.Context, out io.Writer, opts options, chosen
 
 // writeProfile writes a CPU profile of trueup's part.
 func writeProfile(path string, opts options) error {
-	chosen, err := opts.subjects()
+	chosen, err := opts.selectedCases()
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func writeProfile(path string, opts options) error {
 		if err != nil {
 			return err
 		}
-		work = append(work, ours, digestOf(s).trueup)
+		work = append(work, ours, compareDigest(s).trueup)
 	}
 	path, err = filepath.Abs(path)
 	if err != nil {

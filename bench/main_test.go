@@ -12,10 +12,10 @@ import (
 )
 
 // Both sides have to do the same work: a pass in which the live object matches.
-func TestContestantsWriteNothing(t *testing.T) {
-	for _, s := range subjects() {
+func TestComparedFunctionsWriteNothing(t *testing.T) {
+	for _, s := range objectCases() {
 		t.Run(s.name, func(t *testing.T) {
-			c, err := nothingToDo(t.Context(), s)
+			c, err := compareNothingToDoFor(t.Context(), s)
 			require.NoError(t, err)
 			for range 2 {
 				require.NoError(t, c.trueup())
@@ -26,14 +26,14 @@ func TestContestantsWriteNothing(t *testing.T) {
 }
 
 func TestAWriteFails(t *testing.T) {
-	s := subjects()[0]
-	desired, spell, label := s.desired(), s.spell, "as it was"
+	s := objectCases()[0]
+	desired, spell, label := s.desired(), s.mutate, "as it was"
 	s.desired = func() client.Object { return desired }
-	s.spell = func(into client.Object) {
+	s.mutate = func(into client.Object) {
 		spell(into)
 		into.SetLabels(map[string]string{"label": label})
 	}
-	c, err := nothingToDo(t.Context(), s)
+	c, err := compareNothingToDoFor(t.Context(), s)
 	require.NoError(t, err)
 	require.NoError(t, c.trueup())
 	require.NoError(t, c.peer())
@@ -46,7 +46,7 @@ func TestAWriteFails(t *testing.T) {
 
 func TestDigestsTellObjectsApart(t *testing.T) {
 	seen := map[string]string{}
-	for _, s := range subjects() {
+	for _, s := range objectCases() {
 		digest, err := hash.Object(s.desired())
 		require.NoError(t, err)
 		require.Empty(t, seen[digest], s.name)
@@ -60,7 +60,7 @@ func TestRunPrintsEveryObjectTwice(t *testing.T) {
 	if err != nil {
 		require.ErrorContains(t, err, "missed", "a figure may miss its target here; nothing else may go wrong")
 	}
-	for _, s := range subjects() {
+	for _, s := range objectCases() {
 		require.Equal(t, 2, bytes.Count(out.Bytes(), []byte(" "+s.name+" ")), s.name)
 	}
 	require.ErrorContains(t, run(t.Context(), &out, options{only: "nothing"}), `no object is named like "nothing"`)

@@ -12,51 +12,51 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A subject is a child, written down for trueup and for the peer.
-type subject struct {
+// An objectCase is a child, written for trueup and for the peer.
+type objectCase struct {
 	name string
 	// desired returns an object with the fields that the operator decides.
 	desired func() client.Object
-	// spell sets every field that CreateOrUpdate would otherwise report as a difference,
+	// mutate sets every field that CreateOrUpdate would otherwise report as a difference,
 	// including the defaults.
-	spell func(into client.Object)
-	empty func() client.Object
+	mutate func(into client.Object)
+	empty  func() client.Object
 	// targets replace the usual ones where these were not reached; see docs/benchmarks.md.
 	targets targets
 }
 
-func subjects() []subject {
-	return []subject{
+func objectCases() []objectCase {
+	return []objectCase{
 		{
 			name:    "Deployment, full",
 			desired: func() client.Object { return fullDeployment() },
-			spell:   spellDeployment(withDeploymentDefaults(fullDeployment())),
+			mutate:  mutateDeployment(withDeploymentDefaults(fullDeployment())),
 			empty:   func() client.Object { return &appsv1.Deployment{} },
 		},
 		{
 			name:    "Deployment, minimal",
 			desired: func() client.Object { return deployment() },
-			spell:   spellDeployment(withDeploymentDefaults(deployment())),
+			mutate:  mutateDeployment(withDeploymentDefaults(deployment())),
 			empty:   func() client.Object { return &appsv1.Deployment{} },
 		},
 		{
 			name:    "ConfigMap",
 			desired: func() client.Object { return configMap() },
-			spell:   spellConfigMap(configMap()),
+			mutate:  mutateConfigMap(configMap()),
 			empty:   func() client.Object { return &corev1.ConfigMap{} },
 			targets: targets{nothing: 0.4},
 		},
 		{
 			name:    "Service",
 			desired: func() client.Object { return service() },
-			spell:   spellService(withServiceDefaults(service())),
+			mutate:  mutateService(withServiceDefaults(service())),
 			empty:   func() client.Object { return &corev1.Service{} },
 			targets: targets{nothing: 0.33},
 		},
 		{
 			name:    "unstructured",
 			desired: func() client.Object { return database() },
-			spell:   spellDatabase(withDatabaseDefaults(database())),
+			mutate:  mutateDatabase(withDatabaseDefaults(database())),
 			empty: func() client.Object {
 				empty := &unstructured.Unstructured{}
 				empty.SetGroupVersionKind(databaseGVK)
@@ -85,7 +85,7 @@ func configMap() *corev1.ConfigMap {
 	return object
 }
 
-func spellConfigMap(spelled *corev1.ConfigMap) func(client.Object) {
+func mutateConfigMap(spelled *corev1.ConfigMap) func(client.Object) {
 	return func(into client.Object) {
 		object := into.(*corev1.ConfigMap)
 		object.Data = spelled.Data
@@ -101,7 +101,7 @@ func service() *corev1.Service {
 	}}
 }
 
-func spellService(spelled *corev1.Service) func(client.Object) {
+func mutateService(spelled *corev1.Service) func(client.Object) {
 	return func(into client.Object) {
 		object := into.(*corev1.Service)
 		object.Spec = spelled.Spec
@@ -206,7 +206,7 @@ func spread(over map[string]string) *corev1.Affinity {
 	}}
 }
 
-func spellDeployment(spelled *appsv1.Deployment) func(client.Object) {
+func mutateDeployment(spelled *appsv1.Deployment) func(client.Object) {
 	return func(into client.Object) {
 		object := into.(*appsv1.Deployment)
 		object.Spec = spelled.Spec

@@ -22,15 +22,15 @@ import (
 type store struct {
 	client.Client // nil: no other method is called
 
-	object client.Object
-	scheme *runtime.Scheme
-	mapper apimeta.RESTMapper
-	open   bool // takes applies
+	object        client.Object
+	scheme        *runtime.Scheme
+	mapper        apimeta.RESTMapper
+	acceptsWrites bool // takes applies
 }
 
 var errWrite = errors.New("wrote, though there was nothing to do")
 
-func newStore(s subject) (*store, error) {
+func newStore(s objectCase) (*store, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -45,14 +45,14 @@ func newStore(s subject) (*store, error) {
 }
 
 // live is the live object, with defaults and managed fields.
-func (s subject) live() client.Object {
+func (s objectCase) live() client.Object {
 	object, desired := s.empty(), s.desired()
 	object.SetNamespace(desired.GetNamespace())
 	object.SetName(desired.GetName())
 	object.SetUID("3f0c5a52-6f8e-4d8f-9a39-0d6a1f8f6a11")
 	object.SetResourceVersion("4711")
 	object.SetGeneration(1)
-	s.spell(object)
+	s.mutate(object)
 	written := metav1.NewTime(time.Unix(1_800_000_000, 0))
 	object.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{
@@ -82,7 +82,7 @@ func copyInto(into, object client.Object) {
 
 // Patch stores the metadata of an apply. The content is the result of the merge already, and stays.
 func (s *store) Patch(_ context.Context, into client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	if !s.open {
+	if !s.acceptsWrites {
 		return errWrite
 	}
 	data, err := patch.Data(into)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// targets are upper limits for the figures of a subject: ratios of trueup to the peer, and a
+// targets are upper limits for the figures of a case: ratios of trueup to the peer, and a
 // number of allocations. 0 means the usual target, a negative value none.
 type targets struct {
 	digest, digestAllocs   float64
@@ -14,7 +14,7 @@ type targets struct {
 
 var usual = targets{digest: 0.5, digestAllocs: 1, nothing: 0.25, nothingAllocs: 0.25}
 
-func (s subject) goal() targets {
+func (s objectCase) goal() targets {
 	return targets{
 		digest:        cmp.Or(s.targets.digest, usual.digest),
 		digestAllocs:  cmp.Or(s.targets.digestAllocs, usual.digestAllocs),

@@ -13,7 +13,7 @@ const (
 	first, last = 5 * time.Millisecond, 200 * time.Millisecond
 	// The pause after a look is at least ease times as long as the look took, but no longer
 	// than longest for that.
-	ease, longest = 4, time.Second
+	pauseFactor, maxPause = 4, time.Second
 )
 
 // Until calls try until try returns nil, an error that is [Final], or until the limit is over. The
@@ -31,7 +31,7 @@ func UntilWoken(ctx context.Context, limit time.Duration, woken <-chan struct{},
 	for {
 		began := time.Now()
 		err := try(ctx)
-		shortest := max(first, min(ease*time.Since(began), longest))
+		shortest := max(first, min(pauseFactor*time.Since(began), maxPause))
 		if final, ok := errors.AsType[*finalError](err); ok {
 			return final.error
 		}

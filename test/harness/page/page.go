@@ -22,12 +22,12 @@ var update = flag.Bool("update", false, "write the page instead of comparing wit
 // Updating reports whether pages are written instead of compared with.
 func Updating() bool { return *update }
 
-// Settle compares text with the page docs/NAME.md, and returns an error if they differ. With the
+// CompareOrUpdate compares text with the page docs/NAME.md, and returns an error if they differ. With the
 // flag -update it writes text to the page instead.
 //
 // A page describes the pinned version of Kubernetes. With any other version, which
 // KUBEBUILDER_ASSETS may select, Settle compares nothing and refuses to write.
-func Settle(ctx context.Context, name, text string) error {
+func CompareOrUpdate(ctx context.Context, name, text string) error {
 	if *update {
 		return write(ctx, name, text)
 	}

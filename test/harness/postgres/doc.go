@@ -40,7 +40,7 @@
 //
 // # Cleanup
 //
-// A server leaves nothing behind. Each server has a janitor, a small process that ends
+// A server leaves nothing behind. Each server has a supervisor, a small process that ends
 // the server and removes its folder when [Server.Close] is called, or when the process
 // that called [Start] ends for any reason.
 package postgres

@@ -41,9 +41,9 @@ var helpers = map[string]func() int{
 	"freeze": func() int {
 		return serve((*postgres.Server).Freeze)
 	},
-	// crowd freezes a server that is about to refuse connections, each in a process.
-	"crowd": func() int {
-		return serve(func(s *postgres.Server) error { return errors.Join(overcrowd(s), s.Freeze()) },
+	// exhaust freezes a server that is about to refuse connections, each in a process.
+	"exhaust": func() int {
+		return serve(func(s *postgres.Server) error { return errors.Join(exhaustConnections(s), s.Freeze()) },
 			postgres.Setting("max_connections", "1"), postgres.Setting("superuser_reserved_connections", "0"),
 			postgres.Setting("max_wal_senders", "0"))
 	},
@@ -59,21 +59,21 @@ var helpers = map[string]func() int{
 	},
 }
 
-// crowd are more connections than the server permits. The server has a process for each, which waits for
+// excessConnections are more connections than the server permits. The server has a process for each, which waits for
 // the client's first message before it refuses the connection.
-var crowd [50]net.Conn
+var excessConnections [50]net.Conn
 
-// overcrowd opens them and waits for their processes.
-func overcrowd(s *postgres.Server) (err error) {
-	for i := range crowd {
+// exhaustConnections opens them and waits for their processes.
+func exhaustConnections(s *postgres.Server) (err error) {
+	for i := range excessConnections {
 		address := net.JoinHostPort("127.0.0.1", variables(s.Environment())["PSQL_PORT"])
-		if crowd[i], err = net.Dial("tcp", address); err != nil { //nolint:noctx // it stays open
+		if excessConnections[i], err = net.Dial("tcp", address); err != nil { //nolint:noctx // it stays open
 			return err
 		}
 	}
 	deadline := time.After(limit)
 	for {
-		if found, err := findIn(os.Getenv("TMPDIR")); err != nil || len(found) > len(crowd) {
+		if found, err := findIn(os.Getenv("TMPDIR")); err != nil || len(found) > len(excessConnections) {
 			return err
 		}
 		select {

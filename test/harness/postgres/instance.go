@@ -47,12 +47,12 @@ const (
 
 // An instance is a server of ours: a folder, a port, and, while the server runs, processes.
 type instance struct {
-	dir      string
-	programs programs.Set
-	settings []string
-	user     *syscall.Credential
-	port     port.Port
-	janitor  *janitor
+	dir        string
+	programs   programs.Set
+	settings   []string
+	user       *syscall.Credential
+	port       port.Port
+	supervisor *supervisor
 	// postmaster is the server's current first process, which starts all others; exited is closed
 	// when the postmaster has ended.
 	postmaster *exec.Cmd
@@ -74,12 +74,12 @@ func newInstance(found programs.Set, settings []string) (*instance, error) {
 		reserved.Release()
 		return nil, err
 	}
-	hired, err := hireJanitor(dir)
+	started, err := startSupervisor(dir)
 	if err != nil {
 		reserved.Release()
 		return nil, errors.Join(err, os.Remove(dir))
 	}
-	return &instance{dir: dir, programs: found, settings: settings, user: as, port: reserved, janitor: hired}, nil
+	return &instance{dir: dir, programs: found, settings: settings, user: as, port: reserved, supervisor: started}, nil
 }
 
 // initialize makes the data folder and returns the superuser's password.
@@ -97,7 +97,7 @@ func (i *instance) initialize(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, i.programs.Initdb, "--pgdata="+dataDir, "--no-sync",
 		"--username="+superuser, "--pwfile="+passwordFile, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C")
 	i.prepare(cmd)
-	cmd.ExtraFiles = []*os.File{i.janitor.tie}
+	cmd.ExtraFiles = []*os.File{i.supervisor.tie}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -153,7 +153,7 @@ func (i *instance) launch(ctx context.Context) error {
 		return fmt.Errorf("cannot open the server's log: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the server has its own
-	postmaster := i.janitor.supervised(i.programs.Postgres, i.arguments()...)
+	postmaster := i.supervisor.supervised(i.programs.Postgres, i.arguments()...)
 	i.prepare(postmaster)
 	postmaster.Stdout, postmaster.Stderr = log, log
 	postmaster.ExtraFiles = append(postmaster.ExtraFiles, lock.File)
@@ -162,8 +162,8 @@ func (i *instance) launch(ctx context.Context) error {
 	}
 	i.postmaster, i.exited = postmaster, make(chan struct{})
 	go func(exited chan struct{}) {
-		_ = postmaster.Wait() // what it says is in ProcessState
-		_ = i.janitor.ended() // a janitor that is gone need not know
+		_ = postmaster.Wait()    // what it says is in ProcessState
+		_ = i.supervisor.ended() // a supervisor that is gone need not know
 		close(exited)
 	}(i.exited)
 	return nil

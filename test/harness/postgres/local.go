@@ -61,7 +61,7 @@ func (s *Server) detach(file string) error {
 		return fmt.Errorf("cannot describe the local server: %w", err)
 	}
 	s.own.port.Release()
-	return s.own.janitor.leave()
+	return s.own.supervisor.leave()
 }
 
 // Down ends the user's local server, and returns when all processes and the folder are gone. Down

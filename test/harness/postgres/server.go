@@ -252,9 +252,9 @@ func (s *Server) end() error {
 	if s.state != stopped && s.own.ended() {
 		crash = s.own.crash()
 	}
-	resumeErr := s.resume() // else the janitor's would take seconds
+	resumeErr := s.resume() // else the supervisor's would take seconds
 	s.state = stopped
-	return errors.Join(crash, resumeErr, s.own.janitor.clean())
+	return errors.Join(crash, resumeErr, s.own.supervisor.clean())
 }
 
 // change does something to a server of ours.

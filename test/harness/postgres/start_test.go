@@ -111,7 +111,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 }
 
 func TestKilledOwnerLeavesNothing(t *testing.T) {
-	for _, name := range []string{"start", "freeze", "crowd"} {
+	for _, name := range []string{"start", "freeze", "exhaust"} {
 		t.Run(name, func(t *testing.T) {
 			temp := alone(t)
 			cmd := startHelper(t, name)

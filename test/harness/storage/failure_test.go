@@ -62,12 +62,12 @@ func TestExpansionThatFails(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
-			claim := b.mounted()
+			f := newFixture(t)
+			claim := f.mounted()
 			test.failure.Volume = claim.Spec.VolumeName
 			storage.Settings{Failures: []storage.Failure{test.failure}}.Use(t, shared.Dir())
-			growth := b.grow(claim, "3Gi")
-			b.awaitEvent(claim, "Warning VolumeResizeFailed "+strings.ReplaceAll(test.event, "VOLUME", claim.Spec.VolumeName))
+			growth := f.grow(claim, "3Gi")
+			f.awaitEvent(claim, "Warning VolumeResizeFailed "+strings.ReplaceAll(test.event, "VOLUME", claim.Spec.VolumeName))
 			require.Empty(t, cmp.Diff(test.states, growth.until(test.states[len(test.states)-1])))
 			require.Equal(t, test.message, messageOf(growth.last, corev1.PersistentVolumeClaimControllerResizeError))
 
@@ -84,27 +84,27 @@ const (
 
 // TestAsksForLessAfterAFinalFailure asks for more before, which is refused as well.
 func TestAsksForLessAfterAFinalFailure(t *testing.T) {
-	b := newBench(t)
-	claim := b.mounted()
+	f := newFixture(t)
+	claim := f.mounted()
 	tooMuch := storage.Failure{
 		Volume: claim.Spec.VolumeName, Above: resource.MustParse("3Gi"), Code: codes.OutOfRange, Message: "no room",
 	}
 	storage.Settings{Failures: []storage.Failure{tooMuch}}.Use(t, shared.Dir())
-	growth := b.grow(claim, "5Gi")
+	growth := f.grow(claim, "5Gi")
 	growth.until("2Gi/5Gi ControllerResizeInfeasible ControllerResizeError+Resizing")
 	// The resizer puts its own copy of the claim into its cache before it records the event: a
 	// request in between is lost until the next change of the claim.
 	failed := `Warning VolumeResizeFailed resize volume "` + claim.Spec.VolumeName + `" by resizer "storage.trueup.example" failed: ` +
 		"rpc error: code = OutOfRange desc = no room"
-	b.awaitEvents(claim, failed, 1)
-	more := b.grow(claim, "6Gi")
+	f.awaitEvents(claim, failed, 1)
+	more := f.grow(claim, "6Gi")
 	require.Empty(t, cmp.Diff([]string{
 		"2Gi/5Gi ControllerResizeInfeasible ControllerResizeError+Resizing",
 		"2Gi/6Gi ControllerResizeInProgress Resizing",
 		"2Gi/6Gi ControllerResizeInfeasible ControllerResizeError+Resizing",
 	}, more.until("2Gi/6Gi ControllerResizeInfeasible ControllerResizeError+Resizing")))
-	b.awaitEvents(claim, failed, 2)
-	less := b.grow(claim, "3Gi")
+	f.awaitEvents(claim, failed, 2)
+	less := f.grow(claim, "3Gi")
 	require.Empty(t, cmp.Diff([]string{
 		"2Gi/6Gi ControllerResizeInfeasible ControllerResizeError+Resizing",
 		resizing, pending, nodeAtWork, grown,
@@ -112,19 +112,19 @@ func TestAsksForLessAfterAFinalFailure(t *testing.T) {
 }
 
 func TestVolumeInUseIsLeftAloneUntilItIsNot(t *testing.T) {
-	b := newBench(t)
-	claim := b.mounted()
+	f := newFixture(t)
+	claim := f.mounted()
 	inUse := storage.Failure{Volume: claim.Spec.VolumeName, Code: codes.FailedPrecondition, Message: "in use"}
 	storage.Settings{Failures: []storage.Failure{inUse}}.Use(t, shared.Dir())
-	growth := b.grow(claim, "3Gi")
+	growth := f.grow(claim, "3Gi")
 	growth.until(failing)
 	require.NoError(t, storage.Settings{}.Write(shared.Dir()))
-	b.awaitEvent(claim, "Warning VolumeResizeFailed Unable to expand "+b.namespace+"/data because CSI driver storage.trueup.example "+
+	f.awaitEvent(claim, "Warning VolumeResizeFailed Unable to expand "+f.namespace+"/data because CSI driver storage.trueup.example "+
 		"only supports offline expansion and volume is currently in-use")
 
-	b.stopPod("data")
+	f.stopPod("data")
 	growth.until(pendingAfterError)
-	b.startPod("data")
+	f.startPod("data")
 	require.Empty(t, cmp.Diff([]string{
 		asked, resizing, failing, pendingAfterError, nodeAtWorkAfterError, grown,
 	}, growth.until(grown)))
@@ -133,14 +133,14 @@ func TestVolumeInUseIsLeftAloneUntilItIsNot(t *testing.T) {
 // TestAsksForMoreAfterAFailureThatIsNotFinal: the resizer continues with the size that it has begun
 // with.
 func TestAsksForMoreAfterAFailureThatIsNotFinal(t *testing.T) {
-	b := newBench(t)
-	claim := b.mounted()
+	f := newFixture(t)
+	claim := f.mounted()
 	busy := storage.Failure{Volume: claim.Spec.VolumeName, Code: codes.Unavailable, Message: "busy"}
 	storage.Settings{Failures: []storage.Failure{busy}}.Use(t, shared.Dir())
-	b.grow(claim, "3Gi").until(resizing)
-	b.awaitEvent(claim, `Warning VolumeResizeFailed resize volume "`+claim.Spec.VolumeName+`" by resizer "storage.trueup.example" failed: `+
+	f.grow(claim, "3Gi").until(resizing)
+	f.awaitEvent(claim, `Warning VolumeResizeFailed resize volume "`+claim.Spec.VolumeName+`" by resizer "storage.trueup.example" failed: `+
 		"rpc error: code = Unavailable desc = busy")
-	more := b.grow(claim, "4Gi")
+	more := f.grow(claim, "4Gi")
 	require.NoError(t, storage.Settings{}.Write(shared.Dir()))
 	require.Empty(t, cmp.Diff([]string{
 		resizing, pending, nodeAtWork, grown,
@@ -152,11 +152,11 @@ func TestAsksForMoreAfterAFailureThatIsNotFinal(t *testing.T) {
 }
 
 func TestAsksForMoreWhileTheNodeIsPending(t *testing.T) {
-	b := newBench(t)
-	claim := b.bound("data")
-	b.grow(claim, "3Gi").until(pending)
-	more := b.grow(claim, "4Gi")
-	b.startPod("data")
+	f := newFixture(t)
+	claim := f.bound("data")
+	f.grow(claim, "3Gi").until(pending)
+	more := f.grow(claim, "4Gi")
+	f.startPod("data")
 	require.Empty(t, cmp.Diff([]string{
 		pending, nodeAtWork, grown,
 		"3Gi/4Gi ControllerResizeInProgress Resizing",
@@ -167,17 +167,17 @@ func TestAsksForMoreWhileTheNodeIsPending(t *testing.T) {
 }
 
 // awaitEvent waits for an event about the claim, given by type, reason and message.
-func (b *bench) awaitEvent(claim *corev1.PersistentVolumeClaim, text string) {
-	b.t.Helper()
-	b.awaitEvents(claim, text, 1)
+func (f *fixture) awaitEvent(claim *corev1.PersistentVolumeClaim, text string) {
+	f.t.Helper()
+	f.awaitEvents(claim, text, 1)
 }
 
 // awaitEvents waits until an event about the claim was recorded so often.
-func (b *bench) awaitEvents(claim *corev1.PersistentVolumeClaim, text string, times int32) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
+func (f *fixture) awaitEvents(claim *corev1.PersistentVolumeClaim, text string, times int32) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
 		events := &corev1.EventList{}
-		return b.List(b.ctx, events, client.InNamespace(claim.Namespace)) == nil &&
+		return f.List(f.ctx, events, client.InNamespace(claim.Namespace)) == nil &&
 			slices.ContainsFunc(events.Items, func(event corev1.Event) bool {
 				return event.InvolvedObject.UID == claim.UID && event.Type+" "+event.Reason+" "+event.Message == text && event.Count >= times
 			})

@@ -22,55 +22,55 @@ const (
 )
 
 func TestGrowsOnline(t *testing.T) {
-	b := newBench(t)
-	claim := b.mounted()
-	growth := b.grow(claim, "3Gi")
+	f := newFixture(t)
+	claim := f.mounted()
+	growth := f.grow(claim, "3Gi")
 	require.Empty(t, cmp.Diff([]string{asked, resizing, pending, nodeAtWork, grown}, growth.until(grown)))
 	volume := &corev1.PersistentVolume{}
-	require.NoError(t, b.Get(b.ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
+	require.NoError(t, f.Get(f.ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
 	require.Equal(t, "3Gi", volume.Spec.Capacity.Storage().String())
 }
 
 func TestGrowsOfflineWhenThePodIsRestarted(t *testing.T) {
-	b := newBench(t)
+	f := newFixture(t)
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
-	claim, other := b.mounted(), b.bound("other")
-	growth, otherGrowth := b.grow(claim, "3Gi"), b.grow(other, "3Gi")
+	claim, other := f.mounted(), f.bound("other")
+	growth, otherGrowth := f.grow(claim, "3Gi"), f.grow(other, "3Gi")
 	growth.until(nodeAtWork)
 
 	// The nodes have something to do in the meantime: a pod that comes later.
 	otherGrowth.until(pending)
-	b.startPod("other")
+	f.startPod("other")
 	require.Empty(t, cmp.Diff([]string{asked, resizing, pending, nodeAtWork, grown}, otherGrowth.until(grown)))
-	require.NoError(t, b.Get(b.ctx, client.ObjectKeyFromObject(claim), claim))
+	require.NoError(t, f.Get(f.ctx, client.ObjectKeyFromObject(claim), claim))
 	require.Equal(t, nodeAtWork, stateOf(claim))
 
-	b.stopPod("data")
-	b.startPod("data")
+	f.stopPod("data")
+	f.startPod("data")
 	require.Empty(t, cmp.Diff([]string{asked, resizing, pending, nodeAtWork, grown}, growth.until(grown)))
 }
 
 func TestNodesDoNothingWhenATestPlaysThem(t *testing.T) {
-	b := newBench(t)
+	f := newFixture(t)
 	storage.Settings{Nodes: storage.Off}.Use(t, shared.Dir())
-	claim := b.mounted()
+	claim := f.mounted()
 	key := client.ObjectKeyFromObject(claim)
-	require.ErrorContains(t, storage.FinishResize(b.ctx, b, key), "nothing is to be done on a node")
-	growth := b.grow(claim, "3Gi")
+	require.ErrorContains(t, storage.FinishResize(f.ctx, f, key), "nothing is to be done on a node")
+	growth := f.grow(claim, "3Gi")
 	growth.until(pending)
-	require.NoError(t, storage.StartResize(b.ctx, b, key))
+	require.NoError(t, storage.StartResize(f.ctx, f, key))
 	growth.until(nodeAtWork)
-	require.NoError(t, storage.FinishResize(b.ctx, b, key))
+	require.NoError(t, storage.FinishResize(f.ctx, f, key))
 	require.Empty(t, cmp.Diff([]string{asked, resizing, pending, nodeAtWork, grown}, growth.until(grown)))
 }
 
 // TestResizerDiesInTheMidst kills the resizer during a request to the driver, which the restarted
 // resizer repeats.
 func TestResizerDiesInTheMidst(t *testing.T) {
-	b := newBench(t)
-	claim := b.mounted()
+	f := newFixture(t)
+	claim := f.mounted()
 	storage.Settings{Failures: []storage.Failure{{Volume: claim.Spec.VolumeName, Hang: true}}}.Use(t, shared.Dir())
-	growth := b.grow(claim, "3Gi")
+	growth := f.grow(claim, "3Gi")
 	growth.until(resizing)
 	require.NoError(t, shared.Kill(cluster.Resizer))
 	require.NoError(t, storage.Settings{}.Write(shared.Dir()))
@@ -79,11 +79,11 @@ func TestResizerDiesInTheMidst(t *testing.T) {
 }
 
 func TestStorageGoesOnWhenTheDriverIsBack(t *testing.T) {
-	b := newBench(t)
-	claim := b.mounted()
+	f := newFixture(t)
+	claim := f.mounted()
 	require.NoError(t, shared.Kill(cluster.StorageDriver))
-	growth := b.grow(claim, "3Gi")
+	growth := f.grow(claim, "3Gi")
 	require.NoError(t, shared.Restart(t.Context(), cluster.StorageDriver))
 	require.Empty(t, cmp.Diff([]string{asked, resizing, pending, nodeAtWork, grown}, growth.until(grown)))
-	b.bound("another")
+	f.bound("another")
 }

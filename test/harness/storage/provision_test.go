@@ -12,31 +12,31 @@ import (
 )
 
 func TestClaimGetsAVolumeThatGoesWithIt(t *testing.T) {
-	b := newBench(t)
-	claim := b.bound("data")
+	f := newFixture(t)
+	claim := f.bound("data")
 	require.Equal(t, storage.ExpandableClass, *claim.Spec.StorageClassName)
 	require.Equal(t, "2Gi", claim.Status.Capacity.Storage().String())
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}}
-	require.NoError(t, b.Get(b.ctx, client.ObjectKeyFromObject(volume), volume))
+	require.NoError(t, f.Get(f.ctx, client.ObjectKeyFromObject(volume), volume))
 	require.Equal(t, volume.Name, volume.Spec.CSI.VolumeHandle, "by which failures name it")
 
-	require.NoError(t, b.Delete(b.ctx, claim))
-	b.awaitGone(volume)
+	require.NoError(t, f.Delete(f.ctx, claim))
+	f.awaitGone(volume)
 }
 
 func TestWhatTheServerRefuses(t *testing.T) {
-	b := newBench(t)
-	fixed := b.claim("fixed", new(storage.FixedClass))
-	b.await(fixed, func() bool { return fixed.Status.Phase == corev1.ClaimBound })
+	f := newFixture(t)
+	fixed := f.claim("fixed", new(storage.FixedClass))
+	f.await(fixed, func() bool { return fixed.Status.Phase == corev1.ClaimBound })
 	const name = `persistentvolumeclaims "fixed" is forbidden: `
-	require.EqualError(t, b.request(fixed, "3Gi"), name+"only dynamically provisioned pvc can be resized and "+
+	require.EqualError(t, f.request(fixed, "3Gi"), name+"only dynamically provisioned pvc can be resized and "+
 		"the storageclass that provisions the pvc must support resize")
 
-	claim := b.bound("data")
+	claim := f.bound("data")
 	const field = `PersistentVolumeClaim "data" is invalid: spec.resources.requests.storage: Forbidden: `
-	require.EqualError(t, b.request(claim, "1Gi"), field+"field can not be less than status.capacity")
+	require.EqualError(t, f.request(claim, "1Gi"), field+"field can not be less than status.capacity")
 
-	unbound := b.claim("unbound", new("none"))
-	require.ErrorContains(t, b.request(unbound, "3Gi"), `PersistentVolumeClaim "unbound" is invalid: spec: Forbidden: spec is immutable `+
+	unbound := f.claim("unbound", new("none"))
+	require.ErrorContains(t, f.request(unbound, "3Gi"), `PersistentVolumeClaim "unbound" is invalid: spec: Forbidden: spec is immutable `+
 		"after creation except resources.requests and volumeAttributesClassName for bound claims\n")
 }

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &shared, cluster.WithStorage()))
 }
 
-// bench is a namespace to try claims in.
-type bench struct {
+// fixture is a namespace for claims and pods.
+type fixture struct {
 	client.WithWatch
 
 	t         *testing.T
@@ -45,32 +45,32 @@ type bench struct {
 	namespace string
 }
 
-func newBench(t *testing.T) *bench {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return benchOn(t, shared)
+	return newFixtureOn(t, shared)
 }
 
-func benchOn(t *testing.T, on *cluster.Cluster) *bench {
+func newFixtureOn(t *testing.T, on *cluster.Cluster) *fixture {
 	t.Helper()
 	c, err := client.NewWithWatch(on.Config(), client.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*limit, fmt.Errorf("not seen within %s", 3*limit))
 	t.Cleanup(cancel)
-	return &bench{WithWatch: c, t: t, ctx: ctx, namespace: on.Namespace(t)}
+	return &fixture{WithWatch: c, t: t, ctx: ctx, namespace: on.Namespace(t)}
 }
 
 // claim creates a claim of 2Gi, of the default class if class is nil.
-func (b *bench) claim(name string, class *string) *corev1.PersistentVolumeClaim {
-	b.t.Helper()
+func (f *fixture) claim(name string, class *string) *corev1.PersistentVolumeClaim {
+	f.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			StorageClassName: class,
 			Resources:        corev1.VolumeResourceRequirements{Requests: size("2Gi")},
 		},
 	}
-	require.NoError(b.t, b.Create(b.ctx, claim))
+	require.NoError(f.t, f.Create(f.ctx, claim))
 	return claim
 }
 
@@ -79,26 +79,26 @@ func size(quantity string) corev1.ResourceList {
 }
 
 // bound creates a claim of the default class and waits until the claim is bound.
-func (b *bench) bound(name string) *corev1.PersistentVolumeClaim {
-	b.t.Helper()
-	claim := b.claim(name, nil)
-	b.await(claim, func() bool { return claim.Status.Phase == corev1.ClaimBound })
+func (f *fixture) bound(name string) *corev1.PersistentVolumeClaim {
+	f.t.Helper()
+	claim := f.claim(name, nil)
+	f.await(claim, func() bool { return claim.Status.Phase == corev1.ClaimBound })
 	return claim
 }
 
 // mounted creates the claim data, which a running pod of the same name mounts.
-func (b *bench) mounted() *corev1.PersistentVolumeClaim {
-	b.t.Helper()
-	claim := b.bound("data")
-	b.startPod("data")
+func (f *fixture) mounted() *corev1.PersistentVolumeClaim {
+	f.t.Helper()
+	claim := f.bound("data")
+	f.startPod("data")
 	return claim
 }
 
 // startPod starts a pod that mounts the claim of the same name, and waits until the pod runs.
-func (b *bench) startPod(name string) {
-	b.t.Helper()
+func (f *fixture) startPod(name string) {
+	f.t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
 				Name: "main", Image: "example.org/main:1",
@@ -109,77 +109,77 @@ func (b *bench) startPod(name string) {
 			}}},
 		},
 	}
-	require.NoError(b.t, b.Create(b.ctx, pod))
-	b.await(pod, func() bool { return pod.Status.Phase == corev1.PodRunning })
+	require.NoError(f.t, f.Create(f.ctx, pod))
+	f.await(pod, func() bool { return pod.Status.Phase == corev1.PodRunning })
 }
 
 // stopPod deletes the pod and waits until the pod is gone.
-func (b *bench) stopPod(name string) {
-	b.t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
-	require.NoError(b.t, b.Delete(b.ctx, pod))
-	b.awaitGone(pod)
+func (f *fixture) stopPod(name string) {
+	f.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	require.NoError(f.t, f.Delete(f.ctx, pod))
+	f.awaitGone(pod)
 }
 
 // await reads the object until the condition holds.
-func (b *bench) await(object client.Object, condition func() bool) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		return b.Get(b.ctx, client.ObjectKeyFromObject(object), object) == nil && condition()
+func (f *fixture) await(object client.Object, condition func() bool) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		return f.Get(f.ctx, client.ObjectKeyFromObject(object), object) == nil && condition()
 	}, limit, tick, "%T %s", object, object.GetName())
 }
 
-func (b *bench) awaitGone(object client.Object) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		return apierrors.IsNotFound(b.Get(b.ctx, client.ObjectKeyFromObject(object), object))
+func (f *fixture) awaitGone(object client.Object) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		return apierrors.IsNotFound(f.Get(f.ctx, client.ObjectKeyFromObject(object), object))
 	}, limit, tick, "%T %s", object, object.GetName())
 }
 
 // request asks for another size of the claim.
-func (b *bench) request(claim *corev1.PersistentVolumeClaim, quantity string) error {
+func (f *fixture) request(claim *corev1.PersistentVolumeClaim, quantity string) error {
 	patch := fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":%q}}}}`, quantity)
-	return b.Patch(b.ctx, claim.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return f.Patch(f.ctx, claim.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
 // recording are the states that a claim goes through.
 type recording struct {
-	b      *bench
-	events watch.Interface
-	states []string
-	last   *corev1.PersistentVolumeClaim
+	fixture *fixture
+	events  watch.Interface
+	states  []string
+	last    *corev1.PersistentVolumeClaim
 }
 
 // grow requests another size of the claim, and records all following states.
-func (b *bench) grow(claim *corev1.PersistentVolumeClaim, quantity string) *recording {
-	b.t.Helper()
-	require.NoError(b.t, b.Get(b.ctx, client.ObjectKeyFromObject(claim), claim))
-	events, err := b.Watch(b.ctx, &corev1.PersistentVolumeClaimList{}, &client.ListOptions{
-		Namespace: b.namespace,
+func (f *fixture) grow(claim *corev1.PersistentVolumeClaim, quantity string) *recording {
+	f.t.Helper()
+	require.NoError(f.t, f.Get(f.ctx, client.ObjectKeyFromObject(claim), claim))
+	events, err := f.Watch(f.ctx, &corev1.PersistentVolumeClaimList{}, &client.ListOptions{
+		Namespace: f.namespace,
 		Raw: &metav1.ListOptions{
 			FieldSelector:   "metadata.name=" + claim.Name,
 			ResourceVersion: claim.ResourceVersion,
 		},
 	})
-	require.NoError(b.t, err)
-	b.t.Cleanup(events.Stop)
-	require.NoError(b.t, b.request(claim, quantity))
-	return &recording{b: b, events: events}
+	require.NoError(f.t, err)
+	f.t.Cleanup(events.Stop)
+	require.NoError(f.t, f.request(claim, quantity))
+	return &recording{fixture: f, events: events}
 }
 
 // until returns the states up to this one, each once in a row.
 func (r *recording) until(state string) []string {
-	r.b.t.Helper()
+	r.fixture.t.Helper()
 	if len(r.states) > 0 && r.states[len(r.states)-1] == state {
 		return r.states
 	}
 	for {
 		select {
-		case <-r.b.ctx.Done():
-			require.FailNow(r.b.t, "the claim did not get there", "%s: %s, but %s",
-				context.Cause(r.b.ctx), state, strings.Join(r.states, "\n"))
+		case <-r.fixture.ctx.Done():
+			require.FailNow(r.fixture.t, "the claim did not get there", "%s: %s, but %s",
+				context.Cause(r.fixture.ctx), state, strings.Join(r.states, "\n"))
 		case event, open := <-r.events.ResultChan():
-			require.True(r.b.t, open, "the watch ended")
+			require.True(r.fixture.t, open, "the watch ended")
 			r.last = event.Object.(*corev1.PersistentVolumeClaim)
 			if seen := stateOf(r.last); len(r.states) == 0 || r.states[len(r.states)-1] != seen {
 				r.states = append(r.states, seen)
@@ -215,8 +215,8 @@ func TestStorageCanBeAddedLater(t *testing.T) {
 	require.ErrorContains(t, c.Restart(t.Context(), cluster.StorageDriver), `there is no component "csi-driver"`)
 
 	require.NoError(t, c.AddStorage(t.Context()))
-	b := benchOn(t, c)
-	b.bound("data")
+	f := newFixtureOn(t, c)
+	f.bound("data")
 	require.NoError(t, c.Restart(t.Context(), cluster.StorageDriver))
-	b.bound("more")
+	f.bound("more")
 }

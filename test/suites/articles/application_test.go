@@ -1,3 +1,3 @@
 package articles_test
 
-func application() play { return play{name: "application"} }
+func application() articleTest { return articleTest{name: "application"} }

@@ -36,7 +36,7 @@ type step struct {
 	Do string `json:"do"`
 	// See is a line that only reads. It is entered until the output is as expected.
 	See string `json:"see"`
-	// Happens names an event without the reader's action, see play.
+	// Happens names an event without the reader's action, see articleTest.
 	Happens string `json:"happens"`
 	// Leave are lines that are not entered, for one of the reasons.
 	Leave []string `json:"leave"`
@@ -91,8 +91,8 @@ func (s *step) check() error {
 	return nil
 }
 
-// judge compares the output and the exit status of a line with the step.
-func (s *step) judge(printed string, ended error) error {
+// checkOutput compares the output and the exit status of a line with the step.
+func (s *step) checkOutput(printed string, ended error) error {
 	if ended != nil && s.Fails == "" {
 		return fmt.Errorf("it fails with %w:\n%s", ended, printed)
 	}

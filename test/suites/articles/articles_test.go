@@ -12,8 +12,8 @@ import (
 	"github.com/trueup-go/trueup/test/harness/cluster"
 )
 
-// A play describes how an article is replayed. Its text is testdata/<name>/article.yaml.
-type play struct {
+// An articleTest describes how an article is replayed. Its text is testdata/<name>/article.yaml.
+type articleTest struct {
 	// name is the folder below testdata, and below examples.
 	name string
 	// options are additional options of the cluster.
@@ -25,16 +25,16 @@ type play struct {
 // An event happens while the reader waits. It fails the test by itself.
 type event func(t *testing.T, r *reader)
 
-func plays() []play {
-	return []play{reverseWordsApp(), application(), bookStore(), postgresWriter()}
+func articleTests() []articleTest {
+	return []articleTest{reverseWordsApp(), application(), bookStore(), postgresWriter()}
 }
 
 // TestArticles types every line, each article on a fresh cluster.
 func TestArticles(t *testing.T) {
-	plays := plays()
-	replayed := make([]article, len(plays))
+	tests := articleTests()
+	replayed := make([]article, len(tests))
 	t.Run("replay", func(t *testing.T) {
-		for i, p := range plays {
+		for i, p := range tests {
 			t.Run(p.name, func(t *testing.T) {
 				t.Parallel() // they wait a good deal: for garbage collectors, for namespaces that go
 				a := load(t, p.name)
@@ -48,7 +48,7 @@ func TestArticles(t *testing.T) {
 	})
 	missing := func(a article) bool { return a.Title == "" } // it failed, or was not asked for
 	if !slices.ContainsFunc(replayed, missing) {
-		settlePage(t, replayed)
+		comparePage(t, replayed)
 	}
 }
 
@@ -61,12 +61,12 @@ func (r *reader) follow(t *testing.T, s *step) {
 		require.True(t, ok, "nobody knows how it happens that %s", s.Happens)
 		happens(t, r)
 	case s.Do != "":
-		printed, err := r.enter(t.Context(), s.Do)
-		require.NoError(t, s.judge(printed, err), "after: %s", s.Do)
+		printed, err := r.runLine(t.Context(), s.Do)
+		require.NoError(t, s.checkOutput(printed, err), "after: %s", s.Do)
 	case s.See != "":
 		eventually(t, s.See, func() error {
-			printed, err := r.enter(t.Context(), s.See)
-			return s.judge(printed, err)
+			printed, err := r.runLine(t.Context(), s.See)
+			return s.checkOutput(printed, err)
 		})
 	}
 }

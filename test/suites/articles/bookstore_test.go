@@ -11,9 +11,9 @@ import (
 	"github.com/trueup-go/trueup/test/harness/storage"
 )
 
-func bookStore() play {
+func bookStore() articleTest {
 	var claim, pod types.UID
-	return play{
+	return articleTest{
 		name:    "bookstore",
 		options: []cluster.Option{cluster.WithStorage()},
 		happens: map[string]event{

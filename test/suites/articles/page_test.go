@@ -23,14 +23,14 @@ expressions. Nothing runs in the pods of that cluster, so the operator is a proc
 rights that its Deployment has.
 `
 
-// settlePage writes the page or compares with it.
-func settlePage(t *testing.T, articles []article) {
+// comparePage writes the page or compares with it.
+func comparePage(t *testing.T, articles []article) {
 	t.Helper()
 	text := introduction
 	for i := range articles {
 		text += "\n" + articles[i].chapter()
 	}
-	require.NoError(t, page.Settle(t.Context(), "articles", text))
+	require.NoError(t, page.CompareOrUpdate(t.Context(), "articles", text))
 }
 
 func (a *article) chapter() string {

@@ -18,7 +18,7 @@ type row struct {
 	Country  string
 }
 
-func postgresWriter() play {
+func postgresWriter() articleTest {
 	var database *postgres.Database
 	rows := func(t *testing.T, want ...row) {
 		t.Helper()
@@ -28,7 +28,7 @@ func postgresWriter() play {
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(want, have, cmpopts.EquateEmpty()))
 	}
-	return play{name: "postgreswriter", happens: map[string]event{
+	return articleTest{name: "postgreswriter", happens: map[string]event{
 		"there is a database with a table students": func(t *testing.T, r *reader) {
 			t.Helper()
 			database = postgres.New(t).Database(t)

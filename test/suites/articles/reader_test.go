@@ -33,7 +33,7 @@ type reader struct {
 	home, dir string
 	// environment is the initial environment of the reader's shell.
 	environment []string
-	// events are the events of the play, and of every play.
+	// events are the events of this article test, and of every one.
 	events map[string]event
 
 	cluster  *cluster.Cluster
@@ -44,7 +44,7 @@ type reader struct {
 
 // newReader starts a cluster, and gives the reader the operator's project, with the article's
 // manifests instead of the project's own.
-func newReader(t *testing.T, p play, a *article) *reader {
+func newReader(t *testing.T, p articleTest, a *article) *reader {
 	t.Helper()
 	c, err := cluster.Start(t.Context(), p.options...)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func newReader(t *testing.T, p play, a *article) *reader {
 	r.events["the operator starts"] = startOperator
 	r.events["the operator ends with its pod"] = endOperator
 	r.unpack(t, p.name)
-	r.equip(t, a.Environment)
+	r.writeKubeconfig(t, a.Environment)
 	return r
 }
 
@@ -106,9 +106,9 @@ func objects(t *testing.T, dir string) map[string]map[string]any {
 	return found
 }
 
-// equip puts kubectl into the reader's path and the cluster into a kubeconfig of his own.
+// writeKubeconfig puts kubectl into the reader's path and the cluster into a kubeconfig.
 // Of the environment of the tests nothing else is his: they may be run by make.
-func (r *reader) equip(t *testing.T, filledIn map[string]string) {
+func (r *reader) writeKubeconfig(t *testing.T, filledIn map[string]string) {
 	t.Helper()
 	kubectl, err := cluster.Kubectl(t.Context())
 	require.NoError(t, err)
@@ -123,22 +123,22 @@ func (r *reader) equip(t *testing.T, filledIn map[string]string) {
 	for name, value := range filledIn {
 		r.environment = append(r.environment, name+"="+value)
 	}
-	require.NoError(t, os.WriteFile(r.remembered(), nil, 0o600))
+	require.NoError(t, os.WriteFile(r.variablesFile(), nil, 0o600))
 }
 
-// enter runs a line and returns the output. Later lines see the variables that the line sets.
-func (r *reader) enter(ctx context.Context, line string) (string, error) {
+// runLine runs a line and returns the output. Later lines see the variables that the line sets.
+func (r *reader) runLine(ctx context.Context, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	const script = `set -a; . "$0"; eval "$1"; ended=$?; export -p >"$0"; exit $ended`
-	shell := exec.CommandContext(ctx, "sh", "-c", script, r.remembered(), line)
+	shell := exec.CommandContext(ctx, "sh", "-c", script, r.variablesFile(), line)
 	shell.Dir, shell.Env = r.dir, r.environment
 	printed, err := shell.CombinedOutput()
 	return string(printed), err
 }
 
-// remembered returns the file with the variables that the lines have set.
-func (r *reader) remembered() string { return filepath.Join(r.home, ".remembered") }
+// variablesFile returns the file with the variables that the lines have set.
+func (r *reader) variablesFile() string { return filepath.Join(r.home, ".remembered") }
 
 // eventually calls try until try succeeds.
 func eventually(t *testing.T, what string, try func() error) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func reverseWordsApp() play {
-	return play{name: "reversewordsapp", happens: map[string]event{
+func reverseWordsApp() articleTest {
+	return articleTest{name: "reversewordsapp", happens: map[string]event{
 		"a load balancer gets an address": balanceLoad,
 		"the operator's log says that it watches the namespace operators-test alone": func(t *testing.T, r *reader) {
 			t.Helper()

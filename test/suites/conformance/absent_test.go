@@ -23,24 +23,24 @@ const unwanted = "what is no longer wanted is deleted, and nothing else"
 // TestAbsent deletes our own objects, and no others.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
-	benches(t, []subject{configMap(), deployment(), clusterRole(), unstructuredGadget()}, everyMode, func(b *bench) {
-		b.oursIsDeleted()
-		b.othersAreNotDeleted()
-		b.shows(unwanted)
+	forEachFixture(t, []kindCase{configMap(), deployment(), clusterRole(), unstructuredGadget()}, everyMode, func(f *fixture) {
+		f.oursIsDeleted()
+		f.othersAreNotDeleted()
+		f.noteShown(unwanted)
 	})
 }
 
-func (b *bench) absent(opts ...ensure.Option) (ensure.Result[client.Object], error) {
-	return ensure.Absent(b.ctx, b.ensurer, b.empty(), append(opts, ensure.ControlledBy(b.owner))...)
+func (f *fixture) absent(opts ...ensure.Option) (ensure.Result[client.Object], error) {
+	return ensure.Absent(f.ctx, f.ensurer, f.empty(), append(opts, ensure.ControlledBy(f.owner))...)
 }
 
 // mustBeAbsent returns the result of one pass and the number of its deletions.
-func (b *bench) mustBeAbsent(opts ...ensure.Option) (ensure.Operation, int) {
-	b.t.Helper()
+func (f *fixture) mustBeAbsent(opts ...ensure.Option) (ensure.Operation, int) {
+	f.t.Helper()
 	mark := shared.Mark()
-	res, err := b.absent(opts...)
-	require.NoError(b.t, err)
-	return res.Operation, deletes(b.requests(mark))
+	res, err := f.absent(opts...)
+	require.NoError(f.t, err)
+	return res.Operation, deletes(f.requests(mark))
 }
 
 func deletes(requests []cluster.Request) int {
@@ -53,50 +53,50 @@ func deletes(requests []cluster.Request) int {
 	return n
 }
 
-func (b *bench) oursIsDeleted() {
-	b.t.Helper()
-	operation, sent := b.mustBeAbsent()
-	require.Equal(b.t, ensure.Gone, operation, "it never was")
-	require.Zero(b.t, sent)
+func (f *fixture) oursIsDeleted() {
+	f.t.Helper()
+	operation, sent := f.mustBeAbsent()
+	require.Equal(f.t, ensure.Gone, operation, "it never was")
+	require.Zero(f.t, sent)
 
-	b.pass()
-	b.settle()
-	b.edit(foreignFinalizer)
-	operation, sent = b.mustBeAbsent()
-	require.Equal(b.t, ensure.Deleting, operation)
-	require.Equal(b.t, 1, sent)
-	b.awaitCached(b.live())
-	operation, sent = b.mustBeAbsent()
-	require.Equal(b.t, ensure.Deleting, operation, "a finalizer holds it")
-	require.Zero(b.t, sent)
+	f.pass()
+	f.settle()
+	f.edit(foreignFinalizer)
+	operation, sent = f.mustBeAbsent()
+	require.Equal(f.t, ensure.Deleting, operation)
+	require.Equal(f.t, 1, sent)
+	f.awaitCached(f.live())
+	operation, sent = f.mustBeAbsent()
+	require.Equal(f.t, ensure.Deleting, operation, "a finalizer holds it")
+	require.Zero(f.t, sent)
 
-	b.delete()
-	operation, sent = b.mustBeAbsent()
-	require.Equal(b.t, ensure.Gone, operation)
-	require.Zero(b.t, sent)
-	b.staysAbsent()
+	f.delete()
+	operation, sent = f.mustBeAbsent()
+	require.Equal(f.t, ensure.Gone, operation)
+	require.Zero(f.t, sent)
+	f.staysAbsent()
 }
 
 // staysAbsent requires that only one request confirms the absence.
-func (b *bench) staysAbsent() {
-	b.t.Helper()
+func (f *fixture) staysAbsent() {
+	f.t.Helper()
 	mark := shared.Mark()
-	operation, _ := b.mustBeAbsent()
-	require.Equal(b.t, ensure.Gone, operation)
-	b.requireRequests(b.requests(mark), 0, 0)
+	operation, _ := f.mustBeAbsent()
+	require.Equal(f.t, ensure.Gone, operation)
+	f.requireRequests(f.requests(mark), 0, 0)
 }
 
-func (b *bench) othersAreNotDeleted() {
-	b.t.Helper()
-	b.createStrangers(controlledBy(b.t, b.stranger)...)
-	b.awaitCached(b.live())
+func (f *fixture) othersAreNotDeleted() {
+	f.t.Helper()
+	f.createForeign(controlledBy(f.t, f.otherOwner)...)
+	f.awaitCached(f.live())
 	mark := shared.Mark()
-	res, err := b.absent()
-	require.NoError(b.t, err)
-	require.Equal(b.t, ensure.Released, res.Operation)
-	require.Empty(b.t, res.Cause)
-	b.requireRequests(b.requests(mark), 0, b.asked()+1) // that nothing of ours is in it, the server confirms
-	require.Nil(b.t, b.live().GetDeletionTimestamp())
+	res, err := f.absent()
+	require.NoError(f.t, err)
+	require.Equal(f.t, ensure.Released, res.Operation)
+	require.Empty(f.t, res.Cause)
+	f.requireRequests(f.requests(mark), 0, f.asked()+1) // that nothing of ours is in it, the server confirms
+	require.Nil(f.t, f.live().GetDeletionTimestamp())
 }
 
 // TestHiddenIsDeleted: a cache that does not show the child does not show its deletion either. A
@@ -108,63 +108,63 @@ func TestHiddenIsDeleted(t *testing.T) {
 		&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{"stamp": "missing"})},
 	}
 	a := cached(t, opts)
-	b := newBench(t, a, configMap())
-	b.ensurer = ensure.New(plain(t).client, a.reader, fieldOwner)
-	_, err := b.ensure()
+	f := newFixture(t, a, configMap())
+	f.ensurer = ensure.New(plain(t).client, a.reader, fieldOwner)
+	_, err := f.ensure()
 	require.NoError(t, err)
 
-	b.ensurer = ensure.New(a.client, a.reader, fieldOwner)
-	operation, sent := b.mustBeAbsent()
+	f.ensurer = ensure.New(a.client, a.reader, fieldOwner)
+	operation, sent := f.mustBeAbsent()
 	require.Equal(t, ensure.Deleting, operation)
 	require.Equal(t, 1, sent)
-	ctx, cancel := context.WithTimeout(b.ctx, hiddenLimit)
+	ctx, cancel := context.WithTimeout(f.ctx, hiddenLimit)
 	defer cancel()
 	require.NoError(t, a.client.List(ctx, &corev1.ConfigMapList{}), "a read that waits for the deletion has no end")
-	operation, _ = b.mustBeAbsent()
+	operation, _ = f.mustBeAbsent()
 	require.Equal(t, ensure.Gone, operation)
 }
 
 // TestAbsentIsOfWhatWasLookedAt: the object changes between the read and the delete.
 func TestAbsentIsOfWhatWasLookedAt(t *testing.T) {
 	t.Parallel()
-	for _, s := range []subject{configMap(), clusterRole()} {
-		t.Run(s.name, func(t *testing.T) {
+	for _, k := range []kindCase{configMap(), clusterRole()} {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			raced := plain(t)
-			race := &racingDelete{Client: raced.client}
+			race := &racingDeleteClient{Client: raced.client}
 			raced.client = race
-			b := newBench(t, raced, s)
+			f := newFixture(t, raced, k)
 
-			b.pass()
-			race.before = func() { b.edit(b.drift()) }
-			operation, sent := b.mustBeAbsent()
+			f.pass()
+			race.before = func() { f.edit(f.drift()) }
+			operation, sent := f.mustBeAbsent()
 			require.Equal(t, ensure.Deleting, operation, "edited: it is still ours")
 			require.Equal(t, 2, sent)
 
-			b.pass()
-			race.before = b.delete
-			operation, _ = b.mustBeAbsent()
+			f.pass()
+			race.before = f.delete
+			operation, _ = f.mustBeAbsent()
 			require.Equal(t, ensure.Gone, operation, "deleted by somebody else")
 
-			b.pass()
+			f.pass()
 			race.before = func() {
-				b.delete()
-				b.createStrangers(controlledBy(t, b.stranger)...)
+				f.delete()
+				f.createForeign(controlledBy(t, f.otherOwner)...)
 			}
-			operation, _ = b.mustBeAbsent()
+			operation, _ = f.mustBeAbsent()
 			require.Equal(t, ensure.Released, operation, "replaced by a stranger's")
-			require.Nil(t, b.live().GetDeletionTimestamp())
+			require.Nil(t, f.live().GetDeletionTimestamp())
 		})
 	}
 }
 
-// racingDelete does something right before the operator's next delete.
-type racingDelete struct {
+// racingDeleteClient does something right before the operator's next delete.
+type racingDeleteClient struct {
 	client.Client
 	before func()
 }
 
-func (r *racingDelete) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (r *racingDeleteClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	if before := r.before; before != nil {
 		r.before = nil
 		before()
@@ -186,36 +186,36 @@ func TestPropagation(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, plain(t), deployment())
-			b.pass()
-			b.settle()
-			uid := b.live().GetUID()
+			f := newFixture(t, plain(t), deployment())
+			f.pass()
+			f.settle()
+			uid := f.live().GetUID()
 
-			operation, sent := b.mustBeAbsent(ensure.Propagation(tc.policy))
+			operation, sent := f.mustBeAbsent(ensure.Propagation(tc.policy))
 			require.Equal(t, ensure.Deleting, operation)
 			require.Equal(t, 1, sent)
-			b.await("the Deployment to be gone", func() bool {
-				operation, _ := b.mustBeAbsent(ensure.Propagation(tc.policy))
+			f.await("the Deployment to be gone", func() bool {
+				operation, _ := f.mustBeAbsent(ensure.Propagation(tc.policy))
 				return operation == ensure.Gone
 			})
 			if tc.policy == metav1.DeletePropagationForeground {
-				require.Empty(t, b.replicaSets(uid), "they go first")
+				require.Empty(t, f.replicaSets(uid), "they go first")
 			}
 			if tc.stays {
-				require.Len(t, b.replicaSets(""), 1, "orphaned")
+				require.Len(t, f.replicaSets(""), 1, "orphaned")
 				return
 			}
-			b.await("its ReplicaSets to be gone", func() bool { return len(b.replicaSets(uid)) == 0 })
+			f.await("its ReplicaSets to be gone", func() bool { return len(f.replicaSets(uid)) == 0 })
 		})
 	}
 }
 
 // replicaSets returns the ReplicaSets that a Deployment controls, or with an empty UID those
 // without a controller.
-func (b *bench) replicaSets(controller types.UID) []appsv1.ReplicaSet {
-	b.t.Helper()
+func (f *fixture) replicaSets(controller types.UID) []appsv1.ReplicaSet {
+	f.t.Helper()
 	var list appsv1.ReplicaSetList
-	require.NoError(b.t, b.human.List(b.ctx, &list, client.InNamespace(b.namespace)))
+	require.NoError(f.t, f.admin.List(f.ctx, &list, client.InNamespace(f.namespace)))
 	return slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {
 		if ref := metav1.GetControllerOfNoCopy(&rs); ref != nil {
 			return ref.UID != controller

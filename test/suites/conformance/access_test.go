@@ -16,14 +16,14 @@ import (
 
 // An access is how an operator reaches the API server.
 type access struct {
-	client client.Client
-	reader client.Reader
-	agent  string
-	reads  int // that the API server sees of a pass which finds nothing to do
+	client    client.Client
+	reader    client.Reader
+	userAgent string
+	reads     int // that the API server sees of a pass which finds nothing to do
 	// readsItsWrites: a read of a typed object waits for this client's earlier writes.
 	readsItsWrites bool
-	// bare: the cached copies have no managed fields.
-	bare bool
+	// withoutManagedFields: the cached copies have no managed fields.
+	withoutManagedFields bool
 }
 
 // modes are the sorts of clients that operators have.
@@ -60,7 +60,7 @@ func plain(t *testing.T) access {
 	config, agent := agentOf(t)
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	return access{client: c, reader: c, agent: agent, reads: 1}
+	return access{client: c, reader: c, userAgent: agent, reads: 1}
 }
 
 // cached returns a manager's client, which reads from informers.
@@ -70,9 +70,9 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 	opts.Scheme = scheme
 	running, reading := cluster.Cached(t, config, opts), opts.Client.Cache
 	return access{
-		client: running.GetClient(), reader: running.GetAPIReader(), agent: agent,
-		readsItsWrites: reading != nil && ptr.Deref(reading.EnableReadYourWritesConsistency, false),
-		bare:           opts.Cache.DefaultTransform != nil,
+		client: running.GetClient(), reader: running.GetAPIReader(), userAgent: agent,
+		readsItsWrites:       reading != nil && ptr.Deref(reading.EnableReadYourWritesConsistency, false),
+		withoutManagedFields: opts.Cache.DefaultTransform != nil,
 	}
 }
 
@@ -81,7 +81,7 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 func (a access) requests(t *testing.T, mark cluster.Mark, pass cluster.Filter) []cluster.Request {
 	t.Helper()
 	isNoInformers := func(r cluster.Request) bool { return r.Verb != "list" && r.Verb != "watch" }
-	requests, err := shared.Requests(mark, cluster.ByUserAgent(a.agent), isNoInformers, pass)
+	requests, err := shared.Requests(mark, cluster.ByUserAgent(a.userAgent), isNoInformers, pass)
 	require.NoError(t, err)
 	return requests
 }

@@ -26,8 +26,8 @@ func webhookService() admissionregistrationv1.WebhookClientConfig {
 }
 
 // validatingWebhooks have their certificate filled in by another controller.
-func validatingWebhooks() subject {
-	return subject{
+func validatingWebhooks() kindCase {
+	return kindCase{
 		name:   "ValidatingWebhookConfiguration",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -81,8 +81,8 @@ func validatingWebhooks() subject {
 	}
 }
 
-func mutatingWebhooks() subject {
-	return subject{
+func mutatingWebhooks() kindCase {
+	return kindCase{
 		name:   "MutatingWebhookConfiguration",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -128,8 +128,8 @@ func mutatingWebhooks() subject {
 	}
 }
 
-func admissionPolicy() subject {
-	return subject{
+func admissionPolicy() kindCase {
+	return kindCase{
 		name:   "ValidatingAdmissionPolicy",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -167,8 +167,8 @@ func admissionPolicy() subject {
 	}
 }
 
-func admissionPolicyBinding() subject {
-	return subject{
+func admissionPolicyBinding() kindCase {
+	return kindCase{
 		name:   "ValidatingAdmissionPolicyBinding",
 		rename: bySuffix,
 		desired: func() client.Object {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func job() subject {
-	return subject{
+func job() kindCase {
+	return kindCase{
 		name: "Job",
 		desired: func() client.Object {
 			template := podTemplate("task")
@@ -35,8 +35,8 @@ func job() subject {
 	}
 }
 
-func autoscaler() subject {
-	return subject{
+func autoscaler() kindCase {
+	return kindCase{
 		name: "HorizontalPodAutoscaler",
 		desired: func() client.Object {
 			return &autoscalingv2.HorizontalPodAutoscaler{
@@ -71,11 +71,11 @@ func autoscaler() subject {
 }
 
 // cronJob runs on the 30th of February.
-func cronJob() subject {
+func cronJob() kindCase {
 	template := func(obj client.Object) *corev1.PodTemplateSpec {
 		return &obj.(*batchv1.CronJob).Spec.JobTemplate.Spec.Template
 	}
-	return subject{
+	return kindCase{
 		name: "CronJob",
 		desired: func() client.Object {
 			pods := podTemplate("nightly")
@@ -105,8 +105,8 @@ func cronJob() subject {
 	}
 }
 
-func disruptionBudget() subject {
-	return subject{
+func disruptionBudget() kindCase {
+	return kindCase{
 		name: "PodDisruptionBudget",
 		desired: func() client.Object {
 			return &policyv1.PodDisruptionBudget{

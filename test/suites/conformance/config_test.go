@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func configMap() subject {
-	return subject{
+func configMap() kindCase {
+	return kindCase{
 		name: "ConfigMap",
 		desired: func() client.Object {
 			return &corev1.ConfigMap{
@@ -37,8 +37,8 @@ func configMap() subject {
 	}
 }
 
-func secret() subject {
-	return subject{
+func secret() kindCase {
+	return kindCase{
 		name: "Secret",
 		desired: func() client.Object {
 			return &corev1.Secret{
@@ -60,8 +60,8 @@ func secret() subject {
 	}
 }
 
-func serviceAccount() subject {
-	return subject{
+func serviceAccount() kindCase {
+	return kindCase{
 		name: "ServiceAccount",
 		desired: func() client.Object {
 			return &corev1.ServiceAccount{
@@ -85,8 +85,8 @@ func serviceAccount() subject {
 	}
 }
 
-func namespace() subject {
-	return subject{
+func namespace() kindCase {
+	return kindCase{
 		name:   "Namespace",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -106,8 +106,8 @@ func namespace() subject {
 	}
 }
 
-func resourceQuota() subject {
-	return subject{
+func resourceQuota() kindCase {
+	return kindCase{
 		name: "ResourceQuota",
 		desired: func() client.Object {
 			return &corev1.ResourceQuota{
@@ -133,8 +133,8 @@ func resourceQuota() subject {
 }
 
 // limitRange has limits with server-side defaults inside an atomic list.
-func limitRange() subject {
-	return subject{
+func limitRange() kindCase {
+	return kindCase{
 		name: "LimitRange",
 		desired: func() client.Object {
 			return &corev1.LimitRange{
@@ -165,8 +165,8 @@ func limitRange() subject {
 	}
 }
 
-func lease() subject {
-	return subject{
+func lease() kindCase {
+	return kindCase{
 		name: "Lease",
 		desired: func() client.Object {
 			return &coordinationv1.Lease{

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func gadget() subject {
-	return subject{
+func gadget() kindCase {
+	return kindCase{
 		name: "Gadget",
 		desired: func() client.Object {
 			return &Gadget{
@@ -42,8 +42,8 @@ func gadget() subject {
 	}
 }
 
-func unstructuredGadget() subject {
-	return subject{
+func unstructuredGadget() kindCase {
+	return kindCase{
 		name: "unstructured Gadget",
 		desired: func() client.Object {
 			u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

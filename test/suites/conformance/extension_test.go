@@ -9,11 +9,11 @@ import (
 )
 
 // customResourceDefinition is the Gadget's, in a group of the test's own.
-func customResourceDefinition() subject {
+func customResourceDefinition() kindCase {
 	version := func(c *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
 		return &c.Spec.Versions[0]
 	}
-	return subject{
+	return kindCase{
 		name: "CustomResourceDefinition",
 		desired: func() client.Object {
 			crd := gadgetCRD()
@@ -58,8 +58,8 @@ func customResourceDefinition() subject {
 
 // apiService is one that the server itself answers for: one that nobody answers for
 // would hold up the deletion of every namespace.
-func apiService() subject {
-	return subject{
+func apiService() kindCase {
+	return kindCase{
 		name: "unstructured APIService",
 		desired: func() client.Object {
 			u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

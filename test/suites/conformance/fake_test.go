@@ -36,19 +36,19 @@ func TestFakeAgreesWithTheServer(t *testing.T) {
 	a := plain(t)
 	met := &differencesMet{}
 	t.Run("kinds", func(t *testing.T) {
-		for _, s := range subjects() {
-			t.Run(s.name, func(t *testing.T) {
+		for _, k := range kindCases() {
+			t.Run(k.name, func(t *testing.T) {
 				t.Parallel()
-				onServer := newBench(t, counted(a), s)
-				want, got := onServer.life(), newFakeBench(t, s, onServer.namespace).life()
+				onServer := newFixture(t, counted(a), k)
+				want, got := onServer.runLifecycle(), newFakeFixture(t, k, onServer.namespace).runLifecycle()
 				require.Len(t, got, len(want))
 				for i := range want {
-					met.require(t, s.name, want[i].Step, gocmp.Diff(want[i], got[i]))
+					met.require(t, k.name, want[i].Step, gocmp.Diff(want[i], got[i]))
 				}
 			})
 		}
 	})
-	met.requireAll(t, lives)
+	met.requireAll(t, lifecycleDifferences)
 }
 
 // counted has the kit count the requests through a.
@@ -58,98 +58,98 @@ func counted(a access) access {
 	return a
 }
 
-// newFakeBench is newBench without a server.
-func newFakeBench(t *testing.T, s subject, namespace string) *bench {
+// newFakeFixture is newBench without a server.
+func newFakeFixture(t *testing.T, k kindCase, namespace string) *fixture {
 	t.Helper()
 	c := ensuretest.NewClient(scheme)
-	b := &bench{
-		subject: s, t: t, ctx: t.Context(), human: c.Unwrap(), namespace: namespace, home: namespace,
+	f := &fixture{
+		kindCase: k, t: t, ctx: t.Context(), admin: c.Unwrap(), namespace: namespace, childNamespace: namespace,
 		access: access{client: c, reader: c.APIReader()},
 	}
-	if s.rename != nil {
-		b.home = ""
-		b.desired = func() client.Object {
-			obj := s.desired()
-			s.rename(obj, namespace)
+	if k.rename != nil {
+		f.childNamespace = ""
+		f.desired = func() client.Object {
+			obj := k.desired()
+			k.rename(obj, namespace)
 			return obj
 		}
 	}
-	b.owner, b.stranger = b.parent("owner"), b.parent("stranger")
-	b.restart()
-	return b
+	f.owner, f.otherOwner = f.parent("owner"), f.parent("stranger")
+	f.restart()
+	return f
 }
 
-// life takes a child through its life, step by step.
-func (b *bench) life() []observation {
-	b.t.Helper()
+// runLifecycle takes a child through its life, step by step.
+func (f *fixture) runLifecycle() []observation {
+	f.t.Helper()
 	var seen []observation
 	note := func(o observation) { seen = append(seen, o) }
 
-	note(b.reconciled("create"))
-	b.calm()
-	note(b.reconciled("nothing to do"))
-	note(b.changed("an update that changes nothing", edit{do: func(client.Object) {}}))
-	for _, change := range append(b.edits, commonEdits...) {
-		note(b.changed("edit: "+change.name, change))
-		note(b.reconciled("after edit: " + change.name))
-		b.calm()
+	note(f.reconciled("create"))
+	f.awaitQuiet()
+	note(f.reconciled("nothing to do"))
+	note(f.changed("an update that changes nothing", edit{do: func(client.Object) {}}))
+	for _, change := range append(f.edits, commonEdits...) {
+		note(f.changed("edit: "+change.name, change))
+		note(f.reconciled("after edit: " + change.name))
+		f.awaitQuiet()
 	}
-	for _, add := range append(b.additions, commonAdditions...) {
-		note(b.changed("addition: "+add.name, add))
-		note(b.reconciled("after addition: " + add.name))
-		b.calm()
+	for _, add := range append(f.additions, commonAdditions...) {
+		note(f.changed("addition: "+add.name, add))
+		note(f.reconciled("after addition: " + add.name))
+		f.awaitQuiet()
 	}
-	note(b.statusWritten())
-	note(b.reconciled("after a status write"))
-	b.calm()
+	note(f.statusWritten())
+	note(f.reconciled("after a status write"))
+	f.awaitQuiet()
 
-	desired := b.desired
-	b.desired = func() client.Object {
+	desired := f.desired
+	f.desired = func() client.Object {
 		obj := desired()
-		b.next(obj)
+		f.next(obj)
 		return obj
 	}
-	note(b.reconciled("another desired state, as a dry run", ensure.DryRun()))
-	note(b.reconciled("another desired state"))
-	b.calm()
-	note(b.deletedByHand())
-	note(b.reconciled("while it goes"))
-	b.delete()
-	note(b.reconciled("after deletion"))
-	b.calm()
-	note(b.unwanted())
+	note(f.reconciled("another desired state, as a dry run", ensure.DryRun()))
+	note(f.reconciled("another desired state"))
+	f.awaitQuiet()
+	note(f.deletedByHand())
+	note(f.reconciled("while it goes"))
+	f.delete()
+	note(f.reconciled("after deletion"))
+	f.awaitQuiet()
+	note(f.unwanted())
 	return seen
 }
 
-// calm lets the built-in controllers finish, and the operator see that.
-func (b *bench) calm() {
-	b.t.Helper()
-	onServer := b.access.agent != ""
-	b.await("a pass that asks nothing", func() bool {
-		if onServer && b.settled != nil && !b.settled(b.live()) {
+// awaitQuiet lets the built-in controllers finish, and the operator see that.
+func (f *fixture) awaitQuiet() {
+	f.t.Helper()
+	onServer := f.access.userAgent != ""
+	f.await("a pass that asks nothing", func() bool {
+		if onServer && f.settled != nil && !f.settled(f.live()) {
 			return false
 		}
-		before := len(b.counter().Requests())
-		_, err := b.ensure()
-		require.NoError(b.t, err)
-		return len(b.counter().Requests()) == before
+		before := len(f.counter().Requests())
+		_, err := f.ensure()
+		require.NoError(f.t, err)
+		return len(f.counter().Requests()) == before
 	})
 }
 
-func (b *bench) counter() *ensuretest.Client { return b.access.client.(*ensuretest.Client) }
+func (f *fixture) counter() *ensuretest.Client { return f.access.client.(*ensuretest.Client) }
 
 // reconciled is a pass.
-func (b *bench) reconciled(step string, opts ...ensure.Option) observation {
-	b.t.Helper()
-	before := b.empty()
-	require.NoError(b.t, client.IgnoreNotFound(b.human.Get(b.ctx, client.ObjectKeyFromObject(before), before)))
-	begin := len(b.counter().Requests())
-	res, err := ensure.Object(b.ctx, b.ensurer, b.desired(), append(opts, ensure.ControlledBy(b.owner))...)
-	o := observation{Step: step, Operation: res.Operation, Cause: res.Cause, Error: b.told(err)}
+func (f *fixture) reconciled(step string, opts ...ensure.Option) observation {
+	f.t.Helper()
+	before := f.empty()
+	require.NoError(f.t, client.IgnoreNotFound(f.admin.Get(f.ctx, client.ObjectKeyFromObject(before), before)))
+	begin := len(f.counter().Requests())
+	res, err := ensure.Object(f.ctx, f.ensurer, f.desired(), append(opts, ensure.ControlledBy(f.owner))...)
+	o := observation{Step: step, Operation: res.Operation, Cause: res.Cause, Error: f.reasonOf(err)}
 	for _, change := range res.Changes {
-		o.Changes = append(o.Changes, b.plain(change.Path))
+		o.Changes = append(o.Changes, f.plain(change.Path))
 	}
-	for _, request := range b.counter().Requests()[begin:] {
+	for _, request := range f.counter().Requests()[begin:] {
 		verb := request.Verb
 		if request.DryRun {
 			verb += " (dry run)"
@@ -168,53 +168,53 @@ func (o *observation) compare(before, after client.Object) {
 }
 
 // plain returns a path without the parts that differ between two runs.
-func (b *bench) plain(path string) string {
-	return strings.ReplaceAll(path, string(b.owner.GetUID()), "owner")
+func (f *fixture) plain(path string) string {
+	return strings.ReplaceAll(path, string(f.owner.GetUID()), "owner")
 }
 
-func (b *bench) told(err error) string {
+func (f *fixture) reasonOf(err error) string {
 	if failed, ok := errors.AsType[*ensure.Error](err); ok {
 		return failed.Reason
 	}
 	return ensure.Reason(err)
 }
 
-// changed is an update by a person.
-func (b *bench) changed(step string, change edit) observation {
-	b.t.Helper()
-	return b.written(step, func(obj client.Object) error {
+// changed records the effect of an update by the admin.
+func (f *fixture) changed(step string, change edit) observation {
+	f.t.Helper()
+	return f.written(step, func(obj client.Object) error {
 		change.do(obj)
-		return b.human.Update(b.ctx, obj, client.FieldOwner("kubectl-edit"))
+		return f.admin.Update(f.ctx, obj, client.FieldOwner("kubectl-edit"))
 	})
 }
 
 // statusWritten writes a status field that few kinds have and no controller uses: other kinds drop
 // the field.
-func (b *bench) statusWritten() observation {
-	b.t.Helper()
-	return b.written("a status write", func(obj client.Object) error {
+func (f *fixture) statusWritten() observation {
+	f.t.Helper()
+	return f.written("a status write", func(obj client.Object) error {
 		status := `{"message":"written by a person"}`
-		if obj.GetObjectKind().GroupVersionKind().Group == gadgetGVK.Group || b.name == "Gadget" {
+		if obj.GetObjectKind().GroupVersionKind().Group == gadgetGVK.Group || f.name == "Gadget" {
 			status = `{"phase":"Written"}`
 		}
 		patch := merge(fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":%s}`, obj.GetResourceVersion(), status))
-		return b.human.Status().Patch(b.ctx, obj, patch, client.FieldOwner("kubectl-edit"))
+		return f.admin.Status().Patch(f.ctx, obj, patch, client.FieldOwner("kubectl-edit"))
 	})
 }
 
-// written records the effect of a person's write to the child, which is retried after a conflict
+// written records the effect of the admin's write to the child, which is retried after a conflict
 // with a controller.
-func (b *bench) written(step string, write func(client.Object) error) observation {
-	b.t.Helper()
+func (f *fixture) written(step string, write func(client.Object) error) observation {
+	f.t.Helper()
 	o := observation{Step: step}
-	b.await(step, func() bool {
-		before := b.live()
+	f.await(step, func() bool {
+		before := f.live()
 		after := before.DeepCopyObject().(client.Object)
 		err := write(after)
 		if apierrors.IsConflict(err) {
 			return false
 		}
-		o.Error = b.told(err)
+		o.Error = f.reasonOf(err)
 		if err == nil {
 			o.compare(before, after)
 			o.Moved = after.GetResourceVersion() != before.GetResourceVersion()
@@ -225,22 +225,22 @@ func (b *bench) written(step string, write func(client.Object) error) observatio
 }
 
 // deletedByHand deletes the child, which a finalizer keeps.
-func (b *bench) deletedByHand() observation {
-	b.t.Helper()
-	before := b.live()
-	require.NotEmpty(b.t, before.GetFinalizers())
-	err := b.human.Delete(b.ctx, b.empty())
-	o := observation{Step: "a deletion that waits", Error: b.told(err)}
-	o.compare(before, b.live())
+func (f *fixture) deletedByHand() observation {
+	f.t.Helper()
+	before := f.live()
+	require.NotEmpty(f.t, before.GetFinalizers())
+	err := f.admin.Delete(f.ctx, f.empty())
+	o := observation{Step: "a deletion that waits", Error: f.reasonOf(err)}
+	o.compare(before, f.live())
 	return o
 }
 
-func (b *bench) unwanted() observation {
-	b.t.Helper()
-	begin := len(b.counter().Requests())
-	res, err := ensure.Absent(b.ctx, b.ensurer, b.desired(), ensure.ControlledBy(b.owner))
-	o := observation{Step: "no longer wanted", Operation: res.Operation, Error: b.told(err)}
-	for _, request := range b.counter().Requests()[begin:] {
+func (f *fixture) unwanted() observation {
+	f.t.Helper()
+	begin := len(f.counter().Requests())
+	res, err := ensure.Absent(f.ctx, f.ensurer, f.desired(), ensure.ControlledBy(f.owner))
+	o := observation{Step: "no longer wanted", Operation: res.Operation, Error: f.reasonOf(err)}
+	for _, request := range f.counter().Requests()[begin:] {
 		o.Requests = append(o.Requests, request.Verb)
 	}
 	return o

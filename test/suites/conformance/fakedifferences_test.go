@@ -20,8 +20,8 @@ type difference struct {
 // A place is a step of a kind's life, or the name of a request.
 type place struct{ subject, step string }
 
-// lives are the differences that a child's life shows.
-var lives = []difference{
+// lifecycleDifferences are the differences that a child's life shows.
+var lifecycleDifferences = []difference{
 	{
 		page: "There are no defaults",
 		where: []place{
@@ -56,7 +56,7 @@ type differencesMet struct {
 func (m *differencesMet) require(t *testing.T, subject, step, diff string) {
 	t.Helper()
 	here := place{subject, step}
-	isExpected := slices.ContainsFunc(slices.Concat(lives, requests), func(d difference) bool { return slices.Contains(d.where, here) })
+	isExpected := slices.ContainsFunc(slices.Concat(lifecycleDifferences, requestDifferences), func(d difference) bool { return slices.Contains(d.where, here) })
 	switch {
 	case diff != "" && !isExpected:
 		t.Errorf("%s: the fake client differs (+) from the server (-):\n%s", step, diff)

@@ -26,8 +26,8 @@ import (
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 )
 
-// requests are the differences that single requests show.
-var requests = []difference{
+// requestDifferences are the differences that single requests show.
+var requestDifferences = []difference{
 	{
 		page:  "Only the fields, types and keys of an apply are validated",
 		where: []place{{"", "update with an invalid value"}, {"", "apply with a changed selector"}},
@@ -58,8 +58,8 @@ type answer struct {
 	Shown  string // what the request was about, in the object as it is then
 }
 
-// A trial sends one or a few requests in its own namespace.
-type trial struct {
+// A requestCase sends one or a few requests in its own namespace.
+type requestCase struct {
 	name string
 	do   func(ctx context.Context, c client.Client, namespace string) (shown string, err error)
 }
@@ -69,15 +69,15 @@ type trial struct {
 func TestFakeAnswersAsTheServer(t *testing.T) {
 	require.NoError(t, prepare())
 	met := &differencesMet{}
-	for _, trial := range trials() {
+	for _, trial := range requestCases() {
 		t.Run(trial.name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
-			want := answered(trial.do(t.Context(), human, namespace))
+			want := answered(trial.do(t.Context(), admin, namespace))
 			got := answered(trial.do(t.Context(), ensuretest.NewClient(scheme), namespace))
 			met.require(t, "", trial.name, gocmp.Diff(want, got))
 		})
 	}
-	met.requireAll(t, requests)
+	met.requireAll(t, requestDifferences)
 }
 
 func answered(shown string, err error) answer {
@@ -113,9 +113,9 @@ func redBody(metadata string) string {
 
 const createOnly = `,"resourceVersion":"4611686018427387904"`
 
-// onColor is a trial with a ConfigMap that is there.
-func onColor(name string, do func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error) trial {
-	return trial{name: name, do: func(ctx context.Context, c client.Client, namespace string) (string, error) {
+// onColor returns a requestCase with a ConfigMap that is there.
+func onColor(name string, do func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error) requestCase {
+	return requestCase{name: name, do: func(ctx context.Context, c client.Client, namespace string) (string, error) {
 		live := color(namespace, "blue")
 		if err := c.Create(ctx, live, client.FieldOwner("creator")); err != nil {
 			return "", err
@@ -124,8 +124,8 @@ func onColor(name string, do func(ctx context.Context, c client.Client, live *co
 	}}
 }
 
-// onGoing returns a trial with a ConfigMap that is being deleted and waits for its finalizer.
-func onGoing(name string, do func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error) trial {
+// onGoing returns a requestCase with a ConfigMap that is being deleted and waits for its finalizer.
+func onGoing(name string, do func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error) requestCase {
 	return onColor(name, func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 		live.Finalizers = []string{"example.com/wait"}
 		if err := c.Update(ctx, live, client.FieldOwner("creator")); err != nil {
@@ -156,37 +156,37 @@ func small(namespace string) *appsv1.Deployment {
 	}
 }
 
-func trials() []trial {
-	return append(slices.Concat(refusedTrials(), misfitTrials(), partialTrials(), callersTrials()),
-		trial{"create-only apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
+func requestCases() []requestCase {
+	return append(slices.Concat(refusedRequests(), mismatchedRequests(), partialRequests(), callerRequests()),
+		requestCase{"create-only apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "")
 			err := applies(ctx, c, obj, redBody(createOnly))
 			return obj.Data["color"], err
 		}},
-		trial{"stringData", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"stringData", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, StringData: map[string]string{"a": "b"}}
 			err := c.Create(ctx, obj)
 			return string(obj.Data["a"]) + obj.StringData["a"], err
 		}},
-		trial{"generated name", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"generated name", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "red")
 			obj.Name, obj.GenerateName = "", "config-"
 			err := c.Create(ctx, obj)
 			return obj.Name[:len("config-")], err
 		}},
-		trial{"create as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"create as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "red")
 			if err := c.Create(ctx, obj, client.DryRunAll); err != nil || obj.UID == "" {
 				return "no UID", err
 			}
 			return "version " + obj.ResourceVersion, c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		}},
-		trial{"status on create", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"status on create", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "g"}, Status: GadgetStatus{Phase: "made"}}
 			err := c.Create(ctx, obj)
 			return obj.Status.Phase, err
 		}},
-		trial{"status patch as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"status patch as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "g"}}
 			if err := c.Create(ctx, obj); err != nil {
 				return "", err
@@ -195,7 +195,7 @@ func trials() []trial {
 			err := c.Status().Patch(ctx, obj, patch, client.DryRunAll)
 			return obj.Status.Phase, err
 		}},
-		trial{"status apply as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"status apply as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := small(ns)
 			if err := c.Create(ctx, obj); err != nil {
 				return "", err
@@ -207,7 +207,7 @@ func trials() []trial {
 			err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 			return fmt.Sprintf("tried %d, stored %d", *config.Status.CollisionCount, ptr.Deref(obj.Status.CollisionCount, 0)), err
 		}},
-		trial{"eviction as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"eviction as a dry run", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pod"},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
@@ -220,12 +220,12 @@ func trials() []trial {
 			}
 			return "", c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		}},
-		trial{"create of what is in no namespace, in one", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"create of what is in no namespace, in one", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns}}
 			err := c.Create(ctx, obj)
 			return "in '" + obj.Namespace + "'", errors.Join(err, client.IgnoreNotFound(c.Delete(ctx, obj)))
 		}},
-		trial{"JSON patch of a status that there is not", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"JSON patch of a status that there is not", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "g"}}
 			if err := c.Create(ctx, obj); err != nil {
 				return "", err
@@ -234,24 +234,24 @@ func trials() []trial {
 			err := c.Status().Patch(ctx, obj, client.RawPatch(types.JSONPatchType, patch))
 			return obj.Status.Phase, err
 		}},
-		trial{"apply configuration", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"apply configuration", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			config := corev1apply.ConfigMap("config", ns).WithData(map[string]string{"color": "red"})
 			err := c.Apply(ctx, config, client.FieldOwner("applier"))
 			return config.Data["color"] + string((*config.UID)[:0]), err
 		}},
-		trial{"apply of a NetworkPolicy", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"apply of a NetworkPolicy", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "closed"}}
 			body := `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"closed"},` +
 				`"spec":{"podSelector":{},"policyTypes":["Ingress"],"ingress":[]}}`
 			err := applies(ctx, c, obj, body)
 			return string(obj.Spec.PolicyTypes[0]), err
 		}},
-		trial{"create with defaults to be filled in", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"create with defaults to be filled in", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := small(ns)
 			err := c.Create(ctx, obj)
 			return string(obj.Spec.Strategy.Type), err
 		}},
-		trial{"the last finalizer is gone by an apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"the last finalizer is gone by an apply", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			obj := color(ns, "")
 			if err := applies(ctx, c, obj, redBody(`,"finalizers":["example.com/wait"]`)); err != nil {
 				return "", err
@@ -264,7 +264,7 @@ func trials() []trial {
 			}
 			return "", c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		}},
-		trial{"delete in the foreground", func(ctx context.Context, c client.Client, ns string) (string, error) {
+		requestCase{"delete in the foreground", func(ctx context.Context, c client.Client, ns string) (string, error) {
 			owner, child := color(ns, "owner"), color(ns, "child")
 			if err := c.Create(ctx, owner); err != nil {
 				return "", err
@@ -288,9 +288,9 @@ func trials() []trial {
 	)
 }
 
-// refusedTrials are requests that a server refuses. The fake client refuses most of them, too.
-func refusedTrials() []trial {
-	return []trial{
+// refusedRequests are requests that a server refuses. The fake client refuses most of them, too.
+func refusedRequests() []requestCase {
+	return []requestCase{
 		onColor("create what exists", func(ctx context.Context, c client.Client, live *corev1.ConfigMap) error {
 			return c.Create(ctx, color(live.Namespace, "red"))
 		}),

@@ -18,8 +18,8 @@ import (
 var fleetGVK = schema.GroupVersionKind{Group: "fleets.trueup-go.github.io", Version: "v1", Kind: "Fleet"}
 
 // fleet is a scalable custom kind with an immutable field, and two fields that exclude each other.
-func fleet() subject {
-	return subject{
+func fleet() kindCase {
+	return kindCase{
 		name: "unstructured Fleet",
 		desired: func() client.Object {
 			u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -45,13 +45,13 @@ func haveFleets(t *testing.T) {
 var installFleets = sync.OnceValue(func() error {
 	ctx := context.Background()
 	crd := fleetCRD()
-	if err := human.Create(ctx, crd); err != nil {
+	if err := admin.Create(ctx, crd); err != nil {
 		return err
 	}
 	probe := fleet().desired()
 	probe.SetNamespace(metav1.NamespaceDefault)
 	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return human.Create(ctx, probe.DeepCopyObject().(client.Object), client.DryRunAll) == nil, nil
+		return admin.Create(ctx, probe.DeepCopyObject().(client.Object), client.DryRunAll) == nil, nil
 	})
 })
 

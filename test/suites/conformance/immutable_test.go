@@ -32,7 +32,7 @@ const (
 // An immutable is a field that no update can change.
 type immutable struct {
 	field string
-	subject
+	kindCase
 	change func(client.Object)
 	paths  []string
 }
@@ -47,84 +47,84 @@ func TestImmutable(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
 	inModes(t, immutables(), immutable.title, inTurn, func(t *testing.T, a access, tc immutable) {
-		b := newBench(t, a, tc.subject)
+		f := newFixture(t, a, tc.kindCase)
 		if tc.rename != nil { // the dry runs of others could not be told from our own
-			lock := b.turn("life")
+			lock := f.lock("life")
 			lock.Lock()
 			defer lock.Unlock()
 		}
-		b.refuses(tc)
-		b.isMadeAnew(tc)
+		f.refuses(tc)
+		f.isRecreated(tc)
 	})
 }
 
-func (tc immutable) title() string { return tc.subject.name + " " + tc.field }
+func (tc immutable) title() string { return tc.kindCase.name + " " + tc.field }
 
-func (b *bench) refuses(tc immutable) {
-	b.t.Helper()
-	b.createIsOneRequest()
-	before := b.live()
-	possible := b.desired
-	b.desired = func() client.Object {
+func (f *fixture) refuses(tc immutable) {
+	f.t.Helper()
+	f.createIsOneRequest()
+	before := f.live()
+	possible := f.desired
+	f.desired = func() client.Object {
 		obj := possible()
 		tc.change(obj)
 		return obj
 	}
 	for range 2 {
 		mark := shared.Mark()
-		_, err := b.ensure()
-		require.ErrorIs(b.t, err, ensure.ErrImmutable)
+		_, err := f.ensure()
+		require.ErrorIs(f.t, err, ensure.ErrImmutable)
 		var e *ensure.Error
-		require.ErrorAs(b.t, err, &e)
-		require.Subset(b.t, e.Paths, tc.paths)
-		requests := b.requests(mark)
-		require.LessOrEqual(b.t, writes(requests), immutableRequests, "the server saw %v", requests)
-		require.Equal(b.t, before.GetResourceVersion(), b.live().GetResourceVersion(), "something was written")
-		b.restart()
+		require.ErrorAs(f.t, err, &e)
+		require.Subset(f.t, e.Paths, tc.paths)
+		requests := f.requests(mark)
+		require.LessOrEqual(f.t, writes(requests), immutableRequests, "the server saw %v", requests)
+		require.Equal(f.t, before.GetResourceVersion(), f.live().GetResourceVersion(), "something was written")
+		f.restart()
 	}
-	b.desired = possible
-	b.restartWritesNothing()
-	b.desired = func() client.Object {
+	f.desired = possible
+	f.restartWritesNothing()
+	f.desired = func() client.Object {
 		obj := possible()
 		obj.SetLabels(with(obj.GetLabels(), ours, "changed"))
 		return obj
 	}
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "a change that can be made")
-	b.requireWrites(requests, 1)
-	b.requireFiveFreePasses("after a change that can be made")
-	b.shows(refusesImmutable)
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "a change that can be made")
+	f.requireWrites(requests, 1)
+	f.requireFiveFreePasses("after a change that can be made")
+	f.noteShown(refusesImmutable)
 }
 
-// isMadeAnew: at once, or in a later pass if finalizers or a grace period hold the old one.
-func (b *bench) isMadeAnew(tc immutable) {
-	b.t.Helper()
-	before := b.live()
-	possible := b.desired
-	b.desired = func() client.Object {
+// isRecreated: at once, or in a later pass if finalizers or a grace period hold the old one.
+func (f *fixture) isRecreated(tc immutable) {
+	f.t.Helper()
+	before := f.live()
+	possible := f.desired
+	f.desired = func() client.Object {
 		obj := possible()
 		tc.change(obj)
 		return obj
 	}
 	var res ensure.Result[client.Object]
-	b.await("the old object to be gone", func() bool {
+	f.await("the old object to be gone", func() bool {
 		var err error
-		desired := b.desired()
-		res, err = ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner),
+		desired := f.desired()
+		res, err = ensure.Object(f.ctx, f.ensurer, desired, ensure.ControlledBy(f.owner),
 			ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground)))
 		if err != nil {
-			require.ErrorIs(b.t, err, ensure.ErrTerminating)
+			require.ErrorIs(f.t, err, ensure.ErrTerminating)
 		}
 		return err == nil
 	})
-	b.requireOperation(res, ensure.Recreated, ensure.DesiredChanged, "a change that needs a new object")
-	require.Subset(b.t, pathsOf(res.Changes), tc.paths)
-	require.NotEqual(b.t, before.GetUID(), res.Live.GetUID())
-	require.Equal(b.t, b.live().GetUID(), res.Live.GetUID())
-	b.requireFiveFreePasses("after it was made anew")
-	b.restart()
-	b.requireFiveFreePasses("after it was made anew, by another process")
-	b.shows(recreates)
+	f.requireOperation(res, ensure.Recreated, ensure.DesiredChanged, "a change that needs a new object")
+	require.Subset(f.t, pathsOf(res.Changes), tc.paths)
+	require.NotEqual(f.t, before.GetUID(), res.Live.GetUID())
+	require.Equal(f.t, f.live().GetUID(), res.Live.GetUID())
+	f.requireFiveFreePasses("after it was made anew")
+	f.restart()
+	f.requireFiveFreePasses("after it was made anew, by another process")
+	f.noteShown(recreates)
 }
 
 func pathsOf(changes []ensure.Change) []string {
@@ -180,9 +180,9 @@ func immutableWorkloads() []immutable {
 }
 
 func immutableConfiguration() []immutable {
-	frozen := func(s subject) subject {
-		desired := s.desired
-		s.desired = func() client.Object {
+	frozen := func(k kindCase) kindCase {
+		desired := k.desired
+		k.desired = func() client.Object {
 			obj := desired()
 			switch o := obj.(type) {
 			case *corev1.ConfigMap:
@@ -192,7 +192,7 @@ func immutableConfiguration() []immutable {
 			}
 			return obj
 		}
-		return s
+		return k
 	}
 	scoped := resourceQuota()
 	scoped.desired = func() client.Object {
@@ -235,14 +235,14 @@ func immutableConfiguration() []immutable {
 }
 
 func immutableStorage() []immutable {
-	ofClass := func(s subject) subject {
-		desired := s.desired
-		s.desired = func() client.Object {
+	ofClass := func(k kindCase) kindCase {
+		desired := k.desired
+		k.desired = func() client.Object {
 			obj := desired().(*corev1.PersistentVolumeClaim)
 			obj.Spec.StorageClassName = new("by-hand")
 			return obj
 		}
-		return s
+		return k
 	}
 	return []immutable{
 		{"class", ofClass(claim()), then(func(p *corev1.PersistentVolumeClaim) { p.Spec.StorageClassName = new("other") }), []string{"spec.storageClassName"}},
@@ -278,19 +278,19 @@ func immutableStorage() []immutable {
 }
 
 // tiered selects by a label more.
-func tiered(s subject) subject {
-	desired := s.desired
-	s.desired = func() client.Object {
+func tiered(k kindCase) kindCase {
+	desired := k.desired
+	k.desired = func() client.Object {
 		d := desired().(*appsv1.Deployment)
 		d.Spec.Selector.MatchLabels["tier"], d.Spec.Template.Labels["tier"] = "web", "web"
 		return d
 	}
-	return s
+	return k
 }
 
 // attributesClass and controllerRevision are immutable as a whole.
-func attributesClass() subject {
-	return subject{
+func attributesClass() kindCase {
+	return kindCase{
 		name:   "VolumeAttributesClass",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -301,8 +301,8 @@ func attributesClass() subject {
 	}
 }
 
-func controllerRevision() subject {
-	return subject{
+func controllerRevision() kindCase {
+	return kindCase{
 		name: "ControllerRevision",
 		desired: func() client.Object {
 			return &appsv1.ControllerRevision{
@@ -317,7 +317,7 @@ func TestInvalidUpdate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		field string
-		subject
+		kindCase
 		change func(client.Object)
 		path   string
 	}{
@@ -331,20 +331,20 @@ func TestInvalidUpdate(t *testing.T) {
 			set(u, map[string]any{}, "spec", "home")
 		}), "spec.home"},
 	} {
-		t.Run(tc.subject.name+" "+tc.field, func(t *testing.T) {
+		t.Run(tc.kindCase.name+" "+tc.field, func(t *testing.T) {
 			t.Parallel()
 			haveFleets(t)
-			b := newBench(t, plain(t), tc.subject)
-			b.createIsOneRequest()
-			before := b.live()
-			desired := b.desired()
+			f := newFixture(t, plain(t), tc.kindCase)
+			f.createIsOneRequest()
+			before := f.live()
+			desired := f.desired()
 			tc.change(desired)
-			_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
+			_, err := ensure.Object(f.ctx, f.ensurer, desired, ensure.ControlledBy(f.owner))
 			require.ErrorIs(t, err, ensure.ErrInvalid)
 			var e *ensure.Error
 			require.ErrorAs(t, err, &e)
 			require.True(t, strings.HasPrefix(strings.Join(e.Paths, " "), tc.path), e.Paths)
-			b.requireSame(before, b.live())
+			f.requireSame(before, f.live())
 		})
 	}
 }

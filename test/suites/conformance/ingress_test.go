@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func ingress() subject {
+func ingress() kindCase {
 	path := func(path string) networkingv1.HTTPIngressPath {
 		return networkingv1.HTTPIngressPath{
 			Path: path, PathType: new(networkingv1.PathTypePrefix),
@@ -20,7 +20,7 @@ func ingress() subject {
 			},
 		}
 	}
-	return subject{
+	return kindCase{
 		name: "Ingress",
 		desired: func() client.Object {
 			return &networkingv1.Ingress{
@@ -61,8 +61,8 @@ func ingress() subject {
 	}
 }
 
-func ingressClass() subject {
-	return subject{
+func ingressClass() kindCase {
+	return kindCase{
 		name:   "IngressClass",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -95,8 +95,8 @@ func allNamespaces() []networkingv1.NetworkPolicyPeer {
 	return []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}
 }
 
-func networkPolicy() subject {
-	return subject{
+func networkPolicy() kindCase {
+	return kindCase{
 		name: "NetworkPolicy",
 		desired: func() client.Object {
 			return &networkingv1.NetworkPolicy{
@@ -142,8 +142,8 @@ func networkPolicy() subject {
 }
 
 // closingNetworkPolicy permits no traffic: its lists are present and empty.
-func closingNetworkPolicy() subject {
-	return subject{
+func closingNetworkPolicy() kindCase {
+	return kindCase{
 		name: "NetworkPolicy that closes",
 		desired: func() client.Object {
 			return &networkingv1.NetworkPolicy{
@@ -166,8 +166,8 @@ func closingNetworkPolicy() subject {
 	}
 }
 
-func openingNetworkPolicy() subject {
-	return subject{
+func openingNetworkPolicy() kindCase {
+	return kindCase{
 		name: "NetworkPolicy that opens",
 		desired: func() client.Object {
 			return &networkingv1.NetworkPolicy{

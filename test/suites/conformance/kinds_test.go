@@ -5,9 +5,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A subject is one kind, written as an operator's author would write an object, with possible
+// A kindCase is one kind, written as an operator's author would write an object, with possible
 // changes.
-type subject struct {
+type kindCase struct {
 	name    string
 	desired func() client.Object
 	// rename gives an object of a kind that is in no namespace a name of the test's
@@ -61,9 +61,9 @@ func named(name string) metav1.ObjectMeta {
 	}
 }
 
-// subjects are the kinds.
-func subjects() []subject {
-	return []subject{
+// kindCases are the kinds.
+func kindCases() []kindCase {
+	return []kindCase{
 		// Workloads.
 		deployment(), statefulSet(), daemonSet(), replicaSet(), replicationController(), podTemplateObject(), pod(),
 		job(), cronJob(), autoscaler(), disruptionBudget(),

@@ -21,7 +21,7 @@ import (
 var (
 	shared *cluster.Cluster
 	scheme = runtime.NewScheme()
-	human  client.Client // a person with every right
+	admin  client.Client // may do everything
 	server string        // the API server's version
 )
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	// Autoscalers report every 15 s by default, which every test of one would wait for.
 	code := cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
 	if code == 0 && isWhole() {
-		if err := settleReport(context.Background()); err != nil {
+		if err := compareReport(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -50,7 +50,7 @@ var prepare = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	human = c
+	admin = c
 	if server, err = versionOf(shared.Config()); err != nil {
 		return err
 	}

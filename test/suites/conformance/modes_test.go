@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A schedule reports whether case i is tried with the mode whose index is turn.
-type schedule func(i, turn int) bool
+// A modeFilter reports whether case i is tried with the mode whose index is turn.
+type modeFilter func(i, turn int) bool
 
 // everyMode tries every case with every sort of client; with -short, each with one.
 func everyMode(i, turn int) bool { return !testing.Short() || inTurn(i, turn) }
@@ -28,7 +28,7 @@ func firstAndLastMode(i, turn int) bool {
 }
 
 // inModes runs check, in parallel, for each case and each sort of client in the schedule.
-func inModes[T any](t *testing.T, cases []T, name func(T) string, tried schedule, check func(*testing.T, access, T)) {
+func inModes[T any](t *testing.T, cases []T, name func(T) string, tried modeFilter, check func(*testing.T, access, T)) {
 	t.Helper()
 	for turn, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
@@ -53,12 +53,12 @@ func inModes[T any](t *testing.T, cases []T, name func(T) string, tried schedule
 	}
 }
 
-// benches is inModes for kinds, each in its own bench.
-func benches(t *testing.T, kinds []subject, tried schedule, check func(*bench)) {
+// forEachFixture is inModes for kinds, each in its own fixture.
+func forEachFixture(t *testing.T, kinds []kindCase, tried modeFilter, check func(*fixture)) {
 	t.Helper()
-	inModes(t, kinds, subject.title, tried, func(t *testing.T, a access, s subject) { check(newBench(t, a, s)) })
+	inModes(t, kinds, kindCase.title, tried, func(t *testing.T, a access, k kindCase) { check(newFixture(t, a, k)) })
 }
 
-func (s subject) title() string { return s.name }
+func (k kindCase) title() string { return k.name }
 
 func text(n int32) string { return strconv.Itoa(int(n)) }

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func service() subject {
-	return subject{
+func service() kindCase {
+	return kindCase{
 		name: "Service",
 		desired: func() client.Object {
 			return &corev1.Service{
@@ -44,8 +44,8 @@ func service() subject {
 	}
 }
 
-func clusterIPService() subject {
-	return subject{
+func clusterIPService() kindCase {
+	return kindCase{
 		name: "Service of type ClusterIP",
 		desired: func() client.Object {
 			return &corev1.Service{
@@ -72,8 +72,8 @@ func clusterIPService() subject {
 	}
 }
 
-func headlessService() subject {
-	return subject{
+func headlessService() kindCase {
+	return kindCase{
 		name: "headless Service",
 		desired: func() client.Object {
 			return &corev1.Service{
@@ -94,8 +94,8 @@ func headlessService() subject {
 	}
 }
 
-func loadBalancer() subject {
-	return subject{
+func loadBalancer() kindCase {
+	return kindCase{
 		name: "Service of type LoadBalancer",
 		desired: func() client.Object {
 			return &corev1.Service{
@@ -126,8 +126,8 @@ func loadBalancer() subject {
 	}
 }
 
-func externalName() subject {
-	return subject{
+func externalName() kindCase {
+	return kindCase{
 		name: "Service of type ExternalName",
 		desired: func() client.Object {
 			return &corev1.Service{
@@ -148,8 +148,8 @@ func externalName() subject {
 	}
 }
 
-func endpointSlice() subject {
-	return subject{
+func endpointSlice() kindCase {
+	return kindCase{
 		name: "EndpointSlice",
 		desired: func() client.Object {
 			obj := &discoveryv1.EndpointSlice{

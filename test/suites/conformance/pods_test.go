@@ -63,16 +63,16 @@ func addSidecar(t *corev1.PodTemplateSpec) {
 
 // templated returns the kinds with an editable pod template, with no pods: tests of a template need
 // none.
-func templated() []subject {
-	return []subject{
+func templated() []kindCase {
+	return []kindCase{
 		idle(deployment()), idle(statefulSet()), idle(daemonSet()), idle(replicaSet()), replicationController(), podTemplateObject(), cronJob(),
 	}
 }
 
 // idle is s with no pods to wait for.
-func idle(s subject) subject {
-	desired := s.desired
-	s.desired = func() client.Object {
+func idle(k kindCase) kindCase {
+	desired := k.desired
+	k.desired = func() client.Object {
 		obj := desired()
 		switch o := obj.(type) {
 		case *appsv1.Deployment:
@@ -86,8 +86,8 @@ func idle(s subject) subject {
 		}
 		return obj
 	}
-	s.settled = isObserved
-	return s
+	k.settled = isObserved
+	return k
 }
 
 // isObserved reports whether the workload's controller has observed its latest generation.

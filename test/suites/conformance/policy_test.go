@@ -26,9 +26,9 @@ const (
 	forbidden = "forbidden"
 )
 
-func refusedOn(value string) func(*bench) (client.Object, string) {
-	return func(b *bench) (client.Object, string) {
-		desired := b.desired()
+func refusedOn(value string) func(*fixture) (client.Object, string) {
+	return func(f *fixture) (client.Object, string) {
+		desired := f.desired()
 		desired.SetLabels(with(desired.GetLabels(), refuse, value))
 		return desired, ""
 	}
@@ -58,11 +58,11 @@ func refusing() *admissionregistrationv1.ValidatingAdmissionPolicy {
 			Validations: []admissionregistrationv1.Validation{
 				{
 					Expression: fmt.Sprintf("%s != %q && %s != {'CREATE': %q, 'UPDATE': %q}[request.operation]", asked, both, asked, toCreate, toUpdate),
-					Message:    "not " + poison, Reason: new(metav1.StatusReasonInvalid),
+					Message:    "not " + secretText, Reason: new(metav1.StatusReasonInvalid),
 				},
 				{
 					Expression: fmt.Sprintf("%s != %q", asked, forbidden),
-					Message:    "not " + poison, Reason: new(metav1.StatusReasonForbidden),
+					Message:    "not " + secretText, Reason: new(metav1.StatusReasonForbidden),
 				},
 			},
 		},
@@ -87,7 +87,7 @@ var policyInstalled = sync.OnceValue(func() error {
 		},
 	}
 	for _, obj := range []client.Object{p, binding} {
-		if err := human.Create(ctx, obj); err != nil {
+		if err := admin.Create(ctx, obj); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ var policyInstalled = sync.OnceValue(func() error {
 		Namespace: metav1.NamespaceDefault, GenerateName: "probe-", Labels: map[string]string{refuse: both},
 	}}
 	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		err := human.Create(ctx, probe.DeepCopy(), client.DryRunAll, client.FieldOwner(fieldOwner))
+		err := admin.Create(ctx, probe.DeepCopy(), client.DryRunAll, client.FieldOwner(fieldOwner))
 		if apierrors.IsInvalid(err) {
 			return true, nil
 		}

@@ -13,9 +13,9 @@ import (
 // A property holds for every kind, except for kinds that give a reason.
 type property struct {
 	name  string
-	check func(*bench)
+	check func(*fixture)
 	// excepted checks a weaker property of the exceptions.
-	excepted func(*bench)
+	excepted func(*fixture)
 }
 
 // The names of the properties: here those of a child's life; refusals_test.go has those about
@@ -34,155 +34,155 @@ const (
 )
 
 var properties = []property{
-	{name: oneRequest, check: (*bench).createIsOneRequest},
-	{name: freeRestart, check: (*bench).restartCostsNothing, excepted: (*bench).restartWritesNothing},
-	{name: additions, check: (*bench).othersAdditionsSurvive},
-	{name: edits, check: (*bench).editsArePutBack},
-	{name: dropped, check: (*bench).droppedIsGone},
-	{name: deleted, check: (*bench).deletedIsMadeAgain},
-	{name: foreign, check: (*bench).foreignIsLeftAlone},
-	{name: terminating, check: (*bench).terminatingIsLeftAlone},
+	{name: oneRequest, check: (*fixture).createIsOneRequest},
+	{name: freeRestart, check: (*fixture).restartCostsNothing, excepted: (*fixture).restartWritesNothing},
+	{name: additions, check: (*fixture).othersAdditionsSurvive},
+	{name: edits, check: (*fixture).editsArePutBack},
+	{name: dropped, check: (*fixture).droppedIsGone},
+	{name: deleted, check: (*fixture).deletedIsMadeAgain},
+	{name: foreign, check: (*fixture).foreignIsLeftAlone},
+	{name: terminating, check: (*fixture).terminatingIsLeftAlone},
 }
 
-func (b *bench) requireProperty(p property) {
-	b.t.Helper()
-	reason, excepted := b.exceptions[p.name]
+func (f *fixture) requireProperty(p property) {
+	f.t.Helper()
+	reason, excepted := f.exceptions[p.name]
 	switch {
 	case !excepted:
-		p.check(b)
+		p.check(f)
 	case p.excepted != nil:
-		p.excepted(b)
-		b.excepts(p.name, reason, "")
+		p.excepted(f)
+		f.excepts(p.name, reason, "")
 	default:
-		b.t.Fatalf("%s may not be excepted", p.name)
+		f.t.Fatalf("%s may not be excepted", p.name)
 	}
 }
 
 // TestProperties takes every kind through its life, with every sort of client.
 func TestProperties(t *testing.T) {
-	benches(t, subjects(), everyMode, func(b *bench) {
+	forEachFixture(t, kindCases(), everyMode, func(f *fixture) {
 		for _, p := range properties {
-			b.requireProperty(p)
+			f.requireProperty(p)
 		}
 	})
 }
 
-func (b *bench) createIsOneRequest() {
-	b.t.Helper()
-	b.isCreated("at first")
-	b.shows(oneRequest)
-	b.requireFiveFreePasses("after create")
+func (f *fixture) createIsOneRequest() {
+	f.t.Helper()
+	f.isCreated("at first")
+	f.noteShown(oneRequest)
+	f.requireFiveFreePasses("after create")
 }
 
 // isCreated requires one request for the creation, and none afterwards for a kind that no built-in
 // controller changes.
-func (b *bench) isCreated(when string) {
-	b.t.Helper()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Created, ensure.Missing, when)
-	b.requireWrites(requests, 1, when)
-	if b.settled == nil {
-		b.awaitWritten(res.Live)
-		b.requireFreePass("right after create, " + when)
+func (f *fixture) isCreated(when string) {
+	f.t.Helper()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Created, ensure.Missing, when)
+	f.requireWrites(requests, 1, when)
+	if f.settled == nil {
+		f.awaitWritten(res.Live)
+		f.requireFreePass("right after create, " + when)
 	}
 }
 
 // restartCostsNothing: another process that remembers nothing, and objects that
 // nobody touched.
-func (b *bench) restartCostsNothing() {
-	b.t.Helper()
-	b.restart()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Unchanged, "")
-	b.requireWrites(requests, 0)
-	b.shows(freeRestart)
+func (f *fixture) restartCostsNothing() {
+	f.t.Helper()
+	f.restart()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Unchanged, "")
+	f.requireWrites(requests, 0)
+	f.noteShown(freeRestart)
 }
 
 // restartWritesNothing: where somebody else wrote last, a new process has to ask.
-func (b *bench) restartWritesNothing() {
-	b.t.Helper()
-	b.restart()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Unchanged, "")
-	b.requireAtMostOne(requests)
-	b.requireFiveFreePasses("after a restart")
+func (f *fixture) restartWritesNothing() {
+	f.t.Helper()
+	f.restart()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Unchanged, "")
+	f.requireAtMostOne(requests)
+	f.requireFiveFreePasses("after a restart")
 }
 
-func (b *bench) othersAdditionsSurvive() {
-	b.t.Helper()
-	for _, add := range append(b.additions, commonAdditions...) {
-		added := b.edit(add)
-		res, requests := b.pass()
-		b.requireOperation(res, ensure.Unchanged, "", add.name)
-		b.requireAtMostOne(requests, add.name)
-		b.requireSame(added, b.live(), add.name)
-		_, requests = b.pass()
-		b.requireWrites(requests, 0, add.name)
-		b.shows(additions)
+func (f *fixture) othersAdditionsSurvive() {
+	f.t.Helper()
+	for _, add := range append(f.additions, commonAdditions...) {
+		added := f.edit(add)
+		res, requests := f.pass()
+		f.requireOperation(res, ensure.Unchanged, "", add.name)
+		f.requireAtMostOne(requests, add.name)
+		f.requireSame(added, f.live(), add.name)
+		_, requests = f.pass()
+		f.requireWrites(requests, 0, add.name)
+		f.noteShown(additions)
 	}
-	b.requireFiveFreePasses("after additions")
+	f.requireFiveFreePasses("after additions")
 }
 
 // editsArePutBack edits twice, to show anything that the first repair left behind. The second
 // repair is done by a restarted process.
-func (b *bench) editsArePutBack() {
-	b.t.Helper()
-	for _, change := range append(b.edits, commonEdits...) {
-		before := b.live()
-		b.edit(change)
-		b.isPutBack(before, change.name)
-		b.shows(edits)
+func (f *fixture) editsArePutBack() {
+	f.t.Helper()
+	for _, change := range append(f.edits, commonEdits...) {
+		before := f.live()
+		f.edit(change)
+		f.isPutBack(before, change.name)
+		f.noteShown(edits)
 
-		b.edit(change)
-		b.restart()
+		f.edit(change)
+		f.restart()
 		if change.name == noDigest {
-			b.isClaimedAgain(before)
+			f.isClaimedAgain(before)
 			continue
 		}
-		if b.access.bare && slices.Contains(atomicAdditions[b.name], change.name) {
-			b.isOverlooked(before, change.name)
+		if f.access.withoutManagedFields && slices.Contains(atomicAdditions[f.name], change.name) {
+			f.isOverlooked(before, change.name)
 			continue
 		}
-		b.isPutBack(before, change.name+", seen after a restart")
-		b.shows(lateEdits)
+		f.isPutBack(before, change.name+", seen after a restart")
+		f.noteShown(lateEdits)
 	}
-	b.requireFiveFreePasses("after edits")
+	f.requireFiveFreePasses("after edits")
 }
 
 // editIsPutBack once.
-func (b *bench) editIsPutBack(change edit) {
-	b.t.Helper()
-	before := b.live()
-	b.edit(change)
-	b.isPutBack(before, change.name)
+func (f *fixture) editIsPutBack(change edit) {
+	f.t.Helper()
+	before := f.live()
+	f.edit(change)
+	f.isPutBack(before, change.name)
 }
 
-func (b *bench) isPutBack(before client.Object, about string) {
-	b.t.Helper()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.Drifted, about)
-	require.NotEmpty(b.t, res.Changes, about)
-	b.requireWrites(requests, 1, about)
-	b.requireSameOrAdopted(before, b.live(), about)
-	b.settle()
+func (f *fixture) isPutBack(before client.Object, about string) {
+	f.t.Helper()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.Drifted, about)
+	require.NotEmpty(f.t, res.Changes, about)
+	f.requireWrites(requests, 1, about)
+	f.requireSameOrAdopted(before, f.live(), about)
+	f.settle()
 }
 
 // isClaimedAgain is isPutBack for an object without a digest, which the managed fields have to
 // show to be ours.
-func (b *bench) isClaimedAgain(before client.Object) {
-	b.t.Helper()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.Drifted)
-	b.requireRequests(requests, 1, b.asked())
-	b.requireSameOrAdopted(before, b.live())
-	b.settle()
-	b.shows(lateEdits)
+func (f *fixture) isClaimedAgain(before client.Object) {
+	f.t.Helper()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.Drifted)
+	f.requireRequests(requests, 1, f.asked())
+	f.requireSameOrAdopted(before, f.live())
+	f.settle()
+	f.noteShown(lateEdits)
 }
 
 // noDigest is the edit that removes the digest.
 const noDigest = "no digest"
 
-// atomicAdditions are the edits, by subject, that add to an atomic part and change none of its
+// atomicAdditions are the edits, by kind, that add to an atomic part and change none of its
 // specified fields.
 var atomicAdditions = map[string][]string{
 	"DaemonSet":                      {"a toleration"},
@@ -204,69 +204,69 @@ var atomicAdditions = map[string][]string{
 
 // isOverlooked: an addition inside an atomic part is visible in the managed fields only. The repair
 // of the next visible edit removes the addition.
-func (b *bench) isOverlooked(before client.Object, name string) {
-	b.t.Helper()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Unchanged, "", name)
-	b.requireWrites(requests, 0, name)
-	b.edit(b.drift())
-	b.isPutBack(before, name+", and an edit that shows")
-	b.excepts(lateEdits, "a cache without managed fields does not show what was added inside an atomic part "+
+func (f *fixture) isOverlooked(before client.Object, name string) {
+	f.t.Helper()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Unchanged, "", name)
+	f.requireWrites(requests, 0, name)
+	f.edit(f.drift())
+	f.isPutBack(before, name+", and an edit that shows")
+	f.excepts(lateEdits, "a cache without managed fields does not show what was added inside an atomic part "+
 		"while the operator was down; it goes with the next write", name)
 }
 
-func (b *bench) droppedIsGone() {
-	b.t.Helper()
-	desired := b.desired
-	b.desired = func() client.Object {
+func (f *fixture) droppedIsGone() {
+	f.t.Helper()
+	desired := f.desired
+	f.desired = func() client.Object {
 		obj := desired()
-		b.next(obj)
+		f.next(obj)
 		return obj
 	}
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged)
-	b.requireWrites(requests, 1)
-	require.True(b.t, b.gone(b.live()), "what desired dropped is still there")
-	b.shows(dropped)
-	b.requireFiveFreePasses("after a change of desired")
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged)
+	f.requireWrites(requests, 1)
+	require.True(f.t, f.gone(f.live()), "what desired dropped is still there")
+	f.noteShown(dropped)
+	f.requireFiveFreePasses("after a change of desired")
 }
 
-func (b *bench) deletedIsMadeAgain() {
-	b.t.Helper()
-	b.delete()
-	b.isCreated("after deletion")
-	b.shows(deleted)
-	b.requireFiveFreePasses("after deletion")
+func (f *fixture) deletedIsMadeAgain() {
+	f.t.Helper()
+	f.delete()
+	f.isCreated("after deletion")
+	f.noteShown(deleted)
+	f.requireFiveFreePasses("after deletion")
 }
 
-func (b *bench) foreignIsLeftAlone() {
-	b.t.Helper()
-	b.delete()
-	b.createStrangers()
-	b.restart()
-	b.requireRefusal(ensure.ErrForeign, b.asked())
-	b.shows(foreign)
+func (f *fixture) foreignIsLeftAlone() {
+	f.t.Helper()
+	f.delete()
+	f.createForeign()
+	f.restart()
+	f.requireRefusal(ensure.ErrForeign, f.asked())
+	f.noteShown(foreign)
 
-	b.edit(edit{"a controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(b.t, b.stranger)) }})
-	b.requireRefusal(ensure.ErrForeign, 0)
-	b.shows(foreign)
+	f.edit(edit{"a controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(f.t, f.otherOwner)) }})
+	f.requireRefusal(ensure.ErrForeign, 0)
+	f.noteShown(foreign)
 }
 
 // asked returns how often the operator asks the server whether an uncontrolled object without
 // digest has our Apply entry.
-func (b *bench) asked() int {
-	if b.access.bare {
+func (f *fixture) asked() int {
+	if f.access.withoutManagedFields {
 		return 1
 	}
 	return 0
 }
 
-func (b *bench) terminatingIsLeftAlone() {
-	b.t.Helper()
-	b.delete()
-	b.isCreated("to be deleted")
-	b.edit(foreignFinalizer)
-	require.NoError(b.t, b.human.Delete(b.ctx, b.live()))
-	b.requireRefusal(ensure.ErrTerminating, 0)
-	b.shows(terminating)
+func (f *fixture) terminatingIsLeftAlone() {
+	f.t.Helper()
+	f.delete()
+	f.isCreated("to be deleted")
+	f.edit(foreignFinalizer)
+	require.NoError(f.t, f.admin.Delete(f.ctx, f.live()))
+	f.requireRefusal(ensure.ErrTerminating, 0)
+	f.noteShown(terminating)
 }

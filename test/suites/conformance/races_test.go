@@ -21,13 +21,13 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// racing runs a function right before the operator's next write, after the read.
-type racing struct {
+// racingClient runs a function right before the operator's next write, after the read.
+type racingClient struct {
 	client.Client
 	before func()
 }
 
-func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (r *racingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if before := r.before; before != nil {
 		r.before = nil
 		before()
@@ -41,72 +41,72 @@ func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patc
 // and wait five minutes for them.
 func TestRaces(t *testing.T) {
 	t.Parallel()
-	for _, s := range subjects() {
-		t.Run(s.name, func(t *testing.T) {
+	for _, k := range kindCases() {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			raced := plain(t)
-			race := &racing{Client: raced.client}
+			race := &racingClient{Client: raced.client}
 			raced.client = race
-			b := newBench(t, raced, s)
-			made, _ := b.pass()
-			b.settle()
+			f := newFixture(t, raced, k)
+			made, _ := f.pass()
+			f.settle()
 
 			t.Log("deleted: the old one stays gone, a new one is made")
-			b.edit(b.drift())
-			race.before = b.delete
-			res, _ := b.pass()
-			b.requireOperation(res, ensure.Created, ensure.Missing)
+			f.edit(f.drift())
+			race.before = f.delete
+			res, _ := f.pass()
+			f.requireOperation(res, ensure.Created, ensure.Missing)
 			require.NotEqual(t, made.Live.GetUID(), res.Live.GetUID(), "the deleted object was resurrected")
-			b.settle()
+			f.settle()
 
 			t.Log("replaced by a stranger's: it is left alone")
-			b.edit(b.drift())
+			f.edit(f.drift())
 			race.before = func() {
-				b.delete()
-				b.createStrangers(controlledBy(t, b.stranger)...)
+				f.delete()
+				f.createForeign(controlledBy(t, f.otherOwner)...)
 			}
-			_, err := b.ensure()
+			_, err := f.ensure()
 			require.ErrorIs(t, err, ensure.ErrForeign)
-			require.Equal(t, b.stranger.GetUID(), b.live().GetOwnerReferences()[0].UID)
-			require.Len(t, b.live().GetOwnerReferences(), 1)
+			require.Equal(t, f.otherOwner.GetUID(), f.live().GetOwnerReferences()[0].UID)
+			require.Len(t, f.live().GetOwnerReferences(), 1)
 
 			t.Log("created by a stranger while it was missing: likewise")
-			b.awaitControllers()
-			b.delete()
-			race.before = func() { b.createStrangers(controlledBy(t, b.stranger)...) }
-			_, err = b.ensure()
+			f.awaitControllers()
+			f.delete()
+			race.before = func() { f.createForeign(controlledBy(t, f.otherOwner)...) }
+			_, err = f.ensure()
 			require.ErrorIs(t, err, ensure.ErrForeign)
 
 			t.Log("deleted again and again: a conflict, to be retried soon")
-			b.awaitControllers()
-			b.delete()
-			b.pass()
-			b.settle()
-			b.edit(b.drift())
+			f.awaitControllers()
+			f.delete()
+			f.pass()
+			f.settle()
+			f.edit(f.drift())
 			race.before = func() {
-				b.delete()
-				race.before = func() { b.createStrangers() }
+				f.delete()
+				race.before = func() { f.createForeign() }
 			}
-			_, err = b.ensure()
+			_, err = f.ensure()
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			again, err := ensure.Retry(t.Context(), err)
 			require.NoError(t, err)
 			require.Equal(t, 100*time.Millisecond, again.RequeueAfter)
-			b.shows(neverBack)
+			f.noteShown(neverBack)
 		})
 	}
 }
 
-// drift is an edit of something that every subject specifies.
-func (b *bench) drift() edit { return commonEdits[0] }
+// drift is an edit of something that every kind's object specifies.
+func (f *fixture) drift() edit { return commonEdits[0] }
 
-// lagging is a cache that has not heard of one object yet.
-type lagging struct {
+// laggingCache is a cache that has not heard of one object yet.
+type laggingCache struct {
 	client.Client
 	caughtUp atomic.Bool
 }
 
-func (l *lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (l *laggingCache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if !l.caughtUp.Load() {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
@@ -117,22 +117,22 @@ func (l *lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 // nothing for ten seconds, make one object and no error that a user would see.
 func TestLaggingCache(t *testing.T) {
 	t.Parallel()
-	for _, s := range subjects() {
-		t.Run(s.name, func(t *testing.T) {
+	for _, k := range kindCases() {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			slow := plain(t)
-			cache := &lagging{Client: slow.client}
+			cache := &laggingCache{Client: slow.client}
 			slow.client = cache
-			b := newBench(t, slow, s)
+			f := newFixture(t, slow, k)
 			clock := testclock.NewFakePassiveClock(time.Now())
-			b.ensurer = ensure.New(cache, slow.reader, fieldOwner, ensure.WithClock(clock))
+			f.ensurer = ensure.New(cache, slow.reader, fieldOwner, ensure.WithClock(clock))
 
 			var uids sync.Map
 			reconcile := func() {
 				var group sync.WaitGroup
 				for range 4 {
 					group.Go(func() {
-						res, err := b.ensure()
+						res, err := f.ensure()
 						if err == nil {
 							uids.Store(res.Live.GetUID(), true)
 						} else if !apierrors.IsConflict(err) { // tried again at once, and shown to nobody
@@ -151,8 +151,8 @@ func TestLaggingCache(t *testing.T) {
 			n := 0
 			uids.Range(func(any, any) bool { n++; return true })
 			require.Equal(t, 1, n, "objects that were made")
-			b.settle()
-			b.shows(lagged)
+			f.settle()
+			f.noteShown(lagged)
 		})
 	}
 }
@@ -178,29 +178,29 @@ func TestHidden(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			a := cached(t, opts)
-			b := newBench(t, a, configMap())
-			whole := b.ctx
+			f := newFixture(t, a, configMap())
+			whole := f.ctx
 			// Each pass ends: a read that waits in vain for the cache times out.
 			ctx, cancel := context.WithTimeout(whole, hiddenLimit)
 			defer cancel()
-			b.ctx = ctx
+			f.ctx = ctx
 			clock := testclock.NewFakePassiveClock(time.Now())
-			b.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithClock(clock))
-			b.pass()
-			res, requests := b.pass()
-			b.requireOperation(res, ensure.Unchanged, "", "found on the server")
-			b.requireRequests(requests, 0, 1) // it was made a moment ago, so the server is asked
+			f.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithClock(clock))
+			f.pass()
+			res, requests := f.pass()
+			f.requireOperation(res, ensure.Unchanged, "", "found on the server")
+			f.requireRequests(requests, 0, 1) // it was made a moment ago, so the server is asked
 			clock.SetTime(clock.Now().Add(2 * time.Minute))
-			version := b.live().GetResourceVersion()
-			_, err := b.ensure()
+			version := f.live().GetResourceVersion()
+			_, err := f.ensure()
 			require.ErrorIs(t, err, ensure.ErrHidden)
-			require.Equal(t, version, b.live().GetResourceVersion())
+			require.Equal(t, version, f.live().GetResourceVersion())
 
-			b.ctx = whole
-			b.delete()
-			b.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithLabels(stamp))
-			b.pass()
-			b.requireFiveFreePasses("with the label")
+			f.ctx = whole
+			f.delete()
+			f.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithLabels(stamp))
+			f.pass()
+			f.requireFiveFreePasses("with the label")
 		})
 	}
 }
@@ -208,31 +208,31 @@ func TestHidden(t *testing.T) {
 // TestTerminatingNamespace: nothing can be made in a namespace that is going.
 func TestTerminatingNamespace(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, plain(t), configMap())
-	b.pass()
-	b.edit(foreignFinalizer) // holds the namespace
+	f := newFixture(t, plain(t), configMap())
+	f.pass()
+	f.edit(foreignFinalizer) // holds the namespace
 	namespace := &corev1.Namespace{}
-	namespace.Name = b.namespace
-	require.NoError(t, b.human.Delete(b.ctx, namespace))
-	b.await("the namespace to be terminating", func() bool {
-		return b.human.Get(b.ctx, client.ObjectKeyFromObject(namespace), namespace) == nil && namespace.DeletionTimestamp != nil
+	namespace.Name = f.namespace
+	require.NoError(t, f.admin.Delete(f.ctx, namespace))
+	f.await("the namespace to be terminating", func() bool {
+		return f.admin.Get(f.ctx, client.ObjectKeyFromObject(namespace), namespace) == nil && namespace.DeletionTimestamp != nil
 	})
-	desired := b.desired()
+	desired := f.desired()
 	desired.SetName("another")
-	_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
+	_, err := ensure.Object(f.ctx, f.ensurer, desired, ensure.ControlledBy(f.owner))
 	require.ErrorIs(t, err, ensure.ErrTerminating)
 }
 
 // TestInvalid: the error of a refused write names the field and contains no content of the request.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, plain(t), deployment())
-	b.pass()
-	b.settle()
-	desired := b.desired()
+	f := newFixture(t, plain(t), deployment())
+	f.pass()
+	f.settle()
+	desired := f.desired()
 	podTemplateOf(desired).Spec.Containers[0].Image = ""
 	podTemplateOf(desired).Spec.Containers[0].Env[1].Value = "hunter2"
-	_, err := ensure.Object(b.ctx, b.ensurer, desired, ensure.ControlledBy(b.owner))
+	_, err := ensure.Object(f.ctx, f.ensurer, desired, ensure.ControlledBy(f.owner))
 	require.ErrorIs(t, err, ensure.ErrInvalid)
 	require.ErrorContains(t, err, "spec.template.spec.containers[0].image: Required value")
 	require.NotContains(t, err.Error(), "hunter2")
@@ -242,7 +242,7 @@ func TestInvalid(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, []string{"spec.template.spec.containers[0].image"}, e.Paths)
 
-	g := newBench(t, b.access, unstructuredGadget())
+	g := newFixture(t, f.access, unstructuredGadget())
 	unknown := g.desired()
 	set(unknown.(*unstructured.Unstructured), "hunter2", "spec", "colour")
 	_, err = ensure.Object(g.ctx, g.ensurer, unknown, ensure.ControlledBy(g.owner))
@@ -260,14 +260,14 @@ const (
 	ownFinalizer    = "an object with our finalizer is made again once it is gone"
 )
 
-// racingBench runs a function between the operator's read and its write.
-func racingBench(t *testing.T, a access, s subject) (*bench, *racing) {
+// newRacingFixture runs a function between the operator's read and its write.
+func newRacingFixture(t *testing.T, a access, k kindCase) (*fixture, *racingClient) {
 	t.Helper()
-	race := &racing{Client: a.client}
+	race := &racingClient{Client: a.client}
 	a.client = race
-	b := newBench(t, a, s)
-	b.createIsOneRequest()
-	return b, race
+	f := newFixture(t, a, k)
+	f.createIsOneRequest()
+	return f, race
 }
 
 // TestMetadataRaces changes the child's metadata between the operator's read and its write. An
@@ -275,42 +275,42 @@ func racingBench(t *testing.T, a access, s subject) (*bench, *racing) {
 func TestMetadataRaces(t *testing.T) {
 	t.Parallel()
 	a := plain(t)
-	for _, s := range subjects() {
-		t.Run(s.name, func(t *testing.T) {
+	for _, k := range kindCases() {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			b, race := racingBench(t, a, s)
+			f, race := newRacingFixture(t, a, k)
 
 			t.Log("a finalizer is added: it stays")
-			b.edit(b.drift())
-			race.before = func() { b.edit(foreignFinalizer) }
-			res, _ := b.pass()
-			b.requireOperation(res, ensure.Updated, ensure.Drifted)
-			require.Contains(t, b.live().GetFinalizers(), "theirs.example.com/finalizer")
-			b.requireFiveFreePasses("after the finalizer")
-			b.shows(keepsFinalizer)
+			f.edit(f.drift())
+			race.before = func() { f.edit(foreignFinalizer) }
+			res, _ := f.pass()
+			f.requireOperation(res, ensure.Updated, ensure.Drifted)
+			require.Contains(t, f.live().GetFinalizers(), "theirs.example.com/finalizer")
+			f.requireFiveFreePasses("after the finalizer")
+			f.noteShown(keepsFinalizer)
 
 			t.Log("another controller takes over: it is left alone")
-			b.edit(b.drift())
+			f.edit(f.drift())
 			var taken client.Object
 			race.before = func() {
-				taken = b.edit(edit{"another controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, b.stranger)) }})
+				taken = f.edit(edit{"another controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, f.otherOwner)) }})
 			}
-			_, err := b.ensure()
+			_, err := f.ensure()
 			require.ErrorIs(t, err, ensure.ErrForeign)
-			b.requireSame(taken, b.live())
-			b.requireRefusal(ensure.ErrForeign, 0)
-			b.shows(yieldsToOwner)
+			f.requireSame(taken, f.live())
+			f.requireRefusal(ensure.ErrForeign, 0)
+			f.noteShown(yieldsToOwner)
 
 			t.Log("its deletion begins: nothing brings it back, and it is made again afterwards")
-			b.edit(edit{"our controller again", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, b.owner)) }})
-			race.before = func() { require.NoError(t, b.human.Delete(b.ctx, b.live())) }
-			_, err = b.ensure()
+			f.edit(edit{"our controller again", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, f.owner)) }})
+			race.before = func() { require.NoError(t, f.admin.Delete(f.ctx, f.live())) }
+			_, err = f.ensure()
 			require.ErrorIs(t, err, ensure.ErrTerminating)
-			require.NotNil(t, b.live().GetDeletionTimestamp())
-			b.requireRefusal(ensure.ErrTerminating, 0)
-			b.delete()
-			b.deletedIsMadeAgain()
-			b.shows(seesTermination)
+			require.NotNil(t, f.live().GetDeletionTimestamp())
+			f.requireRefusal(ensure.ErrTerminating, 0)
+			f.delete()
+			f.deletedIsMadeAgain()
+			f.noteShown(seesTermination)
 		})
 	}
 }
@@ -320,27 +320,27 @@ func TestMetadataRaces(t *testing.T) {
 func TestUncontrolledRace(t *testing.T) {
 	t.Parallel()
 	a := plain(t)
-	for _, s := range subjects() {
-		t.Run(s.name, func(t *testing.T) {
+	for _, k := range kindCases() {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			race := &racing{Client: a.client}
+			race := &racingClient{Client: a.client}
 			raced := a
 			raced.client = race
-			b := newBench(t, raced, s)
-			res, _ := b.passWith(b.ensurer, b.desired())
-			b.requireOperation(res, ensure.Created, ensure.Missing)
-			b.awaitSettled()
+			f := newFixture(t, raced, k)
+			res, _ := f.passWith(f.ensurer, f.desired())
+			f.requireOperation(res, ensure.Created, ensure.Missing)
+			f.awaitSettled()
 
-			b.edit(b.drift())
+			f.edit(f.drift())
 			race.before = func() {
-				b.edit(edit{"another controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, b.stranger)) }})
+				f.edit(edit{"another controller", func(obj client.Object) { obj.SetOwnerReferences(controlledBy(t, f.otherOwner)) }})
 			}
-			desired := b.desired()
-			desired.SetNamespace(b.home)
-			_, err := ensure.Object(b.ctx, b.ensurer, desired)
+			desired := f.desired()
+			desired.SetNamespace(f.childNamespace)
+			_, err := ensure.Object(f.ctx, f.ensurer, desired)
 			require.ErrorIs(t, err, ensure.ErrForeign)
-			require.Equal(t, b.stranger.GetUID(), b.live().GetOwnerReferences()[0].UID)
-			b.shows(yieldsToOwner)
+			require.Equal(t, f.otherOwner.GetUID(), f.live().GetOwnerReferences()[0].UID)
+			f.noteShown(yieldsToOwner)
 		})
 	}
 }
@@ -351,33 +351,33 @@ func TestOwnFinalizer(t *testing.T) {
 	t.Parallel()
 	const finalizer = "ours.example.com/finalizer"
 	a := plain(t)
-	for _, s := range handful() {
-		desired := s.desired
-		s.desired = func() client.Object {
+	for _, k := range sampleKinds() {
+		desired := k.desired
+		k.desired = func() client.Object {
 			obj := desired()
 			obj.SetFinalizers([]string{finalizer})
 			return obj
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			b, race := racingBench(t, a, s)
-			b.edit(edit{"no finalizer", func(obj client.Object) { obj.SetFinalizers(nil) }})
-			res, requests := b.pass()
-			b.requireOperation(res, ensure.Updated, ensure.Drifted)
-			b.requireWrites(requests, 1)
-			require.Contains(t, b.live().GetFinalizers(), finalizer)
-			b.requireFiveFreePasses("with the finalizer")
+			f, race := newRacingFixture(t, a, k)
+			f.edit(edit{"no finalizer", func(obj client.Object) { obj.SetFinalizers(nil) }})
+			res, requests := f.pass()
+			f.requireOperation(res, ensure.Updated, ensure.Drifted)
+			f.requireWrites(requests, 1)
+			require.Contains(t, f.live().GetFinalizers(), finalizer)
+			f.requireFiveFreePasses("with the finalizer")
 
-			b.edit(edit{"another's finalizer", func(obj client.Object) { obj.SetFinalizers([]string{"theirs.example.com/finalizer"}) }})
-			race.before = func() { require.NoError(t, b.human.Delete(b.ctx, b.live())) }
-			_, err := b.ensure()
+			f.edit(edit{"another's finalizer", func(obj client.Object) { obj.SetFinalizers([]string{"theirs.example.com/finalizer"}) }})
+			race.before = func() { require.NoError(t, f.admin.Delete(f.ctx, f.live())) }
+			_, err := f.ensure()
 			require.ErrorIs(t, err, ensure.ErrTerminating)
-			require.NotContains(t, b.live().GetFinalizers(), finalizer)
-			b.requireRefusal(ensure.ErrTerminating, 0)
+			require.NotContains(t, f.live().GetFinalizers(), finalizer)
+			f.requireRefusal(ensure.ErrTerminating, 0)
 
-			b.deletedIsMadeAgain()
-			require.Contains(t, b.live().GetFinalizers(), finalizer)
-			b.shows(ownFinalizer)
+			f.deletedIsMadeAgain()
+			require.Contains(t, f.live().GetFinalizers(), finalizer)
+			f.noteShown(ownFinalizer)
 		})
 	}
 }

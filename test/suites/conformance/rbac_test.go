@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func roleBinding() subject {
-	return subject{
+func roleBinding() kindCase {
+	return kindCase{
 		name: "RoleBinding",
 		desired: func() client.Object {
 			return &rbacv1.RoleBinding{
@@ -40,8 +40,8 @@ func policyRules() []rbacv1.PolicyRule {
 	}
 }
 
-func role() subject {
-	return subject{
+func role() kindCase {
+	return kindCase{
 		name: "Role",
 		desired: func() client.Object {
 			return &rbacv1.Role{ObjectMeta: named("role"), Rules: policyRules()}
@@ -58,8 +58,8 @@ func role() subject {
 	}
 }
 
-func clusterRole() subject {
-	return subject{
+func clusterRole() kindCase {
+	return kindCase{
 		name:   "ClusterRole",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -80,11 +80,11 @@ func clusterRole() subject {
 }
 
 // aggregatedClusterRole has rules that a controller fills in.
-func aggregatedClusterRole() subject {
+func aggregatedClusterRole() kindCase {
 	selecting := func(key string) metav1.LabelSelector {
 		return metav1.LabelSelector{MatchLabels: map[string]string{key: "true"}}
 	}
-	return subject{
+	return kindCase{
 		name:   "aggregated ClusterRole",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -113,8 +113,8 @@ func aggregatedClusterRole() subject {
 	}
 }
 
-func clusterRoleBinding() subject {
-	return subject{
+func clusterRoleBinding() kindCase {
+	return kindCase{
 		name:   "ClusterRoleBinding",
 		rename: bySuffix,
 		desired: func() client.Object {

@@ -47,17 +47,17 @@ const (
 	withoutPolicy = "what the policy does not object to, or no longer, is done"
 )
 
-// poison is contained in the refused values. The poison of a Secret must not be in the error.
-const poison = "hunter2"
+// secretText is contained in the refused values. That of a Secret must not be in the error.
+const secretText = "hunter2"
 
 // A refusal is a mistake in desired, and the expected result.
 type refusal struct {
 	property string
-	// spoil returns desired with the mistake, or nil if the kind has no place for it, and a part of
+	// makeInvalid returns desired with the mistake, or nil if the kind has no place for it, and a part of
 	// the expected paths of the error, "" where the server names no field.
-	spoil  func(*bench) (client.Object, string)
-	class  error
-	reason string
+	makeInvalid func(*fixture) (client.Object, string)
+	class       error
+	reason      string
 	// local: found before anything is sent.
 	local bool
 	// only is the operation that is refused, if not both are.
@@ -65,16 +65,16 @@ type refusal struct {
 }
 
 var refusals = []refusal{
-	{property: unknownField, spoil: (*bench).withUnknownField, class: ensure.ErrInvalid, reason: "Invalid"},
-	{property: wrongType, spoil: (*bench).withWrongType, class: ensure.ErrInvalid, reason: "Invalid"},
-	{property: duplicateKey, spoil: (*bench).withDuplicateKey, class: ensure.ErrRefused, reason: "Refused", local: true},
-	{property: duplicateKey, spoil: (*bench).withDuplicateKeyUntyped, class: ensure.ErrInvalid, reason: "Invalid"},
-	{property: badLabel, spoil: (*bench).withBadLabel, class: ensure.ErrInvalid, reason: "Invalid"},
-	{property: badValue, spoil: (*bench).withBadValue, class: ensure.ErrInvalid, reason: "Invalid"},
-	{property: policy, spoil: refusedOn(toCreate), class: ensure.ErrInvalid, reason: "Invalid", only: toCreate},
-	{property: policy, spoil: refusedOn(toUpdate), class: ensure.ErrInvalid, reason: "Invalid", only: toUpdate},
-	{property: policy, spoil: refusedOn(both), class: ensure.ErrInvalid, reason: "Invalid"},
-	{property: policy, spoil: refusedOn(forbidden), class: ensure.ErrAPI, reason: "Forbidden"},
+	{property: unknownField, makeInvalid: (*fixture).withUnknownField, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: wrongType, makeInvalid: (*fixture).withWrongType, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: duplicateKey, makeInvalid: (*fixture).withDuplicateKey, class: ensure.ErrRefused, reason: "Refused", local: true},
+	{property: duplicateKey, makeInvalid: (*fixture).withDuplicateKeyUntyped, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: badLabel, makeInvalid: (*fixture).withBadLabel, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: badValue, makeInvalid: (*fixture).withBadValue, class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: policy, makeInvalid: refusedOn(toCreate), class: ensure.ErrInvalid, reason: "Invalid", only: toCreate},
+	{property: policy, makeInvalid: refusedOn(toUpdate), class: ensure.ErrInvalid, reason: "Invalid", only: toUpdate},
+	{property: policy, makeInvalid: refusedOn(both), class: ensure.ErrInvalid, reason: "Invalid"},
+	{property: policy, makeInvalid: refusedOn(forbidden), class: ensure.ErrAPI, reason: "Forbidden"},
 }
 
 // TestRefusals: a refused write is an error that explains the mistake. Nothing is written, and the
@@ -82,139 +82,139 @@ var refusals = []refusal{
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	installPolicy(t)
-	benches(t, subjects(), firstAndLastMode, func(b *bench) {
-		b.refusesAll(toCreate)
-		b.goesThrough(toUpdate, ensure.Created, ensure.Missing)
-		b.refusesAll(toUpdate)
-		b.requireFiveFreePasses("after refusals")
-		b.goesThrough(toCreate, ensure.Updated, ensure.DesiredChanged)
+	forEachFixture(t, kindCases(), firstAndLastMode, func(f *fixture) {
+		f.refusesAll(toCreate)
+		f.goesThrough(toUpdate, ensure.Created, ensure.Missing)
+		f.refusesAll(toUpdate)
+		f.requireFiveFreePasses("after refusals")
+		f.goesThrough(toCreate, ensure.Updated, ensure.DesiredChanged)
 	})
 }
 
-func (b *bench) refusesAll(operation string) {
-	b.t.Helper()
-	whole := b.desired
-	defer func() { b.desired = whole }()
+func (f *fixture) refusesAll(operation string) {
+	f.t.Helper()
+	whole := f.desired
+	defer func() { f.desired = whole }()
 	for _, r := range refusals {
-		if r.only != "" && r.only != operation || r.property == policy && b.isBeyondPolicies() {
+		if r.only != "" && r.only != operation || r.property == policy && f.isExemptFromPolicies() {
 			continue
 		}
-		b.desired = whole
-		spoiled, path := r.spoil(b)
+		f.desired = whole
+		spoiled, path := r.makeInvalid(f)
 		if spoiled == nil {
 			continue
 		}
-		b.desired = func() client.Object { return spoiled.DeepCopyObject().(client.Object) }
-		b.isRefused(r, operation, path)
-		b.shows(r.property)
+		f.desired = func() client.Object { return spoiled.DeepCopyObject().(client.Object) }
+		f.isRefused(r, operation, path)
+		f.noteShown(r.property)
 	}
 }
 
 // requireTold: the policy's sentence is in the error, and no value of a Secret is.
-func (b *bench) requireTold(err error, r refusal, about string) {
-	b.t.Helper()
-	_, isSecret := b.desired().(*corev1.Secret)
+func (f *fixture) requireTold(err error, r refusal, about string) {
+	f.t.Helper()
+	_, isSecret := f.desired().(*corev1.Secret)
 	switch {
-	case isSecret || b.desired().GetObjectKind().GroupVersionKind().Kind == "Secret":
-		require.NotContains(b.t, err.Error(), poison, about)
+	case isSecret || f.desired().GetObjectKind().GroupVersionKind().Kind == "Secret":
+		require.NotContains(f.t, err.Error(), secretText, about)
 	case r.property == policy:
-		require.ErrorContains(b.t, err, "denied request: not "+poison, about)
+		require.ErrorContains(f.t, err, "denied request: not "+secretText, about)
 	}
 }
 
-func (b *bench) isRefused(r refusal, operation, path string) {
-	b.t.Helper()
+func (f *fixture) isRefused(r refusal, operation, path string) {
+	f.t.Helper()
 	about := r.property + ", to " + operation + " " + r.only
-	before := b.find()
+	before := f.find()
 	if before != nil {
-		b.awaitCached(before)
+		f.awaitCached(before)
 	}
-	_, requests, err := b.try()
-	require.ErrorIs(b.t, err, r.class, about)
-	b.requireTold(err, r, about)
-	require.Equal(b.t, r.reason, ensure.Reason(err), about)
+	_, requests, err := f.try()
+	require.ErrorIs(f.t, err, r.class, about)
+	f.requireTold(err, r, about)
+	require.Equal(f.t, r.reason, ensure.Reason(err), about)
 	var e *ensure.Error
-	require.ErrorAs(b.t, err, &e)
-	require.Contains(b.t, strings.Join(e.Paths, " "), path, about)
-	b.requireAsked(requests, r, operation, e)
-	b.requireUnmoved(before, about)
+	require.ErrorAs(f.t, err, &e)
+	require.Contains(f.t, strings.Join(e.Paths, " "), path, about)
+	f.requireAsked(requests, r, operation, e)
+	f.requireUnmoved(before, about)
 }
 
 // requireAsked requires one request. If the server refused an update because of fields of the
 // content, a read and dry runs follow, as leftovers of other programs may be the cause.
-func (b *bench) requireAsked(requests []cluster.Request, r refusal, operation string, err *ensure.Error) {
-	b.t.Helper()
+func (f *fixture) requireAsked(requests []cluster.Request, r refusal, operation string, err *ensure.Error) {
+	f.t.Helper()
 	counts := cluster.Counts(requests)
 	patches := 1
 	if r.local {
 		patches = 0
 	}
-	require.Equal(b.t, patches, counts["patch "+b.resource], "%s: the server saw %v", r.property, requests)
+	require.Equal(f.t, patches, counts["patch "+f.resource], "%s: the server saw %v", r.property, requests)
 	if operation != toUpdate || !apierrors.IsInvalid(err) || len(err.Paths) == 0 || strings.HasPrefix(err.Paths[0], "metadata") {
-		b.requireRequests(requests, patches, 0, r.property, operation)
+		f.requireRequests(requests, patches, 0, r.property, operation)
 		return
 	}
-	require.LessOrEqual(b.t, writes(requests), immutableRequests, "%s: the server saw %v", r.property, requests)
-	require.Equal(b.t, b.access.reads+1, len(requests)-writes(requests), "%s: the server saw %v", r.property, requests)
-	require.LessOrEqual(b.t, counts["create "+b.resource+" (dry run)"], 1, "%s: the server saw %v", r.property, requests)
+	require.LessOrEqual(f.t, writes(requests), immutableRequests, "%s: the server saw %v", r.property, requests)
+	require.Equal(f.t, f.access.reads+1, len(requests)-writes(requests), "%s: the server saw %v", r.property, requests)
+	require.LessOrEqual(f.t, counts["create "+f.resource+" (dry run)"], 1, "%s: the server saw %v", r.property, requests)
 }
 
 // requireUnmoved requires that nothing was written. Where no controller writes the status, the
 // resourceVersion is unchanged, too.
-func (b *bench) requireUnmoved(before client.Object, about string) {
-	b.t.Helper()
-	after := b.find()
+func (f *fixture) requireUnmoved(before client.Object, about string) {
+	f.t.Helper()
+	after := f.find()
 	if before == nil {
-		require.Nil(b.t, after, about)
+		require.Nil(f.t, after, about)
 		return
 	}
-	require.NotNil(b.t, after, about)
-	b.requireSame(before, after, about)
-	if b.settled == nil {
-		require.Equal(b.t, before.GetResourceVersion(), after.GetResourceVersion(), about)
+	require.NotNil(f.t, after, about)
+	f.requireSame(before, after, about)
+	if f.settled == nil {
+		require.Equal(f.t, before.GetResourceVersion(), after.GetResourceVersion(), about)
 	}
-	require.Equal(b.t, before.GetUID(), after.GetUID(), about)
+	require.Equal(f.t, before.GetUID(), after.GetUID(), about)
 }
 
 // find returns the live object, or nil.
-func (b *bench) find() client.Object {
-	b.t.Helper()
-	obj := b.empty()
-	err := b.human.Get(b.ctx, client.ObjectKeyFromObject(obj), obj)
+func (f *fixture) find() client.Object {
+	f.t.Helper()
+	obj := f.empty()
+	err := f.admin.Get(f.ctx, client.ObjectKeyFromObject(obj), obj)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	require.NoError(b.t, err)
+	require.NoError(f.t, err)
 	return obj
 }
 
 // untyped returns desired as a program without Go types would write it.
-func (b *bench) untyped(desired client.Object) *unstructured.Unstructured {
-	b.t.Helper()
+func (f *fixture) untyped(desired client.Object) *unstructured.Unstructured {
+	f.t.Helper()
 	gvk, err := apiutil.GVKForObject(desired, scheme)
-	require.NoError(b.t, err)
+	require.NoError(f.t, err)
 	data, err := json.Marshal(desired)
-	require.NoError(b.t, err)
+	require.NoError(f.t, err)
 	out := &unstructured.Unstructured{}
-	require.NoError(b.t, json.Unmarshal(data, &out.Object))
+	require.NoError(f.t, json.Unmarshal(data, &out.Object))
 	out.SetGroupVersionKind(gvk)
 	delete(out.Object, "status")
 	return out
 }
 
-func (b *bench) withUnknownField() (client.Object, string) {
-	u := b.untyped(b.desired())
+func (f *fixture) withUnknownField() (client.Object, string) {
+	u := f.untyped(f.desired())
 	if _, ok := u.Object["spec"].(map[string]any); ok {
-		set(u, poison, "spec", "nonsuch")
+		set(u, secretText, "spec", "nonsuch")
 		return u, "spec.nonsuch"
 	}
-	set(u, poison, "nonsuch")
+	set(u, secretText, "nonsuch")
 	return u, "nonsuch"
 }
 
 // withWrongType has an object where the first scalar of the content is.
-func (b *bench) withWrongType() (client.Object, string) {
-	u := b.untyped(b.desired())
+func (f *fixture) withWrongType() (client.Object, string) {
+	u := f.untyped(f.desired())
 	for _, name := range slices.Sorted(maps.Keys(u.Object)) {
 		if name == "apiVersion" || name == "kind" || name == "metadata" {
 			continue
@@ -222,7 +222,7 @@ func (b *bench) withWrongType() (client.Object, string) {
 		u.Object[name] = mistype(u.Object[name])
 		return u, ""
 	}
-	u.Object["spec"] = poison
+	u.Object["spec"] = secretText
 	return u, ""
 }
 
@@ -233,20 +233,20 @@ func mistype(value any) any {
 			v[key] = mistype(v[key])
 			return v
 		}
-		return poison
+		return secretText
 	case []any:
 		if len(v) > 0 {
 			v[0] = mistype(v[0])
 			return v
 		}
-		return poison
+		return secretText
 	}
-	return map[string]any{poison: poison}
+	return map[string]any{secretText: secretText}
 }
 
 // withDuplicateKey repeats the first item of the first list with keys that Go knows of.
-func (b *bench) withDuplicateKey() (client.Object, string) {
-	desired := b.desired()
+func (f *fixture) withDuplicateKey() (client.Object, string) {
+	desired := f.desired()
 	list := repeatFirst(reflect.ValueOf(desired).Elem())
 	if list == "" {
 		return nil, ""
@@ -255,21 +255,21 @@ func (b *bench) withDuplicateKey() (client.Object, string) {
 }
 
 // withDuplicateKeyUntyped leaves duplicates for the server to find.
-func (b *bench) withDuplicateKeyUntyped() (client.Object, string) {
-	desired := b.desired()
+func (f *fixture) withDuplicateKeyUntyped() (client.Object, string) {
+	desired := f.desired()
 	if g, ok := desired.(*Gadget); ok {
 		g.Spec.Parts = append(g.Spec.Parts, g.Spec.Parts[0])
 		return desired, ""
 	}
 	u, ok := desired.(*unstructured.Unstructured)
-	if parts, found, _ := unstructured.NestedSlice(b.untyped(desired).Object, "spec", "parts"); ok && found {
+	if parts, found, _ := unstructured.NestedSlice(f.untyped(desired).Object, "spec", "parts"); ok && found {
 		set(u, append(parts, parts[0]), "spec", "parts")
 		return u, ""
 	}
 	if list := repeatFirst(reflect.ValueOf(desired).Elem()); list == "" {
 		return nil, ""
 	}
-	return b.untyped(desired), ""
+	return f.untyped(desired), ""
 }
 
 // repeatFirst returns the name of the list, or nothing.
@@ -310,25 +310,25 @@ func repeatFirstIn(v reflect.Value) string {
 	return ""
 }
 
-func (b *bench) withBadLabel() (client.Object, string) {
-	desired := b.desired()
-	desired.SetLabels(with(desired.GetLabels(), ours, "not a label: "+poison))
+func (f *fixture) withBadLabel() (client.Object, string) {
+	desired := f.desired()
+	desired.SetLabels(with(desired.GetLabels(), ours, "not a label: "+secretText))
 	return desired, "metadata.labels"
 }
 
-func (b *bench) withBadValue() (client.Object, string) {
-	bad, ok := badValues[b.name]
+func (f *fixture) withBadValue() (client.Object, string) {
+	bad, ok := badValues[f.name]
 	if !ok {
 		return nil, ""
 	}
-	desired := b.desired()
+	desired := f.desired()
 	bad.do(desired)
 	return desired, bad.name
 }
 
-// isBeyondPolicies: policies do not apply to policies and their bindings.
-func (b *bench) isBeyondPolicies() bool {
-	switch b.desired().(type) {
+// isExemptFromPolicies: policies do not apply to policies and their bindings.
+func (f *fixture) isExemptFromPolicies() bool {
+	switch f.desired().(type) {
 	case *admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 		return true
 	}
@@ -337,29 +337,29 @@ func (b *bench) isBeyondPolicies() bool {
 
 // goesThrough requires that an operation that the policy permits succeeds, and the other one, too,
 // once the policy permits it.
-func (b *bench) goesThrough(refused string, want ensure.Operation, cause ensure.Cause) {
-	b.t.Helper()
-	if b.isBeyondPolicies() {
+func (f *fixture) goesThrough(refused string, want ensure.Operation, cause ensure.Cause) {
+	f.t.Helper()
+	if f.isExemptFromPolicies() {
 		refused = both
-		b.excepts(policy, "the server asks no policy about policies and their bindings", "")
+		f.excepts(policy, "the server asks no policy about policies and their bindings", "")
 	}
-	whole := b.desired
-	b.desired = func() client.Object {
+	whole := f.desired
+	f.desired = func() client.Object {
 		desired := whole()
 		desired.SetLabels(with(desired.GetLabels(), refuse, refused))
 		return desired
 	}
-	res, requests := b.pass()
-	b.requireOperation(res, want, cause, "beside the policy")
-	b.requireWrites(requests, 1, "beside the policy")
-	b.awaitControllers() // what they write raises a question, which the policy would refuse
+	res, requests := f.pass()
+	f.requireOperation(res, want, cause, "beside the policy")
+	f.requireWrites(requests, 1, "beside the policy")
+	f.awaitControllers() // what they write raises a question, which the policy would refuse
 
-	b.desired = whole
-	res, requests = b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "without the policy")
-	b.requireWrites(requests, 1, "without the policy")
-	b.requireFiveFreePasses("without the policy")
-	b.shows(withoutPolicy)
+	f.desired = whole
+	res, requests = f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged, "without the policy")
+	f.requireWrites(requests, 1, "without the policy")
+	f.requireFiveFreePasses("without the policy")
+	f.noteShown(withoutPolicy)
 }
 
 // badValues are mistakes that only the server finds, each with the path that the error must
@@ -370,15 +370,15 @@ var badValues = map[string]edit{
 	"DaemonSet":             on("spec.minReadySeconds", func(d *appsv1.DaemonSet) { d.Spec.MinReadySeconds = -1 }),
 	"ReplicaSet":            on("spec.replicas", func(r *appsv1.ReplicaSet) { r.Spec.Replicas = new(int32(-1)) }),
 	"ReplicationController": on("spec.replicas", func(r *corev1.ReplicationController) { r.Spec.Replicas = new(int32(-1)) }),
-	"PodTemplate":           on("template.spec.restartPolicy", func(p *corev1.PodTemplate) { p.Template.Spec.RestartPolicy = poison }),
+	"PodTemplate":           on("template.spec.restartPolicy", func(p *corev1.PodTemplate) { p.Template.Spec.RestartPolicy = secretText }),
 	"Pod":                   on("spec.activeDeadlineSeconds", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(-1)) }),
 	"Job":                   on("spec.parallelism", func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(-1)) }),
-	"CronJob":               on("spec.schedule", func(c *batchv1.CronJob) { c.Spec.Schedule = poison }),
+	"CronJob":               on("spec.schedule", func(c *batchv1.CronJob) { c.Spec.Schedule = secretText }),
 	"HorizontalPodAutoscaler": on("spec.maxReplicas", func(h *autoscalingv2.HorizontalPodAutoscaler) {
 		h.Spec.MaxReplicas = -1
 	}),
 	"PodDisruptionBudget": on("spec.minAvailable", func(p *policyv1.PodDisruptionBudget) {
-		p.Spec.MinAvailable = new(intstr.FromString(poison))
+		p.Spec.MinAvailable = new(intstr.FromString(secretText))
 	}),
 	"PriorityClass": on("value", func(p *schedulingv1.PriorityClass) { p.Value = 2_000_000_000 }),
 	"RuntimeClass": on("overhead", func(r *nodev1.RuntimeClass) {
@@ -388,8 +388,8 @@ var badValues = map[string]edit{
 	"PriorityLevelConfiguration": on("spec.limited.limitResponse.queuing", func(p *flowcontrolv1.PriorityLevelConfiguration) {
 		p.Spec.Limited.LimitResponse.Queuing.HandSize = 99
 	}),
-	"ConfigMap": on("data[no key]", func(c *corev1.ConfigMap) { c.Data["no key"] = poison }),
-	"Secret":    on("data[no key]", func(s *corev1.Secret) { s.Data["no key"] = []byte(poison) }),
+	"ConfigMap": on("data[no key]", func(c *corev1.ConfigMap) { c.Data["no key"] = secretText }),
+	"Secret":    on("data[no key]", func(s *corev1.Secret) { s.Data["no key"] = []byte(secretText) }),
 	"ResourceQuota": on("spec.hard[pods]", func(r *corev1.ResourceQuota) {
 		r.Spec.Hard[corev1.ResourcePods] = resource.MustParse("-1")
 	}),
@@ -400,16 +400,16 @@ var badValues = map[string]edit{
 	"Service":                      on("spec.ports[0].targetPort", badTargetPort),
 	"Service of type ClusterIP":    on("spec.ports[0].targetPort", badTargetPort),
 	"Service of type LoadBalancer": on("spec.ports[0].targetPort", badTargetPort),
-	"headless Service":             on("spec.sessionAffinity", func(s *corev1.Service) { s.Spec.SessionAffinity = poison }),
-	"Service of type ExternalName": on("spec.externalName", func(s *corev1.Service) { s.Spec.ExternalName = poison + "!" }),
-	"EndpointSlice":                on("endpoints[0].addresses[0]", func(e *discoveryv1.EndpointSlice) { e.Endpoints[0].Addresses[0] = poison }),
-	"Ingress":                      on("spec.rules[0].host", func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = poison + "!" }),
+	"headless Service":             on("spec.sessionAffinity", func(s *corev1.Service) { s.Spec.SessionAffinity = secretText }),
+	"Service of type ExternalName": on("spec.externalName", func(s *corev1.Service) { s.Spec.ExternalName = secretText + "!" }),
+	"EndpointSlice":                on("endpoints[0].addresses[0]", func(e *discoveryv1.EndpointSlice) { e.Endpoints[0].Addresses[0] = secretText }),
+	"Ingress":                      on("spec.rules[0].host", func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = secretText + "!" }),
 	"IngressClass":                 on("spec.parameters.kind", func(i *networkingv1.IngressClass) { i.Spec.Parameters.Kind = "" }),
 	"NetworkPolicy": on("spec.ingress[0].ports[0].port", func(p *networkingv1.NetworkPolicy) {
 		p.Spec.Ingress[0].Ports[0].Port = new(intstr.FromInt32(70000))
 	}),
-	"NetworkPolicy that closes": on("spec.policyTypes[0]", func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes[0] = poison }),
-	"NetworkPolicy that opens":  on("spec.policyTypes[0]", func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = []networkingv1.PolicyType{poison} }),
+	"NetworkPolicy that closes": on("spec.policyTypes[0]", func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes[0] = secretText }),
+	"NetworkPolicy that opens":  on("spec.policyTypes[0]", func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = []networkingv1.PolicyType{secretText} }),
 	"PersistentVolume": on("spec.capacity[storage]", func(v *corev1.PersistentVolume) {
 		v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("-1")
 	}),
@@ -417,7 +417,7 @@ var badValues = map[string]edit{
 		p.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("-1")
 	}),
 	"StorageClass": on("reclaimPolicy", func(s *storagev1.StorageClass) {
-		s.ReclaimPolicy = new(corev1.PersistentVolumeReclaimPolicy(poison))
+		s.ReclaimPolicy = new(corev1.PersistentVolumeReclaimPolicy(secretText))
 	}),
 	"CSIDriver": on("spec.tokenRequests[1].expirationSeconds", func(d *storagev1.CSIDriver) {
 		d.Spec.TokenRequests[1].ExpirationSeconds = new(int64(1))
@@ -427,11 +427,11 @@ var badValues = map[string]edit{
 	"aggregated ClusterRole": on("aggregationRule.clusterRoleSelectors", func(r *rbacv1.ClusterRole) {
 		r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{}
 	}),
-	"RoleBinding": on("subjects[0].kind", func(r *rbacv1.RoleBinding) { r.Subjects[0].Kind = poison }),
+	"RoleBinding": on("subjects[0].kind", func(r *rbacv1.RoleBinding) { r.Subjects[0].Kind = secretText }),
 	"ClusterRoleBinding": on("subjects[0].kind", func(r *rbacv1.ClusterRoleBinding) {
-		r.Subjects = []rbacv1.Subject{{Kind: poison, Name: "nobody"}}
+		r.Subjects = []rbacv1.Subject{{Kind: secretText, Name: "nobody"}}
 	}),
-	"CustomResourceDefinition": on("spec.scope", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Scope = poison }),
+	"CustomResourceDefinition": on("spec.scope", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Scope = secretText }),
 	"unstructured APIService": on("spec.versionPriority", func(u *unstructured.Unstructured) {
 		set(u, int64(-1), "spec", "versionPriority")
 	}),
@@ -442,10 +442,10 @@ var badValues = map[string]edit{
 		m.Webhooks[0].TimeoutSeconds = new(int32(99))
 	}),
 	"ValidatingAdmissionPolicy": on("spec.validations[0].expression", func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
-		p.Spec.Validations[0].Expression = poison + " +"
+		p.Spec.Validations[0].Expression = secretText + " +"
 	}),
 	"ValidatingAdmissionPolicyBinding": on("spec.validationActions[0]", func(p *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-		p.Spec.ValidationActions[0] = poison
+		p.Spec.ValidationActions[0] = secretText
 	}),
 }
 

@@ -46,25 +46,25 @@ var blockingEdits = []edit{
 	}},
 }
 
-// A defacement is a change of a person in addition to other programs' fields.
-type defacement struct {
-	subject
+// An editCase is an edit by the admin in addition to other programs' fields.
+type editCase struct {
+	kindCase
 	additions, edits []edit
 }
 
-func (d defacement) title() string { return d.subject.name }
+func (e editCase) title() string { return e.kindCase.name }
 
-func defacements() []defacement {
+func editCases() []editCase {
 	port := on("a port", func(s *corev1.Service) { s.Spec.Ports[0].Port = 54 })
 	more := on("a port more", func(s *corev1.Service) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "theirs", Port: 99})
 	})
 	protocol := on("a protocol", func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP })
-	return []defacement{
-		{subject: service(), additions: []edit{more}, edits: []edit{port, protocol}},
-		{subject: loadBalancer(), edits: []edit{port, protocol}},
-		{subject: deployment(), additions: []edit{foreignPorts, foreignPort}, edits: blockingEdits},
-		{subject: admissionPolicyBinding(), edits: []edit{
+	return []editCase{
+		{kindCase: service(), additions: []edit{more}, edits: []edit{port, protocol}},
+		{kindCase: loadBalancer(), edits: []edit{port, protocol}},
+		{kindCase: deployment(), additions: []edit{foreignPorts, foreignPort}, edits: blockingEdits},
+		{kindCase: admissionPolicyBinding(), edits: []edit{
 			on("an action that does not go with ours", func(p *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 				p.Spec.ValidationActions[0] = admissionregistrationv1.Warn
 			}),
@@ -76,43 +76,43 @@ func defacements() []defacement {
 // same, by a few requests that change nothing else.
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	inModes(t, defacements(), defacement.title, everyMode, func(t *testing.T, a access, tc defacement) {
-		newBench(t, a, tc.subject).isRepaired(tc.additions, tc.edits)
+	inModes(t, editCases(), editCase.title, everyMode, func(t *testing.T, a access, tc editCase) {
+		newFixture(t, a, tc.kindCase).isRepaired(tc.additions, tc.edits)
 	})
 }
 
 // TestRepairOfPods is TestRepair for kinds with a pod template.
 func TestRepairOfPods(t *testing.T) {
 	t.Parallel()
-	benches(t, templated(), firstInEveryMode, func(b *bench) { b.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
+	forEachFixture(t, templated(), firstInEveryMode, func(f *fixture) { f.isRepaired([]edit{foreignPorts, foreignPort}, blockingEdits) })
 }
 
-func (b *bench) isRepaired(additions, edits []edit) {
-	b.t.Helper()
-	b.createIsOneRequest()
+func (f *fixture) isRepaired(additions, edits []edit) {
+	f.t.Helper()
+	f.createIsOneRequest()
 	for _, add := range additions {
-		b.edit(add)
-		b.settle()
+		f.edit(add)
+		f.settle()
 	}
 	for _, change := range edits {
 		for _, turn := range []string{" once", " again"} {
-			before := b.live()
-			b.editAndRest(change)
-			res, requests := b.pass()
-			b.requireOperation(res, ensure.Updated, ensure.Drifted, change.name+turn)
-			b.requireRepair(requests, change.name+turn)
-			b.requireSame(before, b.live(), change.name+turn)
-			b.requireFiveFreePasses("after a repair")
+			before := f.live()
+			f.editAndRest(change)
+			res, requests := f.pass()
+			f.requireOperation(res, ensure.Updated, ensure.Drifted, change.name+turn)
+			f.requireRepair(requests, change.name+turn)
+			f.requireSame(before, f.live(), change.name+turn)
+			f.requireFiveFreePasses("after a repair")
 		}
 	}
-	b.requireNoUpdateEntry()
-	b.shows(repairsLeftovers)
+	f.requireNoUpdateEntry()
+	f.noteShown(repairsLeftovers)
 }
 
 // wellFilled returns s with several items in each list of its pods.
-func wellFilled(s subject) subject {
-	desired := s.desired
-	s.desired = func() client.Object {
+func wellFilled(k kindCase) kindCase {
+	desired := k.desired
+	k.desired = func() client.Object {
 		obj := desired()
 		spec := &podTemplateOf(obj).Spec
 		spec.InitContainers = []corev1.Container{
@@ -129,7 +129,7 @@ func wellFilled(s subject) subject {
 		spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}, {Name: "b"}}
 		return obj
 	}
-	return s
+	return k
 }
 
 // reorders are changes to the order of the lists in a pod template. Our containers are swapped
@@ -158,58 +158,58 @@ func reorders() []edit {
 // sidecar, are put back by one request, each time.
 func TestReordered(t *testing.T) {
 	t.Parallel()
-	benches(t, templated(), firstInEveryMode, func(b *bench) {
-		b.subject = wellFilled(b.subject)
-		b.createIsOneRequest()
-		b.edit(podAdditions()[0])
-		b.settle()
+	forEachFixture(t, templated(), firstInEveryMode, func(f *fixture) {
+		f.kindCase = wellFilled(f.kindCase)
+		f.createIsOneRequest()
+		f.edit(podAdditions()[0])
+		f.settle()
 		for _, change := range reorders() {
 			for _, turn := range []string{" once", " again"} {
-				before := b.live()
-				b.editAndRest(change)
-				res, requests := b.pass()
-				b.requireOperation(res, ensure.Updated, ensure.Drifted, change.name+turn)
-				b.requireWrites(requests, 1, change.name+turn)
-				b.requireSame(before, b.live(), change.name+turn)
-				b.settle()
+				before := f.live()
+				f.editAndRest(change)
+				res, requests := f.pass()
+				f.requireOperation(res, ensure.Updated, ensure.Drifted, change.name+turn)
+				f.requireWrites(requests, 1, change.name+turn)
+				f.requireSame(before, f.live(), change.name+turn)
+				f.settle()
 			}
 		}
-		b.requireFiveFreePasses("after all")
-		b.requireNoUpdateEntry()
-		b.shows(keepsOrder)
+		f.requireFiveFreePasses("after all")
+		f.requireNoUpdateEntry()
+		f.noteShown(keepsOrder)
 	})
 }
 
 // editAndRest edits and waits until the built-in controllers have observed the edit: their writes
 // would otherwise be a conflict for the repair, which is retried soon.
-func (b *bench) editAndRest(change edit) {
-	b.t.Helper()
-	b.edit(change)
-	if b.settled != nil {
-		b.await("the controllers", func() bool { return b.settled(b.live()) })
+func (f *fixture) editAndRest(change edit) {
+	f.t.Helper()
+	f.edit(change)
+	if f.settled != nil {
+		f.await("the controllers", func() bool { return f.settled(f.live()) })
 	}
-	b.awaitCached(b.live())
+	f.awaitCached(f.live())
 }
 
 // requireRepair requires the requests of a repair: the refused apply, a read, trials, the patch
 // that takes over the conflicting fields, and the apply that removes them. A rollout may interfere;
 // then a step is repeated after another read.
-func (b *bench) requireRepair(requests []cluster.Request, about ...any) {
-	b.t.Helper()
-	reads := len(requests) - writes(requests) - b.access.reads
-	require.GreaterOrEqual(b.t, reads, 1, "%v: the server saw %v", about, requests)
-	require.LessOrEqual(b.t, reads, 3, "%v: the server saw %v", about, requests)
-	require.GreaterOrEqual(b.t, writes(requests), 4, "%v: the server saw %v", about, requests)
-	require.LessOrEqual(b.t, writes(requests), 9, "%v: the server saw %v", about, requests)
+func (f *fixture) requireRepair(requests []cluster.Request, about ...any) {
+	f.t.Helper()
+	reads := len(requests) - writes(requests) - f.access.reads
+	require.GreaterOrEqual(f.t, reads, 1, "%v: the server saw %v", about, requests)
+	require.LessOrEqual(f.t, reads, 3, "%v: the server saw %v", about, requests)
+	require.GreaterOrEqual(f.t, writes(requests), 4, "%v: the server saw %v", about, requests)
+	require.LessOrEqual(f.t, writes(requests), 9, "%v: the server saw %v", about, requests)
 }
 
 // requireNoUpdateEntry requires that only our applies own the fields that a repair wrote. Otherwise
 // fields dropped later would stay.
-func (b *bench) requireNoUpdateEntry() {
-	b.t.Helper()
-	for _, entry := range b.live().GetManagedFields() {
+func (f *fixture) requireNoUpdateEntry() {
+	f.t.Helper()
+	for _, entry := range f.live().GetManagedFields() {
 		if entry.Manager == fieldOwner {
-			require.Equal(b.t, metav1.ManagedFieldsOperationApply, entry.Operation)
+			require.Equal(f.t, metav1.ManagedFieldsOperationApply, entry.Operation)
 		}
 	}
 }

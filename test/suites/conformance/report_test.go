@@ -28,18 +28,18 @@ var shown = struct {
 	exceptions map[[2]string]sets.Set[string]
 }{counts: map[[2]string]int{}, exceptions: map[[2]string]sets.Set[string]{}}
 
-// shows counts one check of a property that held for b's kind.
-func (b *bench) shows(property string) {
+// noteShown counts one check of a property that held for the fixture's kind.
+func (f *fixture) noteShown(property string) {
 	shown.Lock()
 	defer shown.Unlock()
-	shown.counts[[2]string{b.name, property}]++
+	shown.counts[[2]string{f.name, property}]++
 }
 
-// excepts records why a property does not hold for b's kind or a part of it.
-func (b *bench) excepts(property, reason, what string) {
+// excepts records why a property does not hold for the fixture's kind or a part of it.
+func (f *fixture) excepts(property, reason, what string) {
 	shown.Lock()
 	defer shown.Unlock()
-	who := b.name
+	who := f.name
 	if what != "" {
 		who += " (" + what + ")"
 	}
@@ -103,7 +103,7 @@ var chapters = []struct {
 		{"adopt", adopts},
 		{"replace", survivesReplace},
 		{"shared", sharesObject},
-		{"twin", takesTwin},
+		{"form", acceptsEitherForm},
 		{"labels", labelsOnly},
 		{"digest", labelDigest},
 	}},
@@ -119,10 +119,10 @@ func isWhole() bool {
 	return true
 }
 
-// settleReport writes the report, or fails if the report in the repository differs. With -short, it
+// compareReport writes the report, or fails if the report in the repository differs. With -short, it
 // compares the rows with the results.
-func settleReport(ctx context.Context) error {
-	if unknown := strays(); len(unknown) > 0 {
+func compareReport(ctx context.Context) error {
+	if unknown := unknownProperties(); len(unknown) > 0 {
 		return fmt.Errorf("no column of the report is for %q", unknown)
 	}
 	if testing.Short() {
@@ -135,11 +135,11 @@ func settleReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return page.Settle(ctx, "conformance", string(text))
+	return page.CompareOrUpdate(ctx, "conformance", string(text))
 }
 
-// strays are properties that were shown and that the report does not know.
-func strays() []string {
+// unknownProperties are properties that were shown and that the report does not know.
+func unknownProperties() []string {
 	unknown := sets.New[string]()
 	for key := range shown.counts {
 		unknown.Insert(key[1])
@@ -158,7 +158,7 @@ func report() ([]byte, error) {
 		return nil, err
 	}
 	var page bytes.Buffer
-	fmt.Fprintf(&page, introduction, server, len(subjects()), kinds, len(modes), modeList())
+	fmt.Fprintf(&page, introduction, server, len(kindCases()), kinds, len(modes), modeList())
 	for _, chapter := range chapters {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n", chapter.title, chapter.text)
 		for _, c := range chapter.columns {
@@ -197,11 +197,11 @@ func modeList() string {
 	return list.String()
 }
 
-// countKinds counts the kinds of the subjects: some are there several times.
+// countKinds counts the kinds of the cases: some are there several times.
 func countKinds() (int, error) {
 	found := sets.New[schema.GroupVersionKind]()
-	for _, s := range subjects() {
-		gvk, err := apiutil.GVKForObject(s.desired(), scheme)
+	for _, k := range kindCases() {
+		gvk, err := apiutil.GVKForObject(k.desired(), scheme)
 		if err != nil {
 			return 0, err
 		}
@@ -236,16 +236,16 @@ func table(columns []column) string {
 	return text.String()
 }
 
-// children returns the subjects, followed by the children of only some tests.
+// children returns the cases, followed by the children of only some tests.
 func children() []string {
 	var names []string
 	others := sets.New[string]()
 	for key := range shown.counts {
 		others.Insert(key[0])
 	}
-	for _, s := range subjects() {
-		names = append(names, s.name)
-		others.Delete(s.name)
+	for _, k := range kindCases() {
+		names = append(names, k.name)
+		others.Delete(k.name)
 	}
 	return append(names, sets.List(others)...)
 }
@@ -289,12 +289,12 @@ func exceptions() string {
 	return list.String()
 }
 
-func TestReportKnowsEverySubjectOnce(t *testing.T) {
+func TestReportKnowsEveryKindOnce(t *testing.T) {
 	names := sets.New[string]()
-	for _, s := range subjects() {
-		if names.Has(s.name) {
-			t.Errorf("two subjects are called %q: their checks are counted as one's", s.name)
+	for _, k := range kindCases() {
+		if names.Has(k.name) {
+			t.Errorf("two subjects are called %q: their checks are counted as one's", k.name)
 		}
-		names.Insert(s.name)
+		names.Insert(k.name)
 	}
 }

@@ -22,21 +22,21 @@ const (
 )
 
 // scalable are the kinds with a scale subresource.
-func scalable() []subject {
-	return []subject{scaled(deployment()), scaled(statefulSet()), scaled(replicaSet()), scaled(replicationController()), fleet()}
+func scalable() []kindCase {
+	return []kindCase{scaled(deployment()), scaled(statefulSet()), scaled(replicaSet()), scaled(replicationController()), fleet()}
 }
 
 // scaled is s without pods: nobody can schedule them, and nothing waits for them.
-func scaled(s subject) subject {
-	s = idle(s)
-	desired := s.desired
-	s.desired = func() client.Object {
+func scaled(k kindCase) kindCase {
+	k = idle(k)
+	desired := k.desired
+	k.desired = func() client.Object {
 		obj := desired()
 		podTemplateOf(obj).Spec.SchedulerName = "nobody"
 		setReplicas(obj, new(int32(0)))
 		return obj
 	}
-	return s
+	return k
 }
 
 // setReplicas leaves them out if n is nil.
@@ -76,28 +76,28 @@ func replicasOf(obj client.Object) int32 {
 }
 
 // leftOut returns s without replicas, which other programs then set.
-func leftOut(s subject) subject {
-	desired := s.desired
-	s.desired = func() client.Object {
+func leftOut(k kindCase) kindCase {
+	desired := k.desired
+	k.desired = func() client.Object {
 		obj := desired()
 		setReplicas(obj, nil)
 		return obj
 	}
-	return s
+	return k
 }
 
 // scale scales as kubectl scale and autoscalers do.
-func (b *bench) scale(n int32) {
-	b.t.Helper()
+func (f *fixture) scale(n int32) {
+	f.t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
-	err := b.human.SubResource("scale").Update(b.ctx, b.empty(), client.WithSubResourceBody(scale), client.FieldOwner("kubectl-scale"))
-	require.NoError(b.t, err)
-	live := b.live()
-	require.Equal(b.t, n, replicasOf(live))
-	b.awaitCached(live)
-	if b.settled != nil {
-		b.await("the controllers", func() bool { return b.settled(b.live()) })
-		b.awaitCached(b.live())
+	err := f.admin.SubResource("scale").Update(f.ctx, f.empty(), client.WithSubResourceBody(scale), client.FieldOwner("kubectl-scale"))
+	require.NoError(f.t, err)
+	live := f.live()
+	require.Equal(f.t, n, replicasOf(live))
+	f.awaitCached(live)
+	if f.settled != nil {
+		f.await("the controllers", func() bool { return f.settled(f.live()) })
+		f.awaitCached(f.live())
 	}
 }
 
@@ -106,34 +106,34 @@ func (b *bench) scale(n int32) {
 func TestAutoscaled(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
-	benches(t, scalable(), everyMode, func(b *bench) {
-		b.subject = leftOut(b.subject)
-		b.createIsOneRequest()
+	forEachFixture(t, scalable(), everyMode, func(f *fixture) {
+		f.kindCase = leftOut(f.kindCase)
+		f.createIsOneRequest()
 		for _, n := range []int32{2, 0, 3} {
-			b.scale(n)
-			b.leavesReplicas(n)
+			f.scale(n)
+			f.leavesReplicas(n)
 		}
-		b.scale(2)
+		f.scale(2)
 		for range 2 {
-			b.restart()
-			b.leavesReplicas(2)
+			f.restart()
+			f.leavesReplicas(2)
 		}
 
-		b.droppedIsGone()
-		require.Equal(b.t, int32(2), replicasOf(b.live()), "after a change of desired")
-		b.shows(keepsScale)
+		f.droppedIsGone()
+		require.Equal(f.t, int32(2), replicasOf(f.live()), "after a change of desired")
+		f.noteShown(keepsScale)
 	})
 }
 
-func (b *bench) leavesReplicas(n int32) {
-	b.t.Helper()
-	before := b.live()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Unchanged, "", n)
-	b.requireAtMostOne(requests, n)
-	b.requireFiveFreePasses("after scaling")
-	require.Equal(b.t, n, replicasOf(b.live()))
-	b.requireSame(before, b.live(), n)
+func (f *fixture) leavesReplicas(n int32) {
+	f.t.Helper()
+	before := f.live()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Unchanged, "", n)
+	f.requireAtMostOne(requests, n)
+	f.requireFiveFreePasses("after scaling")
+	require.Equal(f.t, n, replicasOf(f.live()))
+	f.requireSame(before, f.live(), n)
 }
 
 // TestScaledByHand: replicas that desired names are put back, also by a process that
@@ -142,26 +142,26 @@ func (b *bench) leavesReplicas(n int32) {
 func TestScaledByHand(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
-	benches(t, scalable(), everyMode, func(b *bench) {
-		b.createIsOneRequest()
-		wanted := replicasOf(b.live())
+	forEachFixture(t, scalable(), everyMode, func(f *fixture) {
+		f.createIsOneRequest()
+		wanted := replicasOf(f.live())
 		for _, restarts := range []bool{false, true, true, false} {
-			before := b.live()
-			b.scale(wanted + 3)
+			before := f.live()
+			f.scale(wanted + 3)
 			if restarts {
-				b.restart()
+				f.restart()
 			}
-			res, requests := b.pass()
-			b.requireOperation(res, ensure.Updated, ensure.Drifted)
-			b.requireWrites(requests, 1)
-			require.Contains(b.t, res.Changes, ensure.Change{Path: "spec.replicas", Old: text(wanted + 3), New: text(wanted)})
-			b.requireSame(before, b.live())
-			b.requireFiveFreePasses("after scaling")
+			res, requests := f.pass()
+			f.requireOperation(res, ensure.Updated, ensure.Drifted)
+			f.requireWrites(requests, 1)
+			require.Contains(f.t, res.Changes, ensure.Change{Path: "spec.replicas", Old: text(wanted + 3), New: text(wanted)})
+			f.requireSame(before, f.live())
+			f.requireFiveFreePasses("after scaling")
 		}
-		b.scale(wanted + 3)
-		b.scale(wanted)
-		b.restartWritesNothing()
-		b.shows(resetsScale)
+		f.scale(wanted + 3)
+		f.scale(wanted)
+		f.restartWritesNothing()
+		f.noteShown(resetsScale)
 	})
 }
 
@@ -169,39 +169,39 @@ func TestScaledByHand(t *testing.T) {
 // leaves replicas out.
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
-	workloads := []subject{scaled(deployment()), scaled(statefulSet()), scaled(replicaSet()), scaled(replicationController())}
-	benches(t, workloads, everyMode, func(b *bench) {
-		b.subject = leftOut(b.subject)
-		b.createIsOneRequest()
+	workloads := []kindCase{scaled(deployment()), scaled(statefulSet()), scaled(replicaSet()), scaled(replicationController())}
+	forEachFixture(t, workloads, everyMode, func(f *fixture) {
+		f.kindCase = leftOut(f.kindCase)
+		f.createIsOneRequest()
 		scaler := autoscaler().desired().(*autoscalingv2.HorizontalPodAutoscaler)
-		scaler.Namespace = b.home
-		gvk := b.empty().GetObjectKind().GroupVersionKind()
+		scaler.Namespace = f.childNamespace
+		gvk := f.empty().GetObjectKind().GroupVersionKind()
 		scaler.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{
-			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: b.desired().GetName(),
+			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: f.desired().GetName(),
 		}
 		for _, n := range []int32{3, 2, 4} {
-			b.autoscale(scaler, n)
-			b.leavesReplicas(n)
+			f.autoscale(scaler, n)
+			f.leavesReplicas(n)
 		}
-		b.restart()
-		b.leavesReplicas(4)
-		b.droppedIsGone()
-		require.Equal(b.t, int32(4), replicasOf(b.live()))
-		b.shows(keepsScale)
+		f.restart()
+		f.leavesReplicas(4)
+		f.droppedIsGone()
+		require.Equal(f.t, int32(4), replicasOf(f.live()))
+		f.noteShown(keepsScale)
 	})
 }
 
 // autoscale has n be the least and the most, to which an autoscaler goes without
 // metrics.
-func (b *bench) autoscale(scaler *autoscalingv2.HorizontalPodAutoscaler, n int32) {
-	b.t.Helper()
+func (f *fixture) autoscale(scaler *autoscalingv2.HorizontalPodAutoscaler, n int32) {
+	f.t.Helper()
 	scaler.Spec.MinReplicas, scaler.Spec.MaxReplicas = &n, n
 	if scaler.UID == "" {
-		require.NoError(b.t, b.human.Create(b.ctx, scaler))
+		require.NoError(f.t, f.admin.Create(f.ctx, scaler))
 	} else {
 		patch := fmt.Sprintf(`{"spec":{"minReplicas":%d,"maxReplicas":%d}}`, n, n)
-		require.NoError(b.t, b.human.Patch(b.ctx, scaler, client.RawPatch(types.MergePatchType, []byte(patch))))
+		require.NoError(f.t, f.admin.Patch(f.ctx, scaler, client.RawPatch(types.MergePatchType, []byte(patch))))
 	}
-	b.await("the autoscaler", func() bool { return replicasOf(b.live()) == n && b.settled(b.live()) })
-	b.awaitCached(b.live())
+	f.await("the autoscaler", func() bool { return replicasOf(f.live()) == n && f.settled(f.live()) })
+	f.awaitCached(f.live())
 }

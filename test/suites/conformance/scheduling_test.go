@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func priorityClass() subject {
-	return subject{
+func priorityClass() kindCase {
+	return kindCase{
 		name:   "PriorityClass",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -26,8 +26,8 @@ func priorityClass() subject {
 	}
 }
 
-func runtimeClass() subject {
-	return subject{
+func runtimeClass() kindCase {
+	return kindCase{
 		name:   "RuntimeClass",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -58,8 +58,8 @@ func runtimeClass() subject {
 }
 
 // flowSchema is about a user that there is not.
-func flowSchema() subject {
-	return subject{
+func flowSchema() kindCase {
+	return kindCase{
 		name:   "FlowSchema",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -95,8 +95,8 @@ func flowSchema() subject {
 }
 
 // priorityLevel has no share of the server's capacity, and no request is assigned to this level.
-func priorityLevel() subject {
-	return subject{
+func priorityLevel() kindCase {
+	return kindCase{
 		name:   "PriorityLevelConfiguration",
 		rename: bySuffix,
 		desired: func() client.Object {

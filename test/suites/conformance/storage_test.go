@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func claim() subject {
-	return subject{
+func claim() kindCase {
+	return kindCase{
 		name: "PersistentVolumeClaim",
 		desired: func() client.Object {
 			return &corev1.PersistentVolumeClaim{
@@ -37,8 +37,8 @@ func claim() subject {
 	}
 }
 
-func volume() subject {
-	return subject{
+func volume() kindCase {
+	return kindCase{
 		name:   "PersistentVolume",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -75,8 +75,8 @@ func volume() subject {
 	}
 }
 
-func storageClass() subject {
-	return subject{
+func storageClass() kindCase {
+	return kindCase{
 		name:   "StorageClass",
 		rename: bySuffix,
 		desired: func() client.Object {
@@ -102,8 +102,8 @@ func storageClass() subject {
 	}
 }
 
-func csiDriver() subject {
-	return subject{
+func csiDriver() kindCase {
+	return kindCase{
 		name:   "CSIDriver",
 		rename: bySuffix,
 		desired: func() client.Object {

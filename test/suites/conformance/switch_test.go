@@ -53,7 +53,7 @@ var back = step{name: "back", do: func(client.Object) {}}
 // A transition is a way through states that exclude each other.
 type transition struct {
 	name string
-	subject
+	kindCase
 	steps []step
 }
 
@@ -66,70 +66,70 @@ func TestSwitch(t *testing.T) {
 		return i < repaired && everyMode(i, turn) || i >= repaired && inTurn(i-repaired, turn)
 	}
 	inModes(t, transitions(), transition.title, tried, func(t *testing.T, a access, tc transition) {
-		newBench(t, a, tc.subject).takes(tc.steps)
+		newFixture(t, a, tc.kindCase).takes(tc.steps)
 	})
 }
 
-func (tc transition) title() string { return tc.subject.name + " " + tc.name }
+func (tc transition) title() string { return tc.kindCase.name + " " + tc.name }
 
 // transitions returns transitions that need repairs, followed by all others.
 func transitions() []transition {
 	all := slices.Concat(strategies(), services(), webhookClients(), smallTransitions())
-	for _, s := range templated() {
-		all = append(all, podTransitions(s)...)
+	for _, k := range templated() {
+		all = append(all, podTransitions(k)...)
 	}
 	return all
 }
 
-func (b *bench) takes(steps []step) {
-	b.t.Helper()
-	b.createIsOneRequest()
-	beginning := b.desired
+func (f *fixture) takes(steps []step) {
+	f.t.Helper()
+	f.createIsOneRequest()
+	beginning := f.desired
 	for _, s := range steps {
-		b.desired = func() client.Object {
+		f.desired = func() client.Object {
 			obj := beginning()
 			s.do(obj)
 			return obj
 		}
-		res, requests := b.pass()
-		b.requireOperation(res, ensure.Updated, ensure.DesiredChanged, s.name)
+		res, requests := f.pass()
+		f.requireOperation(res, ensure.Updated, ensure.DesiredChanged, s.name)
 		if s.repaired {
-			b.requireRepair(requests, s.name)
+			f.requireRepair(requests, s.name)
 		} else {
-			b.requireWrites(requests, 1, s.name)
+			f.requireWrites(requests, 1, s.name)
 		}
-		b.requireFiveFreePasses("after " + s.name)
-		b.requireAsNew(s)
+		f.requireFiveFreePasses("after " + s.name)
+		f.requireAsNew(s)
 	}
-	b.requireNoUpdateEntry()
-	b.shows(switchesOver)
+	f.requireNoUpdateEntry()
+	f.noteShown(switchesOver)
 }
 
 // requireAsNew requires that live equals a new object created from desired.
-func (b *bench) requireAsNew(s step) {
-	b.t.Helper()
+func (f *fixture) requireAsNew(s step) {
+	f.t.Helper()
 	const suffix = "-anew"
-	data, err := json.Marshal(b.desired())
-	require.NoError(b.t, err)
-	if b.home == "" {
-		data = []byte(strings.ReplaceAll(string(data), b.namespace, b.namespace+suffix))
+	data, err := json.Marshal(f.desired())
+	require.NoError(f.t, err)
+	if f.childNamespace == "" {
+		data = []byte(strings.ReplaceAll(string(data), f.namespace, f.namespace+suffix))
 	}
 	fresh := &unstructured.Unstructured{}
-	require.NoError(b.t, json.Unmarshal(data, &fresh.Object))
-	fresh.SetGroupVersionKind(b.empty().GetObjectKind().GroupVersionKind())
-	fresh.SetNamespace(b.home)
-	if b.home != "" {
+	require.NoError(f.t, json.Unmarshal(data, &fresh.Object))
+	fresh.SetGroupVersionKind(f.empty().GetObjectKind().GroupVersionKind())
+	fresh.SetNamespace(f.childNamespace)
+	if f.childNamespace != "" {
 		fresh.SetName(fresh.GetName() + suffix)
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(fresh.GroupVersionKind())
-	require.NoError(b.t, b.human.Create(b.ctx, fresh, client.DryRunAll), s.name)
-	require.NoError(b.t, b.human.Get(b.ctx, client.ObjectKeyFromObject(b.empty()), live), s.name)
-	want := content(b.t, fresh, suffix)
+	require.NoError(f.t, f.admin.Create(f.ctx, fresh, client.DryRunAll), s.name)
+	require.NoError(f.t, f.admin.Get(f.ctx, client.ObjectKeyFromObject(f.empty()), live), s.name)
+	want := content(f.t, fresh, suffix)
 	if s.leaves != nil {
 		s.leaves(want)
 	}
-	require.Empty(b.t, gocmp.Diff(want, content(b.t, live, suffix)), s.name)
+	require.Empty(f.t, gocmp.Diff(want, content(f.t, live, suffix)), s.name)
 }
 
 // content returns the specified fields of an object, without suffix in names, and without values
@@ -381,7 +381,7 @@ func metricSteps() []step {
 
 // podTransitions returns the transitions of pods, which are the same for every kind with a pod
 // template.
-func podTransitions(s subject) []transition {
+func podTransitions(k kindCase) []transition {
 	pods := func(name string, do func(main *corev1.Container, spec *corev1.PodSpec)) step {
 		return step{name: name, do: func(obj client.Object) {
 			template := podTemplateOf(obj)
@@ -420,19 +420,19 @@ func podTransitions(s subject) []transition {
 	tcp := corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}
 	exec := corev1.ExecAction{Command: []string{"true"}}
 	return []transition{
-		{"to other probes", s, []step{
+		{"to other probes", k, []step{
 			probe("httpGet", corev1.ProbeHandler{HTTPGet: &httpGet}), probe("tcpSocket", corev1.ProbeHandler{TCPSocket: &tcp}),
 			probe("exec", corev1.ProbeHandler{Exec: &exec}), probe("httpGet again", corev1.ProbeHandler{HTTPGet: &httpGet}),
 			probe("grpc", corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 8080}}),
 			probe("tcpSocket again", corev1.ProbeHandler{TCPSocket: &tcp}), back,
 		}},
-		{"to other hooks", s, []step{
+		{"to other hooks", k, []step{
 			hook("httpGet", corev1.LifecycleHandler{HTTPGet: &httpGet}), hook("exec", corev1.LifecycleHandler{Exec: &exec}),
 			hook("sleep", corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}),
 			hook("httpGet again", corev1.LifecycleHandler{HTTPGet: &httpGet}),
 			hook("sleep again", corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}), back,
 		}},
-		{"to other volumes", s, []step{
+		{"to other volumes", k, []step{
 			mount("configMap", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: reference}}),
 			mount("secret", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "settings"}}),
 			back,
@@ -444,7 +444,7 @@ func podTransitions(s subject) []transition {
 			mount("claim", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "settings"}}),
 			back,
 		}},
-		{"to other sources of environment", s, []step{
+		{"to other sources of environment", k, []step{
 			env("value", corev1.EnvVar{Value: "text"}),
 			env("fieldRef", corev1.EnvVar{ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"}}}),
 			env("secretKeyRef", corev1.EnvVar{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
@@ -455,7 +455,7 @@ func podTransitions(s subject) []transition {
 			}}}),
 			env("value again", corev1.EnvVar{Value: "text"}), back,
 		}},
-		{"to other profiles", s, []step{
+		{"to other profiles", k, []step{
 			seccomp(corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("profile.json")}),
 			seccomp(corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}), back,
 		}},

@@ -143,14 +143,14 @@ func serveRewrites(t *testing.T) {
 }
 
 // rewritten returns s with the label that requests the rewriting of its pods.
-func rewritten(s subject, manner string) subject {
-	desired := s.desired
-	s.desired = func() client.Object {
+func rewritten(k kindCase, manner string) kindCase {
+	desired := k.desired
+	k.desired = func() client.Object {
 		obj := desired()
 		obj.SetLabels(with(obj.GetLabels(), rewriting, manner))
 		return obj
 	}
-	return s
+	return k
 }
 
 // TestWebhook: the changes of a webhook cause no second write, and after a restart one request that
@@ -160,123 +160,123 @@ func TestWebhook(t *testing.T) {
 	serveRewrites(t)
 	for _, tc := range []struct {
 		manner string
-		kinds  []subject
-		check  func(*bench)
+		kinds  []kindCase
+		check  func(*fixture)
 	}{
-		{polite, append(templated(), job(), pod()), (*bench).livesWithWebhook},
-		{rude, append(templated(), job(), pod()), (*bench).livesWithRudeWebhook},
-		{late, templated(), (*bench).livesWithLateWebhook}, // a job or a pod could not be updated any more, by nobody
+		{polite, append(templated(), job(), pod()), (*fixture).livesWithWebhook},
+		{rude, append(templated(), job(), pod()), (*fixture).livesWithRudeWebhook},
+		{late, templated(), (*fixture).livesWithLateWebhook}, // a job or a pod could not be updated any more, by nobody
 	} {
 		t.Run(tc.manner, func(t *testing.T) {
-			benches(t, tc.kinds, everyMode, func(b *bench) {
-				b.subject = rewritten(b.subject, tc.manner)
-				tc.check(b)
+			forEachFixture(t, tc.kinds, everyMode, func(f *fixture) {
+				f.kindCase = rewritten(f.kindCase, tc.manner)
+				tc.check(f)
 			})
 		})
 	}
 }
 
-func (b *bench) livesWithWebhook() {
-	b.t.Helper()
-	b.isMadeRewritten()
-	before := b.live()
-	b.restartWritesNothing()
-	b.requireSame(before, b.live(), "after a restart")
-	b.editIsPutBack(commonEdits[0])
-	if _, fixed := b.desired().(*batchv1.Job); !fixed {
-		b.editIsPutBack(edit{"the image", func(obj client.Object) { podSpecOf(obj).Containers[0].Image = "example.com/other:2" }})
-		b.takesImage("example.com/app:2")
+func (f *fixture) livesWithWebhook() {
+	f.t.Helper()
+	f.isMadeRewritten()
+	before := f.live()
+	f.restartWritesNothing()
+	f.requireSame(before, f.live(), "after a restart")
+	f.editIsPutBack(commonEdits[0])
+	if _, fixed := f.desired().(*batchv1.Job); !fixed {
+		f.editIsPutBack(edit{"the image", func(obj client.Object) { podSpecOf(obj).Containers[0].Image = "example.com/other:2" }})
+		f.takesImage("example.com/app:2")
 	}
-	b.requireFiveFreePasses("after edits")
-	b.droppedIsGone()
-	b.shows(livesWithWebhook)
+	f.requireFiveFreePasses("after edits")
+	f.droppedIsGone()
+	f.noteShown(livesWithWebhook)
 }
 
 // isMadeRewritten by one request, and the next pass writes nothing.
-func (b *bench) isMadeRewritten() {
-	b.t.Helper()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Created, ensure.Missing)
-	b.requireWrites(requests, 1)
-	b.requireRewritten()
-	b.awaitWritten(res.Live)
-	res, requests = b.pass()
-	b.requireOperation(res, ensure.Unchanged, "", "right after create")
-	b.requireAtMostOne(requests, "right after create")
-	b.requireFiveFreePasses("after create")
-	b.requireRewritten()
+func (f *fixture) isMadeRewritten() {
+	f.t.Helper()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Created, ensure.Missing)
+	f.requireWrites(requests, 1)
+	f.requireRewritten()
+	f.awaitWritten(res.Live)
+	res, requests = f.pass()
+	f.requireOperation(res, ensure.Unchanged, "", "right after create")
+	f.requireAtMostOne(requests, "right after create")
+	f.requireFiveFreePasses("after create")
+	f.requireRewritten()
 }
 
-func (b *bench) requireRewritten() {
-	b.t.Helper()
-	spec := podSpecOf(b.live())
-	require.True(b.t, strings.HasPrefix(spec.Containers[0].Image, mirror), spec.Containers[0].Image)
-	require.Len(b.t, spec.Containers, 3)
-	require.True(b.t, hasToleration(spec, "spot"))
+func (f *fixture) requireRewritten() {
+	f.t.Helper()
+	spec := podSpecOf(f.live())
+	require.True(f.t, strings.HasPrefix(spec.Containers[0].Image, mirror), spec.Containers[0].Image)
+	require.Len(f.t, spec.Containers, 3)
+	require.True(f.t, hasToleration(spec, "spot"))
 }
 
 // takesImage requires that a change of desired is written and the webhook rewrites the new value.
-func (b *bench) takesImage(image string) {
-	b.t.Helper()
-	desired := b.desired
-	b.desired = func() client.Object {
+func (f *fixture) takesImage(image string) {
+	f.t.Helper()
+	desired := f.desired
+	f.desired = func() client.Object {
 		obj := desired()
 		podSpecOf(obj).Containers[0].Image = image
 		return obj
 	}
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.DesiredChanged)
-	b.requireWrites(requests, 1)
-	require.Equal(b.t, mirror+image, podSpecOf(b.live()).Containers[0].Image)
-	b.requireFiveFreePasses("after a change of the image")
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.DesiredChanged)
+	f.requireWrites(requests, 1)
+	require.Equal(f.t, mirror+image, podSpecOf(f.live()).Containers[0].Image)
+	f.requireFiveFreePasses("after a change of the image")
 }
 
 // livesWithRudeWebhook requires that the operator does not fight for fields that the webhook
 // removes. Without the digest, every restart costs a request, and nothing is written.
-func (b *bench) livesWithRudeWebhook() {
-	b.t.Helper()
-	b.isMadeRewritten()
-	live := b.live()
-	require.NotContains(b.t, live.GetLabels(), ours)
-	require.Equal(b.t, "rewritten", live.GetAnnotations()[ours])
-	require.NotContains(b.t, live.GetAnnotations(), digestAnnotation)
+func (f *fixture) livesWithRudeWebhook() {
+	f.t.Helper()
+	f.isMadeRewritten()
+	live := f.live()
+	require.NotContains(f.t, live.GetLabels(), ours)
+	require.Equal(f.t, "rewritten", live.GetAnnotations()[ours])
+	require.NotContains(f.t, live.GetAnnotations(), digestAnnotation)
 	for range 2 {
-		b.restart()
-		res, requests := b.pass()
-		b.requireOperation(res, ensure.Unchanged, "")
-		b.requireRequests(requests, min(writes(requests), 1), b.asked())
-		b.requireFiveFreePasses("after a restart")
-		b.requireSame(live, b.live(), "after a restart")
+		f.restart()
+		res, requests := f.pass()
+		f.requireOperation(res, ensure.Unchanged, "")
+		f.requireRequests(requests, min(writes(requests), 1), f.asked())
+		f.requireFiveFreePasses("after a restart")
+		f.requireSame(live, f.live(), "after a restart")
 	}
-	b.editIsPutBack(edit{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }})
-	b.editIsPutBack(edit{"a label of ours that it leaves alone", func(obj client.Object) {
+	f.editIsPutBack(edit{"no owner", func(obj client.Object) { obj.SetOwnerReferences(nil) }})
+	f.editIsPutBack(edit{"a label of ours that it leaves alone", func(obj client.Object) {
 		obj.SetLabels(with(obj.GetLabels(), "app", "edited"))
 	}})
-	if _, fixed := b.desired().(*batchv1.Job); !fixed {
-		b.takesImage("example.com/app:2")
+	if _, fixed := f.desired().(*batchv1.Job); !fixed {
+		f.takesImage("example.com/app:2")
 	}
-	b.requireFiveFreePasses("after edits")
-	b.shows(livesWithRude)
+	f.requireFiveFreePasses("after edits")
+	f.noteShown(livesWithRude)
 }
 
 // livesWithLateWebhook: the first update, anybody's, has the object rewritten.
-func (b *bench) livesWithLateWebhook() {
-	b.t.Helper()
-	b.createIsOneRequest()
-	require.Equal(b.t, "example.com/app:1", podSpecOf(b.live()).Containers[0].Image)
-	b.edit(b.drift())
-	b.requireRewritten()
-	res, requests := b.pass()
-	b.requireOperation(res, ensure.Updated, ensure.Drifted)
-	b.requireWrites(requests, 1)
-	b.requireRewritten()
-	require.Equal(b.t, b.desired().GetLabels()[ours], b.live().GetLabels()[ours])
-	b.requireFiveFreePasses("after the first update")
+func (f *fixture) livesWithLateWebhook() {
+	f.t.Helper()
+	f.createIsOneRequest()
+	require.Equal(f.t, "example.com/app:1", podSpecOf(f.live()).Containers[0].Image)
+	f.edit(f.drift())
+	f.requireRewritten()
+	res, requests := f.pass()
+	f.requireOperation(res, ensure.Updated, ensure.Drifted)
+	f.requireWrites(requests, 1)
+	f.requireRewritten()
+	require.Equal(f.t, f.desired().GetLabels()[ours], f.live().GetLabels()[ours])
+	f.requireFiveFreePasses("after the first update")
 
-	before := b.live()
-	b.restartWritesNothing()
-	b.requireSame(before, b.live(), "after a restart")
-	b.editIsPutBack(b.drift())
-	b.takesImage("example.com/app:2")
-	b.shows(livesWithLate)
+	before := f.live()
+	f.restartWritesNothing()
+	f.requireSame(before, f.live(), "after a restart")
+	f.editIsPutBack(f.drift())
+	f.takesImage("example.com/app:2")
+	f.noteShown(livesWithLate)
 }

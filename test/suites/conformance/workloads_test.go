@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func deployment() subject {
-	return subject{
+func deployment() kindCase {
+	return kindCase{
 		name: "Deployment",
 		desired: func() client.Object {
 			return &appsv1.Deployment{
@@ -61,8 +61,8 @@ func deployment() subject {
 	}
 }
 
-func statefulSet() subject {
-	return subject{
+func statefulSet() kindCase {
+	return kindCase{
 		name: "StatefulSet",
 		desired: func() client.Object {
 			return &appsv1.StatefulSet{
@@ -96,8 +96,8 @@ func statefulSet() subject {
 	}
 }
 
-func daemonSet() subject {
-	return subject{
+func daemonSet() kindCase {
+	return kindCase{
 		name: "DaemonSet",
 		desired: func() client.Object {
 			template := podTemplate("agent")
@@ -145,8 +145,8 @@ func daemonSet() subject {
 }
 
 // replicaSet leaves its replicas to an autoscaler.
-func replicaSet() subject {
-	return subject{
+func replicaSet() kindCase {
+	return kindCase{
 		name: "ReplicaSet",
 		desired: func() client.Object {
 			return &appsv1.ReplicaSet{
@@ -172,8 +172,8 @@ func replicaSet() subject {
 }
 
 // replicationController omits its selector, which defaults to the pods' labels.
-func replicationController() subject {
-	return subject{
+func replicationController() kindCase {
+	return kindCase{
 		name: "ReplicationController",
 		desired: func() client.Object {
 			return &corev1.ReplicationController{
@@ -193,8 +193,8 @@ func replicationController() subject {
 	}
 }
 
-func podTemplateObject() subject {
-	return subject{
+func podTemplateObject() kindCase {
+	return kindCase{
 		name: "PodTemplate",
 		desired: func() client.Object {
 			return &corev1.PodTemplate{ObjectMeta: named("template"), Template: podTemplate("template")}
@@ -210,8 +210,8 @@ func podTemplateObject() subject {
 }
 
 // pod returns a pod as an operator makes one for a single task; a person may edit little of it.
-func pod() subject {
-	return subject{
+func pod() kindCase {
+	return kindCase{
 		name: "Pod",
 		desired: func() client.Object {
 			return &corev1.Pod{ObjectMeta: named("pod"), Spec: podTemplate("pod").Spec}

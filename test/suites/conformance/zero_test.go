@@ -38,7 +38,7 @@ const zeroTable = "testdata/zero.txt"
 // maxTries bounds in how many places a field is tried.
 const maxTries = 3
 
-// A zeroField is a field of zeroTable, and its possible place in a subject's object.
+// A zeroField is a field of zeroTable, and its possible place in an object.
 type zeroField struct {
 	name  string // core/v1.PodSpec.hostPID
 	steps []string
@@ -50,26 +50,26 @@ type zeroField struct {
 func TestZeroFields(t *testing.T) {
 	require.NoError(t, prepare())
 	found, tries := map[string]string{}, map[string]int{}
-	for _, s := range subjects() {
-		desired := s.desired()
+	for _, k := range kindCases() {
+		desired := k.desired()
 		goType := reflect.TypeOf(desired).Elem()
 		if !strings.HasPrefix(goType.PkgPath(), "k8s.io/api/") {
 			continue
 		}
 		namespace := shared.Namespace(t)
-		if s.rename != nil {
-			s.rename(desired, namespace)
+		if k.rename != nil {
+			k.rename(desired, namespace)
 		} else {
 			desired.SetNamespace(namespace)
 		}
 		wanted, _ := desired.DeepCopyObject().(client.Object) // which the server does not fill in
-		require.NoError(t, human.Create(t.Context(), desired), s.name)
-		t.Cleanup(func() { _ = human.Delete(t.Context(), desired) })
+		require.NoError(t, admin.Create(t.Context(), desired), k.name)
+		t.Cleanup(func() { _ = admin.Delete(t.Context(), desired) })
 		live := &unstructured.Unstructured{}
-		gvk, err := human.GroupVersionKindFor(desired)
+		gvk, err := admin.GroupVersionKindFor(desired)
 		require.NoError(t, err)
 		live.SetGroupVersionKind(gvk)
-		require.NoError(t, human.Get(t.Context(), client.ObjectKeyFromObject(desired), live))
+		require.NoError(t, admin.Get(t.Context(), client.ObjectKeyFromObject(desired), live))
 		for _, field := range zeroFields(goType, nil, nil) {
 			if rank(found[field.name]) < rank("set") && tries[field.name] < maxTries {
 				said := verdict(t, live, wanted, field)
@@ -158,7 +158,7 @@ func verdict(t *testing.T, live *unstructured.Unstructured, wanted client.Object
 		data, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/" + strings.Join(field.steps, "/"), "value": value}})
 		require.NoError(t, err)
 		tried := live.DeepCopy()
-		err = human.Patch(t.Context(), tried, client.RawPatch(types.JSONPatchType, data), client.DryRunAll)
+		err = admin.Patch(t.Context(), tried, client.RawPatch(types.JSONPatchType, data), client.DryRunAll)
 		if got, there := valueAt(tried.Object, field.steps); err == nil && there && fmt.Sprint(got) == fmt.Sprint(value) {
 			if len(unsatisfied(t, tried, wanted)) > len(unsatisfied(t, live, wanted)) {
 				return "stated"

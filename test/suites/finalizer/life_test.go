@@ -44,14 +44,14 @@ func access(t *testing.T) map[string]client.Client {
 	t.Helper()
 	require.NoError(t, prepare())
 	return map[string]client.Client{
-		"plain client":                human,
+		"plain client":                admin,
 		"cache":                       cached(t, &client.CacheOptions{}),
 		"cache that reads its writes": cached(t, &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}),
 	}
 }
 
-// A life is the life of one object as one reconciler sees it.
-type life struct {
+// A lifecycle is the life of one object as one reconciler sees it.
+type lifecycle struct {
 	*testing.T
 
 	client client.Client
@@ -61,7 +61,7 @@ type life struct {
 }
 
 // pass is a reconcile.
-func (l *life) pass() (finalizer.Result, error) {
+func (l *lifecycle) pass() (finalizer.Result, error) {
 	l.Helper()
 	switch err := l.client.Get(l.Context(), client.ObjectKeyFromObject(l.obj), l.obj); {
 	case apierrors.IsNotFound(err):
@@ -74,7 +74,7 @@ func (l *life) pass() (finalizer.Result, error) {
 }
 
 // until reconciles repeatedly, as a lagging cache may require.
-func (l *life) until(what string, done func(finalizer.Result, error) bool) {
+func (l *lifecycle) until(what string, done func(finalizer.Result, error) bool) {
 	l.Helper()
 	err := wait.PollUntilContextTimeout(l.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		result, err := l.pass()
@@ -95,35 +95,35 @@ func TestLife(t *testing.T) {
 			t.Run(mode+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				obj := subjects(shared.Namespace(t))[name]
-				made := create(t, dataOf(obj), foreign)
-				l := &life{T: t, client: c, obj: obj}
+				made := create(t, dataOf(obj), foreignFinalizer)
+				l := &lifecycle{T: t, client: c, obj: obj}
 				broken := errors.New("the database is away")
 				inUse := finalizer.NotDone(time.Minute, "in use")
 				answers, ran := []error{inUse, broken, nil}, []string{}
 				l.steps = []finalizer.Step{
-					{Name: row, Cleanup: func(context.Context) error {
-						ran = append(ran, row)
+					{Name: rowFinalizer, Cleanup: func(context.Context) error {
+						ran = append(ran, rowFinalizer)
 						answer := answers[0]
 						if len(answers) > 1 {
 							answers = answers[1:]
 						}
 						return answer
 					}},
-					{Name: bucket, Cleanup: func(context.Context) error { ran = append(ran, bucket); return nil }},
+					{Name: bucketFinalizer, Cleanup: func(context.Context) error { ran = append(ran, bucketFinalizer); return nil }},
 				}
 
 				l.until("added", func(_ finalizer.Result, err error) bool { return err == nil && !l.gone })
-				require.Equal(t, []string{foreign, row, bucket}, live(t, made).GetFinalizers())
+				require.Equal(t, []string{foreignFinalizer, rowFinalizer, bucketFinalizer}, live(t, made).GetFinalizers())
 				requireSame(t, obj, "what the caller has is what the server answered")
 
-				require.NoError(t, human.Delete(t.Context(), made))
+				require.NoError(t, admin.Delete(t.Context(), made))
 				waits := finalizer.Result{Done: true, After: time.Minute, Reason: "in use"}
 				l.until("waiting", func(r finalizer.Result, _ error) bool { return r == waits })
 				l.until("failing", func(_ finalizer.Result, err error) bool { return errors.Is(err, broken) })
-				require.Equal(t, []string{foreign, row, bucket}, live(t, made).GetFinalizers(), "both are kept")
+				require.Equal(t, []string{foreignFinalizer, rowFinalizer, bucketFinalizer}, live(t, made).GetFinalizers(), "both are kept")
 				l.until("done", func(r finalizer.Result, err error) bool { return r == finalizer.Result{Done: true} && err == nil })
-				require.Equal(t, []string{foreign}, live(t, made).GetFinalizers())
-				require.Equal(t, []string{row, row, row, bucket}, ran)
+				require.Equal(t, []string{foreignFinalizer}, live(t, made).GetFinalizers())
+				require.Equal(t, []string{rowFinalizer, rowFinalizer, rowFinalizer, bucketFinalizer}, ran)
 				requireSame(t, obj, "what the caller has is what the server answered")
 
 				require.NoError(t, release(t.Context(), made))
@@ -163,16 +163,16 @@ func TestReadYourWrites(t *testing.T) {
 	for n := range 20 {
 		obj := widget(namespace)
 		obj.Name = "site-" + strconv.Itoa(n)
-		obj.Finalizers = []string{foreign}
+		obj.Finalizers = []string{foreignFinalizer}
 		require.NoError(t, c.Create(t.Context(), obj))
 		t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(release(context.Background(), obj))) })
 		cleanups := 0
-		l := &life{T: t, client: c, obj: obj, steps: []finalizer.Step{
-			{Name: row, Cleanup: func(context.Context) error { cleanups++; return nil }},
+		l := &lifecycle{T: t, client: c, obj: obj, steps: []finalizer.Step{
+			{Name: rowFinalizer, Cleanup: func(context.Context) error { cleanups++; return nil }},
 		}}
 		_, err := l.pass()
 		require.NoError(t, err)
-		require.Equal(t, []string{foreign, row}, read(t, c, obj).Finalizers, "the addition is seen at once")
+		require.Equal(t, []string{foreignFinalizer, rowFinalizer}, read(t, c, obj).Finalizers, "the addition is seen at once")
 
 		require.NoError(t, c.Delete(t.Context(), obj))
 		for range 2 {
@@ -182,7 +182,7 @@ func TestReadYourWrites(t *testing.T) {
 		}
 		require.Equal(t, 1, cleanups, "the removal is seen at once")
 
-		l.steps = []finalizer.Step{{Name: foreign, Cleanup: noCleanup}}
+		l.steps = []finalizer.Step{{Name: foreignFinalizer, Cleanup: noCleanup}}
 		l.until("gone", func(result finalizer.Result, err error) bool {
 			require.NoError(t, err)
 			require.True(t, l.gone || result.Done, "an object that is gone is nothing to work for")
@@ -195,11 +195,11 @@ func TestReadYourWrites(t *testing.T) {
 // custom kinds included. Decoding the JSON alone would keep them.
 func TestAnswersReplaceWhatWasRead(t *testing.T) {
 	t.Parallel()
-	obj := create(t, widget(namespaceOf(t)), row)
-	require.NoError(t, human.Delete(t.Context(), obj))
+	obj := create(t, widget(namespaceOf(t)), rowFinalizer)
+	require.NoError(t, admin.Delete(t.Context(), obj))
 	stale := live(t, obj)
-	require.NoError(t, human.Patch(t.Context(), live(t, obj), client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":null}}`))))
-	_, err := finalizer.Handle(t.Context(), human, stale, finalizer.Step{Name: row, Cleanup: func(context.Context) error { return nil }})
+	require.NoError(t, admin.Patch(t.Context(), live(t, obj), client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":null}}`))))
+	_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: func(context.Context) error { return nil }})
 	require.NoError(t, err)
 	require.Empty(t, stale.Finalizers)
 	require.Empty(t, stale.Data)

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	row     = "example.com/row"
-	bucket  = "example.com/bucket"
-	foreign = "elsewhere.org/theirs"
+	rowFinalizer     = "example.com/row"
+	bucketFinalizer  = "example.com/bucket"
+	foreignFinalizer = "elsewhere.org/theirs"
 )
 
 var (
 	shared *cluster.Cluster
 	scheme = runtime.NewScheme()
-	human  client.Client // a person with every right
+	admin  client.Client // may do everything
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ var prepare = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	human = c
+	admin = c
 	return cluster.Define(context.Background(), c, widgetCRD())
 })
 
@@ -71,21 +71,21 @@ func cached(t *testing.T, reading *client.CacheOptions) client.Client {
 func create[T client.Object](t *testing.T, obj T, finalizers ...string) T {
 	t.Helper()
 	obj.SetFinalizers(finalizers)
-	require.NoError(t, human.Create(t.Context(), obj))
+	require.NoError(t, admin.Create(t.Context(), obj))
 	t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(release(context.Background(), obj))) })
 	return obj
 }
 
-// release takes all finalizers off, as a person does who has lost patience.
+// release removes all finalizers as the admin.
 func release(ctx context.Context, obj client.Object) error {
 	out, _ := obj.DeepCopyObject().(client.Object)
-	return human.Patch(ctx, out, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	return admin.Patch(ctx, out, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 }
 
 // live returns the live version of obj.
 func live[T client.Object](t *testing.T, obj T) T {
 	t.Helper()
-	return read(t, human, obj)
+	return read(t, admin, obj)
 }
 
 func read[T client.Object](t *testing.T, c client.Reader, obj T) T {

@@ -43,14 +43,14 @@ func TestNames(t *testing.T) {
 		"kubernetes.io/anything-goes.really": true,
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := &counting{Client: human}
+			asked := &countingClient{Client: admin}
 			obj := widget(namespace)
 			obj.GenerateName, obj.Name = "site-", ""
 			create(t, obj)
 			_, err := finalizer.Handle(t.Context(), asked, obj, finalizer.Step{Name: name, Cleanup: noCleanup})
 			direct := live(t, obj)
 			direct.Finalizers = []string{name}
-			serverTakes := human.Update(t.Context(), direct, client.DryRunAll) == nil
+			serverTakes := admin.Update(t.Context(), direct, client.DryRunAll) == nil
 			require.Equal(t, valid, serverTakes)
 			require.Equal(t, valid, err == nil, "%v", err)
 			require.Equal(t, valid, asked.patches == 1)
@@ -64,13 +64,13 @@ func TestNames(t *testing.T) {
 // long repeats text up to n bytes.
 func long(text string, n int) string { return strings.Repeat(text, n)[:n] }
 
-type counting struct {
+type countingClient struct {
 	client.Client
 
 	patches int
 }
 
-func (c *counting) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *countingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	c.patches++
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
@@ -105,13 +105,13 @@ func TestNameWithoutSlash(t *testing.T) {
 	require.Len(t, warned.texts, 1)
 	require.Contains(t, warned.texts[0], "prefer a domain-qualified finalizer name")
 
-	builtIn := create(t, configMap(namespace), foreign)
+	builtIn := create(t, configMap(namespace), foreignFinalizer)
 	_, err = finalizer.Handle(t.Context(), c, builtIn, step)
 	require.EqualError(t, err, `cannot add finalizer "cleanup-row" to ConfigMap "`+namespace+`/site": `+
 		`Invalid: metadata.finalizers[1]: Invalid value: "cleanup-row": name is neither a standard finalizer name nor is it fully qualified`)
 	require.True(t, apierrors.IsInvalid(err))
 	require.False(t, apierrors.IsConflict(err), "trying again does not help")
-	require.Equal(t, []string{foreign}, live(t, builtIn).Finalizers)
+	require.Equal(t, []string{foreignFinalizer}, live(t, builtIn).Finalizers)
 }
 
 // TestWebhooks: a write that a webhook refuses like a failed test, or undoes, is neither a conflict
@@ -142,19 +142,19 @@ func TestWebhooks(t *testing.T) {
 		}))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stop()) }()
-	step := finalizer.Step{Name: row, Cleanup: noCleanup}
+	step := finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup}
 
-	_, err = finalizer.Handle(t.Context(), human, create(t, widget(refused)), step)
+	_, err = finalizer.Handle(t.Context(), admin, create(t, widget(refused)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+refused+`/site": `+
 		`Invalid: admission webhook "handler.trueup-go.github.io" denied the request: hunter2`)
 	require.True(t, apierrors.IsInvalid(err))
 
-	_, err = finalizer.Handle(t.Context(), human, create(t, widget(undone)), step)
+	_, err = finalizer.Handle(t.Context(), admin, create(t, widget(undone)), step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+undone+`/site": `+
 		`the API server did not store it: look for a webhook that removes it`)
 
 	obj := create(t, widget(missing))
-	result, err := finalizer.Handle(t.Context(), human, obj, step)
+	result, err := finalizer.Handle(t.Context(), admin, obj, step)
 	require.EqualError(t, err, `cannot add finalizer "example.com/row" to Widget "`+missing+`/site": `+
 		`NotFound: admission webhook "handler.trueup-go.github.io" denied the request: secrets "hunter2" not found`)
 	require.False(t, result.Done, "it is there")

@@ -44,8 +44,8 @@ func TestWritersLoseNothing(t *testing.T) {
 			for n := range numbers {
 				obj := configMap(namespace)
 				obj.Name = fmt.Sprintf("site-%d", n)
-				crowd := &crowd{obj: obj, writes: &writes, conflicts: &conflicts, elsewhere: &elsewhere}
-				if err := crowd.live(t.Context()); err != nil {
+				w := &concurrentWriters{obj: obj, writes: &writes, conflicts: &conflicts, elsewhere: &elsewhere}
+				if err := w.run(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -57,40 +57,40 @@ func TestWritersLoseNothing(t *testing.T) {
 	t.Logf("%d writes to lists, %d conflicts, %d writes to other fields", writes.Load(), conflicts.Load(), elsewhere.Load())
 }
 
-// A crowd is everybody who has to do with one object.
-type crowd struct {
+// The concurrentWriters are three controllers and the admin, who write to one object at the same time.
+type concurrentWriters struct {
 	obj                          *corev1.ConfigMap
 	writes, conflicts, elsewhere *atomic.Int64
 }
 
 var controllers = []string{"one.example.com/cleanup", "two.example.com/cleanup", "three.example.com/cleanup"}
 
-func (c *crowd) live(ctx context.Context) error {
-	c.obj.Finalizers = []string{foreign}
-	if err := human.Create(ctx, c.obj); err != nil {
+func (w *concurrentWriters) run(ctx context.Context) error {
+	w.obj.Finalizers = []string{foreignFinalizer}
+	if err := admin.Create(ctx, w.obj); err != nil {
 		return err
 	}
-	if err := c.together(ctx, c.add); err != nil {
+	if err := w.concurrently(ctx, w.add); err != nil {
 		return err
 	}
-	if err := c.expect(ctx, append(slices.Clone(controllers), foreign)); err != nil {
+	if err := w.checkFinalizers(ctx, append(slices.Clone(controllers), foreignFinalizer)); err != nil {
 		return err
 	}
-	if err := human.Delete(ctx, c.obj); err != nil {
+	if err := admin.Delete(ctx, w.obj); err != nil {
 		return err
 	}
-	if err := c.together(ctx, c.remove); err != nil {
+	if err := w.concurrently(ctx, w.remove); err != nil {
 		return err
 	}
-	return errors.Join(c.expect(ctx, []string{foreign}), release(ctx, c.obj))
+	return errors.Join(w.checkFinalizers(ctx, []string{foreignFinalizer}), release(ctx, w.obj))
 }
 
-// together has all controllers do their part at once, beside the writer of other fields.
-func (c *crowd) together(ctx context.Context, part func(context.Context, string) error) error {
+// concurrently has all controllers do their part at once, beside the writer of other fields.
+func (w *concurrentWriters) concurrently(ctx context.Context, part func(context.Context, string) error) error {
 	done := make(chan struct{})
 	var elsewhere, all sync.WaitGroup
 	failures := make([]error, len(controllers)+1)
-	elsewhere.Go(func() { failures[len(controllers)] = c.writeElsewhere(ctx, done) })
+	elsewhere.Go(func() { failures[len(controllers)] = w.writeElsewhere(ctx, done) })
 	for i, name := range controllers {
 		all.Go(func() { failures[i] = part(ctx, name) })
 	}
@@ -100,13 +100,13 @@ func (c *crowd) together(ctx context.Context, part func(context.Context, string)
 	return errors.Join(failures...)
 }
 
-func (c *crowd) writeElsewhere(ctx context.Context, done <-chan struct{}) error {
+func (w *concurrentWriters) writeElsewhere(ctx context.Context, done <-chan struct{}) error {
 	for n := 0; ; n++ {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}},"data":{"n":"%d"}}`, n, n)
-		if err := human.Patch(ctx, c.obj.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		if err := admin.Patch(ctx, w.obj.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			return err
 		}
-		c.elsewhere.Add(1)
+		w.elsewhere.Add(1)
 		select {
 		case <-done:
 			return nil
@@ -115,15 +115,15 @@ func (c *crowd) writeElsewhere(ctx context.Context, done <-chan struct{}) error 
 	}
 }
 
-func (c *crowd) add(ctx context.Context, name string) error {
-	_, err := c.settle(ctx, finalizer.Step{Name: name, Cleanup: noCleanup})
+func (w *concurrentWriters) add(ctx context.Context, name string) error {
+	_, err := w.settle(ctx, finalizer.Step{Name: name, Cleanup: noCleanup})
 	return err
 }
 
 // remove fails if the finalizer went without a Cleanup.
-func (c *crowd) remove(ctx context.Context, name string) error {
+func (w *concurrentWriters) remove(ctx context.Context, name string) error {
 	cleaned := false
-	result, err := c.settle(ctx, finalizer.Step{Name: name, Cleanup: func(context.Context) error {
+	result, err := w.settle(ctx, finalizer.Step{Name: name, Cleanup: func(context.Context) error {
 		cleaned = true
 		return nil
 	}})
@@ -134,24 +134,24 @@ func (c *crowd) remove(ctx context.Context, name string) error {
 }
 
 // settle retries with a fresh copy until there is no conflict.
-func (c *crowd) settle(ctx context.Context, step finalizer.Step) (finalizer.Result, error) {
+func (w *concurrentWriters) settle(ctx context.Context, step finalizer.Step) (finalizer.Result, error) {
 	for {
-		obj := c.obj.DeepCopy()
-		if err := human.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		obj := w.obj.DeepCopy()
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return finalizer.Result{}, err
 		}
-		result, err := finalizer.Handle(ctx, human, obj, step)
+		result, err := finalizer.Handle(ctx, admin, obj, step)
 		if !apierrors.IsConflict(err) {
-			c.writes.Add(1)
+			w.writes.Add(1)
 			return result, err
 		}
-		c.conflicts.Add(1)
+		w.conflicts.Add(1)
 	}
 }
 
-func (c *crowd) expect(ctx context.Context, want []string) error {
-	obj := c.obj.DeepCopy()
-	if err := human.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+func (w *concurrentWriters) checkFinalizers(ctx context.Context, want []string) error {
+	obj := w.obj.DeepCopy()
+	if err := admin.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 		return err
 	}
 	got := slices.Sorted(slices.Values(obj.Finalizers))
@@ -167,16 +167,16 @@ func TestNothingIsAddedToWhatIsGoing(t *testing.T) {
 	for name, obj := range map[string]client.Object{"ConfigMap": configMap(namespaceOf(t)), "Widget": widget(namespaceOf(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stale := read(t, human, create(t, obj, foreign))
-			require.NoError(t, human.Delete(t.Context(), obj))
+			stale := read(t, admin, create(t, obj, foreignFinalizer))
+			require.NoError(t, admin.Delete(t.Context(), obj))
 			before := live(t, obj)
 
-			_, err := finalizer.Handle(t.Context(), human, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
+			_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			require.ErrorContains(t, err, "Conflict: its deletion began after it was read")
 			require.Nil(t, stale.GetDeletionTimestamp(), "it stays as it was read")
 
-			result, err := finalizer.Handle(t.Context(), human, live(t, obj), finalizer.Step{Name: row, Cleanup: noCleanup})
+			result, err := finalizer.Handle(t.Context(), admin, live(t, obj), finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.NoError(t, err)
 			require.Equal(t, finalizer.Result{Done: true}, result)
 			require.Empty(t, cmp.Diff(before, live(t, obj)), "nothing was written")
@@ -197,85 +197,86 @@ func TestGoneOrReplaced(t *testing.T) {
 		t.Run(kind+" gone before the addition", func(t *testing.T) {
 			t.Parallel()
 			stale := create(t, fresh(namespaceOf(t)))
-			require.NoError(t, human.Delete(t.Context(), live(t, stale)))
-			result, err := finalizer.Handle(t.Context(), human, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
+			require.NoError(t, admin.Delete(t.Context(), live(t, stale)))
+			result, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.NoError(t, err)
 			require.Equal(t, finalizer.Result{Done: true}, result)
 		})
 		t.Run(kind+" replaced before the addition", func(t *testing.T) {
 			t.Parallel()
 			stale := create(t, fresh(namespaceOf(t)))
-			require.NoError(t, human.Delete(t.Context(), live(t, stale)))
+			require.NoError(t, admin.Delete(t.Context(), live(t, stale)))
 			another := create(t, fresh(stale.GetNamespace()))
-			_, err := finalizer.Handle(t.Context(), human, stale, finalizer.Step{Name: row, Cleanup: noCleanup})
+			_, err := finalizer.Handle(t.Context(), admin, stale, finalizer.Step{Name: rowFinalizer, Cleanup: noCleanup})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			require.Empty(t, live(t, another).GetFinalizers())
 		})
 		t.Run(kind+" gone before the removal", func(t *testing.T) {
 			t.Parallel()
-			obj := going(t, fresh(namespaceOf(t)), row, bucket)
+			obj := createDeleting(t, fresh(namespaceOf(t)), rowFinalizer, bucketFinalizer)
 			cleanups := 0
-			result, err := finalizer.Handle(t.Context(), human, obj,
-				finalizer.Step{Name: row, Cleanup: func(ctx context.Context) error {
+			result, err := finalizer.Handle(t.Context(), admin, obj,
+				finalizer.Step{Name: rowFinalizer, Cleanup: func(ctx context.Context) error {
 					cleanups++
 					return release(ctx, obj) // somebody has lost patience
 				}},
-				finalizer.Step{Name: bucket, Cleanup: func(context.Context) error { cleanups++; return nil }})
+				finalizer.Step{Name: bucketFinalizer, Cleanup: func(context.Context) error { cleanups++; return nil }})
 			require.NoError(t, err)
 			require.Equal(t, finalizer.Result{Done: true}, result)
 			require.Equal(t, 1, cleanups)
 		})
 		t.Run(kind+" replaced before the removal", func(t *testing.T) {
 			t.Parallel()
-			obj := going(t, fresh(namespaceOf(t)), row)
+			obj := createDeleting(t, fresh(namespaceOf(t)), rowFinalizer)
 			var another client.Object
-			_, err := finalizer.Handle(t.Context(), human, obj, finalizer.Step{Name: row, Cleanup: func(ctx context.Context) error {
+			_, err := finalizer.Handle(t.Context(), admin, obj, finalizer.Step{Name: rowFinalizer, Cleanup: func(ctx context.Context) error {
 				require.NoError(t, release(ctx, obj))
-				another = create(t, fresh(obj.GetNamespace()), row)
+				another = create(t, fresh(obj.GetNamespace()), rowFinalizer)
 				return nil
 			}})
 			require.True(t, apierrors.IsConflict(err), "%v", err)
-			require.Equal(t, []string{row}, live(t, another).GetFinalizers(), "it is not cleaned up")
+			require.Equal(t, []string{rowFinalizer}, live(t, another).GetFinalizers(), "it is not cleaned up")
 		})
 	}
 }
 
-// going is obj with these finalizers, being deleted.
-func going(t *testing.T, obj client.Object, finalizers ...string) client.Object {
+// createDeleting creates obj with these finalizers, deletes it, and returns the live object, which the
+// finalizers keep.
+func createDeleting(t *testing.T, obj client.Object, finalizers ...string) client.Object {
 	t.Helper()
 	create(t, obj, finalizers...)
-	require.NoError(t, human.Delete(t.Context(), obj))
+	require.NoError(t, admin.Delete(t.Context(), obj))
 	return live(t, obj)
 }
 
-// A severed client belongs to a process that is killed before its next patch is sent.
-type severed struct {
+// A disconnectedClient belongs to a process that is killed before its next patch is sent.
+type disconnectedClient struct {
 	client.Client
 
-	sever context.CancelFunc
+	disconnect context.CancelFunc
 }
 
-func (s *severed) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	s.sever()
-	return s.Client.Patch(ctx, obj, patch, opts...)
+func (c *disconnectedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	c.disconnect()
+	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
 // TestKilledBetweenCleanupAndRemoval: both are done again, by the next process.
 func TestKilledBetweenCleanupAndRemoval(t *testing.T) {
 	t.Parallel()
-	obj := going(t, widget(namespaceOf(t)), foreign, row, bucket)
+	obj := createDeleting(t, widget(namespaceOf(t)), foreignFinalizer, rowFinalizer, bucketFinalizer)
 	var ran []string
 	step := func(name string) finalizer.Step {
 		return finalizer.Step{Name: name, Cleanup: func(context.Context) error { ran = append(ran, name); return nil }}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	read := live(t, obj)
-	_, err := finalizer.Handle(ctx, &severed{human, cancel}, read, step(row), step(bucket))
+	_, err := finalizer.Handle(ctx, &disconnectedClient{admin, cancel}, read, step(rowFinalizer), step(bucketFinalizer))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, cmp.Diff(live(t, obj), read), "nothing was written, and obj stays as it was")
 
-	_, err = finalizer.Handle(t.Context(), human, live(t, obj), step(row))
+	_, err = finalizer.Handle(t.Context(), admin, live(t, obj), step(rowFinalizer))
 	require.NoError(t, err)
-	require.Equal(t, []string{row, row}, ran, "it cannot know that all is cleaned up")
-	require.Equal(t, []string{foreign, bucket}, live(t, obj).GetFinalizers(), "only its own goes")
+	require.Equal(t, []string{rowFinalizer, rowFinalizer}, ran, "it cannot know that all is cleaned up")
+	require.Equal(t, []string{foreignFinalizer, bucketFinalizer}, live(t, obj).GetFinalizers(), "only its own goes")
 }

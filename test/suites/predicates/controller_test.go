@@ -28,11 +28,11 @@ func TestEventFilterHidesChildren(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	namespace := shared.Namespace(t)
-	wired, filtered := newDiary(), newDiary()
+	wired, filtered := newRequestRecorder(), newRequestRecorder()
 	startControllers(t, namespace, wired, filtered)
-	widgets := &family{ctx: ctx, t: t, namespace: namespace}
+	widgets := &objectCreator{ctx: ctx, t: t, namespace: namespace}
 	shop, marker := widgets.owner("shop"), widgets.owner("marker")
-	for _, d := range []*diary{wired, filtered} {
+	for _, d := range []*requestRecorder{wired, filtered} {
 		d.await(ctx, t, "shop", 1)
 		d.await(ctx, t, "marker", 1)
 	}
@@ -41,18 +41,18 @@ func TestEventFilterHidesChildren(t *testing.T) {
 	// entries are not possible.
 	web := widgets.child(shop, "web")
 	widgets.child(marker, "first")
-	before := map[*diary]int{wired: wired.await(ctx, t, "marker", 2), filtered: filtered.await(ctx, t, "marker", 2)}
+	before := map[*requestRecorder]int{wired: wired.await(ctx, t, "marker", 2), filtered: filtered.await(ctx, t, "marker", 2)}
 	status := client.RawPatch(types.MergePatchType, []byte(checked("lastProbeTime", aTime)))
-	require.NoError(t, human.Status().Patch(ctx, web, status))
+	require.NoError(t, admin.Status().Patch(ctx, web, status))
 	widgets.child(marker, "second")
 
-	for d, wants := range map[*diary][]string{wired: {"shop", "marker"}, filtered: {"marker"}} {
+	for d, wants := range map[*requestRecorder][]string{wired: {"shop", "marker"}, filtered: {"marker"}} {
 		d.await(ctx, t, "marker", 3)
 		require.Equal(t, wants, d.since(before[d]))
 	}
 }
 
-func startControllers(t *testing.T, namespace string, wired, filtered *diary) {
+func startControllers(t *testing.T, namespace string, wired, filtered *requestRecorder) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(shared.Config(), ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
@@ -79,64 +79,64 @@ func startControllers(t *testing.T, namespace string, wired, filtered *diary) {
 	})
 }
 
-// A family makes owners and children.
-type family struct {
+// An objectCreator creates owners and children.
+type objectCreator struct {
 	ctx       context.Context
 	t         *testing.T
 	namespace string
 }
 
-func (f *family) owner(name string) client.Object {
-	f.t.Helper()
+func (c *objectCreator) owner(name string) client.Object {
+	c.t.Helper()
 	owner := &corev1.ConfigMap{ObjectMeta: named(name)}
-	owner.Namespace = f.namespace
-	require.NoError(f.t, human.Create(f.ctx, owner))
+	owner.Namespace = c.namespace
+	require.NoError(c.t, admin.Create(c.ctx, owner))
 	return owner
 }
 
-func (f *family) child(owner client.Object, name string) client.Object {
-	f.t.Helper()
+func (c *objectCreator) child(owner client.Object, name string) client.Object {
+	c.t.Helper()
 	child := custom("Widget", name)
-	child.SetNamespace(f.namespace)
-	require.NoError(f.t, controllerutil.SetControllerReference(owner, child, scheme))
-	require.NoError(f.t, human.Create(f.ctx, child))
+	child.SetNamespace(c.namespace)
+	require.NoError(c.t, controllerutil.SetControllerReference(owner, child, scheme))
+	require.NoError(c.t, admin.Create(c.ctx, child))
 	return child
 }
 
-// A diary is a reconciler that records its requests.
-type diary struct {
+// A requestRecorder is a reconciler that records its requests.
+type requestRecorder struct {
 	mu    sync.Mutex
 	names []string
 	more  chan struct{} // closed when there are more
 }
 
-func newDiary() *diary { return &diary{more: make(chan struct{})} }
+func newRequestRecorder() *requestRecorder { return &requestRecorder{more: make(chan struct{})} }
 
-func (d *diary) Reconcile(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (r *requestRecorder) Reconcile(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	// Every namespace has a ConfigMap of Kubernetes' own.
 	if request.Name != "kube-root-ca.crt" {
-		d.names = append(d.names, request.Name)
-		close(d.more)
-		d.more = make(chan struct{})
+		r.names = append(r.names, request.Name)
+		close(r.more)
+		r.more = make(chan struct{})
 	}
 	return reconcile.Result{}, nil
 }
 
 // await waits until name is there so many times and returns the number of entries
 // up to then.
-func (d *diary) await(ctx context.Context, t *testing.T, name string, times int) int {
+func (r *requestRecorder) await(ctx context.Context, t *testing.T, name string, times int) int {
 	t.Helper()
 	for {
-		d.mu.Lock()
-		count, entries, more := 0, 0, d.more
-		for i, n := range d.names {
+		r.mu.Lock()
+		count, entries, more := 0, 0, r.more
+		for i, n := range r.names {
 			if n == name && count < times {
 				count, entries = count+1, i+1
 			}
 		}
-		d.mu.Unlock()
+		r.mu.Unlock()
 		if count == times {
 			return entries
 		}
@@ -148,8 +148,8 @@ func (d *diary) await(ctx context.Context, t *testing.T, name string, times int)
 	}
 }
 
-func (d *diary) since(entries int) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.names[entries:])
+func (r *requestRecorder) since(entries int) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.names[entries:])
 }

@@ -24,7 +24,7 @@ import (
 var (
 	shared *cluster.Cluster
 	scheme = runtime.NewScheme()
-	human  client.Client // a person with every right
+	admin  client.Client // may do everything
 )
 
 func TestMain(m *testing.M) {
@@ -52,16 +52,16 @@ var prepare = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	human = c
+	admin = c
 	widget, trinket := customKind("Widget", "widgets"), customKind("Trinket", "trinkets")
 	widget.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
 		Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
 	}
 	ctx := context.Background()
-	if err := cluster.Define(ctx, human, widget, trinket); err != nil {
+	if err := cluster.Define(ctx, admin, widget, trinket); err != nil {
 		return err
 	}
-	return human.Create(ctx, &storagev1.StorageClass{
+	return admin.Create(ctx, &storagev1.StorageClass{
 		ObjectMeta: named(storageClass), Provisioner: "kubernetes.io/no-provisioner", AllowVolumeExpansion: new(true),
 	})
 })

@@ -80,15 +80,15 @@ func primaryWakes(kind, change string, otherwise bool) bool {
 // limit turns a missing event into a failure that names the event.
 const limit = time.Minute
 
-// A bench is one kind with its watches: as the Go type (unstructured for custom kinds),
+// A fixture is one kind with its watches: as the Go type (unstructured for custom kinds),
 // unstructured, and metadata only.
-type bench struct {
+type fixture struct {
 	kind
 	t         *testing.T
 	ctx       context.Context
 	namespace *corev1.Namespace
-	wire      *wire
-	witnesses map[string]*witness
+	network   *network
+	recorders map[string]*eventRecorder
 	seen      map[string]verdicts // of each change
 }
 
@@ -106,218 +106,218 @@ func TestEvents(t *testing.T) {
 		for _, k := range kinds() {
 			t.Run(k.name, func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, k)
-				b.run()
-				b.requireContract()
+				f := newFixture(t, k)
+				f.run()
+				f.requireContract()
 				mu.Lock()
 				defer mu.Unlock()
-				results[k.name] = b.seen
+				results[k.name] = f.seen
 			})
 		}
 	})
 	if t.Failed() {
 		return // a page of half the truth helps nobody
 	}
-	settlePage(t, results)
+	comparePage(t, results)
 }
 
-func newBench(t *testing.T, k kind) *bench {
+func newFixture(t *testing.T, k kind) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	b := &bench{kind: k, t: t, ctx: ctx, wire: newWire(), witnesses: map[string]*witness{}, seen: map[string]verdicts{}}
-	b.namespace = &corev1.Namespace{}
-	require.NoError(t, human.Get(ctx, client.ObjectKey{Name: shared.Namespace(t)}, b.namespace))
-	b.watch()
-	return b
+	f := &fixture{kind: k, t: t, ctx: ctx, network: newNetwork(), recorders: map[string]*eventRecorder{}, seen: map[string]verdicts{}}
+	f.namespace = &corev1.Namespace{}
+	require.NoError(t, admin.Get(ctx, client.ObjectKey{Name: shared.Namespace(t)}, f.namespace))
+	f.watch()
+	return f
 }
 
-func (b *bench) watch() {
+func (f *fixture) watch() {
 	config := rest.CopyConfig(shared.Config())
-	config.Wrap(b.wire.wrap)
+	config.Wrap(f.network.wrap)
 	c, err := cache.New(config, cache.Options{
 		Scheme: scheme, SyncPeriod: new(time.Second),
 		DefaultWatchErrorHandler: func(context.Context, *toolscache.Reflector, error) {},
 	})
-	require.NoError(b.t, err)
+	require.NoError(f.t, err)
 
-	gvk, err := apiutil.GVKForObject(b.object(""), scheme)
-	require.NoError(b.t, err)
+	gvk, err := apiutil.GVKForObject(f.object(""), scheme)
+	require.NoError(f.t, err)
 	untyped, metadata := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
 	untyped.SetGroupVersionKind(gvk)
 	metadata.SetGroupVersionKind(gvk)
 	ctx, cancel := context.WithCancel(context.Background())
 	var sources []source.SyncingSource
-	for as, obj := range map[string]client.Object{asTyped: b.object(""), asUnstructured: untyped, asMetadata: metadata} {
-		w, kind := watch(ctx, b.t, c, obj)
-		b.witnesses[as], sources = w, append(sources, kind)
+	for as, obj := range map[string]client.Object{asTyped: f.object(""), asUnstructured: untyped, asMetadata: metadata} {
+		r, kind := watch(ctx, f.t, c, obj)
+		f.recorders[as], sources = r, append(sources, kind)
 	}
 	done := make(chan error, 1)
 	go func() { done <- c.Start(ctx) }()
-	b.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		cancel()
-		require.NoError(b.t, <-done)
+		require.NoError(f.t, <-done)
 	})
 	for _, kind := range sources {
-		require.NoError(b.t, kind.WaitForSync(b.ctx))
+		require.NoError(f.t, kind.WaitForSync(f.ctx))
 	}
 }
 
 // run makes the possible changes to one object after another.
-func (b *bench) run() {
-	subject := b.create("subject")
-	b.record(created, "subject", sighting.isCreate)
-	if b.bound {
-		b.bind(subject)
+func (f *fixture) run() {
+	subject := f.create("subject")
+	f.record(created, "subject", recordedEvent.isCreate)
+	if f.bound {
+		f.bind(subject)
 	}
-	b.patch(subject, specChanged, b.spec)
-	b.patch(subject, statusChanged, b.status, b.statusOn...)
-	on := b.statusOn
-	b.patch(subject, heartbeat, b.heartbeat, on...)
-	for _, step := range b.more {
-		b.patch(subject, step[0], step[1], on...)
+	f.patch(subject, specChanged, f.spec)
+	f.patch(subject, statusChanged, f.status, f.statusOn...)
+	on := f.statusOn
+	f.patch(subject, heartbeat, f.heartbeat, on...)
+	for _, step := range f.more {
+		f.patch(subject, step[0], step[1], on...)
 	}
-	b.patch(subject, label, `{"metadata":{"labels":{"changed":"yes"}}}`)
-	b.patch(subject, annotation, `{"metadata":{"annotations":{"changed":"yes"}}}`)
-	b.patch(subject, ownerChanged, fmt.Sprintf(
-		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":%q,"uid":%q}]}}`, b.namespace.Name, b.namespace.UID))
-	b.applySame(subject)
-	b.record(resync, "subject", sighting.isResync)
-	b.patch(subject, finalizer, `{"metadata":{"finalizers":["example.com/held"]}}`)
+	f.patch(subject, label, `{"metadata":{"labels":{"changed":"yes"}}}`)
+	f.patch(subject, annotation, `{"metadata":{"annotations":{"changed":"yes"}}}`)
+	f.patch(subject, ownerChanged, fmt.Sprintf(
+		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":%q,"uid":%q}]}}`, f.namespace.Name, f.namespace.UID))
+	f.applySame(subject)
+	f.record(resync, "subject", recordedEvent.isResync)
+	f.patch(subject, finalizer, `{"metadata":{"finalizers":["example.com/held"]}}`)
 
-	b.delete(subject)
-	b.record(going, "subject", sighting.isDeletionRequest)
-	b.change(subject, types.MergePatchType, `{"metadata":{"finalizers":null}}`)
-	b.record(gone, "subject", sighting.isDelete)
+	f.delete(subject)
+	f.record(going, "subject", recordedEvent.isDeletionRequest)
+	f.change(subject, types.MergePatchType, `{"metadata":{"finalizers":null}}`)
+	f.record(gone, "subject", recordedEvent.isDelete)
 
-	b.delete(b.create("passing"))
-	b.record(deleted, "passing", sighting.isDelete)
-	b.missEvents()
+	f.delete(f.create("passing"))
+	f.record(deleted, "passing", recordedEvent.isDelete)
+	f.missEvents()
 }
 
-func (b *bench) missEvents() {
-	lost, twin := b.create("lost"), b.create("twin")
-	for _, w := range b.witnesses {
-		w.await(b.ctx, b.t, "lost", sighting.isCreate)
-		w.await(b.ctx, b.t, "twin", sighting.isCreate)
+func (f *fixture) missEvents() {
+	lost, recreated := f.create("lost"), f.create("recreated")
+	for _, r := range f.recorders {
+		r.await(f.ctx, f.t, "lost", recordedEvent.isCreate)
+		r.await(f.ctx, f.t, "recreated", recordedEvent.isCreate)
 	}
-	b.wire.during(b.ctx, b.t, func() {
-		b.delete(lost)
-		b.delete(twin)
-		b.awaitGone(lost)
-		b.awaitGone(twin)
-		twin = b.create("twin")
+	f.network.during(f.ctx, f.t, func() {
+		f.delete(lost)
+		f.delete(recreated)
+		f.awaitGone(lost)
+		f.awaitGone(recreated)
+		recreated = f.create("recreated")
 	})
-	b.record(missed, "lost", func(s sighting) bool { return s.isDelete() && s.missed })
-	b.record(replaced, "twin", sighting.isReplacement)
-	b.delete(twin)
+	f.record(missed, "lost", func(s recordedEvent) bool { return s.isDelete() && s.missed })
+	f.record(replaced, "recreated", recordedEvent.isReplacement)
+	f.delete(recreated)
 }
 
-func (b *bench) create(name string) client.Object {
-	b.t.Helper()
-	obj := b.object(name)
-	if b.cluster {
-		b.t.Cleanup(func() { require.NoError(b.t, client.IgnoreNotFound(human.Delete(context.Background(), obj))) })
+func (f *fixture) create(name string) client.Object {
+	f.t.Helper()
+	obj := f.object(name)
+	if f.cluster {
+		f.t.Cleanup(func() { require.NoError(f.t, client.IgnoreNotFound(admin.Delete(context.Background(), obj))) })
 	} else {
-		obj.SetNamespace(b.namespace.Name)
+		obj.SetNamespace(f.namespace.Name)
 	}
-	require.NoError(b.t, human.Create(b.ctx, obj))
+	require.NoError(f.t, admin.Create(f.ctx, obj))
 	return obj
 }
 
-func (b *bench) delete(obj client.Object) {
-	b.t.Helper()
-	require.NoError(b.t, human.Delete(b.ctx, obj, client.GracePeriodSeconds(0)))
+func (f *fixture) delete(obj client.Object) {
+	f.t.Helper()
+	require.NoError(f.t, admin.Delete(f.ctx, obj, client.GracePeriodSeconds(0)))
 }
 
-func (b *bench) awaitGone(obj client.Object) {
-	b.t.Helper()
+func (f *fixture) awaitGone(obj client.Object) {
+	f.t.Helper()
 	obj = obj.DeepCopyObject().(client.Object)
-	require.NoError(b.t, wait.PollUntilContextCancel(b.ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		err := human.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	require.NoError(f.t, wait.PollUntilContextCancel(f.ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}))
 }
 
 // patch records the one event of a patch. As others may write the object in between, the event is
 // identified by its resourceVersion.
-func (b *bench) patch(obj client.Object, change, patch string, subresource ...string) {
-	b.t.Helper()
+func (f *fixture) patch(obj client.Object, change, patch string, subresource ...string) {
+	f.t.Helper()
 	if patch == "" {
 		return
 	}
-	b.change(obj, b.patchType, patch, subresource...)
-	b.record(change, obj.GetName(), func(s sighting) bool { return s.is(obj.GetUID(), obj.GetResourceVersion()) })
+	f.change(obj, f.patchType, patch, subresource...)
+	f.record(change, obj.GetName(), func(s recordedEvent) bool { return s.is(obj.GetUID(), obj.GetResourceVersion()) })
 }
 
 // change patches the object and updates obj with the server's answer.
-func (b *bench) change(obj client.Object, patchType types.PatchType, patch string, subresource ...string) {
-	b.t.Helper()
+func (f *fixture) change(obj client.Object, patchType types.PatchType, patch string, subresource ...string) {
+	f.t.Helper()
 	raw := client.RawPatch(patchType, []byte(patch))
 	if len(subresource) == 0 {
-		require.NoError(b.t, human.Patch(b.ctx, obj, raw))
+		require.NoError(f.t, admin.Patch(f.ctx, obj, raw))
 		return
 	}
-	require.NoError(b.t, human.SubResource(subresource[0]).Patch(b.ctx, obj, raw))
+	require.NoError(f.t, admin.SubResource(subresource[0]).Patch(f.ctx, obj, raw))
 }
 
 // applySame has somebody else apply a label that is there.
-func (b *bench) applySame(obj client.Object) {
-	b.t.Helper()
+func (f *fixture) applySame(obj client.Object) {
+	f.t.Helper()
 	gvk, err := apiutil.GVKForObject(obj, scheme)
-	require.NoError(b.t, err)
+	require.NoError(f.t, err)
 	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"labels":{"changed":"yes"}}}`,
 		gvk.GroupVersion().String(), gvk.Kind, obj.GetName())
-	require.NoError(b.t, human.Patch(b.ctx, obj, client.RawPatch(types.ApplyPatchType, []byte(body)), client.FieldOwner("another")))
-	b.record(managedFields, obj.GetName(), func(s sighting) bool { return s.is(obj.GetUID(), obj.GetResourceVersion()) })
+	require.NoError(f.t, admin.Patch(f.ctx, obj, client.RawPatch(types.ApplyPatchType, []byte(body)), client.FieldOwner("another")))
+	f.record(managedFields, obj.GetName(), func(s recordedEvent) bool { return s.is(obj.GetUID(), obj.GetResourceVersion()) })
 }
 
 // bind makes a volume for the claim and waits until they are bound.
-func (b *bench) bind(obj client.Object) {
-	b.t.Helper()
+func (f *fixture) bind(obj client.Object) {
+	f.t.Helper()
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: named(b.namespace.Name),
+		ObjectMeta: named(f.namespace.Name),
 		Spec: corev1.PersistentVolumeSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: storageClass,
 			Capacity:               corev1.ResourceList{"storage": resource.MustParse("1Gi")},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
-			ClaimRef:               &corev1.ObjectReference{Namespace: b.namespace.Name, Name: obj.GetName()},
+			ClaimRef:               &corev1.ObjectReference{Namespace: f.namespace.Name, Name: obj.GetName()},
 		},
 	}
-	require.NoError(b.t, human.Create(b.ctx, volume))
-	b.t.Cleanup(func() { require.NoError(b.t, human.Delete(context.Background(), volume)) })
+	require.NoError(f.t, admin.Create(f.ctx, volume))
+	f.t.Cleanup(func() { require.NoError(f.t, admin.Delete(context.Background(), volume)) })
 	claim := obj.(*corev1.PersistentVolumeClaim)
-	require.NoError(b.t, wait.PollUntilContextCancel(b.ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		return claim.Status.Phase == corev1.ClaimBound, human.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+	require.NoError(f.t, wait.PollUntilContextCancel(f.ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return claim.Status.Phase == corev1.ClaimBound, admin.Get(ctx, client.ObjectKeyFromObject(claim), claim)
 	}))
 }
 
 // record waits for the event in every watch.
-func (b *bench) record(change, name string, is func(sighting) bool) {
-	b.t.Helper()
-	typed := b.witnesses[asTyped].await(b.ctx, b.t, name, is)
-	untyped := b.witnesses[asUnstructured].await(b.ctx, b.t, name, is)
-	metadata := b.witnesses[asMetadata].await(b.ctx, b.t, name, is)
-	require.Empty(b.t, cmp.Diff(typed, untyped), "the representation makes a difference for %s", change)
+func (f *fixture) record(change, name string, is func(recordedEvent) bool) {
+	f.t.Helper()
+	typed := f.recorders[asTyped].await(f.ctx, f.t, name, is)
+	untyped := f.recorders[asUnstructured].await(f.ctx, f.t, name, is)
+	metadata := f.recorders[asMetadata].await(f.ctx, f.t, name, is)
+	require.Empty(f.t, cmp.Diff(typed, untyped), "the representation makes a difference for %s", change)
 
-	b.seen[change] = maps.Clone(typed)
-	b.seen[change][primaryOfMetadata], b.seen[change][ownedOfMetadata] = metadata[primary], metadata[owned]
+	f.seen[change] = maps.Clone(typed)
+	f.seen[change][primaryOfMetadata], f.seen[change][ownedOfMetadata] = metadata[primary], metadata[owned]
 }
 
-func (b *bench) requireContract() {
-	b.t.Helper()
+func (f *fixture) requireContract() {
+	f.t.Helper()
 	for _, want := range wanted {
-		got, ok := b.seen[want.change]
+		got, ok := f.seen[want.change]
 		if !ok {
 			continue
 		}
-		require.Equal(b.t, primaryWakes(b.name, want.change, want.primary), got[primary], "Primary, %s", want.change)
-		require.Equal(b.t, want.owned, got[owned], "Owned, %s", want.change)
-		if b.name == "PriorityClass" && want.change == specChanged {
+		require.Equal(f.t, primaryWakes(f.name, want.change, want.primary), got[primary], "Primary, %s", want.change)
+		require.Equal(f.t, want.owned, got[owned], "Owned, %s", want.change)
+		if f.name == "PriorityClass" && want.change == specChanged {
 			continue // its generation is there, and metadata show nothing else
 		}
 		for typed, metadata := range map[string]string{primary: primaryOfMetadata, owned: ownedOfMetadata} {
-			require.False(b.t, got[typed] && !got[metadata], "%s sleeps over %s with metadata only", typed, want.change)
+			require.False(f.t, got[typed] && !got[metadata], "%s sleeps over %s with metadata only", typed, want.change)
 		}
 	}
 }

@@ -45,14 +45,14 @@ What to read from it:
   there is no generation. What changes in a PriorityClass does not show there.
 `
 
-// settlePage writes the page or compares with it.
-func settlePage(t *testing.T, results map[string]map[string]verdicts) {
+// comparePage writes the page or compares with it.
+func comparePage(t *testing.T, results map[string]map[string]verdicts) {
 	t.Helper()
 	text := introduction
 	for _, k := range kinds() {
 		text += "\n## " + strings.ToUpper(k.name[:1]) + k.name[1:] + "\n\n" + table(results[k.name])
 	}
-	require.NoError(t, page.Settle(t.Context(), "predicates", text))
+	require.NoError(t, page.CompareOrUpdate(t.Context(), "predicates", text))
 }
 
 func table(seen map[string]verdicts) string {

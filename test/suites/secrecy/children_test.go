@@ -8,40 +8,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func (s *scene) named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+func (f *fixture) objectMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: f.namespace, Name: name}
 }
 
 // meta marks an annotation.
-func (s *scene) meta(name string) metav1.ObjectMeta {
+func (f *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: s.namespace, Name: name,
+		Namespace: f.namespace, Name: name,
 		Labels:      map[string]string{"app": name},
-		Annotations: map[string]string{"vault.example.com/note": mark},
+		Annotations: map[string]string{"vault.example.com/note": secretText},
 	}
 }
 
-func (s *scene) secret(name string) *corev1.Secret {
+func (f *fixture) secret(name string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: s.meta(name),
-		Data:       map[string][]byte{"password": []byte(mark)},
-		StringData: map[string]string{"connection": "postgres://admin:" + mark + "@db.example.com/vault"},
+		ObjectMeta: f.meta(name),
+		Data:       map[string][]byte{"password": []byte(secretText)},
+		StringData: map[string]string{"connection": "postgres://admin:" + secretText + "@db.example.com/vault"},
 	}
 }
 
-func (s *scene) configMap(name string) *corev1.ConfigMap {
+func (f *fixture) configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: s.meta(name),
-		Data:       map[string]string{"password": mark},
-		BinaryData: map[string][]byte{"key": []byte(mark)},
+		ObjectMeta: f.meta(name),
+		Data:       map[string]string{"password": secretText},
+		BinaryData: map[string][]byte{"key": []byte(secretText)},
 	}
 }
 
 // safe returns an object of a sensitive custom kind. Its lock may be Old or New.
-func (s *scene) safe(name, lock string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"lock": lock, "code": mark, "pin": int64(pin)}}}
+func (f *fixture) safe(name, lock string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"lock": lock, "code": secretText, "pin": int64(secretNumber)}}}
 	obj.SetGroupVersionKind(safeGVK)
-	marked := s.meta(name)
+	marked := f.meta(name)
 	obj.SetNamespace(marked.Namespace)
 	obj.SetName(marked.Name)
 	obj.SetAnnotations(marked.Annotations)
@@ -49,26 +49,26 @@ func (s *scene) safe(name, lock string) *unstructured.Unstructured {
 }
 
 // account returns an object of a kind that is not sensitive, whose content anybody may read.
-func (s *scene) account(name string) *corev1.ServiceAccount {
-	account := &corev1.ServiceAccount{ObjectMeta: s.named(name)}
-	account.Annotations = map[string]string{"vault.example.com/note": open}
+func (f *fixture) account(name string) *corev1.ServiceAccount {
+	account := &corev1.ServiceAccount{ObjectMeta: f.objectMeta(name)}
+	account.Annotations = map[string]string{"vault.example.com/note": publicText}
 	return account
 }
 
 // deployment has marks in the environment, the command and a probe.
-func (s *scene) deployment(name string) *appsv1.Deployment {
+func (f *fixture) deployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		ObjectMeta: s.meta(name),
+		ObjectMeta: f.meta(name),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(0)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"vault.example.com/note": mark}},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"vault.example.com/note": secretText}},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name: "vault", Image: "example.com/vault:1",
-					Command: []string{"vault", "--password=" + mark},
-					Env:     []corev1.EnvVar{{Name: "PASSWORD", Value: mark}},
+					Command: []string{"vault", "--password=" + secretText},
+					Env:     []corev1.EnvVar{{Name: "PASSWORD", Value: secretText}},
 				}}},
 			},
 		},
@@ -76,10 +76,10 @@ func (s *scene) deployment(name string) *appsv1.Deployment {
 }
 
 // untyped is a Deployment that no Go type holds back.
-func (s *scene) untyped(name string, spoil func(spec map[string]any)) *unstructured.Unstructured {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.deployment(name))
+func (f *fixture) untyped(name string, spoil func(spec map[string]any)) *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(f.deployment(name))
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	delete(content, "status")
 	obj := &unstructured.Unstructured{Object: content}

@@ -1,7 +1,7 @@
 // Package secrecy_test marks secrets wherever they can occur: in Secrets, environments,
 // annotations, commands, templates and their data. It provokes every error of the library on a real
 // API server, and then looks for the marks in all output of the library and of a documented use:
-// errors, logs, events, conditions, metrics and Changes. All kinds with a mark are Secrets, or
+// errors, logs, events, conditions, metrics and Changes. All kinds with a secret are Secrets, or
 // named with WithSensitive. For other kinds, the API server's own messages are passed on, and
 // contain no secret.
 //
@@ -35,23 +35,23 @@ const (
 )
 
 const (
-	// mark is the secret.
-	mark = "hunter2-and-9-more"
-	// pin is a secret that is a number. Changes show the numbers of other kinds.
-	pin = 730194650
-	// open is public content, in objects of kinds that are not sensitive.
-	open = "open-sesame"
+	// secretText is the content of every secret.
+	secretText = "hunter2-and-9-more"
+	// secretNumber is a secret that is a number. Changes show the numbers of other kinds.
+	secretNumber = 730194650
+	// publicText is public content, in objects of kinds that are not sensitive.
+	publicText = "open-sesame"
 )
 
-// isMarked reports whether text shows the beginning of the mark: the rest may be cut off.
-func isMarked(text string) bool {
-	return strings.Contains(text, strconv.Itoa(pin)) ||
-		slices.ContainsFunc(shapes([]byte(mark[:len("hunter2")])), func(shape string) bool { return strings.Contains(text, shape) })
+// containsSecret reports whether text shows the beginning of secretText: the rest may be cut off.
+func containsSecret(text string) bool {
+	return strings.Contains(text, strconv.Itoa(secretNumber)) ||
+		slices.ContainsFunc(encodings([]byte(secretText[:len("hunter2")])), func(shape string) bool { return strings.Contains(text, shape) })
 }
 
-// shapes returns the representations of bytes: as text, as printed by Go, and in the base64 of a
+// encodings returns the representations of bytes: as text, as printed by Go, and in the base64 of a
 // Secret, at any offset in a value.
-func shapes(of []byte) []string {
+func encodings(of []byte) []string {
 	found := []string{string(of), strings.Trim(fmt.Sprintf("%d", of), "[]")}
 	for before := range 3 {
 		encoded := base64.StdEncoding.EncodeToString(append(make([]byte, before), of...))
@@ -63,7 +63,7 @@ func shapes(of []byte) []string {
 
 var (
 	shared *cluster.Cluster
-	logged notes
+	logged logBuffer
 )
 
 // TestMain has the log of the library, of controller-runtime and of client-go in one place.
@@ -74,19 +74,19 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, &shared))
 }
 
-// notes are text that several goroutines write.
-type notes struct {
+// A logBuffer is text that several goroutines write.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (n *notes) Write(text []byte) (int, error) {
+func (n *logBuffer) Write(text []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.text.Write(text)
 }
 
-func (n *notes) String() string {
+func (n *logBuffer) String() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.text.String()

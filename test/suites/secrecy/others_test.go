@@ -16,38 +16,38 @@ import (
 
 // others are the errors of the packages other than ensure, which have no classes. These packages
 // only write to the operator's own object, whose readers may read all of it.
-var others = map[string]func(s *scene) error{
-	"a status that the server does not take": func(s *scene) error {
-		return status.Patch(s.ctx, s.human, s.vault.DeepCopyObject().(*Vault), func(v *Vault) { v.Status.Phase = open })
+var others = map[string]func(f *fixture) error{
+	"a status that the server does not take": func(f *fixture) error {
+		return status.Patch(f.ctx, f.admin, f.vault.DeepCopyObject().(*Vault), func(v *Vault) { v.Status.Phase = publicText })
 	},
-	"a status that a webhook objects to": func(s *scene) error {
-		vault := &Vault{ObjectMeta: s.named("status")}
-		require.NoError(s.t, s.human.Create(s.ctx, vault))
-		return status.Patch(s.ctx, s.human, vault, func(v *Vault) {
-			status.For(v).False(&v.Status.Conditions, deniedCondition, "Denied", open)
+	"a status that a webhook objects to": func(f *fixture) error {
+		vault := &Vault{ObjectMeta: f.objectMeta("status")}
+		require.NoError(f.t, f.admin.Create(f.ctx, vault))
+		return status.Patch(f.ctx, f.admin, vault, func(v *Vault) {
+			status.For(v).False(&v.Status.Conditions, deniedCondition, "Denied", publicText)
 		})
 	},
-	"a status that changed meanwhile": func(s *scene) error {
-		vault := &Vault{ObjectMeta: s.meta("old")}
-		require.NoError(s.t, s.human.Create(s.ctx, vault))
+	"a status that changed meanwhile": func(f *fixture) error {
+		vault := &Vault{ObjectMeta: f.meta("old")}
+		require.NoError(f.t, f.admin.Create(f.ctx, vault))
 		later := vault.DeepCopyObject().(*Vault)
-		require.NoError(s.t, s.human.Update(s.ctx, with(later, func(v *Vault) { v.Annotations["vault.example.com/more"] = mark })))
-		return status.Patch(s.ctx, s.human, vault, func(v *Vault) { v.Status.Phase = "Open" })
+		require.NoError(f.t, f.admin.Update(f.ctx, with(later, func(v *Vault) { v.Annotations["vault.example.com/more"] = secretText })))
+		return status.Patch(f.ctx, f.admin, vault, func(v *Vault) { v.Status.Phase = "Open" })
 	},
-	"a finalizer that a webhook objects to": func(s *scene) error {
-		obj := s.secret("finalizer")
-		require.NoError(s.t, s.human.Create(s.ctx, obj))
-		_, err := finalizer.Handle(s.ctx, s.human, obj, finalizer.Step{Name: deniedFinalizer, Cleanup: nothing})
+	"a finalizer that a webhook objects to": func(f *fixture) error {
+		obj := f.secret("finalizer")
+		require.NoError(f.t, f.admin.Create(f.ctx, obj))
+		_, err := finalizer.Handle(f.ctx, f.admin, obj, finalizer.Step{Name: deniedFinalizer, Cleanup: nothing})
 		return err
 	},
-	"finalizers that changed meanwhile": func(s *scene) error {
-		obj := s.configMap("changing")
-		require.NoError(s.t, s.human.Create(s.ctx, obj))
+	"finalizers that changed meanwhile": func(f *fixture) error {
+		obj := f.configMap("changing")
+		require.NoError(f.t, f.admin.Create(f.ctx, obj))
 		later := obj.DeepCopy()
 		later.Finalizers = []string{"example.com/theirs"}
-		require.NoError(s.t, s.human.Update(s.ctx, later))
-		s.t.Cleanup(func() { s.unfinalize(context.Background(), obj) })
-		_, err := finalizer.Handle(s.ctx, s.human, obj, finalizer.Step{Name: "example.com/ours", Cleanup: nothing})
+		require.NoError(f.t, f.admin.Update(f.ctx, later))
+		f.t.Cleanup(func() { f.unfinalize(context.Background(), obj) })
+		_, err := finalizer.Handle(f.ctx, f.admin, obj, finalizer.Step{Name: "example.com/ours", Cleanup: nothing})
 		return err
 	},
 }
@@ -57,7 +57,7 @@ func nothing(context.Context) error { return nil }
 // errNothingWrong is of a manifest that should have been refused.
 var errNothingWrong = errors.New("nothing is wrong")
 
-// manifests are broken, each in another way. The mark is in the text, and in the output of the
+// manifests are broken, each in another way. The secret is in the text, and in the output of the
 // actions.
 var manifests = map[string]string{
 	"no action":               "data: {{.Password",
@@ -89,14 +89,14 @@ var manifests = map[string]string{
 }
 
 // render renders a broken manifest.
-func (s *scene) render(broken string) error {
-	text := "apiVersion: v1\nkind: ConfigMap\n" + strings.ReplaceAll(broken, "MARK", mark)
+func (f *fixture) render(broken string) error {
+	text := "apiVersion: v1\nkind: ConfigMap\n" + strings.ReplaceAll(broken, "MARK", secretText)
 	files := fstest.MapFS{"vault.yaml": {Data: []byte(text)}}
 	data := map[string]any{
-		"Password": mark, "Several": mark + "\n---\npassword: " + mark, "Object": mark + ": " + mark, "List": []string{mark},
-		"Struct": struct{ Password string }{mark},
+		"Password": secretText, "Several": secretText + "\n---\npassword: " + secretText, "Object": secretText + ": " + secretText, "List": []string{secretText},
+		"Struct": struct{ Password string }{secretText},
 	}
-	_, err := manifest.Object[*corev1.ConfigMap](manifest.NewRenderer(files, s.scheme), "vault.yaml", s.namespace, data)
+	_, err := manifest.Object[*corev1.ConfigMap](manifest.NewRenderer(files, f.scheme), "vault.yaml", f.namespace, data)
 	if err == nil {
 		return errNothingWrong
 	}

@@ -31,91 +31,91 @@ var classes = []error{
 
 // TestNothingSecretIsTold provokes everything and looks everywhere.
 func TestNothingSecretIsTold(t *testing.T) {
-	s := newScene(t)
-	s.serveDenials()
+	f := newFixture(t)
+	f.serveDenials()
 
-	s.writeAndChange()
-	provoked := s.provokeAll()
+	f.writeAndChange()
+	provoked := f.causeAllErrors()
 	for _, class := range classes {
 		require.Contains(t, provoked, class, "nothing provokes it")
 	}
 	for name, provoke := range others {
-		err := provoke(s)
+		err := provoke(f)
 		require.Error(t, err, name)
-		s.report(err)
+		f.report(err)
 	}
 	for name, manifest := range manifests {
-		err := s.render(manifest)
+		err := f.render(manifest)
 		require.NotErrorIs(t, err, errNothingWrong, name)
-		s.report(err)
+		f.report(err)
 	}
 
 	// Errors without a secret quote the API server.
-	err := s.object(deny(s.account("denied")))
-	require.ErrorContains(t, err, open)
-	s.report(err)
+	err := f.object(deny(f.account("denied")))
+	require.ErrorContains(t, err, publicText)
+	f.report(err)
 
 	for where, text := range map[string]string{
-		"errors and Changes": s.said.String(),
-		"events":             s.events(),
-		"conditions":         s.conditions(),
+		"errors and Changes": f.printed.String(),
+		"events":             f.events(),
+		"conditions":         f.conditions(),
 		"log":                logged.String(),
 		"metrics":            measured(t),
 	} {
 		require.NotEmpty(t, text, where)
 		for line := range strings.Lines(text) {
-			require.False(t, isMarked(line), "%s: %s", where, line)
+			require.False(t, containsSecret(line), "%s: %s", where, line)
 		}
 	}
-	for where, text := range map[string]string{"errors": s.said.String(), "conditions": s.conditions(), "log": logged.String()} {
-		require.Contains(t, text, open, where)
+	for where, text := range map[string]string{"errors": f.printed.String(), "conditions": f.conditions(), "log": logged.String()} {
+		require.Contains(t, text, publicText, where)
 	}
-	require.NotContains(t, measured(t), open)
+	require.NotContains(t, measured(t), publicText)
 	require.Contains(t, logged.String(), "Reconciler error")
 	require.Contains(t, measured(t), "trueup_ensure_requests_total")
 	// If the server's messages about sensitive kinds had been passed on, the marks would have been
 	// found.
-	require.Greater(t, s.quoted, 5, "the API server quotes less than it did: the test shows less than it did")
+	require.Greater(t, f.quoted, 5, "the API server quotes less than it did: the test shows less than it did")
 }
 
 // writeAndChange creates, changes and repairs marked objects, in each way that writes.
-func (s *scene) writeAndChange() {
-	for _, child := range []client.Object{s.secret("written"), s.configMap("written"), s.deployment("written"), s.safe("written", "Old")} {
-		require.NoError(s.t, s.object(child))
+func (f *fixture) writeAndChange() {
+	for _, child := range []client.Object{f.secret("written"), f.configMap("written"), f.deployment("written"), f.safe("written", "Old")} {
+		require.NoError(f.t, f.object(child))
 	}
-	require.NoError(s.t, s.object(with(s.safe("written", "Old"), func(o *unstructured.Unstructured) {
+	require.NoError(f.t, f.object(with(f.safe("written", "Old"), func(o *unstructured.Unstructured) {
 		o.Object["spec"].(map[string]any)["pin"] = int64(1)
 	})))
-	drifted := with(s.secret("written"), func(o *corev1.Secret) { o.Data["password"] = []byte("edited " + mark) })
-	require.NoError(s.t, s.human.Patch(s.ctx, drifted, client.Merge, client.FieldOwner("editor")))
-	require.NoError(s.t, s.object(s.secret("written")))
-	require.NoError(s.t, s.object(with(s.configMap("written"), func(o *corev1.ConfigMap) {
-		o.Data["password"], o.Annotations["vault.example.com/more"] = "changed "+mark, mark
+	drifted := with(f.secret("written"), func(o *corev1.Secret) { o.Data["password"] = []byte("edited " + secretText) })
+	require.NoError(f.t, f.admin.Patch(f.ctx, drifted, client.Merge, client.FieldOwner("editor")))
+	require.NoError(f.t, f.object(f.secret("written")))
+	require.NoError(f.t, f.object(with(f.configMap("written"), func(o *corev1.ConfigMap) {
+		o.Data["password"], o.Annotations["vault.example.com/more"] = "changed "+secretText, secretText
 	})))
-	require.NoError(s.t, s.object(with(s.secret("written"), func(o *corev1.Secret) { o.Type = "example.com/" + mark }), ensure.Recreate("Background")))
-	gone, err := ensure.Absent(s.ctx, s.ensure, client.Object(s.configMap("written")), ensure.ControlledBy(s.vault))
-	require.NoError(s.t, err)
-	s.note(gone)
+	require.NoError(f.t, f.object(with(f.secret("written"), func(o *corev1.Secret) { o.Type = "example.com/" + secretText }), ensure.Recreate("Background")))
+	gone, err := ensure.Absent(f.ctx, f.ensure, client.Object(f.configMap("written")), ensure.ControlledBy(f.vault))
+	require.NoError(f.t, err)
+	f.note(gone)
 }
 
-// provokeAll brings about one error after another, reports each as an operator does, and
+// causeAllErrors brings about one error after another, reports each as an operator does, and
 // returns which classes there were.
-func (s *scene) provokeAll() []error {
+func (f *fixture) causeAllErrors() []error {
 	var provoked []error
-	for _, p := range provocations {
-		err := p.do(s)
-		require.ErrorIs(s.t, err, p.class, p.name)
+	for _, p := range errorCases {
+		err := p.do(f)
+		require.ErrorIs(f.t, err, p.class, p.name)
 		if p.reason != "" {
-			require.Equal(s.t, p.reason, ensure.Reason(err), p.name)
+			require.Equal(f.t, p.reason, ensure.Reason(err), p.name)
 		}
-		s.report(err)
+		f.report(err)
 		provoked = append(provoked, p.class)
 	}
 	return provoked
 }
 
 // serveDenials installs a webhook that refuses objects on request, and quotes their whole content.
-func (s *scene) serveDenials() {
+func (f *fixture) serveDenials() {
 	signs := []string{`"` + denied + `":`, `["` + deniedFinalizer + `"]`, `"type":"` + deniedCondition + `"`}
 	handler := admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {
 		text := string(req.Object.Raw)
@@ -132,31 +132,31 @@ func (s *scene) serveDenials() {
 			Resources: []string{"secrets", "configmaps", "serviceaccounts", "vaults/status", "safes"}, Scope: &all,
 		},
 	}}
-	stop, err := shared.MutatingWebhook(s.ctx, "secrecy", rules, handler)
-	require.NoError(s.t, err)
-	s.t.Cleanup(func() { require.NoError(s.t, stop()) })
+	stop, err := shared.MutatingWebhook(f.ctx, "secrecy", rules, handler)
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() { require.NoError(f.t, stop()) })
 }
 
 // watching is a client whose requests can be intercepted.
-func (s *scene) watching() client.WithWatch {
-	c, err := client.NewWithWatch(shared.Config(), client.Options{Scheme: s.scheme})
-	require.NoError(s.t, err)
+func (f *fixture) watching() client.WithWatch {
+	c, err := client.NewWithWatch(shared.Config(), client.Options{Scheme: f.scheme})
+	require.NoError(f.t, err)
 	return c
 }
 
 // nobody has no rights.
-func (s *scene) nobody() client.Client {
-	config, err := shared.ServiceAccount(s.ctx, s.namespace, "nobody")
-	require.NoError(s.t, err)
-	c, err := client.New(config, client.Options{Scheme: s.scheme, Mapper: s.human.RESTMapper()})
-	require.NoError(s.t, err)
+func (f *fixture) nobody() client.Client {
+	config, err := shared.ServiceAccount(f.ctx, f.namespace, "nobody")
+	require.NoError(f.t, err)
+	c, err := client.New(config, client.Options{Scheme: f.scheme, Mapper: f.admin.RESTMapper()})
+	require.NoError(f.t, err)
 	return c
 }
 
 // unfinalize lets obj go.
-func (s *scene) unfinalize(ctx context.Context, obj client.Object) {
+func (f *fixture) unfinalize(ctx context.Context, obj client.Object) {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-	if err := client.IgnoreNotFound(s.human.Patch(ctx, obj, patch)); err != nil {
-		s.t.Error(err)
+	if err := client.IgnoreNotFound(f.admin.Patch(ctx, obj, patch)); err != nil {
+		f.t.Error(err)
 	}
 }

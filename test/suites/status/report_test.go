@@ -79,5 +79,5 @@ These are all: a test tries every status that the judgement of a kind depends on
 // check compares the observations with the documentation.
 func (r *report) check(t *testing.T) {
 	t.Helper()
-	require.NoError(t, page.Settle(t.Context(), "readiness", r.markdown()))
+	require.NoError(t, page.CompareOrUpdate(t.Context(), "readiness", r.markdown()))
 }

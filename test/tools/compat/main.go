@@ -19,7 +19,7 @@
 // every later one.
 //
 // The digests of both are also computed with an invented future version: see
-// tomorrow.go.
+// future.go.
 package main
 
 import (
@@ -47,26 +47,26 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer, update bool) (err error) {
-	b, err := newBench(ctx)
+	w, err := newWorkspace(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if failed := b.close(); err == nil {
+		if failed := w.close(); err == nil {
 			err = failed
 		}
 	}()
-	published, err := b.published(ctx)
+	published, err := w.published(ctx)
 	if err != nil {
 		return err
 	}
-	trials, err := b.releases(ctx, out, published)
+	trials, err := w.releases(ctx, out, published)
 	if err != nil {
 		return err
 	}
 	newest := trials[len(trials)-1]
 	if update {
-		if err := b.update(ctx, newest); err != nil {
+		if err := w.update(ctx, newest); err != nil {
 			return err
 		}
 	}
@@ -74,12 +74,12 @@ func run(ctx context.Context, out io.Writer, update bool) (err error) {
 	if err != nil {
 		return err
 	}
-	evolved, err := b.tomorrow(ctx, out, newest.version)
+	evolved, err := w.testFutureFields(ctx, out, newest.version)
 	if err != nil {
 		return fmt.Errorf("cannot try tomorrow's version: %w", err)
 	}
 	trials = append(trials, evolved)
-	if trials, err = b.preRelease(ctx, out, trials, published); err != nil {
+	if trials, err = w.preRelease(ctx, out, trials, published); err != nil {
 		return err
 	}
 	return report(out, trials, want)

@@ -17,30 +17,30 @@ fixtures     what k8s.io/api of each release keeps of every kind, against the di
 gone         fixtures with a kind or a member that this version no longer has
 `
 
-// report compares every trial with the golden values, and every fixture with the digest under its
+// report compares every result with the golden values, and every fixture with the digest under its
 // own version, and prints a table of the results. Any difference is an error.
-func report(out io.Writer, trials []trial, want digests) error {
+func report(out io.Writer, trials []result, want digests) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "version\tobjects\tdifferences\tjson+sha256\tfixtures\tdifferences\tgone\t")
 	var wrong []string
 	first, plain := digests{}, digests{}
-	for _, t := range trials {
-		expected, err := want.until(t.minor)
+	for _, res := range trials {
+		expected, err := want.until(res.minor)
 		if err != nil {
 			return err
 		}
-		objects := differences(expected, t.corpus)
-		keepFirst(first, t.own())
-		fixtures := changed(first, t.fixtures)
-		keepFirst(plain, t.plain)
-		naive := len(changed(plain, t.plain))
+		objects := differences(expected, res.corpus)
+		keepFirst(first, res.own())
+		fixtures := changed(first, res.fixtures)
+		keepFirst(plain, res.plain)
+		naive := len(changed(plain, res.plain))
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			t.version, len(t.corpus), len(objects), naive, len(t.fixtures), len(fixtures), len(first)-len(t.fixtures))
+			res.version, len(res.corpus), len(objects), naive, len(res.fixtures), len(fixtures), len(first)-len(res.fixtures))
 		for _, d := range append(objects, fixtures...) {
-			wrong = append(wrong, t.version+": "+d.String())
+			wrong = append(wrong, res.version+": "+d.String())
 		}
-		if len(t.fixtures) < fewest {
-			wrong = append(wrong, fmt.Sprintf("%s: only %d fixtures were found", t.version, len(t.fixtures)))
+		if len(res.fixtures) < fewest {
+			wrong = append(wrong, fmt.Sprintf("%s: only %d fixtures were found", res.version, len(res.fixtures)))
 		}
 	}
 	if err := table.Flush(); err != nil {

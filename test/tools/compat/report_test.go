@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// printed returns the output of command print for two objects and as many fixtures as a trial
+// printed returns the output of command print for two objects and as many fixtures as a result
 // needs.
-func printed(t *testing.T, version string, replacements ...string) trial {
+func printed(t *testing.T, version string, replacements ...string) result {
 	t.Helper()
 	var text strings.Builder
 	fmt.Fprintln(&text, "v0.30/apps/v1/Deployment/full v1-1 j1")
@@ -19,7 +19,7 @@ func printed(t *testing.T, version string, replacements ...string) trial {
 	for i := range fewest {
 		fmt.Fprintf(&text, "fixture/v0.30/core.v1.Kind%d v1-f%d j\n", i, i)
 	}
-	parsed, err := parseTrial(version, strings.NewReader(strings.NewReplacer(replacements...).Replace(text.String())))
+	parsed, err := parseResult(version, strings.NewReader(strings.NewReplacer(replacements...).Replace(text.String())))
 	require.NoError(t, err)
 	return parsed
 }
@@ -29,7 +29,7 @@ func TestReport(t *testing.T) {
 	want := digests{"v0.30/apps/v1/Deployment/full": "v1-1", "v0.30/core/v1/Pod/full": "v1-2", "v0.34/core/v1/Pod/newer": "v1-3"}
 	for name, c := range map[string]struct {
 		reason string
-		second trial
+		second result
 		row    string
 		want   []string
 	}{
@@ -54,7 +54,7 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			err := report(&out, []trial{printed(t, "v0.30.14"), c.second}, want)
+			err := report(&out, []result{printed(t, "v0.30.14"), c.second}, want)
 			lines := strings.Split(out.String(), "\n")
 			require.Equal(t, "v0.30.14 2 0 0 100 0 0", strings.Join(strings.Fields(lines[1]), " "))
 			require.Equal(t, c.row, strings.Join(strings.Fields(lines[2]), " "), c.reason)

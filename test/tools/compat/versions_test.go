@@ -24,7 +24,7 @@ func TestVersions(t *testing.T) {
 
 func TestMinorOf(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"v0.37", "v0.37.2", "v0.37.0-rc.1", "v0.37.2" + tomorrow} {
+	for _, version := range []string{"v0.37", "v0.37.2", "v0.37.0-rc.1", "v0.37.2" + futureSuffix} {
 		minor, err := minorOf(version)
 		require.NoError(t, err)
 		require.Equal(t, 37, minor)

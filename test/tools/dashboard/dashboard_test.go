@@ -20,7 +20,7 @@ import (
 func TestDashboard(t *testing.T) {
 	d, err := grafana.Read("../../../docs/dashboard.json")
 	require.NoError(t, err)
-	recording, err := acts.Play(t.Context(), acts.Quick())
+	recording, err := acts.Run(t.Context(), acts.Quick())
 	require.NoError(t, err)
 	require.Empty(t, fit.Check(d, recording.Latest()))
 

@@ -49,7 +49,7 @@ func run(ctx context.Context, redraw bool) error {
 		return err
 	}
 	if !redraw {
-		if err := play(ctx, d); err != nil {
+		if err := recordRun(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -60,10 +60,10 @@ func run(ctx context.Context, redraw bool) error {
 	return picture.Draw(ctx, d, recording, drawing)
 }
 
-// play runs the operators and records the metrics that the dashboard shows.
-func play(ctx context.Context, d *grafana.Dashboard) error {
+// recordRun runs the operators and records the metrics that the dashboard shows.
+func recordRun(ctx context.Context, d *grafana.Dashboard) error {
 	fmt.Println("Operators are at work for some minutes.")
-	recording, err := acts.Play(ctx, acts.Slow())
+	recording, err := acts.Run(ctx, acts.Slow())
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ import (
 	"github.com/trueup-go/trueup/test/tools/demo/story"
 )
 
-// patience bounds waits for operations that usually take a fraction of a second. At the first run,
+// stepTimeout bounds waits for operations that usually take a fraction of a second. At the first run,
 // programs are compiled meanwhile.
-const patience = time.Minute
+const stepTimeout = time.Minute
 
 func main() {
 	keep := flag.Bool("keep", false, "leave everything running until Ctrl-C")
@@ -61,27 +61,27 @@ type demo struct {
 	ends    []func() error // the last to begin is the first to end
 }
 
-// An act is an operator, its arguments, and its story.
-type act struct {
+// An operatorDemo is an operator, its arguments, and its story.
+type operatorDemo struct {
 	operator string
 	args     []string
 	// need starts the additional resources of this operator, and returns the environment variables
 	// for the operator, or nil if there are none.
 	need func(context.Context) ([]string, error)
-	tell func(context.Context, story.Stage) (story.Summary, error)
+	tell func(context.Context, story.Env) (story.Summary, error)
 }
 
-func (d *demo) acts() []act {
+func (d *demo) operatorDemos() []operatorDemo {
 	var rows database
-	return []act{
+	return []operatorDemo{
 		{operator: "application", tell: story.Application},
 		{operator: "reversewordsapp", tell: story.ReverseWordsApp},
 		{operator: "bookstore", args: []string{"--restart-after=1s"}, need: d.addStorage, tell: story.BookStore},
 		{
 			operator: "postgreswriter", args: []string{"--create-tables", "--check-interval=2s"},
 			need: func(ctx context.Context) ([]string, error) { return d.startDatabase(ctx, &rows) },
-			tell: func(ctx context.Context, stage story.Stage) (story.Summary, error) {
-				return story.PostgresWriter(ctx, stage, rows.server, rows.Database)
+			tell: func(ctx context.Context, env story.Env) (story.Summary, error) {
+				return story.PostgresWriter(ctx, env, rows.server, rows.Database)
 			},
 		},
 	}
@@ -90,27 +90,27 @@ func (d *demo) acts() []act {
 // tell tells every story and then sums up. Meanwhile the next story is prepared, which takes a
 // minute the first time, when everything has to be compiled.
 func (d *demo) tell(ctx context.Context) error {
-	acts := d.acts()
+	demos := d.operatorDemos()
 	var names []string
-	for _, act := range acts {
-		names = append(names, act.operator)
+	for _, current := range demos {
+		names = append(names, current.operator)
 	}
 	if err := operator.Define(ctx, d.cluster, names...); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	preparing, stages := d.prepareAll(ctx, acts)
+	preparing, envs := d.prepareAll(ctx, demos)
 	defer func() {
 		cancel()
 		_ = preparing.Wait() // its error is told below, unless a story failed before
 	}()
 	var summaries []story.Summary
-	for _, act := range acts {
-		stage, prepared := <-stages
+	for _, current := range demos {
+		env, prepared := <-envs
 		if !prepared {
 			return preparing.Wait()
 		}
-		summary, err := act.tell(ctx, stage)
+		summary, err := current.tell(ctx, env)
 		if err != nil {
 			return err
 		}
@@ -119,23 +119,23 @@ func (d *demo) tell(ctx context.Context) error {
 	return story.SumUp(os.Stdout, summaries...)
 }
 
-// prepareAll prepares the acts one after another and sends their stages. The channel is closed
+// prepareAll prepares the operators one after another and sends their environments. The channel is closed
 // after the last one.
-func (d *demo) prepareAll(ctx context.Context, acts []act) (*errgroup.Group, <-chan story.Stage) {
-	stages := make(chan story.Stage, len(acts))
+func (d *demo) prepareAll(ctx context.Context, demos []operatorDemo) (*errgroup.Group, <-chan story.Env) {
+	envs := make(chan story.Env, len(demos))
 	preparing := &errgroup.Group{}
 	preparing.Go(func() error {
-		defer close(stages)
-		for _, act := range acts {
-			stage, err := d.prepare(ctx, act)
+		defer close(envs)
+		for _, current := range demos {
+			env, err := d.prepare(ctx, current)
 			if err != nil {
 				return err
 			}
-			stages <- stage
+			envs <- env
 		}
 		return nil
 	})
-	return preparing, stages
+	return preparing, envs
 }
 
 func (d *demo) begin(ctx context.Context) (err error) {
@@ -171,27 +171,27 @@ func (d *demo) startDatabase(ctx context.Context, rows *database) (env []string,
 	return rows.Environment(), nil
 }
 
-// prepare installs and starts an act's operator.
-func (d *demo) prepare(ctx context.Context, act act) (story.Stage, error) {
+// prepare installs and starts the operator of a demo.
+func (d *demo) prepare(ctx context.Context, current operatorDemo) (story.Env, error) {
 	var env []string
-	if act.need != nil {
+	if current.need != nil {
 		var err error
-		if env, err = act.need(ctx); err != nil {
-			return story.Stage{}, err
+		if env, err = current.need(ctx); err != nil {
+			return story.Env{}, err
 		}
 	}
-	installed, err := operator.Install(ctx, d.cluster, act.operator)
+	installed, err := operator.Install(ctx, d.cluster, current.operator)
 	if err != nil {
-		return story.Stage{}, err
+		return story.Env{}, err
 	}
 	installed.Env = env
-	process, err := installed.Start(ctx, act.args...)
+	process, err := installed.Start(ctx, current.args...)
 	if err != nil {
-		return story.Stage{}, err
+		return story.Env{}, err
 	}
 	d.ends = append(d.ends, process.Stop)
-	return story.Stage{
-		Out: os.Stdout, Cluster: d.cluster, Operator: installed, Process: process, Namespace: "default", Patience: patience,
+	return story.Env{
+		Out: os.Stdout, Cluster: d.cluster, Operator: installed, Process: process, Namespace: "default", Timeout: stepTimeout,
 	}, nil
 }
 

@@ -36,20 +36,20 @@ func TestDrift(t *testing.T) {
 }
 
 func testScale(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	mark, digest := shared.Mark(), s.deployment(t).Labels[digestLabel]
-	generation := s.deployment(t).Generation
-	kubectl(t, "scale", "deployment", s.deployment(t).Name, "-n", s.namespace, "--replicas=5")
+	f := newFixture(t, process)
+	mark, digest := shared.Mark(), f.deployment(t).Labels[digestLabel]
+	generation := f.deployment(t).Generation
+	kubectl(t, "scale", "deployment", f.deployment(t).Name, "-n", f.namespace, "--replicas=5")
 	eventually(t, func(context.Context) error {
-		live := s.deployment(t)
+		live := f.deployment(t)
 		return expect(live.Generation == generation+2 && *live.Spec.Replicas == 2, "%d replicas", *live.Spec.Replicas)
 	})
-	s.settle(t)
-	require.Equal(t, digest, s.deployment(t).Labels[digestLabel], "the digest alone would have told nothing")
-	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+	f.settle(t)
+	require.Equal(t, digest, f.deployment(t).Labels[digestLabel], "the digest alone would have told nothing")
+	require.Equal(t, map[string]int{"patch deployments": 1}, f.requests(t, mark))
 	var written []operator.Entry
 	for _, entry := range process.Entries("wrote child") {
-		if entry.About("Application", s.namespace, s.name) && entry.Text("cause") == "Drifted" {
+		if entry.About("Application", f.namespace, f.name) && entry.Text("cause") == "Drifted" {
 			written = append(written, entry)
 		}
 	}
@@ -60,46 +60,46 @@ func testScale(t *testing.T, process *operator.Process) {
 }
 
 func testDeletedChild(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	requests := map[string]string{"Secret": "patch secrets", "Deployment": "patch deployments", "Service": "patch services"}
-	for kind, old := range s.children(t) {
+	for kind, old := range f.children(t) {
 		mark := shared.Mark()
 		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
-		s.settle(t)
-		require.Equal(t, map[string]int{requests[kind]: 1}, s.requests(t, mark), kind)
-		for _, child := range s.application(t).Status.Children {
-			require.Equal(t, s.children(t)[child.Kind].GetUID(), child.UID, "the status names the new one")
+		f.settle(t)
+		require.Equal(t, map[string]int{requests[kind]: 1}, f.requests(t, mark), kind)
+		for _, child := range f.application(t).Status.Children {
+			require.Equal(t, f.children(t)[child.Kind].GetUID(), child.UID, "the status names the new one")
 		}
 	}
 }
 
 func testForeignMetadata(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	mark := shared.Mark()
-	for _, child := range s.children(t) {
-		s.patch(t, child, `{"metadata":{"labels":{"team":"blue"},"annotations":{"example.org/note":"mine"}}}`)
+	for _, child := range f.children(t) {
+		f.patch(t, child, `{"metadata":{"labels":{"team":"blue"},"annotations":{"example.org/note":"mine"}}}`)
 	}
-	s.patch(t, s.secret(t), `{"data":{"OTHER":"aGVsbG8="}}`)
+	f.patch(t, f.secret(t), `{"data":{"OTHER":"aGVsbG8="}}`)
 	eventually(t, func(context.Context) error {
-		return expect(s.requests(t, mark)["patch secrets"] == 1, "the server is not asked about the new key: %v", s.requests(t, mark))
+		return expect(f.requests(t, mark)["patch secrets"] == 1, "the server is not asked about the new key: %v", f.requests(t, mark))
 	})
-	s.settle(t)
-	require.Equal(t, map[string]int{"patch secrets": 1}, s.requests(t, mark),
+	f.settle(t)
+	require.Equal(t, map[string]int{"patch secrets": 1}, f.requests(t, mark),
 		"it is asked once, and not about labels and annotations")
 
-	s.change(t, `{"title":"Universe","version":"2.0.0"}`)
-	s.settle(t)
-	for kind, child := range s.children(t) {
+	f.change(t, `{"title":"Universe","version":"2.0.0"}`)
+	f.settle(t)
+	for kind, child := range f.children(t) {
 		require.Equal(t, "blue", child.GetLabels()["team"], kind)
 		require.Equal(t, "mine", child.GetAnnotations()["example.org/note"], kind)
 	}
-	require.Equal(t, "hello", string(s.secret(t).Data["OTHER"]))
-	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))
+	require.Equal(t, "hello", string(f.secret(t).Data["OTHER"]))
+	require.Equal(t, "Universe", string(f.secret(t).Data["GREETING_MESSAGE"]))
 }
 
 // testDrift does one thing after another to the children of one Application.
 func testDrift(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	var (
 		secret     = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-secret-greeting"}}
 		deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-deployment-microservice"}}
@@ -136,20 +136,20 @@ func testDrift(t *testing.T, process *operator.Process) {
 		{"owner of the Service", service, `{"metadata":{"ownerReferences":null}}`},
 	} {
 		t.Run(drift.name, func(t *testing.T) {
-			before := s.children(t)
+			before := f.children(t)
 			child, _ := drift.child.DeepCopyObject().(client.Object)
-			s.patch(t, child, drift.patch)
+			f.patch(t, child, drift.patch)
 			eventually(t, func(context.Context) error {
-				return expect(cmp.Diff(content(before), content(s.children(t))) == "",
-					"still different: %s", cmp.Diff(content(before), content(s.children(t))))
+				return expect(cmp.Diff(content(before), content(f.children(t))) == "",
+					"still different: %s", cmp.Diff(content(before), content(f.children(t))))
 			})
-			s.settle(t)
+			f.settle(t)
 			mark := shared.Mark()
-			s.reconcile(t)
-			require.Empty(t, s.allRequests(t, mark), "put back once and for all")
+			f.reconcile(t)
+			require.Empty(t, f.allRequests(t, mark), "put back once and for all")
 		})
 	}
-	tests.CheckEvents(t, s.operator, s.application(t))
+	tests.CheckEvents(t, f.operator, f.application(t))
 }
 
 // content returns the specified fields and the server's defaults.

@@ -35,27 +35,27 @@ func TestHealth(t *testing.T) {
 // made meanwhile are handled.
 func TestRestart(t *testing.T) {
 	first := start(t)
-	var scenes []scene
+	var fixtures []fixture
 	for range 3 {
-		scenes = append(scenes, newScene(t, first))
+		fixtures = append(fixtures, newFixture(t, first))
 	}
 	require.NoError(t, first.Stop())
 	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
 
 	mark := shared.Mark()
 	second := start(t)
-	for i := range scenes {
-		scenes[i].operator = second
-		scenes[i].settle(t)
-		require.Empty(t, scenes[i].allRequests(t, mark))
+	for i := range fixtures {
+		fixtures[i].operator = second
+		fixtures[i].settle(t)
+		require.Empty(t, fixtures[i].allRequests(t, mark))
 	}
 	require.NoError(t, second.Stop())
 
-	meanwhile := scenes[0]
+	meanwhile := fixtures[0]
 	meanwhile.change(t, `{"title":"Universe"}`)
 	meanwhile.patch(t, meanwhile.deployment(t), `{"spec":{"replicas":5}}`)
 	service := meanwhile.service(t)
-	require.NoError(t, human(t).Delete(t.Context(), service))
+	require.NoError(t, admin(t).Delete(t.Context(), service))
 	mark = shared.Mark()
 	meanwhile.operator = start(t)
 	meanwhile.settle(t)
@@ -70,19 +70,19 @@ func TestRestart(t *testing.T) {
 func TestFrozenAndKilled(t *testing.T) {
 	first := startWith(t, installed(t))
 	require.NoError(t, first.Resume(), "it need not be frozen")
-	s := newScene(t, first)
+	f := newFixture(t, first)
 	require.NoError(t, first.Freeze())
 	require.NoError(t, first.Freeze(), "it may be frozen")
 	mark := shared.Mark()
-	s.change(t, `{"title":"Universe"}`)
+	f.change(t, `{"title":"Universe"}`)
 	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := first.Probe(short, "/healthz")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Empty(t, s.allRequests(t, mark))
+	require.Empty(t, f.allRequests(t, mark))
 	require.NoError(t, first.Resume())
-	s.settle(t)
-	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))
+	f.settle(t)
+	require.Equal(t, "Universe", string(f.secret(t).Data["GREETING_MESSAGE"]))
 
 	require.NoError(t, first.Freeze())
 	require.NoError(t, first.Kill(), "frozen as it is")
@@ -91,14 +91,14 @@ func TestFrozenAndKilled(t *testing.T) {
 	require.NoError(t, first.Stop())
 	require.ErrorIs(t, first.Freeze(), os.ErrProcessDone)
 	require.ErrorIs(t, first.Resume(), os.ErrProcessDone)
-	s.change(t, `{"title":"Multiverse"}`)
-	s.operator = startWith(t, installed(t))
-	s.settle(t)
-	require.Equal(t, "Multiverse", string(s.secret(t).Data["GREETING_MESSAGE"]))
+	f.change(t, `{"title":"Multiverse"}`)
+	f.operator = startWith(t, installed(t))
+	f.settle(t)
+	require.Equal(t, "Multiverse", string(f.secret(t).Data["GREETING_MESSAGE"]))
 
-	require.NoError(t, s.operator.Freeze())
-	require.NoError(t, s.operator.Stop())
-	require.Equal(t, "exit status 0", s.operator.Exit(), "it went on and ended as it should")
+	require.NoError(t, f.operator.Freeze())
+	require.NoError(t, f.operator.Stop())
+	require.Equal(t, "exit status 0", f.operator.Exit(), "it went on and ended as it should")
 }
 
 func TestLeaderElection(t *testing.T) {
@@ -113,13 +113,13 @@ func TestLeaderElection(t *testing.T) {
 	}
 	eventually(t, func(context.Context) error { return expect(attempts(), "the second does not try:\n%s", second.Log()) })
 	require.Empty(t, second.Entries("Starting workers"), "it waits")
-	newScene(t, first)
+	newFixture(t, first)
 
 	require.NoError(t, first.Stop())
 	eventually(t, func(context.Context) error {
 		return expect(len(second.Entries("Starting workers")) > 0, "the second does not take over:\n%s", second.Log())
 	})
-	newScene(t, second)
+	newFixture(t, second)
 }
 
 func TestWatchNamespace(t *testing.T) {
@@ -165,9 +165,9 @@ func TestWatchNamespace(t *testing.T) {
 				}
 			}
 			for _, namespace := range test.watched {
-				s := scene{operator: process, namespace: namespace, name: "app-" + strings.ReplaceAll(name, " ", "-")}
-				s.create(t)
-				s.settle(t)
+				f := fixture{operator: process, namespace: namespace, name: "app-" + strings.ReplaceAll(name, " ", "-")}
+				f.create(t)
+				f.settle(t)
 			}
 		})
 	}
@@ -175,22 +175,22 @@ func TestWatchNamespace(t *testing.T) {
 
 func TestChildLabels(t *testing.T) {
 	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue,tier=")
-	s := newScene(t, process)
-	for kind, child := range s.children(t) {
+	f := newFixture(t, process)
+	for kind, child := range f.children(t) {
 		require.Equal(t, "blue", child.GetLabels()["example.org/team"], kind)
 		require.Contains(t, child.GetLabels(), "tier", kind)
 	}
-	pods := s.pods(t)
+	pods := f.pods(t)
 	require.NoError(t, process.Stop())
 
 	// Without the flag the labels go, and nothing else happens.
-	s.operator = startWith(t, installed(t))
-	s.settle(t)
-	for kind, child := range s.children(t) {
+	f.operator = startWith(t, installed(t))
+	f.settle(t)
+	for kind, child := range f.children(t) {
 		require.NotContains(t, child.GetLabels(), "example.org/team", kind)
 		require.NotContains(t, child.GetLabels(), "tier", kind)
 	}
-	for i, pod := range s.pods(t) {
+	for i, pod := range f.pods(t) {
 		require.Equal(t, pods[i].UID, pod.UID, "no rollout")
 	}
 }

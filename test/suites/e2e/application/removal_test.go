@@ -21,8 +21,8 @@ const collectorLimit = 90 * time.Second
 // operator, and the children of the other one stay.
 func TestRemoval(t *testing.T) {
 	process := start(t)
-	s := newScene(t, process)
-	other := s
+	f := newFixture(t, process)
+	other := f
 	other.name = "shop-2"
 	other.create(t)
 	other.settle(t)
@@ -30,40 +30,40 @@ func TestRemoval(t *testing.T) {
 	// The operator sees the deletion of the Application before the deletion of its children;
 	// otherwise the order of the events is undefined.
 	mark := shared.Mark()
-	s.patch(t, s.application(t), `{"metadata":{"finalizers":["example.org/hold"]}}`)
-	require.NoError(t, human(t).Delete(t.Context(), s.application(t)))
-	s.reconcile(t)
-	s.patch(t, s.application(t), `{"metadata":{"finalizers":null}}`)
+	f.patch(t, f.application(t), `{"metadata":{"finalizers":["example.org/hold"]}}`)
+	require.NoError(t, admin(t).Delete(t.Context(), f.application(t)))
+	f.reconcile(t)
+	f.patch(t, f.application(t), `{"metadata":{"finalizers":null}}`)
 	for _, child := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-secret-greeting"}},
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-deployment-microservice"}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-service-microservice"}},
 	} {
 		require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
-			err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: child.GetName()}, child)
+			err := admin(t).Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: child.GetName()}, child)
 			return expect(apierrors.IsNotFound(err), "%T is not gone: %v", child, err)
 		}))
 	}
 	other.settle(t)
-	require.Empty(t, s.allRequests(t, mark))
+	require.Empty(t, f.allRequests(t, mark))
 }
 
 // TestNamespaceRemoval deletes the whole namespace, children before their Application. The operator
 // does not retry objects that cannot be created again.
 func TestNamespaceRemoval(t *testing.T) {
 	process := start(t)
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	mark := shared.Mark()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	require.NoError(t, human(t).Delete(t.Context(), namespace))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	require.NoError(t, admin(t).Delete(t.Context(), namespace))
 	eventually(t, func(ctx context.Context) error {
-		err := human(t).Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		err := admin(t).Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 		return expect(apierrors.IsNotFound(err), "not gone: %v", err)
 	})
 	total := 0
-	for _, count := range s.allRequests(t, mark) {
+	for _, count := range f.allRequests(t, mark) {
 		total += count
 	}
-	require.Less(t, total, 20, "%v", s.allRequests(t, mark))
-	t.Logf("requests: %v", s.allRequests(t, mark))
+	require.Less(t, total, 20, "%v", f.allRequests(t, mark))
+	t.Logf("requests: %v", f.allRequests(t, mark))
 }

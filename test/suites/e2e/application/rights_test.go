@@ -24,21 +24,21 @@ func TestRights(t *testing.T) {
 	require.NoError(t, startWith(t, lists).Stop())
 	dir := suite.Folder{Path: t.TempDir(), Defaults: templates.Files}
 	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", dir.Path)
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	dir.Write(t, "oops.yaml", "") // there is an event about it
-	s.waitForReason(t, "InvalidTemplate")
+	f.waitForReason(t, "InvalidTemplate")
 	dir.Remove(t, "oops.yaml")
-	s.settle(t)
-	old := s.service(t)
+	f.settle(t)
+	old := f.service(t)
 	dir.Override(t, "service.yaml", `{{template "service" .}}`, "{{.Name}}-front") // the old one is pruned
 	tests.WaitUntilGone(t, client.ObjectKeyFromObject(old), old)
 	dir.Remove(t, "service.yaml")
-	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: "shop-front"}, old)
-	s.settle(t)
-	for kind, child := range s.children(t) {
-		s.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: f.namespace, Name: "shop-front"}, old)
+	f.settle(t)
+	for kind, child := range f.children(t) {
+		f.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 		eventually(t, func(context.Context) error {
-			return expect(s.children(t)[kind].GetLabels()["app.kubernetes.io/managed-by"] != "", "%s: no label", kind)
+			return expect(f.children(t)[kind].GetLabels()["app.kubernetes.io/managed-by"] != "", "%s: no label", kind)
 		})
 	}
 
@@ -53,23 +53,23 @@ func TestRights(t *testing.T) {
 	}
 	role := tests.OnlyUsed(t, mark, unseen...)
 	for _, right := range unseen {
-		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, s, role, right) })
+		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, f, role, right) })
 	}
 }
 
 // testWithout removes a right, observes the failure, and restores the right.
-func testWithout(t *testing.T, s scene, role *rbacv1.ClusterRole, right suite.Right) {
-	giveBack := tests.Without(t, role, right, s.namespace)
+func testWithout(t *testing.T, f fixture, role *rbacv1.ClusterRole, right suite.Right) {
+	giveBack := tests.Without(t, role, right, f.namespace)
 	child := map[string]client.Object{
-		"secrets": s.secret(t), "deployments": s.deployment(t), "services": s.service(t), "applications/finalizers": s.service(t),
+		"secrets": f.secret(t), "deployments": f.deployment(t), "services": f.service(t), "applications/finalizers": f.service(t),
 	}[right.Resource]
 	if right.Verb == "delete" {
-		s.patch(t, child, `{"metadata":{"ownerReferences":null}}`)
+		f.patch(t, child, `{"metadata":{"ownerReferences":null}}`)
 	} else {
-		require.NoError(t, human(t).Delete(t.Context(), child))
+		require.NoError(t, admin(t).Delete(t.Context(), child))
 	}
-	s.waitForReason(t, "Forbidden")
+	f.waitForReason(t, "Forbidden")
 	giveBack()
-	s.reconcile(t)
-	s.settle(t)
+	f.reconcile(t)
+	f.settle(t)
 }

@@ -45,33 +45,33 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// folder has the templates of a scene's operator.
-type folder struct{ suite.Folder }
+// templateDir has the templates of a fixture's operator.
+type templateDir struct{ suite.Folder }
 
-// newTemplated is a scene whose operator looks after nobody else, and takes templates from
+// newFixtureWithTemplates returns a fixture whose operator looks after nobody else, and takes templates from
 // a folder that is not there yet.
-func newTemplated(t *testing.T) (scene, folder) {
+func newFixtureWithTemplates(t *testing.T) (fixture, templateDir) {
 	t.Helper()
 	namespace, dir := shared.Namespace(t), filepath.Join(t.TempDir(), "templates")
 	process := startWith(t, installed(t), "--templates", dir, "--watch-namespace", namespace)
-	s := scene{operator: process, namespace: namespace, name: "shop"}
-	s.create(t)
-	s.settle(t)
-	return s, folder{suite.Folder{Path: dir, Defaults: templates.Files}}
+	f := fixture{operator: process, namespace: namespace, name: "shop"}
+	f.create(t)
+	f.settle(t)
+	return f, templateDir{suite.Folder{Path: dir, Defaults: templates.Files}}
 }
 
 // mount updates a mounted ConfigMap as Kubernetes does: it replaces the link to a folder by a link
 // to another folder, in one step.
-func (f folder) mount(t *testing.T, version string, files map[string]string) {
+func (d templateDir) mount(t *testing.T, version string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		suite.Folder{Path: filepath.Join(f.Path, version)}.Write(t, name, text)
+		suite.Folder{Path: filepath.Join(d.Path, version)}.Write(t, name, text)
 	}
-	link := filepath.Join(f.Path, "..data")
+	link := filepath.Join(d.Path, "..data")
 	require.NoError(t, os.Symlink(version, link+"_tmp"))
 	require.NoError(t, os.Rename(link+"_tmp", link))
 	for name := range files {
-		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(f.Path, name)); !os.IsExist(err) {
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(d.Path, name)); !os.IsExist(err) {
 			require.NoError(t, err)
 		}
 	}
@@ -94,60 +94,60 @@ func withTeam(t *testing.T, team string) string {
 
 // waitForTeam waits until the Deployment has the label with this value, or lacks the label if team
 // is empty.
-func (s scene) waitForTeam(t *testing.T, team string) {
+func (f fixture) waitForTeam(t *testing.T, team string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		got := s.deployment(t).Labels[teamLabel]
+		got := f.deployment(t).Labels[teamLabel]
 		return expect(got == team, "the label is %q", got)
 	})
-	s.settle(t)
+	f.settle(t)
 }
 
 // waitUntilTaken waits until the operator has taken up the templates with these overridden.
-func (s scene) waitUntilTaken(t *testing.T, files ...string) {
+func (f fixture) waitUntilTaken(t *testing.T, files ...string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		taken := s.operator.Entries("loaded templates")
+		taken := f.operator.Entries("loaded templates")
 		return expect(len(taken) > 0 && slices.Equal(taken[len(taken)-1].List("overridden"), files), "taken up: %v", taken)
 	})
 }
 
 // versions returns the children's resource versions, which show whether a child was written.
-func (s scene) versions(t *testing.T) map[string]string {
+func (f fixture) versions(t *testing.T) map[string]string {
 	t.Helper()
 	versions := map[string]string{}
-	for kind, child := range s.children(t) {
+	for kind, child := range f.children(t) {
 		versions[kind] = child.GetResourceVersion()
 	}
 	return versions
 }
 
 func testTemplateLabel(t *testing.T) {
-	s, folder := newTemplated(t)
-	before, pods, mark := s.versions(t), s.pods(t), shared.Mark()
+	f, folder := newFixtureWithTemplates(t)
+	before, pods, mark := f.versions(t), f.pods(t), shared.Mark()
 	folder.Write(t, "deployment.yaml", withTeam(t, "blue"))
-	s.waitForTeam(t, "blue")
-	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+	f.waitForTeam(t, "blue")
+	require.Equal(t, map[string]int{"patch deployments": 1}, f.requests(t, mark))
 
 	mark = shared.Mark()
 	folder.Remove(t, "deployment.yaml")
-	s.waitForTeam(t, "")
-	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+	f.waitForTeam(t, "")
+	require.Equal(t, map[string]int{"patch deployments": 1}, f.requests(t, mark))
 
-	after := s.versions(t)
+	after := f.versions(t)
 	require.Equal(t, before["Secret"], after["Secret"])
 	require.Equal(t, before["Service"], after["Service"])
-	still := s.pods(t)
+	still := f.pods(t)
 	require.Len(t, still, len(pods))
 	for i := range still {
 		require.Equal(t, pods[i].UID, still[i].UID, "no rollout")
 	}
-	require.Len(t, s.operator.Entries("Starting workers"), 1, "it was not started again")
+	require.Len(t, f.operator.Entries("Starting workers"), 1, "it was not started again")
 }
 
 func testBrokenTemplates(t *testing.T) {
-	s, folder := newTemplated(t)
-	before := s.versions(t)
+	f, folder := newFixtureWithTemplates(t)
+	before := f.versions(t)
 	var want []string
 	for _, broken := range []struct{ file, text, says string }{
 		{
@@ -173,47 +173,47 @@ func testBrokenTemplates(t *testing.T) {
 	} {
 		mark := shared.Mark()
 		folder.Write(t, broken.file, broken.text)
-		require.Equal(t, broken.says, s.waitForReason(t, "InvalidTemplate").Message)
+		require.Equal(t, broken.says, f.waitForReason(t, "InvalidTemplate").Message)
 		want = append(want, broken.says)
 		eventually(t, func(context.Context) error {
-			return expect(cmp.Diff(want, s.templateEvents(t)) == "", "%s", cmp.Diff(want, s.templateEvents(t)))
+			return expect(cmp.Diff(want, f.templateEvents(t)) == "", "%s", cmp.Diff(want, f.templateEvents(t)))
 		})
-		require.Equal(t, map[string]int{"patch applications/status": 1}, s.allRequests(t, mark), broken.says)
+		require.Equal(t, map[string]int{"patch applications/status": 1}, f.allRequests(t, mark), broken.says)
 
 		mark = shared.Mark()
-		s.reconcile(t)
-		require.Empty(t, s.allRequests(t, mark), "what cannot be helped is not tried again and again")
-		require.Equal(t, before, s.versions(t))
+		f.reconcile(t)
+		require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
+		require.Equal(t, before, f.versions(t))
 
 		mark = shared.Mark()
 		folder.Remove(t, broken.file)
-		s.settle(t)
-		require.Equal(t, map[string]int{"patch applications/status": 1}, s.allRequests(t, mark), "ready again")
-		require.Equal(t, before, s.versions(t))
+		f.settle(t)
+		require.Equal(t, map[string]int{"patch applications/status": 1}, f.allRequests(t, mark), "ready again")
+		require.Equal(t, before, f.versions(t))
 	}
 }
 
 // templateEvents are the notes of the warnings about the Application's templates, the first
 // one first.
-func (s scene) templateEvents(t *testing.T) []string {
+func (f fixture) templateEvents(t *testing.T) []string {
 	t.Helper()
-	return tests.Warnings(t, s.namespace, s.name, "InvalidTemplate")
+	return tests.Warnings(t, f.namespace, f.name, "InvalidTemplate")
 }
 
 func testMountedTemplates(t *testing.T) {
-	s, folder := newTemplated(t)
+	f, folder := newFixtureWithTemplates(t)
 	folder.mount(t, "..2026_01_01", map[string]string{"deployment.yaml": withTeam(t, "blue")})
-	s.waitForTeam(t, "blue")
+	f.waitForTeam(t, "blue")
 	mark := shared.Mark()
 	folder.mount(t, "..2026_01_02", map[string]string{"deployment.yaml": withTeam(t, "red")})
-	s.waitForTeam(t, "red")
-	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+	f.waitForTeam(t, "red")
+	require.Equal(t, map[string]int{"patch deployments": 1}, f.requests(t, mark))
 }
 
 // testTemplateNames has all children take other names, and their own ones again.
 func testTemplateNames(t *testing.T) {
-	s, folder := newTemplated(t)
-	old := s.children(t)
+	f, folder := newFixtureWithTemplates(t)
+	old := f.children(t)
 	folder.Write(t, "names.tpl", `{{define "secret"}}web-{{.Name}}-greeting{{end}}
 {{define "deployment"}}web-{{.Name}}{{end}}
 {{define "service"}}web-{{.Name}}{{end}}
@@ -221,113 +221,113 @@ func testTemplateNames(t *testing.T) {
 `)
 	eventually(t, func(ctx context.Context) error {
 		var names []string
-		for _, child := range s.application(t).Status.Children {
+		for _, child := range f.application(t).Status.Children {
 			names = append(names, child.Kind+" "+child.Name)
 		}
 		want := []string{"Secret web-shop-greeting", "Deployment web-shop", "Service web-shop"}
 		if diff := cmp.Diff(want, names); diff != "" {
 			return fmt.Errorf("other children: %s", diff)
 		}
-		return s.isReady(ctx)
+		return f.isReady(ctx)
 	})
 	for _, child := range old {
 		tests.WaitUntilGone(t, client.ObjectKeyFromObject(child), child)
 	}
-	tests.Settle(t, s.operator, s.named(), s.isReady) // when the operator, too, has heard that they are
-	env := get(t, s, "web-shop", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Env[0]
+	tests.Settle(t, f.operator, f.named(), f.isReady) // when the operator, too, has heard that they are
+	env := get(t, f, "web-shop", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Env[0]
 	require.Equal(t, "web-shop-greeting", env.ValueFrom.SecretKeyRef.Name)
 
 	folder.Remove(t, "names.tpl")
 	eventually(t, func(ctx context.Context) error {
 		var again appsv1.Deployment
-		return human(t).Get(ctx, client.ObjectKeyFromObject(old["Deployment"]), &again)
+		return admin(t).Get(ctx, client.ObjectKeyFromObject(old["Deployment"]), &again)
 	})
-	s.settle(t)
-	tests.WaitUntilGone(t, client.ObjectKey{Namespace: s.namespace, Name: "web-shop"}, &appsv1.Deployment{})
-	require.NotEqual(t, old["Deployment"].GetUID(), s.deployment(t).UID)
+	f.settle(t)
+	tests.WaitUntilGone(t, client.ObjectKey{Namespace: f.namespace, Name: "web-shop"}, &appsv1.Deployment{})
+	require.NotEqual(t, old["Deployment"].GetUID(), f.deployment(t).UID)
 }
 
 // testTemplateNameOfPending has a Deployment take another name, whose pods then find no node.
 func testTemplateNameOfPending(t *testing.T) {
-	s, folder := newTemplated(t)
-	old, pods := s.deployment(t), s.pods(t)
+	f, folder := newFixtureWithTemplates(t)
+	old, pods := f.deployment(t), f.pods(t)
 	folder.Write(t, "deployment.yaml", template(t, "deployment.yaml", "    spec:\n", "    spec:\n      nodeSelector: {example.org/none: here}\n"))
 	folder.Write(t, "names.tpl", template(t, "names.tpl", "{{.Name}}-deployment-microservice", "web-{{.Name}}"))
 	eventually(t, func(ctx context.Context) error {
 		var pending appsv1.Deployment
-		err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "web-shop"}, &pending)
+		err := admin(t).Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: "web-shop"}, &pending)
 		return errors.Join(err, expect(pending.Status.UnavailableReplicas == 2, "%d pods wait for a node", pending.Status.UnavailableReplicas))
 	})
-	s.reconcile(t)
-	require.Equal(t, old.UID, s.deployment(t).UID)
-	all := s.pods(t)
+	f.reconcile(t)
+	require.Equal(t, old.UID, f.deployment(t).UID)
+	all := f.pods(t)
 	for i := range pods {
 		require.True(t, slices.ContainsFunc(all, func(pod corev1.Pod) bool { return pod.UID == pods[i].UID }), pods[i].Name)
 	}
 
 	folder.Remove(t, "deployment.yaml")
 	tests.WaitUntilGone(t, client.ObjectKeyFromObject(old), old)
-	require.EqualValues(t, 2, get(t, s, "web-shop", &appsv1.Deployment{}).Status.AvailableReplicas)
+	require.EqualValues(t, 2, get(t, f, "web-shop", &appsv1.Deployment{}).Status.AvailableReplicas)
 }
 
 // testHostileSpecs has a greeting for everybody who would rather have a manifest of his own.
 func testHostileSpecs(t *testing.T) {
-	s, _ := newTemplated(t)
+	f, _ := newFixtureWithTemplates(t)
 	titles := []string{
 		`"`, `'`, `"quoted"`, "two\nlines", "x\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: evil\n", "\n  evil: yes",
 		"{{.Image}}", "{{template \"secret\" .}}", "yes", "1.0", "null", "~", "# none", "- item", "{a: b}", "&anchor", "*alias",
 		"!!binary eA==", "\u2028\u2029\u0085\ufeff", "tab\tand \\ and \x01", "é 🎉 \U0010ffff", strings.Repeat("x\n", 512),
 	}
 	for i, title := range titles {
-		other := s
+		other := f
 		other.name = fmt.Sprintf("hostile-%d", i)
 		other.create(t, func(app *v1alpha1.Application) { app.Spec.Title, app.Spec.AmountPods = title, new(int32(0)) })
 		other.settle(t)
 		require.Equal(t, map[string][]byte{"GREETING_MESSAGE": []byte(title)}, other.secret(t).Data)
 	}
-	require.Equal(t, len(titles)+1, countObjects(t, s.namespace, &corev1.SecretList{}))
-	require.Equal(t, len(titles)+1, countObjects(t, s.namespace, &corev1.ServiceList{}))
-	require.Equal(t, len(titles)+1, countObjects(t, s.namespace, &appsv1.DeploymentList{}))
-	require.Equal(t, 2, countObjects(t, s.namespace, &corev1.PodList{}), "those of the first")
+	require.Equal(t, len(titles)+1, countObjects(t, f.namespace, &corev1.SecretList{}))
+	require.Equal(t, len(titles)+1, countObjects(t, f.namespace, &corev1.ServiceList{}))
+	require.Equal(t, len(titles)+1, countObjects(t, f.namespace, &appsv1.DeploymentList{}))
+	require.Equal(t, 2, countObjects(t, f.namespace, &corev1.PodList{}), "those of the first")
 
 	for field, spec := range map[string]v1alpha1.ApplicationSpec{
 		"spec.title":   {Title: strings.Repeat("x\n---\n", 2000)},
 		"spec.version": {Version: "1.0\n---\nkind: Pod"},
 		"spec.image":   {Image: "shop\n---\nkind: Pod"},
 	} {
-		err := human(t).Create(t.Context(), &v1alpha1.Application{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "refused"}, Spec: spec,
+		err := admin(t).Create(t.Context(), &v1alpha1.Application{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "refused"}, Spec: spec,
 		})
 		require.True(t, apierrors.IsInvalid(err), "%s: %v", field, err)
 		require.ErrorContains(t, err, field)
 	}
 
-	s.change(t, `{"image":"{{.Title}}\"#x"}`)
-	s.settle(t)
-	require.Equal(t, `{{.Title}}"#x`, s.deployment(t).Spec.Template.Spec.Containers[0].Image)
+	f.change(t, `{"image":"{{.Title}}\"#x"}`)
+	f.settle(t)
+	require.Equal(t, `{{.Title}}"#x`, f.deployment(t).Spec.Template.Spec.Containers[0].Image)
 }
 
 func countObjects(t *testing.T, namespace string, list client.ObjectList) int {
 	t.Helper()
-	require.NoError(t, human(t).List(t.Context(), list, client.InNamespace(namespace)))
+	require.NoError(t, admin(t).List(t.Context(), list, client.InNamespace(namespace)))
 	return meta.LenList(list)
 }
 
 // testUnquotedTemplate has a template take free text for a word.
 func testUnquotedTemplate(t *testing.T) {
-	s, folder := newTemplated(t)
+	f, folder := newFixtureWithTemplates(t)
 	folder.Write(t, "secret.yaml", template(t, "secret.yaml", "{{quote .Title}}", "{{.Title}}"))
-	s.waitUntilTaken(t, "secret.yaml") // which nothing else shows: both make the same of this title
-	s.change(t, `{"title":"Universe"}`)
-	s.settle(t)
-	require.Equal(t, "Universe", string(s.secret(t).Data["GREETING_MESSAGE"]))
+	f.waitUntilTaken(t, "secret.yaml") // which nothing else shows: both make the same of this title
+	f.change(t, `{"title":"Universe"}`)
+	f.settle(t)
+	require.Equal(t, "Universe", string(f.secret(t).Data["GREETING_MESSAGE"]))
 
-	before := s.versions(t)
-	s.change(t, `{"title":"x\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: evil"}`)
-	require.Contains(t, s.waitForReason(t, "InvalidTemplate").Message, "secret.yaml:6: stringData.GREETING_MESSAGE: ")
-	require.Equal(t, before, s.versions(t))
-	require.Equal(t, 1, countObjects(t, s.namespace, &corev1.SecretList{}))
-	s.change(t, `{"title":"Multiverse"}`)
-	s.settle(t)
-	require.Equal(t, "Multiverse", string(s.secret(t).Data["GREETING_MESSAGE"]))
+	before := f.versions(t)
+	f.change(t, `{"title":"x\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: evil"}`)
+	require.Contains(t, f.waitForReason(t, "InvalidTemplate").Message, "secret.yaml:6: stringData.GREETING_MESSAGE: ")
+	require.Equal(t, before, f.versions(t))
+	require.Equal(t, 1, countObjects(t, f.namespace, &corev1.SecretList{}))
+	f.change(t, `{"title":"Multiverse"}`)
+	f.settle(t)
+	require.Equal(t, "Multiverse", string(f.secret(t).Data["GREETING_MESSAGE"]))
 }

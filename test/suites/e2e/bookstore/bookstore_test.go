@@ -54,12 +54,12 @@ func TestBookStore(t *testing.T) {
 }
 
 func testSample(t *testing.T, process *operator.Process) {
-	s := scene{operator: process, namespace: shared.Namespace(t), name: "example-bookstore"}
-	kubectl(t, "apply", "-n", s.namespace, "-k", filepath.Join(installed(t).Dir, "config", "samples"))
-	s.settle(t)
-	require.Equal(t, []string{"bookstores.blog.velotio.com/database"}, s.store(t).Finalizers)
+	f := fixture{operator: process, namespace: shared.Namespace(t), name: "example-bookstore"}
+	kubectl(t, "apply", "-n", f.namespace, "-k", filepath.Join(installed(t).Dir, "config", "samples"))
+	f.settle(t)
+	require.Equal(t, []string{"bookstores.blog.velotio.com/database"}, f.store(t).Finalizers)
 
-	set, label := s.set(t), map[string]string{"app": "example-bookstore-mongodb"}
+	set, label := f.set(t), map[string]string{"app": "example-bookstore-mongodb"}
 	require.Equal(t, int32(1), *set.Spec.Replicas)
 	require.Equal(t, label, set.Spec.Selector.MatchLabels)
 	require.Equal(t, "example-bookstore-mongodb", set.Spec.ServiceName)
@@ -74,17 +74,17 @@ func testSample(t *testing.T, process *operator.Process) {
 	require.Equal(t, "2Gi", template(set))
 	require.Equal(t, &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: "Retain", WhenScaled: "Retain"},
 		set.Spec.PersistentVolumeClaimRetentionPolicy)
-	claim := s.claim(t, 0)
+	claim := f.claim(t, 0)
 	require.Equal(t, "mongodb-pvc-example-bookstore-mongodb-0", claim.Name)
 	require.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, claim.Spec.AccessModes)
-	require.Equal(t, claim.Name, s.pod(t, 0).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+	require.Equal(t, claim.Name, f.pod(t, 0).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
 
-	headless := s.service(t, "example-bookstore-mongodb")
+	headless := f.service(t, "example-bookstore-mongodb")
 	require.Equal(t, corev1.ClusterIPNone, headless.Spec.ClusterIP)
 	require.Equal(t, label, headless.Spec.Selector)
 	require.Equal(t, int32(27017), headless.Spec.Ports[0].Port)
 
-	app := s.app(t)
+	app := f.app(t)
 	require.Equal(t, int32(1), *app.Spec.Replicas)
 	require.Empty(t, cmp.Diff(corev1.Container{
 		Name: "bookstore", Image: "akash125/pyapp:latest", ImagePullPolicy: corev1.PullIfNotPresent,
@@ -94,7 +94,7 @@ func testSample(t *testing.T, process *operator.Process) {
 		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 3000, Protocol: corev1.ProtocolTCP}},
 	}, essence(&app.Spec.Template)))
 
-	front := s.service(t, "example-bookstore-app")
+	front := f.service(t, "example-bookstore-app")
 	require.Equal(t, corev1.ServiceTypeLoadBalancer, front.Spec.Type)
 	require.Equal(t, map[string]string{"app": "example-bookstore-app"}, front.Spec.Selector)
 	require.Equal(t, int32(80), front.Spec.Ports[0].Port)
@@ -113,7 +113,7 @@ func essence(pod *corev1.PodTemplateSpec) corev1.Container {
 // testDefaults leaves out as many fields as each way of writing permits. A Go client sends replicas
 // because it could not ask for none otherwise.
 func testDefaults(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	want := v1alpha1.BookStoreSpec{
 		BookApp: v1alpha1.BookApp{
 			Repository: "akash125/pyapp", Tag: "latest", ImagePullPolicy: corev1.PullIfNotPresent,
@@ -130,44 +130,44 @@ func testDefaults(t *testing.T, process *operator.Process) {
 		manifest := filepath.Join(t.TempDir(), "bookstore.yaml")
 		require.NoError(t, os.WriteFile(manifest, []byte(
 			"apiVersion: blog.velotio.com/v1alpha1\nkind: BookStore\nmetadata:\n  name: "+name+"\n"+rest), 0o600))
-		kubectl(t, "apply", "-n", s.namespace, "-f", manifest)
-		s.name = name
-		require.Empty(t, cmp.Diff(want, s.store(t).Spec), name)
+		kubectl(t, "apply", "-n", f.namespace, "-f", manifest)
+		f.name = name
+		require.Empty(t, cmp.Diff(want, f.store(t).Spec), name)
 	}
-	s.settle(t)
+	f.settle(t)
 
-	s.name = "typed"
-	require.NoError(t, human(t).Create(t.Context(), s.named()))
+	f.name = "typed"
+	require.NoError(t, admin(t).Create(t.Context(), f.named()))
 	want.BookApp.Replicas, want.BookDB.Replicas = 0, 0
-	require.Empty(t, cmp.Diff(want, s.store(t).Spec))
-	s.settle(t)
+	require.Empty(t, cmp.Diff(want, f.store(t).Spec))
+	f.settle(t)
 }
 
 // testOrder looks at when the children were made, and whose they are.
 func testOrder(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	mark := shared.Mark()
-	s.create(t)
-	s.settle(t)
+	f.create(t)
+	f.settle(t)
 	require.Equal(t, []string{
 		"patch bookstores shop", "patch services shop-mongodb", "patch statefulsets shop-mongodb",
 		"patch deployments shop-app", "patch services shop-app",
-	}, s.writes(t, mark))
+	}, f.writes(t, mark))
 
-	owner := metav1.NewControllerRef(s.store(t), v1alpha1.GroupVersion.WithKind("BookStore"))
-	for _, child := range s.children(t) {
+	owner := metav1.NewControllerRef(f.store(t), v1alpha1.GroupVersion.WithKind("BookStore"))
+	for _, child := range f.children(t) {
 		require.Empty(t, cmp.Diff([]metav1.OwnerReference{*owner}, child.GetOwnerReferences()), "%T", child)
 		require.Equal(t, "bookstore-operator", child.GetLabels()["app.kubernetes.io/managed-by"], "%T", child)
 	}
-	require.Empty(t, s.claim(t, 0).OwnerReferences, "the claim outlives the BookStore")
+	require.Empty(t, f.claim(t, 0).OwnerReferences, "the claim outlives the BookStore")
 }
 
 // writes are the operator's since the mark, each once, the status's left out.
-func (s scene) writes(t *testing.T, since cluster.Mark) []string {
+func (f fixture) writes(t *testing.T, since cluster.Mark) []string {
 	t.Helper()
 	o := installed(t)
 	requests, err := shared.Requests(since, cluster.ByUser(o.User()), cluster.NoEvents, func(r cluster.Request) bool {
-		return r.Namespace == s.namespace && r.Verb != "get" && r.Verb != "list" && r.String() != "patch bookstores/status"
+		return r.Namespace == f.namespace && r.Verb != "get" && r.Verb != "list" && r.String() != "patch bookstores/status"
 	})
 	require.NoError(t, err)
 	var writes []string
@@ -180,19 +180,19 @@ func (s scene) writes(t *testing.T, since cluster.Mark) []string {
 }
 
 func testStatus(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	want := s.store(t).Status
-	require.Equal(t, want.ObservedGeneration, s.store(t).Generation)
+	f := newFixture(t, process)
+	want := f.store(t).Status
+	require.Equal(t, want.ObservedGeneration, f.store(t).Generation)
 	require.Equal(t, []v1alpha1.Child{
-		{Kind: "Service", Name: "shop-mongodb", UID: s.service(t, "shop-mongodb").UID},
-		{Kind: "StatefulSet", Name: "shop-mongodb", UID: s.set(t).UID},
-		{Kind: "Deployment", Name: "shop-app", UID: s.app(t).UID},
-		{Kind: "Service", Name: "shop-app", UID: s.service(t, "shop-app").UID},
+		{Kind: "Service", Name: "shop-mongodb", UID: f.service(t, "shop-mongodb").UID},
+		{Kind: "StatefulSet", Name: "shop-mongodb", UID: f.set(t).UID},
+		{Kind: "Deployment", Name: "shop-app", UID: f.app(t).UID},
+		{Kind: "Service", Name: "shop-app", UID: f.service(t, "shop-app").UID},
 	}, want.Children)
 	size := resource.MustParse("2Gi")
 	require.Empty(t, cmp.Diff([]v1alpha1.Volume{
-		{Name: s.claimName(0), UID: s.claim(t, 0).UID, Capacity: &size},
-		{Name: s.claimName(1), UID: s.claim(t, 1).UID, Capacity: &size},
+		{Name: f.claimName(0), UID: f.claim(t, 0).UID, Capacity: &size},
+		{Name: f.claimName(1), UID: f.claim(t, 1).UID, Capacity: &size},
 	}, want.Volumes))
 	var types, reasons []string
 	for _, is := range want.Conditions {
@@ -201,52 +201,52 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"DatabaseReady", "AppReady", "Ready", "VolumeResized"}, types)
 	require.Equal(t, []string{"Ready", "Ready", "Ready", "Done"}, reasons)
 
-	columns := strings.Fields(kubectl(t, "get", "bookstores", "-n", s.namespace))
+	columns := strings.Fields(kubectl(t, "get", "bookstores", "-n", f.namespace))
 	require.Equal(t, []string{"NAME", "SIZE", "READY", "REASON", "VOLUME", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "2Gi", "True", "Ready", "Done"}, columns[6:11])
 
 	// A person changes the status and adds a condition of another program. A change of its own
 	// kind's status does not wake the operator; the next pass repairs the status.
-	spoiled := s.store(t)
+	spoiled := f.store(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.Volumes = []v1alpha1.Volume{{Name: "other", UID: "1"}}
 	spoiled.Status.ObservedGeneration = 99
 	spoiled.Status.Conditions[1].Status, spoiled.Status.Conditions[1].Reason = metav1.ConditionFalse, "Spoiled"
 	foreign := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.Now()}
 	spoiled.Status.Conditions = append(spoiled.Status.Conditions[1:], foreign)
-	require.NoError(t, human(t).Status().Update(t.Context(), spoiled))
-	s.reconcile(t)
-	s.settle(t)
-	got := s.store(t)
+	require.NoError(t, admin(t).Status().Update(t.Context(), spoiled))
+	f.reconcile(t)
+	f.settle(t)
+	got := f.store(t)
 	require.Equal(t, foreign.Reason, condition(got, "Audited").Reason, "another writer's condition stays")
 	diff := cmpopts.IgnoreFields(v1alpha1.BookStoreStatus{}, "Conditions")
 	require.Empty(t, cmp.Diff(want, got.Status, diff))
 
 	// Remove the whole status.
-	kubectl(t, "patch", "bookstore", s.name, "-n", s.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
-	require.Empty(t, s.store(t).Status.Conditions)
-	s.reconcile(t)
-	s.settle(t)
-	require.Empty(t, cmp.Diff(want, s.store(t).Status, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")))
+	kubectl(t, "patch", "bookstore", f.name, "-n", f.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
+	require.Empty(t, f.store(t).Status.Conditions)
+	f.reconcile(t)
+	f.settle(t)
+	require.Empty(t, cmp.Diff(want, f.store(t).Status, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")))
 }
 
 func testSteadyState(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	before, store, mark := s.children(t), s.store(t), shared.Mark()
+	f := newFixture(t, process)
+	before, store, mark := f.children(t), f.store(t), shared.Mark()
 	for range 10 {
-		s.reconcile(t)
+		f.reconcile(t)
 	}
-	require.Empty(t, s.allRequests(t, mark))
-	for i, child := range s.children(t) {
+	require.Empty(t, f.allRequests(t, mark))
+	for i, child := range f.children(t) {
 		require.Equal(t, before[i].GetResourceVersion(), child.GetResourceVersion(), "%T", child)
 	}
-	require.Equal(t, store.Status, s.store(t).Status)
+	require.Equal(t, store.Status, f.store(t).Status)
 	tests.CheckEvents(t, process, store)
 }
 
 // testTwo has one BookStore whose name is the beginning of the other's.
 func testTwo(t *testing.T, process *operator.Process) {
-	one := newScene(t, process)
+	one := newFixture(t, process)
 	two := one
 	two.name = "shop-mongodb-2"
 	two.create(t, func(store *v1alpha1.BookStore) {
@@ -269,33 +269,33 @@ func testTwo(t *testing.T, process *operator.Process) {
 }
 
 func testNoPods(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	uids := s.uids(t)
-	s.change(t, `{"bookApp":{"replicas":0},"bookDB":{"replicas":0}}`)
-	s.settle(t)
-	s.waitUntilGone(t, "shop-mongodb-0", &corev1.Pod{})
-	require.Len(t, s.store(t).Status.Volumes, 2, "they wait for the next replicas")
-	s.change(t, `{"bookApp":{"replicas":1},"bookDB":{"replicas":2}}`)
-	s.settle(t)
-	require.Equal(t, uids[s.claimName(0)], s.claim(t, 0).UID)
-	require.NotEqual(t, uids["shop-mongodb-0"], s.pod(t, 0).UID)
+	f := newFixture(t, process)
+	uids := f.uids(t)
+	f.change(t, `{"bookApp":{"replicas":0},"bookDB":{"replicas":0}}`)
+	f.settle(t)
+	f.waitUntilGone(t, "shop-mongodb-0", &corev1.Pod{})
+	require.Len(t, f.store(t).Status.Volumes, 2, "they wait for the next replicas")
+	f.change(t, `{"bookApp":{"replicas":1},"bookDB":{"replicas":2}}`)
+	f.settle(t)
+	require.Equal(t, uids[f.claimName(0)], f.claim(t, 0).UID)
+	require.NotEqual(t, uids["shop-mongodb-0"], f.pod(t, 0).UID)
 }
 
 func testDeletedPod(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	old, claim, mark := s.pod(t, 0), s.claim(t, 0).UID, shared.Mark()
-	require.NoError(t, human(t).Delete(t.Context(), old))
+	f := newFixture(t, process)
+	old, claim, mark := f.pod(t, 0), f.claim(t, 0).UID, shared.Mark()
+	require.NoError(t, admin(t).Delete(t.Context(), old))
 	eventually(t, func(ctx context.Context) error {
 		pod := &corev1.Pod{}
-		if err := human(t).Get(ctx, client.ObjectKeyFromObject(old), pod); err != nil {
+		if err := admin(t).Get(ctx, client.ObjectKeyFromObject(old), pod); err != nil {
 			return err
 		}
 		return expect(pod.UID != old.UID, "it is still there")
 	})
-	s.settle(t)
-	require.Equal(t, s.claimName(0), s.pod(t, 0).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
-	require.Equal(t, claim, s.claim(t, 0).UID)
-	require.Empty(t, s.requests(t, mark), "it is the StatefulSet's to make")
+	f.settle(t)
+	require.Equal(t, f.claimName(0), f.pod(t, 0).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+	require.Equal(t, claim, f.claim(t, 0).UID)
+	require.Empty(t, f.requests(t, mark), "it is the StatefulSet's to make")
 }
 
 func testNames(t *testing.T, process *operator.Process) {
@@ -305,102 +305,102 @@ func testNames(t *testing.T, process *operator.Process) {
 		"with.dots":             "DNS-1035",
 		"1st":                   "DNS-1035",
 	} {
-		s := scene{operator: process, namespace: namespace, name: name}
-		s.create(t)
-		require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InvalidName").Message, message)
-		require.Equal(t, s.store(t).Generation, s.store(t).Status.ObservedGeneration)
+		f := fixture{operator: process, namespace: namespace, name: name}
+		f.create(t)
+		require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidName").Message, message)
+		require.Equal(t, f.store(t).Generation, f.store(t).Status.ObservedGeneration)
 		mark := shared.Mark()
-		s.reconcile(t)
-		require.Empty(t, s.allRequests(t, mark), "what cannot be helped is not tried again and again")
-		s.delete(t)
-		s.waitUntilGone(t, name, s.named())
+		f.reconcile(t)
+		require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
+		f.delete(t)
+		f.waitUntilGone(t, name, f.named())
 	}
 	var children corev1.ServiceList
-	require.NoError(t, human(t).List(t.Context(), &children, client.InNamespace(namespace)))
+	require.NoError(t, admin(t).List(t.Context(), &children, client.InNamespace(namespace)))
 	require.Empty(t, children.Items)
 }
 
 func testLongestName(t *testing.T, process *operator.Process) {
-	s := scene{operator: process, namespace: shared.Namespace(t), name: strings.Repeat("a", 44)}
-	s.create(t)
-	s.settle(t)
-	require.Equal(t, s.set(t).Status.CurrentRevision, s.pod(t, 0).Labels[appsv1.ControllerRevisionHashLabelKey])
-	require.NotEmpty(t, s.claim(t, 1).Spec.VolumeName)
+	f := fixture{operator: process, namespace: shared.Namespace(t), name: strings.Repeat("a", 44)}
+	f.create(t)
+	f.settle(t)
+	require.Equal(t, f.set(t).Status.CurrentRevision, f.pod(t, 0).Labels[appsv1.ControllerRevisionHashLabelKey])
+	require.NotEmpty(t, f.claim(t, 1).Spec.VolumeName)
 }
 
 // testSizes asks for invalid sizes. The server refuses sizes that cannot be parsed: they would keep
 // the operator from reading any BookStore.
 func testSizes(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	for _, size := range []string{`"0"`, `0`, `"0.000Gi"`, `"-1Gi"`, `-5`} {
-		s.name = "shop" + strings.Trim(strings.NewReplacer(".", "", "Gi", "").Replace(size), `"`) + strconv.Itoa(len(size))
-		s.createRaw(t, `{"bookDB":{"dbSize":`+size+`}}`)
-		require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize").Message, "spec.bookDB.dbSize is ", size)
+		f.name = "shop" + strings.Trim(strings.NewReplacer(".", "", "Gi", "").Replace(size), `"`) + strconv.Itoa(len(size))
+		f.createRaw(t, `{"bookDB":{"dbSize":`+size+`}}`)
+		require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize").Message, "spec.bookDB.dbSize is ", size)
 		mark := shared.Mark()
-		s.reconcile(t)
-		require.Empty(t, s.allRequests(t, mark), size)
-		s.isAbsent(t, s.name+"-mongodb", &corev1.Service{})
+		f.reconcile(t)
+		require.Empty(t, f.allRequests(t, mark), size)
+		f.isAbsent(t, f.name+"-mongodb", &corev1.Service{})
 	}
-	s.grow(t, "2Gi")
-	s.settle(t)
+	f.grow(t, "2Gi")
+	f.settle(t)
 
-	s.grow(t, "0")
-	s.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize")
-	require.Equal(t, "2Gi", template(s.set(t)), "what there is stays")
-	s.grow(t, "2Gi")
-	s.settle(t)
+	f.grow(t, "0")
+	f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize")
+	require.Equal(t, "2Gi", template(f.set(t)), "what there is stays")
+	f.grow(t, "2Gi")
+	f.settle(t)
 
 	for _, size := range []string{"1e1.5", "1e999999999999", "1e-999", "Gi", "2 Gi", "1E1E", "", "-"} {
-		s.name = "other"
-		err := s.tryRaw(t, `{"bookDB":{"dbSize":"`+size+`"}}`)
+		f.name = "other"
+		err := f.tryRaw(t, `{"bookDB":{"dbSize":"`+size+`"}}`)
 		require.True(t, apierrors.IsInvalid(err), "%s: %v", size, err)
 		require.ErrorContains(t, err, "spec.bookDB.dbSize", size)
 	}
 }
 
 // createRaw makes a BookStore of a spec that no Go client would write.
-func (s scene) createRaw(t *testing.T, spec string) {
+func (f fixture) createRaw(t *testing.T, spec string) {
 	t.Helper()
-	require.NoError(t, s.tryRaw(t, spec))
+	require.NoError(t, f.tryRaw(t, spec))
 }
 
-func (s scene) tryRaw(t *testing.T, spec string) error {
+func (f fixture) tryRaw(t *testing.T, spec string) error {
 	t.Helper()
 	raw := &unstructured.Unstructured{}
 	require.NoError(t, raw.UnmarshalJSON([]byte(`{"apiVersion":"blog.velotio.com/v1alpha1","kind":"BookStore","spec":`+spec+`}`)))
-	raw.SetNamespace(s.namespace)
-	raw.SetName(s.name)
-	return human(t).Create(t.Context(), raw)
+	raw.SetNamespace(f.namespace)
+	raw.SetName(f.name)
+	return admin(t).Create(t.Context(), raw)
 }
 
 // testForeign creates objects of other programs under the children's names: the operator leaves
 // them alone, and does not ensure the following children until they are gone.
 func testForeign(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	theirs := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-mongodb"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "shop-mongodb"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 	}
-	require.NoError(t, human(t).Create(t.Context(), theirs))
-	s.create(t)
-	require.Contains(t, s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "Foreign").Message, "shop-mongodb")
-	s.waitForReason(t, v1alpha1.AppReadyCondition, "Foreign")
-	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "Foreign").Message, "shop-mongodb")
-	s.isAbsent(t, "shop-app", &appsv1.Deployment{})
+	require.NoError(t, admin(t).Create(t.Context(), theirs))
+	f.create(t)
+	require.Contains(t, f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "Foreign").Message, "shop-mongodb")
+	f.waitForReason(t, v1alpha1.AppReadyCondition, "Foreign")
+	require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "Foreign").Message, "shop-mongodb")
+	f.isAbsent(t, "shop-app", &appsv1.Deployment{})
 
-	s.delete(t)
-	s.waitUntilGone(t, s.name, s.named())
-	require.Equal(t, theirs.ResourceVersion, s.service(t, "shop-mongodb").ResourceVersion, "it is left alone")
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+	require.Equal(t, theirs.ResourceVersion, f.service(t, "shop-mongodb").ResourceVersion, "it is left alone")
 
-	s.create(t)
-	s.waitForReason(t, v1alpha1.ReadyCondition, "Foreign")
-	require.NoError(t, human(t).Delete(t.Context(), theirs))
-	s.reconcile(t)
-	s.settle(t)
+	f.create(t)
+	f.waitForReason(t, v1alpha1.ReadyCondition, "Foreign")
+	require.NoError(t, admin(t).Delete(t.Context(), theirs))
+	f.reconcile(t)
+	f.settle(t)
 }
 
 func testValidation(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	for _, invalid := range []struct{ field, value string }{
 		{"bookApp.repository", `""`},
 		{"bookApp.repository", `"` + strings.Repeat("a", 256) + `"`},
@@ -421,25 +421,25 @@ func testValidation(t *testing.T, process *operator.Process) {
 		{"bookDB.retain", `"yes"`},
 	} {
 		part, field, _ := strings.Cut(invalid.field, ".")
-		err := s.tryRaw(t, `{"`+part+`":{"`+field+`":`+invalid.value+`}}`)
+		err := f.tryRaw(t, `{"`+part+`":{"`+field+`":`+invalid.value+`}}`)
 		require.True(t, apierrors.IsInvalid(err), "%s %s: %v", invalid.field, invalid.value, err)
 		require.ErrorContains(t, err, "spec."+invalid.field)
 	}
 }
 
 func testOtherFinalizers(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	s.create(t, func(store *v1alpha1.BookStore) { store.Finalizers = []string{"example.org/first"} })
-	s.settle(t)
-	require.Equal(t, []string{"example.org/first", v1alpha1.Finalizer}, s.store(t).Finalizers)
-	s.patch(t, s.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`"]}}`)
+	f := newEmptyFixture(t, process)
+	f.create(t, func(store *v1alpha1.BookStore) { store.Finalizers = []string{"example.org/first"} })
+	f.settle(t)
+	require.Equal(t, []string{"example.org/first", v1alpha1.Finalizer}, f.store(t).Finalizers)
+	f.patch(t, f.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`"]}}`)
 }
 
 func testFinalizerReturns(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	s.patch(t, s.named(), `{"metadata":{"finalizers":null}}`)
+	f := newFixture(t, process)
+	f.patch(t, f.named(), `{"metadata":{"finalizers":null}}`)
 	eventually(t, func(context.Context) error {
-		return expect(slices.Equal(s.store(t).Finalizers, []string{v1alpha1.Finalizer}), "no finalizer")
+		return expect(slices.Equal(f.store(t).Finalizers, []string{v1alpha1.Finalizer}), "no finalizer")
 	})
-	s.settle(t)
+	f.settle(t)
 }

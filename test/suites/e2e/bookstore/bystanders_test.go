@@ -18,170 +18,170 @@ import (
 // TestForeignClaim creates another program's claim under the name of a database claim: no pod
 // mounts it, the operator does not write it, and the database continues once the claim is gone.
 func TestForeignClaim(t *testing.T) {
-	s := emptyScene(t, nil)
+	f := newEmptyFixture(t, nil)
 	stranger := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.claimName(1), Labels: map[string]string{"app": "other"}},
-		Spec:       s.claimSpec("1Gi"),
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.claimName(1), Labels: map[string]string{"app": "other"}},
+		Spec:       f.claimSpec("1Gi"),
 	}
-	require.NoError(t, human(t).Create(t.Context(), stranger))
-	s.operator = start(t) // which knows the claim before it hears of the BookStore
-	s.create(t)
-	is := s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
-	require.Contains(t, is.Message, s.claimName(1))
+	require.NoError(t, admin(t).Create(t.Context(), stranger))
+	f.operator = start(t) // which knows the claim before it hears of the BookStore
+	f.create(t)
+	is := f.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
+	require.Contains(t, is.Message, f.claimName(1))
 	eventually(t, func(context.Context) error {
-		return expect(s.set(t).Status.ReadyReplicas == 1, "the first database does not run")
+		return expect(f.set(t).Status.ReadyReplicas == 1, "the first database does not run")
 	})
-	require.EqualValues(t, 1, *s.set(t).Spec.Replicas)
+	require.EqualValues(t, 1, *f.set(t).Spec.Replicas)
 
 	eventually(t, func(context.Context) error {
-		return expect(s.claim(t, 1).Status.Phase == corev1.ClaimBound, "the stranger's has no volume")
+		return expect(f.claim(t, 1).Status.Phase == corev1.ClaimBound, "the stranger's has no volume")
 	})
-	bound := s.claim(t, 1)
-	s.grow(t, "3Gi")
+	bound := f.claim(t, 1)
+	f.grow(t, "3Gi")
 	eventually(t, func(context.Context) error {
-		return expect(has(s.claim(t, 0)) == "3Gi", "the database's own does not grow")
+		return expect(has(f.claim(t, 0)) == "3Gi", "the database's own does not grow")
 	})
-	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, v1alpha1.ReasonForeignClaim)
-	s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
-	s.reconcile(t)
-	require.Empty(t, cmp.Diff(bound, s.claim(t, 1)), "the stranger's is as it was")
+	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, v1alpha1.ReasonForeignClaim)
+	f.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
+	f.reconcile(t)
+	require.Empty(t, cmp.Diff(bound, f.claim(t, 1)), "the stranger's is as it was")
 
-	require.NoError(t, human(t).Delete(t.Context(), stranger))
-	s.settle(t)
-	require.Equal(t, "3Gi", has(s.claim(t, 1)))
-	require.EqualValues(t, 2, *s.set(t).Spec.Replicas)
+	require.NoError(t, admin(t).Delete(t.Context(), stranger))
+	f.settle(t)
+	require.Equal(t, "3Gi", has(f.claim(t, 1)))
+	require.EqualValues(t, 2, *f.set(t).Spec.Replicas)
 }
 
 // TestForeignPod has a pod that is not the database's mount a claim that is.
 func TestForeignPod(t *testing.T) {
-	s := newScene(t, start(t))
-	s.change(t, `{"bookDB":{"replicas":1}}`)
-	s.waitUntilGone(t, "shop-mongodb-1", &corev1.Pod{})
+	f := newFixture(t, start(t))
+	f.change(t, `{"bookDB":{"replicas":1}}`)
+	f.waitUntilGone(t, "shop-mongodb-1", &corev1.Pod{})
 	stranger := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "backup"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "backup"},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "backup", Image: "backup"}},
 			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.claimName(1)},
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: f.claimName(1)},
 			}}},
 		},
 	}
-	require.NoError(t, human(t).Create(t.Context(), stranger))
-	s.waitForVolumes(t, 1)
-	s.grow(t, "3Gi")
-	s.settle(t)
-	require.Equal(t, "3Gi", has(s.claim(t, 0)))
-	require.Equal(t, "2Gi", asks(s.claim(t, 1)), "what a stranger mounts is left alone")
+	require.NoError(t, admin(t).Create(t.Context(), stranger))
+	f.waitForVolumes(t, 1)
+	f.grow(t, "3Gi")
+	f.settle(t)
+	require.Equal(t, "3Gi", has(f.claim(t, 0)))
+	require.Equal(t, "2Gi", asks(f.claim(t, 1)), "what a stranger mounts is left alone")
 
-	require.NoError(t, human(t).Delete(t.Context(), stranger))
-	s.waitUntilGone(t, "backup", &corev1.Pod{})
+	require.NoError(t, admin(t).Delete(t.Context(), stranger))
+	f.waitUntilGone(t, "backup", &corev1.Pod{})
 	eventually(t, func(context.Context) error {
-		return expect(asks(s.claim(t, 1)) == "3Gi", "what an earlier replica left does not grow")
+		return expect(asks(f.claim(t, 1)) == "3Gi", "what an earlier replica left does not grow")
 	})
 }
 
 // waitForVolumes waits until the operator counts this many volumes as the database's, that is,
 // until it has seen which pods mount the other volumes. Events of pods and of BookStores arrive in
 // no defined order.
-func (s scene) waitForVolumes(t *testing.T, want int) {
+func (f fixture) waitForVolumes(t *testing.T, want int) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		volumes := s.store(t).Status.Volumes
+		volumes := f.store(t).Status.Volumes
 		return expect(len(volumes) == want, "%d volumes: %+v", len(volumes), volumes)
 	})
 }
 
 // TestForeignFirstClaim leaves no room for any database: the BookStore is not ready without.
 func TestForeignFirstClaim(t *testing.T) {
-	s := emptyScene(t, nil)
-	require.NoError(t, human(t).Create(t.Context(), &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.claimName(0), Labels: map[string]string{"app": "other"}},
-		Spec:       s.claimSpec("1Gi"),
+	f := newEmptyFixture(t, nil)
+	require.NoError(t, admin(t).Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.claimName(0), Labels: map[string]string{"app": "other"}},
+		Spec:       f.claimSpec("1Gi"),
 	}))
-	s.operator = start(t)
-	s.create(t)
-	s.settleForeign(t)
-	store := s.store(t)
+	f.operator = start(t)
+	f.create(t)
+	f.settleForeign(t)
+	store := f.store(t)
 	require.NotEqual(t, metav1.ConditionTrue, condition(store, v1alpha1.ReadyCondition).Status, "no database runs")
 }
 
-func (s scene) settleForeign(t *testing.T) {
+func (f fixture) settleForeign(t *testing.T) {
 	t.Helper()
-	s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
+	f.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonForeignClaim)
 	eventually(t, func(context.Context) error {
-		return expect(condition(s.store(t), v1alpha1.AppReadyCondition).Status == metav1.ConditionTrue, "app")
+		return expect(condition(f.store(t), v1alpha1.AppReadyCondition).Status == metav1.ConditionTrue, "app")
 	})
-	s.reconcile(t)
+	f.reconcile(t)
 }
 
 // TestSetDeleted deletes the set, whose pods take their time to go: they are no strangers to
 // the new one.
 func TestSetDeleted(t *testing.T) {
-	s := newScene(t, start(t))
+	f := newFixture(t, start(t))
 	for ordinal := range 2 {
-		s.patch(t, s.pod(t, ordinal), `{"metadata":{"finalizers":["example.org/hold"]}}`)
+		f.patch(t, f.pod(t, ordinal), `{"metadata":{"finalizers":["example.org/hold"]}}`)
 	}
-	old := s.set(t)
-	require.NoError(t, human(t).Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	old := f.set(t)
+	require.NoError(t, admin(t).Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	defer func() {
 		for ordinal := range 2 {
-			s.patch(t, s.pod(t, ordinal), `{"metadata":{"finalizers":null}}`)
+			f.patch(t, f.pod(t, ordinal), `{"metadata":{"finalizers":null}}`)
 		}
-		s.settle(t)
+		f.settle(t)
 	}()
 	var anew *appsv1.StatefulSet
 	eventually(t, func(ctx context.Context) error {
 		anew = &appsv1.StatefulSet{}
-		if err := human(t).Get(ctx, client.ObjectKeyFromObject(old), anew); err != nil {
+		if err := admin(t).Get(ctx, client.ObjectKeyFromObject(old), anew); err != nil {
 			return err
 		}
 		return expect(anew.UID != old.UID, "the old one")
 	})
-	s.reconcile(t)
-	store := s.store(t)
-	require.EqualValues(t, 2, *s.set(t).Spec.Replicas)
+	f.reconcile(t)
+	store := f.store(t)
+	require.EqualValues(t, 2, *f.set(t).Spec.Replicas)
 	require.NotEqual(t, v1alpha1.ReasonForeignClaim, condition(store, v1alpha1.VolumeResizedCondition).Reason)
 }
 
 // TestLabelledStranger has a pod without an owner, with the database's labels, mount one of the
 // database's claims.
 func TestLabelledStranger(t *testing.T) {
-	s := newScene(t, startWith(t, installed(t), "--restart-after=1s"), func(store *v1alpha1.BookStore) {
+	f := newFixture(t, startWith(t, installed(t), "--restart-after=1s"), func(store *v1alpha1.BookStore) {
 		store.Spec.BookDB.RestartForResize = true
 	})
-	s.change(t, `{"bookDB":{"replicas":1}}`)
-	s.waitUntilGone(t, s.podName(1), &corev1.Pod{})
-	s.settle(t)
+	f.change(t, `{"bookDB":{"replicas":1}}`)
+	f.waitUntilGone(t, f.podName(1), &corev1.Pod{})
+	f.settle(t)
 	stranger := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "backup", Labels: map[string]string{"app": "shop-mongodb"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "backup", Labels: map[string]string{"app": "shop-mongodb"}},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "backup", Image: "backup"}},
 			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.claimName(1)},
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: f.claimName(1)},
 			}}},
 		},
 	}
-	require.NoError(t, human(t).Create(t.Context(), stranger))
-	s.waitForVolumes(t, 1)
+	require.NoError(t, admin(t).Create(t.Context(), stranger))
+	f.waitForVolumes(t, 1)
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
-	s.grow(t, "3Gi")
-	s.settle(t)
-	s.reconcile(t)
-	require.Equal(t, "2Gi", asks(s.claim(t, 1)), "what a stranger mounts is left alone")
-	require.NoError(t, human(t).Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger))
+	f.grow(t, "3Gi")
+	f.settle(t)
+	f.reconcile(t)
+	require.Equal(t, "2Gi", asks(f.claim(t, 1)), "what a stranger mounts is left alone")
+	require.NoError(t, admin(t).Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger))
 }
 
 // TestLabelTaken changes the label by which the operator's cache finds the set.
 func TestLabelTaken(t *testing.T) {
-	s := newScene(t, start(t))
-	before := s.uids(t)
-	s.patch(t, s.set(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
+	f := newFixture(t, start(t))
+	before := f.uids(t)
+	f.patch(t, f.set(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
 	eventually(t, func(context.Context) error {
-		return expect(s.set(t).Labels["app.kubernetes.io/managed-by"] == "bookstore-operator", "label")
+		return expect(f.set(t).Labels["app.kubernetes.io/managed-by"] == "bookstore-operator", "label")
 	})
-	s.settle(t)
+	f.settle(t)
 	eventually(t, func(context.Context) error {
-		return expect(s.set(t).Status.AvailableReplicas == 2 && s.set(t).Status.ObservedGeneration == s.set(t).Generation, "not up")
+		return expect(f.set(t).Status.AvailableReplicas == 2 && f.set(t).Status.ObservedGeneration == f.set(t).Generation, "not up")
 	})
-	require.Empty(t, cmp.Diff(before, s.uids(t)), "pods were killed")
+	require.Empty(t, cmp.Diff(before, f.uids(t)), "pods were killed")
 }

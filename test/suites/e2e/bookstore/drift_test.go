@@ -31,38 +31,38 @@ func TestDrift(t *testing.T) {
 }
 
 func testDeletedChild(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	for i, old := range s.children(t) {
+	f := newFixture(t, process)
+	for i, old := range f.children(t) {
 		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
-		s.settle(t)
-		require.Equal(t, s.children(t)[i].GetUID(), s.store(t).Status.Children[i].UID, "the status names the new one")
+		f.settle(t)
+		require.Equal(t, f.children(t)[i].GetUID(), f.store(t).Status.Children[i].UID, "the status names the new one")
 	}
 }
 
 // testDeletedSet deletes the set with its pods, then without them.
 func testDeletedSet(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	uids := s.uids(t)
+	f := newFixture(t, process)
+	uids := f.uids(t)
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground} {
-		old := s.set(t)
+		old := f.set(t)
 		tests.DeleteToReturn(t, old, how)
-		s.settle(t)
-		require.Equal(t, how == metav1.DeletePropagationOrphan, uids["shop-mongodb-0"] == s.pod(t, 0).UID, how)
-		require.Equal(t, uids[s.claimName(0)], s.claim(t, 0).UID, how)
+		f.settle(t)
+		require.Equal(t, how == metav1.DeletePropagationOrphan, uids["shop-mongodb-0"] == f.pod(t, 0).UID, how)
+		require.Equal(t, uids[f.claimName(0)], f.claim(t, 0).UID, how)
 	}
 }
 
 func testForeignMetadata(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	mark := shared.Mark()
-	for _, child := range s.children(t) {
-		s.patch(t, child, `{"metadata":{"labels":{"team":"blue"},"annotations":{"example.org/note":"mine"}}}`)
+	for _, child := range f.children(t) {
+		f.patch(t, child, `{"metadata":{"labels":{"team":"blue"},"annotations":{"example.org/note":"mine"}}}`)
 	}
-	s.settle(t)
-	require.Empty(t, s.requests(t, mark), "the server is not even asked")
-	s.change(t, `{"bookApp":{"replicas":3,"port":81},"bookDB":{"port":27018}}`)
-	s.settle(t)
-	for _, child := range s.children(t) {
+	f.settle(t)
+	require.Empty(t, f.requests(t, mark), "the server is not even asked")
+	f.change(t, `{"bookApp":{"replicas":3,"port":81},"bookDB":{"port":27018}}`)
+	f.settle(t)
+	for _, child := range f.children(t) {
 		require.Equal(t, "blue", child.GetLabels()["team"], "%T", child)
 		require.Equal(t, "mine", child.GetAnnotations()["example.org/note"], "%T", child)
 	}
@@ -70,7 +70,7 @@ func testForeignMetadata(t *testing.T, process *operator.Process) {
 
 // testDrift does one thing after another to the children of one BookStore.
 func testDrift(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	var (
 		set      = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "shop-mongodb"}}
 		headless = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-mongodb"}}
@@ -104,16 +104,16 @@ func testDrift(t *testing.T, process *operator.Process) {
 		{"labels of the app's Service", front, unlabel},
 	} {
 		t.Run(drift.name, func(t *testing.T) {
-			before, uids := s.children(t), s.uids(t)
+			before, uids := f.children(t), f.uids(t)
 			child, _ := drift.child.DeepCopyObject().(client.Object)
-			s.patch(t, child, drift.patch)
+			f.patch(t, child, drift.patch)
 			eventually(t, func(context.Context) error {
-				diff := cmp.Diff(content(before), content(s.children(t)))
+				diff := cmp.Diff(content(before), content(f.children(t)))
 				return expect(diff == "", "still different: %s", diff)
 			})
-			s.settle(t)
+			f.settle(t)
 			for _, ordinal := range []int{0, 1} {
-				require.Equal(t, uids[s.claimName(ordinal)], s.claim(t, ordinal).UID)
+				require.Equal(t, uids[f.claimName(ordinal)], f.claim(t, ordinal).UID)
 			}
 		})
 	}

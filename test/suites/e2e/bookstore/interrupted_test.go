@@ -19,36 +19,36 @@ import (
 func TestKilledAtEveryWrite(t *testing.T) {
 	o := installed(t)
 	first := startWith(t, o)
-	s := newScene(t, first, retaining(false))
+	f := newFixture(t, first, retaining(false))
 	require.NoError(t, first.Stop())
-	before := s.uids(t)
+	before := f.uids(t)
 
 	step := 1
 	if testing.Short() {
 		step = 4
 	}
 	for writes, killed := 1, true; killed; writes += step {
-		mortal, finger := startMortal(t, o)
+		mortal, finger := startBehindKillingProxy(t, o)
 		finger.killAfter(writes, mortal)
 		want := fmt.Sprintf("%dGi", 2+writes)
-		s.grow(t, want)
-		s.operator = mortal
-		killed = s.isKilled(t, finger)
+		f.grow(t, want)
+		f.operator = mortal
+		killed = f.isKilled(t, finger)
 		if killed {
-			s.operator = startWith(t, o)
+			f.operator = startWith(t, o)
 		}
-		s.settle(t)
+		f.settle(t)
 
-		text := fmt.Sprintf("killed after %d writes, the last of them %s", writes, finger.last())
-		require.Empty(t, cmp.Diff(before, s.uids(t)), text)
-		set := s.set(t)
+		text := fmt.Sprintf("killed after %d writes, the last of them %s", writes, finger.lastRequest())
+		require.Empty(t, cmp.Diff(before, f.uids(t)), text)
+		set := f.set(t)
 		require.Equal(t, want, template(set), text)
 		for ordinal := range 2 {
-			require.Equal(t, want, has(s.claim(t, ordinal)), text)
-			require.True(t, metav1.IsControlledBy(s.pod(t, ordinal), set), text)
+			require.Equal(t, want, has(f.claim(t, ordinal)), text)
+			require.True(t, metav1.IsControlledBy(f.pod(t, ordinal), set), text)
 		}
-		s.eventuallyOwned(t, set, false)
-		require.NoError(t, s.operator.Stop(), text)
+		f.eventuallyOwned(t, set, false)
+		require.NoError(t, f.operator.Stop(), text)
 		require.Less(t, writes, 40, "a growth does not take so many")
 		if !killed {
 			require.Greater(t, writes, 5, "a growth takes more: %s", text)
@@ -57,20 +57,20 @@ func TestKilledAtEveryWrite(t *testing.T) {
 }
 
 // isKilled waits until the operator is killed, or has nothing left to do.
-func (s scene) isKilled(t *testing.T, finger *finger) bool {
+func (f fixture) isKilled(t *testing.T, finger *killingProxy) bool {
 	t.Helper()
 	killed := false
 	eventually(t, func(ctx context.Context) error {
 		select {
-		case <-finger.pulled:
+		case <-finger.killed:
 			killed = true
 			return nil
 		default:
-			if err := s.isAtRest(ctx); err != nil {
+			if err := f.isAtRest(ctx); err != nil {
 				return err
 			}
 			// The operator may still write an event, which must not be the fatal write.
-			return expect(finger.spare(), "the write that brought all to rest was its last")
+			return expect(finger.disarm(), "the write that brought all to rest was its last")
 		}
 	})
 	return killed
@@ -82,22 +82,22 @@ func TestDeletedInTheMidst(t *testing.T) {
 	for name, retain := range map[string]bool{"claims are retained": true, "claims go": false} {
 		t.Run(name, func(t *testing.T) {
 			process := startWith(t, installed(t))
-			s := newScene(t, process, retaining(retain))
+			f := newFixture(t, process, retaining(retain))
 			require.NoError(t, process.Stop())
-			set := s.set(t)
-			require.NoError(t, human(t).Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
-			s.waitUntilGone(t, set.Name, &appsv1.StatefulSet{})
-			require.Empty(t, s.pod(t, 0).OwnerReferences)
-			s.delete(t)
+			set := f.set(t)
+			require.NoError(t, admin(t).Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+			f.waitUntilGone(t, set.Name, &appsv1.StatefulSet{})
+			require.Empty(t, f.pod(t, 0).OwnerReferences)
+			f.delete(t)
 
 			startWith(t, installed(t))
-			s.waitUntilGone(t, s.name, s.named())
+			f.waitUntilGone(t, f.name, f.named())
 			for ordinal := range 2 {
-				s.waitUntilGone(t, s.podName(ordinal), &corev1.Pod{})
+				f.waitUntilGone(t, f.podName(ordinal), &corev1.Pod{})
 				if retain {
-					require.Nil(t, s.claim(t, ordinal).DeletionTimestamp)
+					require.Nil(t, f.claim(t, ordinal).DeletionTimestamp)
 				} else {
-					s.waitUntilGone(t, s.claimName(ordinal), &corev1.PersistentVolumeClaim{})
+					f.waitUntilGone(t, f.claimName(ordinal), &corev1.PersistentVolumeClaim{})
 				}
 			}
 		})

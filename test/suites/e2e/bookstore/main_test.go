@@ -18,7 +18,7 @@ var (
 
 // Shorthands for the tests.
 var (
-	human        = tests.Human
+	admin        = tests.Admin
 	kubectl      = tests.Kubectl
 	installed    = tests.Installed
 	start        = tests.Start

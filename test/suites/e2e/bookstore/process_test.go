@@ -26,10 +26,10 @@ func TestProcess(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, code, path)
 	}
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	// StorageClasses are watched once a volume is to grow.
-	s.grow(t, "3Gi")
-	s.settle(t)
+	f.grow(t, "3Gi")
+	f.settle(t)
 	require.Equal(t, map[string]bool{
 		"bookstores": false, "statefulsets": true, "deployments": true, "services": true,
 		"persistentvolumeclaims": false, "pods": false, "storageclasses": false,
@@ -38,9 +38,9 @@ func TestProcess(t *testing.T) {
 	require.NoError(t, process.Stop())
 	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
 	mark = shared.Mark()
-	s.operator = start(t)
-	s.settle(t)
-	require.Empty(t, s.requests(t, mark), "what is in place costs no write after a restart either")
+	f.operator = start(t)
+	f.settle(t)
+	require.Empty(t, f.requests(t, mark), "what is in place costs no write after a restart either")
 }
 
 // watched returns the resources that the operator watches in a namespace, and whether each watch
@@ -63,32 +63,32 @@ func watched(t *testing.T, since cluster.Mark, namespace string) map[string]bool
 func TestWatchNamespace(t *testing.T) {
 	inside, outside := shared.Namespace(t), shared.Namespace(t)
 	mark := shared.Mark()
-	s := scene{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
-	s.create(t)
-	s.namespace = inside
-	s.create(t)
-	s.settle(t)
+	f := fixture{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
+	f.create(t)
+	f.namespace = inside
+	f.create(t)
+	f.settle(t)
 	require.NotEmpty(t, watched(t, mark, inside))
-	s.namespace = outside
-	require.Empty(t, s.store(t).Finalizers)
+	f.namespace = outside
+	require.Empty(t, f.store(t).Finalizers)
 }
 
 func TestChildLabels(t *testing.T) {
 	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue")
-	s := newScene(t, process)
-	for _, child := range s.children(t) {
+	f := newFixture(t, process)
+	for _, child := range f.children(t) {
 		require.Equal(t, "blue", child.GetLabels()["example.org/team"], "%T", child)
 	}
-	uids := s.uids(t)
+	uids := f.uids(t)
 	require.NoError(t, process.Stop())
 
 	// Without the flag the label goes, and nothing else happens.
-	s.operator = startWith(t, installed(t))
-	s.settle(t)
-	for _, child := range s.children(t) {
+	f.operator = startWith(t, installed(t))
+	f.settle(t)
+	for _, child := range f.children(t) {
 		require.NotContains(t, child.GetLabels(), "example.org/team", "%T", child)
 	}
-	require.Equal(t, uids, s.uids(t), "no rollout")
+	require.Equal(t, uids, f.uids(t), "no rollout")
 }
 
 func TestBadStarts(t *testing.T) {

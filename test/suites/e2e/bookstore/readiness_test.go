@@ -33,70 +33,70 @@ func TestReadiness(t *testing.T) {
 
 // testHeldDatabase holds the first database pod. The app does not wait for this pod.
 func testHeldDatabase(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	s.create(t, func(store *v1alpha1.BookStore) { store.Spec.BookDB.Tag = "pending" })
-	database := s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
+	f := newEmptyFixture(t, process)
+	f.create(t, func(store *v1alpha1.BookStore) { store.Spec.BookDB.Tag = "pending" })
+	database := f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
 	require.Contains(t, database.Message, `StatefulSet "shop-mongodb": `)
-	eventually(t, func(context.Context) error { return isTrue(s.store(t), v1alpha1.AppReadyCondition) })
-	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "DatabaseReady")
-	s.waitForMessage(t, v1alpha1.ReasonProvisioning, "1 of 2 claims do not exist yet")
+	eventually(t, func(context.Context) error { return isTrue(f.store(t), v1alpha1.AppReadyCondition) })
+	require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "DatabaseReady")
+	f.waitForMessage(t, v1alpha1.ReasonProvisioning, "1 of 2 claims do not exist yet")
 
 	// A set waits for its existing pod before it creates an updated one.
-	s.change(t, `{"bookDB":{"tag":"latest"}}`)
-	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
+	f.change(t, `{"bookDB":{"tag":"latest"}}`)
+	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
 	eventually(t, func(context.Context) error {
-		set := s.set(t)
+		set := f.set(t)
 		return expect(set.Status.ObservedGeneration == set.Generation, "its controller would make the pod as it was")
 	})
-	require.NoError(t, human(t).Delete(t.Context(), s.pod(t, 0)))
-	s.settle(t)
+	require.NoError(t, admin(t).Delete(t.Context(), f.pod(t, 0)))
+	f.settle(t)
 }
 
 func testHeldApp(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	s.create(t, func(store *v1alpha1.BookStore) { store.Spec.BookApp.Tag = "pending" })
-	require.Contains(t, s.waitForReason(t, v1alpha1.AppReadyCondition, "InProgress").Message, `Deployment "shop-app": `)
+	f := newEmptyFixture(t, process)
+	f.create(t, func(store *v1alpha1.BookStore) { store.Spec.BookApp.Tag = "pending" })
+	require.Contains(t, f.waitForReason(t, v1alpha1.AppReadyCondition, "InProgress").Message, `Deployment "shop-app": `)
 	eventually(t, func(context.Context) error {
 		for _, kind := range []string{v1alpha1.DatabaseReadyCondition, v1alpha1.VolumeResizedCondition} {
-			if err := isTrue(s.store(t), kind); err != nil {
+			if err := isTrue(f.store(t), kind); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	require.Contains(t, s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "AppReady")
-	s.change(t, `{"bookApp":{"tag":"latest"}}`)
-	s.settle(t)
+	require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InProgress").Message, "AppReady")
+	f.change(t, `{"bookApp":{"tag":"latest"}}`)
+	f.settle(t)
 
 	// Old pods that still serve do not make the BookStore ready.
-	s.change(t, `{"bookApp":{"tag":"pending"}}`)
-	s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress")
+	f.change(t, `{"bookApp":{"tag":"pending"}}`)
+	f.waitForReason(t, v1alpha1.ReadyCondition, "InProgress")
 	eventually(t, func(context.Context) error {
-		status := s.app(t).Status
+		status := f.app(t).Status
 		return expect(status.UpdatedReplicas == 1 && status.AvailableReplicas == 2, "not one new pod beside two old ones: %+v", status)
 	})
-	s.reconcile(t)
-	s.waitForReason(t, v1alpha1.AppReadyCondition, "InProgress")
-	s.change(t, `{"bookApp":{"tag":"latest"}}`)
-	s.settle(t)
+	f.reconcile(t)
+	f.waitForReason(t, v1alpha1.AppReadyCondition, "InProgress")
+	f.change(t, `{"bookApp":{"tag":"latest"}}`)
+	f.settle(t)
 }
 
 func testReadyFollowsPods(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	mark := shared.Mark()
-	s.setReady(t, s.pod(t, 1), corev1.ConditionFalse)
-	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
-	s.waitForReason(t, v1alpha1.ReadyCondition, "InProgress")
-	s.setReady(t, s.pod(t, 1), corev1.ConditionTrue)
-	s.settle(t)
-	require.Empty(t, s.requests(t, mark), "nothing but the status was written")
+	f.setReady(t, f.pod(t, 1), corev1.ConditionFalse)
+	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
+	f.waitForReason(t, v1alpha1.ReadyCondition, "InProgress")
+	f.setReady(t, f.pod(t, 1), corev1.ConditionTrue)
+	f.settle(t)
+	require.Empty(t, f.requests(t, mark), "nothing but the status was written")
 }
 
 // setReady writes a pod's readiness into its status, as its kubelet would.
-func (s scene) setReady(t *testing.T, pod *corev1.Pod, status corev1.ConditionStatus) {
+func (f fixture) setReady(t *testing.T, pod *corev1.Pod, status corev1.ConditionStatus) {
 	t.Helper()
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{ready}}})
 	require.NoError(t, err)
-	require.NoError(t, human(t).Status().Patch(t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, patch)))
+	require.NoError(t, admin(t).Status().Patch(t.Context(), pod, client.RawPatch(types.StrategicMergePatchType, patch)))
 }

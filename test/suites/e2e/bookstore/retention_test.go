@@ -16,17 +16,17 @@ import (
 // at once.
 func TestRetainAtLast(t *testing.T) {
 	process := start(t)
-	s := newScene(t, process, retaining(false))
+	f := newFixture(t, process, retaining(false))
 	eventually(t, func(context.Context) error {
-		return expect(len(s.claim(t, 0).OwnerReferences) == 1 && len(s.claim(t, 1).OwnerReferences) == 1, "not owned")
+		return expect(len(f.claim(t, 0).OwnerReferences) == 1 && len(f.claim(t, 1).OwnerReferences) == 1, "not owned")
 	})
 	require.NoError(t, process.Stop())
-	s.change(t, `{"bookDB":{"retain":true}}`)
-	s.delete(t)
+	f.change(t, `{"bookDB":{"retain":true}}`)
+	f.delete(t)
 	start(t)
-	s.areGone(t)
+	f.areGone(t)
 	for ordinal := range 2 {
-		claim := s.claim(t, ordinal)
+		claim := f.claim(t, ordinal)
 		require.Nil(t, claim.DeletionTimestamp, "claim goes: %v", claim.OwnerReferences)
 		require.Empty(t, claim.OwnerReferences)
 	}
@@ -35,34 +35,34 @@ func TestRetainAtLast(t *testing.T) {
 // TestRetainEarlierReplica asks for that when a replica is gone, whose claim the set goes on
 // to own.
 func TestRetainEarlierReplica(t *testing.T) {
-	s := newScene(t, start(t), retaining(false))
+	f := newFixture(t, start(t), retaining(false))
 	eventually(t, func(context.Context) error {
-		return expect(len(s.claim(t, 0).OwnerReferences) == 1 && len(s.claim(t, 1).OwnerReferences) == 1, "not owned")
+		return expect(len(f.claim(t, 0).OwnerReferences) == 1 && len(f.claim(t, 1).OwnerReferences) == 1, "not owned")
 	})
-	s.change(t, `{"bookDB":{"replicas":1}}`)
-	s.waitUntilGone(t, s.podName(1), &corev1.Pod{})
-	s.settle(t)
-	s.change(t, `{"bookDB":{"retain":true}}`)
-	s.settle(t)
+	f.change(t, `{"bookDB":{"replicas":1}}`)
+	f.waitUntilGone(t, f.podName(1), &corev1.Pod{})
+	f.settle(t)
+	f.change(t, `{"bookDB":{"retain":true}}`)
+	f.settle(t)
 	eventually(t, func(context.Context) error {
-		return expect(len(s.claim(t, 0).OwnerReferences) == 0, "still owned")
+		return expect(len(f.claim(t, 0).OwnerReferences) == 0, "still owned")
 	})
-	uid := s.claim(t, 1).UID
-	s.delete(t)
-	s.areGone(t)
-	s.waitForCollector(t)
-	claim := s.claim(t, 1)
+	uid := f.claim(t, 1).UID
+	f.delete(t)
+	f.areGone(t)
+	f.waitForCollector(t)
+	claim := f.claim(t, 1)
 	require.Nil(t, claim.DeletionTimestamp)
 	require.Equal(t, uid, claim.UID)
 }
 
 // waitForCollector waits until the garbage collector has dealt with the owners of the second
 // claim.
-func (s scene) waitForCollector(t *testing.T) {
+func (f fixture) waitForCollector(t *testing.T) {
 	t.Helper()
 	require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
 		claim := &corev1.PersistentVolumeClaim{}
-		err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.claimName(1)}, claim)
+		err := admin(t).Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.claimName(1)}, claim)
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
@@ -73,12 +73,12 @@ func (s scene) waitForCollector(t *testing.T) {
 // TestGrowWhileUnready resizes a volume while a pod is not ready, which is when a resize is needed
 // most: the set's controller does not give up its claim.
 func TestGrowWhileUnready(t *testing.T) {
-	s := newScene(t, start(t), retaining(false))
-	s.crash(t)
-	s.grow(t, "3Gi")
+	f := newFixture(t, start(t), retaining(false))
+	f.crash(t)
+	f.grow(t, "3Gi")
 	eventually(t, func(ctx context.Context) error {
 		set := &appsv1.StatefulSet{}
-		if err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "shop-mongodb"}, set); err != nil {
+		if err := admin(t).Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: "shop-mongodb"}, set); err != nil {
 			return err
 		}
 		return expect(template(set) == "3Gi", "template %s", template(set))
@@ -86,35 +86,35 @@ func TestGrowWhileUnready(t *testing.T) {
 }
 
 // crash has the second database crash.
-func (s scene) crash(t *testing.T) {
+func (f fixture) crash(t *testing.T) {
 	t.Helper()
-	old := s.pod(t, 1).UID
-	s.change(t, `{"bookDB":{"tag":"crashing"}}`)
+	old := f.pod(t, 1).UID
+	f.change(t, `{"bookDB":{"tag":"crashing"}}`)
 	eventually(t, func(ctx context.Context) error {
 		pod := &corev1.Pod{}
-		if err := human(t).Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.podName(1)}, pod); err != nil {
+		if err := admin(t).Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.podName(1)}, pod); err != nil {
 			return err
 		}
 		return expect(pod.UID != old && len(pod.Status.ContainerStatuses) > 0 && !pod.Status.ContainerStatuses[0].Ready, "%+v", pod.Status)
 	})
-	s.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
+	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
 }
 
 // TestRetainHidden deletes a BookStore whose set is missing from the operator's cache: a person
 // changed its selecting label while no operator ran.
 func TestRetainHidden(t *testing.T) {
 	process := start(t)
-	s := newScene(t, process, retaining(false))
+	f := newFixture(t, process, retaining(false))
 	require.NoError(t, process.Stop())
-	s.patch(t, s.set(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
-	s.change(t, `{"bookDB":{"retain":true}}`)
-	s.delete(t)
+	f.patch(t, f.set(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
+	f.change(t, `{"bookDB":{"retain":true}}`)
+	f.delete(t)
 	start(t)
 	require.NoError(t, shared.Await(t.Context(), collectorLimit, "", func(ctx context.Context) error {
-		return expect(client.IgnoreNotFound(human(t).Get(ctx, client.ObjectKeyFromObject(s.named()), s.named())) == nil &&
-			human(t).Get(ctx, client.ObjectKeyFromObject(s.named()), s.named()) != nil, "still there")
+		return expect(client.IgnoreNotFound(admin(t).Get(ctx, client.ObjectKeyFromObject(f.named()), f.named())) == nil &&
+			admin(t).Get(ctx, client.ObjectKeyFromObject(f.named()), f.named()) != nil, "still there")
 	}))
-	s.areGone(t)
-	require.Nil(t, s.claim(t, 0).DeletionTimestamp)
-	require.Empty(t, s.claim(t, 0).OwnerReferences)
+	f.areGone(t)
+	require.Nil(t, f.claim(t, 0).DeletionTimestamp)
+	require.Empty(t, f.claim(t, 0).OwnerReferences)
 }

@@ -27,7 +27,7 @@ func TestRights(t *testing.T) {
 	mark := shared.Mark()
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
-	s := useAllRights(t, lists)
+	f := useAllRights(t, lists)
 
 	unseen := []suite.Right{
 		{Verb: "create", Group: "apps", Resource: "deployments"},
@@ -41,32 +41,32 @@ func TestRights(t *testing.T) {
 	raced := suite.Right{Verb: "get", Resource: "persistentvolumeclaims"}
 	role := tests.OnlyUsed(t, mark, append(slices.Clone(unseen), raced)...)
 	for _, right := range unseen {
-		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, s, role, right) })
+		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, f, role, right) })
 	}
 }
 
-// useAllRights has the operator use all its rights, and returns a settled scene.
-func useAllRights(t *testing.T, lists operator.Operator) scene {
+// useAllRights has the operator use all its rights, and returns a settled fixture.
+func useAllRights(t *testing.T, lists operator.Operator) fixture {
 	t.Helper()
 	require.NoError(t, startWith(t, lists, "--leader-elect", "--leader-election-namespace", lists.Namespace).Stop())
 	storage.Settings{Nodes: storage.Offline}.Use(t, shared.Dir())
-	f := newFolder(t)
+	d := newTemplateDir(t)
 	process := startWith(t, lists,
-		"--restart-after=1s", "--leader-elect", "--leader-election-namespace", lists.Namespace, "--templates", f.Path)
-	gone := newScene(t, process, noRetain, func(store *v1alpha1.BookStore) { store.Spec.BookDB.RestartForResize = true })
-	f.breakDatabase(t) // there is an event about it
+		"--restart-after=1s", "--leader-elect", "--leader-election-namespace", lists.Namespace, "--templates", d.Path)
+	gone := newFixture(t, process, noRetain, func(store *v1alpha1.BookStore) { store.Spec.BookDB.RestartForResize = true })
+	d.breakDatabase(t) // there is an event about it
 	gone.waitForReason(t, v1alpha1.ReadyCondition, "InvalidTemplate")
-	f.Remove(t, databaseFile)
+	d.Remove(t, databaseFile)
 	gone.settle(t)
-	f.Override(t, "app-service.yaml", `name: {{template "app" .}}`, "name: {{.Name}}-front") // the old one is pruned
+	d.Override(t, "app-service.yaml", `name: {{template "app" .}}`, "name: {{.Name}}-front") // the old one is pruned
 	gone.waitUntilGone(t, "shop-app", &corev1.Service{})
-	f.Remove(t, "app-service.yaml")
+	d.Remove(t, "app-service.yaml")
 	gone.waitUntilGone(t, "shop-front", &corev1.Service{})
 	gone.settle(t)
 	for _, child := range gone.children(t) {
 		gone.patch(t, child, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 		eventually(t, func(context.Context) error {
-			require.NoError(t, human(t).Get(t.Context(), client.ObjectKeyFromObject(child), child))
+			require.NoError(t, admin(t).Get(t.Context(), client.ObjectKeyFromObject(child), child))
 			return expect(child.GetLabels()["app.kubernetes.io/managed-by"] != "", "%T: no label", child)
 		})
 	}
@@ -75,26 +75,26 @@ func useAllRights(t *testing.T, lists operator.Operator) scene {
 	gone.waitForDone(t)
 	gone.delete(t)
 	gone.waitUntilGone(t, gone.name, gone.named())
-	return newScene(t, process)
+	return newFixture(t, process)
 }
 
 // testWithout removes a right, observes the failure, and restores the right.
-func testWithout(t *testing.T, s scene, role *rbacv1.ClusterRole, right suite.Right) {
-	giveBack := tests.Without(t, role, right, s.namespace)
+func testWithout(t *testing.T, f fixture, role *rbacv1.ClusterRole, right suite.Right) {
+	giveBack := tests.Without(t, role, right, f.namespace)
 	child := map[string]client.Object{
 		"deployments":           &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-app"}},
 		"statefulsets":          &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "shop-mongodb"}},
 		"services":              &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-app"}},
 		"bookstores/finalizers": &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "shop-app"}},
 	}[right.Resource]
-	child.SetNamespace(s.namespace)
+	child.SetNamespace(f.namespace)
 	if right.Verb == "delete" {
-		s.patch(t, child, `{"metadata":{"ownerReferences":null}}`)
+		f.patch(t, child, `{"metadata":{"ownerReferences":null}}`)
 	} else {
-		require.NoError(t, human(t).Delete(t.Context(), child))
+		require.NoError(t, admin(t).Delete(t.Context(), child))
 	}
-	s.waitForReason(t, v1alpha1.ReadyCondition, "Forbidden")
+	f.waitForReason(t, v1alpha1.ReadyCondition, "Forbidden")
 	giveBack()
-	s.reconcile(t)
-	s.settle(t)
+	f.reconcile(t)
+	f.settle(t)
 }

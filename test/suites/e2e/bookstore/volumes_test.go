@@ -26,7 +26,7 @@ func retaining(retain bool) func(*v1alpha1.BookStore) {
 	return func(store *v1alpha1.BookStore) { store.Spec.BookDB.Retain = &retain }
 }
 
-func (s scene) claimSpec(quantity string) corev1.PersistentVolumeClaimSpec {
+func (f fixture) claimSpec(quantity string) corev1.PersistentVolumeClaimSpec {
 	return corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{
@@ -37,14 +37,14 @@ func (s scene) claimSpec(quantity string) corev1.PersistentVolumeClaimSpec {
 
 // listen returns a function that waits for the last change of VolumeResized and returns the reasons
 // since listen was called, in their order.
-func (s scene) listen(t *testing.T) func() []string {
+func (f fixture) listen(t *testing.T) func() []string {
 	t.Helper()
-	watcher, err := human(t).Watch(t.Context(), &v1alpha1.BookStoreList{}, client.InNamespace(s.namespace))
+	watcher, err := admin(t).Watch(t.Context(), &v1alpha1.BookStoreList{}, client.InNamespace(f.namespace))
 	require.NoError(t, err)
 	t.Cleanup(watcher.Stop)
 	return func() []string {
 		var reasons []string
-		last := s.store(t).ResourceVersion
+		last := f.store(t).ResourceVersion
 		for event := range watcher.ResultChan() {
 			store, ok := event.Object.(*v1alpha1.BookStore)
 			require.True(t, ok, "%+v", event)
@@ -57,28 +57,28 @@ func (s scene) listen(t *testing.T) func() []string {
 	}
 }
 
-// playNodes resizes the file systems of both claims as the nodes do, once VolumeResized asks for
+// simulateNodes resizes the file systems of both claims as the nodes do, once VolumeResized asks for
 // this.
-func (s scene) playNodes(t *testing.T) {
+func (f fixture) simulateNodes(t *testing.T) {
 	t.Helper()
 	for ordinal := range 2 {
 		eventually(t, func(context.Context) error {
-			return expect(storage.Pending(s.claim(t, ordinal)), "nothing is to be done on the node")
+			return expect(storage.Pending(f.claim(t, ordinal)), "nothing is to be done on the node")
 		})
 	}
-	s.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonFileSystemResizePending)
+	f.waitForReason(t, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonFileSystemResizePending)
 	for ordinal := range 2 {
-		require.NoError(t, storage.FinishResize(t.Context(), human(t), client.ObjectKeyFromObject(s.claim(t, ordinal))))
+		require.NoError(t, storage.FinishResize(t.Context(), admin(t), client.ObjectKeyFromObject(f.claim(t, ordinal))))
 	}
 }
 
 // waitForMessage waits until VolumeResized is False for this reason and its message contains the
 // text.
-func (s scene) waitForMessage(t *testing.T, reason, text string) metav1.Condition {
+func (f fixture) waitForMessage(t *testing.T, reason, text string) metav1.Condition {
 	t.Helper()
 	var is metav1.Condition
 	eventually(t, func(context.Context) error {
-		is = s.waitForReason(t, v1alpha1.VolumeResizedCondition, reason)
+		is = f.waitForReason(t, v1alpha1.VolumeResizedCondition, reason)
 		return expect(strings.Contains(is.Message, text), "expected a message about %s, seen %+v", text, is)
 	})
 	return is
@@ -86,10 +86,10 @@ func (s scene) waitForMessage(t *testing.T, reason, text string) metav1.Conditio
 
 // settleFor waits until all is rolled out, VolumeResized is False for this reason, and the
 // operator has nothing left to do.
-func (s scene) settleFor(t *testing.T, reason string) {
+func (f fixture) settleFor(t *testing.T, reason string) {
 	t.Helper()
-	tests.Settle(t, s.operator, s.named(), func(ctx context.Context) error {
-		store, err := s.rolledOut(ctx)
+	tests.Settle(t, f.operator, f.named(), func(ctx context.Context) error {
+		store, err := f.rolledOut(ctx)
 		if err != nil {
 			return err
 		}

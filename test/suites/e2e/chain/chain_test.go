@@ -18,7 +18,7 @@ import (
 // TestChain has both operators look after Sites.
 func TestChain(t *testing.T) {
 	apps, sites := startApps(t), startSites(t)
-	for name, test := range map[string]func(*testing.T, scene){
+	for name, test := range map[string]func(*testing.T, fixture){
 		"readiness travels up":                testReadiness,
 		"each puts back what is its own":      testDrift,
 		"what others write stays":             testShared,
@@ -28,170 +28,170 @@ func TestChain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newScene(t, apps, sites))
+			test(t, newFixture(t, apps, sites))
 		})
 	}
 }
 
 // testReadiness has the pods keep the Site from being ready: on their way, then for want of
 // an image.
-func testReadiness(t *testing.T, s scene) {
-	s.create(t, SiteSpec{AppVersion: "pending"})
-	s.waitFor(t, "InProgress", "its condition Ready is False: Progressing")
-	s.change(t, `{"appVersion":"latest"}`)
-	s.settle(t)
+func testReadiness(t *testing.T, f fixture) {
+	f.create(t, SiteSpec{AppVersion: "pending"})
+	f.waitFor(t, "InProgress", "its condition Ready is False: Progressing")
+	f.change(t, `{"appVersion":"latest"}`)
+	f.settle(t)
 
-	s.change(t, `{"appVersion":"missing"}`)
-	ready := s.waitFor(t, "InProgress", `its condition Ready is False: ImagePullBackOff: pod "dp-shop-`)
+	f.change(t, `{"appVersion":"missing"}`)
+	ready := f.waitFor(t, "InProgress", `its condition Ready is False: ImagePullBackOff: pod "dp-shop-`)
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
-	s.change(t, `{"appVersion":"latest"}`)
-	s.settle(t)
+	f.change(t, `{"appVersion":"latest"}`)
+	f.settle(t)
 }
 
 // testDrift changes the app and the app's children. Each operator repairs its own children.
-func testDrift(t *testing.T, s scene) {
-	s.create(t, SiteSpec{AppVersion: "latest"})
-	s.settle(t)
+func testDrift(t *testing.T, f fixture) {
+	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.settle(t)
 
 	mark := shared.Mark()
-	tests.Merge(t, s.named(), `{"spec":{"replicas":5,"appVersion":"other"}}`)
+	tests.Merge(t, f.named(), `{"spec":{"replicas":5,"appVersion":"other"}}`)
 	eventually(t, func(context.Context) error {
-		spec := s.app(t).Spec
+		spec := f.app(t).Spec
 		return expect(spec.Replicas == 2 && spec.AppVersion == "latest", "%+v", spec)
 	})
-	s.settle(t)
-	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, butStatus(s.siteRequests(t, mark)))
+	f.settle(t)
+	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, exceptStatus(f.siteRequests(t, mark)))
 
 	mark = shared.Mark()
-	deployment := &appsv1.Deployment{ObjectMeta: s.meta("dp-shop")}
+	deployment := &appsv1.Deployment{ObjectMeta: f.meta("dp-shop")}
 	tests.Merge(t, deployment, `{"spec":{"replicas":5}}`)
 	eventually(t, func(context.Context) error {
 		replicas := *get(t, deployment).Spec.Replicas
 		return expect(replicas == 2, "%d replicas", replicas)
 	})
-	s.settle(t)
-	require.Empty(t, butStatus(s.siteRequests(t, mark)))
-	require.Equal(t, map[string]int{"patch deployments": 1}, butStatus(s.appRequests(t, mark)))
+	f.settle(t)
+	require.Empty(t, exceptStatus(f.siteRequests(t, mark)))
+	require.Equal(t, map[string]int{"patch deployments": 1}, exceptStatus(f.appRequests(t, mark)))
 }
 
 // testShared has the app's definition, its operator and a person write to the app. Fields that the
 // site operator does not specify keep their owners.
-func testShared(t *testing.T, s scene) {
-	s.create(t, SiteSpec{AppVersion: "latest"})
-	s.settle(t)
-	want := s.app(t)
+func testShared(t *testing.T, f fixture) {
+	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.settle(t)
+	want := f.app(t)
 	require.Equal(t, corev1.ServiceTypeLoadBalancer, want.Spec.ServiceType)
 	require.Equal(t, []string{v1alpha1.Finalizer}, want.Finalizers)
 
 	mark := shared.Mark()
-	tests.Merge(t, s.named(), `{"spec":{"serviceType":"NodePort"},"metadata":{"labels":{"team":"blue"}}}`)
-	s.settle(t)
-	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, butStatus(s.siteRequests(t, mark)), "the server is asked once")
+	tests.Merge(t, f.named(), `{"spec":{"serviceType":"NodePort"},"metadata":{"labels":{"team":"blue"}}}`)
+	f.settle(t)
+	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, exceptStatus(f.siteRequests(t, mark)), "the server is asked once")
 
-	s.change(t, `{"appVersion":"v2"}`)
-	s.settle(t)
+	f.change(t, `{"appVersion":"v2"}`)
+	f.settle(t)
 	want.Spec = v1alpha1.ReverseWordsAppSpec{Replicas: 2, AppVersion: "v2", ServiceType: corev1.ServiceTypeNodePort}
-	got := s.app(t)
+	got := f.app(t)
 	require.Equal(t, want.Spec, got.Spec)
 	require.Equal(t, want.Finalizers, got.Finalizers)
 	require.Equal(t, "blue", got.Labels["team"])
 }
 
-func testSteadyState(t *testing.T, s scene) {
-	s.create(t, SiteSpec{AppVersion: "latest"})
-	s.settle(t)
-	mark, site, app := shared.Mark(), s.site(t), s.app(t)
+func testSteadyState(t *testing.T, f fixture) {
+	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.settle(t)
+	mark, site, app := shared.Mark(), f.site(t), f.app(t)
 	for range 10 {
-		s.reconcile(t)
+		f.reconcile(t)
 	}
-	require.Empty(t, s.siteRequests(t, mark))
-	require.Empty(t, s.appRequests(t, mark))
-	require.Equal(t, site.Status, s.site(t).Status)
-	require.Equal(t, app.Status, s.app(t).Status)
+	require.Empty(t, f.siteRequests(t, mark))
+	require.Empty(t, f.appRequests(t, mark))
+	require.Equal(t, site.Status, f.site(t).Status)
+	require.Equal(t, app.Status, f.app(t).Status)
 }
 
 // testPruning makes a Site plain while the app of another owner exists beside its own. A person
 // delays the deletion.
-func testPruning(t *testing.T, s scene) {
-	theirs := &v1alpha1.ReverseWordsApp{ObjectMeta: s.meta("theirs")}
-	require.NoError(t, human(t).Create(t.Context(), theirs))
-	s.create(t, SiteSpec{AppVersion: "latest"})
-	s.settle(t)
-	tests.Merge(t, s.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`","example.org/hold"]}}`)
-	s.settle(t)
+func testPruning(t *testing.T, f fixture) {
+	theirs := &v1alpha1.ReverseWordsApp{ObjectMeta: f.meta("theirs")}
+	require.NoError(t, admin(t).Create(t.Context(), theirs))
+	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.settle(t)
+	tests.Merge(t, f.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`","example.org/hold"]}}`)
+	f.settle(t)
 
 	mark := shared.Mark()
-	s.change(t, `{"plain":true}`)
-	waitUntilGone(t, &networkingv1.Ingress{ObjectMeta: s.meta("shop")}, &appsv1.Deployment{ObjectMeta: s.meta("dp-shop")})
+	f.change(t, `{"plain":true}`)
+	waitUntilGone(t, &networkingv1.Ingress{ObjectMeta: f.meta("shop")}, &appsv1.Deployment{ObjectMeta: f.meta("dp-shop")})
 	eventually(t, func(context.Context) error {
-		left := s.app(t).Finalizers
+		left := f.app(t).Finalizers
 		return expect(slices.Equal(left, []string{"example.org/hold"}), "%v", left)
 	})
-	s.lookAtSite(t)
-	s.waitFor(t, "Pruning", `still there: ReverseWordsApp "shop"`)
-	tests.Merge(t, s.named(), `{"metadata":{"finalizers":null}}`)
-	s.waitFor(t, "Plain", "")
-	waitUntilGone(t, s.named())
+	f.lookAtSite(t)
+	f.waitFor(t, "Pruning", `still there: ReverseWordsApp "shop"`)
+	tests.Merge(t, f.named(), `{"metadata":{"finalizers":null}}`)
+	f.waitFor(t, "Plain", "")
+	waitUntilGone(t, f.named())
 	require.Equal(t, map[string]int{"get sites": 1, "delete ingresses": 1, "delete reversewordsapps": 1},
-		butStatus(s.siteRequests(t, mark)), "it reads the Site before it deletes")
+		exceptStatus(f.siteRequests(t, mark)), "it reads the Site before it deletes")
 	require.Nil(t, get(t, theirs).DeletionTimestamp)
-	get(t, &corev1.ConfigMap{ObjectMeta: s.meta("shop")})
+	get(t, &corev1.ConfigMap{ObjectMeta: f.meta("shop")})
 
-	s.change(t, `{"plain":false}`)
-	s.settle(t)
+	f.change(t, `{"plain":false}`)
+	f.settle(t)
 }
 
 // testRemoval: the garbage collector deletes the app, and the app's finalizer deletes the app's
 // children.
-func testRemoval(t *testing.T, s scene) {
-	s.create(t, SiteSpec{AppVersion: "latest"})
-	s.settle(t)
+func testRemoval(t *testing.T, f fixture) {
+	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.settle(t)
 	mark := shared.Mark()
-	require.NoError(t, human(t).Delete(t.Context(), s.site(t)))
-	waitUntilGone(t, s.named())
-	require.NoError(t, areGone(t, &appsv1.Deployment{ObjectMeta: s.meta("dp-shop")}, &corev1.Service{ObjectMeta: s.meta("service-shop")}))
-	require.Empty(t, s.pods(t), "the app waited for them")
-	waitUntilGone(t, &corev1.ConfigMap{ObjectMeta: s.meta("shop")}, &networkingv1.Ingress{ObjectMeta: s.meta("shop")})
+	require.NoError(t, admin(t).Delete(t.Context(), f.site(t)))
+	waitUntilGone(t, f.named())
+	require.NoError(t, areGone(t, &appsv1.Deployment{ObjectMeta: f.meta("dp-shop")}, &corev1.Service{ObjectMeta: f.meta("service-shop")}))
+	require.Empty(t, f.pods(t), "the app waited for them")
+	waitUntilGone(t, &corev1.ConfigMap{ObjectMeta: f.meta("shop")}, &networkingv1.Ingress{ObjectMeta: f.meta("shop")})
 
-	require.Empty(t, s.siteRequests(t, mark), "nothing is made again")
-	writes := s.appRequests(t, mark)
+	require.Empty(t, f.siteRequests(t, mark), "nothing is made again")
+	writes := f.appRequests(t, mark)
 	require.Zero(t, writes["patch deployments"]+writes["patch services"], "%v", writes)
 }
 
 // TestRestarts stops one operator after the other. A stopped operator does not act on changes.
 func TestRestarts(t *testing.T) {
 	apps := startApps(t)
-	s := newScene(t, apps, startSites(t))
-	s.create(t, SiteSpec{AppVersion: "latest"})
-	s.settle(t)
+	f := newFixture(t, apps, startSites(t))
+	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.settle(t)
 
-	mark, site, app, pods := shared.Mark(), s.site(t), s.app(t), s.pods(t)
+	mark, site, app, pods := shared.Mark(), f.site(t), f.app(t), f.pods(t)
 	require.NoError(t, apps.Kill())
-	orphan := newScene(t, apps, s.sites)
+	orphan := newFixture(t, apps, f.sites)
 	orphan.create(t, SiteSpec{AppVersion: "latest"})
 	orphan.waitFor(t, "InProgress", "nobody has looked at it yet")
 
 	began := time.Now()
-	s.apps = startApps(t)
-	orphan.apps = s.apps
+	f.apps = startApps(t)
+	orphan.apps = f.apps
 	eventually(t, func(context.Context) error {
-		return expect(s.apps.HasReconciled("ReverseWordsApp", s.namespace, "shop", began), "no reconcile")
+		return expect(f.apps.HasReconciled("ReverseWordsApp", f.namespace, "shop", began), "no reconcile")
 	})
 	orphan.settle(t)
-	require.Empty(t, s.siteRequests(t, mark))
-	require.Empty(t, s.appRequests(t, mark))
-	require.Equal(t, site, s.site(t))
+	require.Empty(t, f.siteRequests(t, mark))
+	require.Empty(t, f.appRequests(t, mark))
+	require.Equal(t, site, f.site(t))
 
 	mark = shared.Mark()
-	s.sites.stop()
-	s.sites = startSites(t)
+	f.sites.stop()
+	f.sites = startSites(t)
 	eventually(t, func(context.Context) error {
-		_, looked := s.sites.looked.Load(site.UID)
+		_, looked := f.sites.looked.Load(site.UID)
 		return expect(looked, "no reconcile")
 	})
-	require.Empty(t, s.siteRequests(t, mark))
-	require.Empty(t, s.appRequests(t, mark))
-	require.Equal(t, site, s.site(t))
-	require.Equal(t, app.ResourceVersion, s.app(t).ResourceVersion)
-	require.Equal(t, pods, s.pods(t))
+	require.Empty(t, f.siteRequests(t, mark))
+	require.Empty(t, f.appRequests(t, mark))
+	require.Equal(t, site, f.site(t))
+	require.Equal(t, app.ResourceVersion, f.app(t).ResourceVersion)
+	require.Equal(t, pods, f.pods(t))
 }

@@ -33,7 +33,7 @@ var (
 
 // Shorthands for the tests.
 var (
-	human      = tests.Human
+	admin      = tests.Admin
 	eventually = tests.Eventually
 	expect     = suite.Expect
 )

@@ -131,7 +131,7 @@ func startSites(t *testing.T) *siteOperator {
 	cfg := shared.Config()
 	cfg.UserAgent = name
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:     human(t).Scheme(),
+		Scheme:     admin(t).Scheme(),
 		Metrics:    server.Options{BindAddress: "0"},
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: new(true), ReconciliationTimeout: suite.Limit},

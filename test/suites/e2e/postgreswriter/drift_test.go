@@ -25,11 +25,11 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, d, process)
-			d.exec(t, drift, s.key())
-			s.waitForRow(t, "students", &alex)
-			s.waitForRow(t, "teachers", nil)
-			require.NoError(t, s.isAsItShouldBe(t))
+			f := newFixture(t, d, process)
+			d.exec(t, drift, f.key())
+			f.waitForRow(t, "students", &alex)
+			f.waitForRow(t, "teachers", nil)
+			require.NoError(t, f.checkState(t))
 		})
 	}
 	t.Run("all rows at once", func(t *testing.T) {
@@ -41,9 +41,9 @@ func TestDrift(t *testing.T) {
 func testTruncated(t *testing.T, d *database, process *operator.Process) {
 	d.create(t, "unused") // a table that the operator does not know
 	d.insert(t, "unused", "stranger", alex)
-	s := newScene(t, d, process)
-	d.exec(t, "truncate teachers; delete from students where id like '"+s.namespace+"/%'")
-	s.waitForRow(t, "students", &alex)
+	f := newFixture(t, d, process)
+	d.exec(t, "truncate teachers; delete from students where id like '"+f.namespace+"/%'")
+	f.waitForRow(t, "students", &alex)
 	require.Equal(t, []string{"stranger"}, d.keys(t, "unused"))
 }
 
@@ -51,25 +51,25 @@ func testTruncated(t *testing.T, d *database, process *operator.Process) {
 func TestSteadyState(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	s := alone(t, d, "--tables=students,teachers", "--check-interval=1s")
-	s.create(t)
-	s.settle(t)
-	other := s.called("berta")
+	f := newFixtureWithOwnOperator(t, d, "--tables=students,teachers", "--check-interval=1s")
+	f.create(t)
+	f.settle(t)
+	other := f.withName("berta")
 	other.create(t, inTable("teachers"))
 	other.waitUntilReady(t)
-	s.settle(t)
+	f.settle(t)
 
-	written, mark, version := d.written(t), shared.Mark(), s.writer(t).ResourceVersion
-	looked := s.reconciles()
+	written, mark, version := d.written(t), shared.Mark(), f.writer(t).ResourceVersion
+	looked := f.reconciles()
 	eventually(t, func(context.Context) error {
-		return expect(s.reconciles() >= looked+3, "looked %d times", s.reconciles()-looked)
+		return expect(f.reconciles() >= looked+3, "looked %d times", f.reconciles()-looked)
 	})
 	require.Equal(t, written, d.written(t), "a repeated reconcile of an unchanged PostgresWriter writes nothing")
-	require.Empty(t, tests.Requests(t, mark, s.namespace))
-	require.Equal(t, version, s.writer(t).ResourceVersion)
+	require.Empty(t, tests.Requests(t, mark, f.namespace))
+	require.Equal(t, version, f.writer(t).ResourceVersion)
 
 	// The counters do move.
-	s.change(t, `{"age":24}`)
-	s.waitUntilReady(t)
+	f.change(t, `{"age":24}`)
+	f.waitUntilReady(t)
 	require.Equal(t, written.Statements+1, d.written(t).Statements)
 }

@@ -48,27 +48,27 @@ func TestHostileValues(t *testing.T) {
 	d.insert(t, "students", "stranger", alex)
 	d.insert(t, "unlisted", "stranger", alex)
 	before := d.tables(t)
-	s := alone(t, d, "--tables="+strings.Join(append(oddTables, "students"), ","))
+	f := newFixtureWithOwnOperator(t, d, "--tables="+strings.Join(append(oddTables, "students"), ","))
 
 	want := map[string]row{"stranger": alex}
 	for i, text := range hostile() {
-		one := s.called(nth("value", i))
+		one := f.withName(nth("value", i))
 		one.create(t, func(spec *v1.PostgresWriterSpec) { spec.Name, spec.Country = text, text })
 		want[one.key()] = row{Name: text, Age: alex.Age, Country: text}
 	}
 	for i, table := range oddTables {
-		s.called(nth("table", i)).create(t, inTable(table))
+		f.withName(nth("table", i)).create(t, inTable(table))
 	}
 	for i, text := range append(hostile(), "unlisted", "postgreswriter_lease", "public.students", "Students", "pg_class", "students\x00") {
 		if utf8.RuneCountInString(text) > 63 || slices.Contains(oddTables, text) {
 			continue
 		}
-		refused := s.called(nth("refused", i))
+		refused := f.withName(nth("refused", i))
 		refused.create(t, inTable(text))
 		require.Contains(t, refused.waitForReason(t, "TableNotAllowed").Message, "--tables")
 	}
 	for _, field := range []string{"name", "country"} {
-		refused := s.called("nul-" + field)
+		refused := f.withName("nul-" + field)
 		refused.create(t)
 		refused.waitUntilReady(t)
 		want[refused.key()] = alex
@@ -77,10 +77,10 @@ func TestHostileValues(t *testing.T) {
 	}
 
 	for i := range hostile() {
-		s.called(nth("value", i)).waitUntilReady(t)
+		f.withName(nth("value", i)).waitUntilReady(t)
 	}
 	for i, table := range oddTables {
-		one := s.called(nth("table", i))
+		one := f.withName(nth("table", i))
 		one.waitUntilReady(t)
 		require.Equal(t, []string{one.key()}, d.keys(t, table))
 	}
@@ -88,7 +88,7 @@ func TestHostileValues(t *testing.T) {
 	require.Equal(t, map[string]row{"stranger": alex}, d.rows(t, "unlisted"))
 	require.Equal(t, before, d.tables(t))
 
-	s.deleteAll(t)
+	f.deleteAll(t)
 	require.Equal(t, map[string]row{"stranger": alex}, d.rows(t, "students"), "and nothing of it stays")
 	for _, table := range oddTables {
 		require.Empty(t, d.keys(t, table), table)
@@ -128,13 +128,13 @@ func TestValidation(t *testing.T) {
 					delete(spec, field)
 				}
 			}
-			err := human(t).Create(t.Context(), untyped(namespace, map[string]any{"spec": spec}))
+			err := admin(t).Create(t.Context(), untyped(namespace, map[string]any{"spec": spec}))
 			require.True(t, apierrors.IsInvalid(err), "%v", err)
 			require.ErrorContains(t, err, refused.says)
 		})
 	}
 	for name, content := range map[string]map[string]any{"no spec": {}, "empty spec": {"spec": map[string]any{}}} {
-		err := human(t).Create(t.Context(), untyped(namespace, content))
+		err := admin(t).Create(t.Context(), untyped(namespace, content))
 		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
 	}
 }
@@ -148,12 +148,12 @@ func untyped(namespace string, content map[string]any) *unstructured.Unstructure
 }
 
 // deleteAll deletes all PostgresWriters of the namespace, and waits until they are gone.
-func (s scene) deleteAll(t *testing.T) {
+func (f fixture) deleteAll(t *testing.T) {
 	t.Helper()
-	require.NoError(t, human(t).DeleteAllOf(t.Context(), s.named(), client.InNamespace(s.namespace)))
+	require.NoError(t, admin(t).DeleteAllOf(t.Context(), f.named(), client.InNamespace(f.namespace)))
 	eventually(t, func(ctx context.Context) error {
 		var left v1.PostgresWriterList
-		if err := human(t).List(ctx, &left, client.InNamespace(s.namespace)); err != nil {
+		if err := admin(t).List(ctx, &left, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		return expect(len(left.Items) == 0, "%d are left", len(left.Items))

@@ -16,16 +16,16 @@ func TestVanished(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	d.exec(t, "create function object() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$; "+
 		"create trigger t before delete on students for each row execute function object()")
-	s := alone(t, d)
-	s.create(t)
-	s.settle(t)
-	s.delete(t)
-	require.Contains(t, s.waitForReason(t, "Refused").Message, "P0001", "so that the operator is not the one to let it go")
+	f := newFixtureWithOwnOperator(t, d)
+	f.create(t)
+	f.settle(t)
+	f.delete(t)
+	require.Contains(t, f.waitForReason(t, "Refused").Message, "P0001", "so that the operator is not the one to let it go")
 	d.exec(t, "drop trigger t on students")
-	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
-	s.setFinalizers(t, "null")
-	s.waitUntilGone(t)
-	s.waitForRow(t, "students", nil)
+	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
+	f.setFinalizers(t, "null")
+	f.waitUntilGone(t)
+	f.waitForRow(t, "students", nil)
 }
 
 // TestSweep deletes PostgresWriters while no operator runs. Their rows are deleted once an operator
@@ -47,27 +47,27 @@ func TestSweep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t, server, "students", "teachers")
-			s := scene{database: d, namespace: shared.Namespace(t), name: "alex", cluster: sweep.cluster}
-			args := append([]string{"--tables=students,teachers", "--watch-namespace", s.namespace}, sweep.args...)
-			s.operator = start(t, d, args...)
-			s.create(t)
-			s.settle(t)
-			gone := s.called("gone")
+			f := fixture{database: d, namespace: shared.Namespace(t), name: "alex", cluster: sweep.cluster}
+			args := append([]string{"--tables=students,teachers", "--watch-namespace", f.namespace}, sweep.args...)
+			f.operator = start(t, d, args...)
+			f.create(t)
+			f.settle(t)
+			gone := f.withName("gone")
 			gone.create(t)
 			gone.waitUntilReady(t)
-			require.NoError(t, s.operator.Stop())
+			require.NoError(t, f.operator.Stop())
 
 			gone.setFinalizers(t, "null")
 			gone.delete(t)
 			gone.waitUntilGone(t)
 			var stay []string
 			for _, key := range slices.Concat(others, sweep.also) {
-				key = strings.ReplaceAll(key, "NS", s.namespace)
+				key = strings.ReplaceAll(key, "NS", f.namespace)
 				stay = append(stay, key)
 				d.insert(t, "students", key, alex)
 				d.insert(t, "teachers", key, alex)
 			}
-			last := s.called("z.last") // is found after the others
+			last := f.withName("z.last") // is found after the others
 			d.insert(t, "students", last.key(), alex)
 			d.insert(t, "teachers", last.key(), alex)
 
@@ -80,7 +80,7 @@ func TestSweep(t *testing.T) {
 				return expect(deleted == 2, "it has deleted rows of %d", deleted)
 			})
 			require.ElementsMatch(t, stay, d.keys(t, "teachers"))
-			require.ElementsMatch(t, append(stay, s.key()), d.keys(t, "students"))
+			require.ElementsMatch(t, append(stay, f.key()), d.keys(t, "students"))
 		})
 	}
 }
@@ -90,22 +90,22 @@ func TestSweep(t *testing.T) {
 func TestNoSweep(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	gone := s.called("gone")
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	gone := f.withName("gone")
 	d.insert(t, "students", gone.key(), alex)
-	s.operator = start(t, d, "--watch-namespace", s.namespace, "--check-interval=1s")
-	gone.operator = s.operator
-	s.create(t)
-	s.settle(t)
-	looked := s.reconciles()
+	f.operator = start(t, d, "--watch-namespace", f.namespace, "--check-interval=1s")
+	gone.operator = f.operator
+	f.create(t)
+	f.settle(t)
+	looked := f.reconciles()
 	eventually(t, func(context.Context) error {
-		return expect(s.reconciles() >= looked+2, "looked %d times", s.reconciles()-looked)
+		return expect(f.reconciles() >= looked+2, "looked %d times", f.reconciles()-looked)
 	})
-	require.ElementsMatch(t, []string{gone.key(), s.key()}, d.keys(t, "students"))
+	require.ElementsMatch(t, []string{gone.key(), f.key()}, d.keys(t, "students"))
 
 	gone.create(t) // it takes the row for its own
 	gone.waitUntilReady(t)
 	gone.delete(t)
 	gone.waitUntilGone(t)
-	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
+	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
 }

@@ -26,21 +26,21 @@ func TestGlobalLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t, server, "students")
-			s := scene{database: d, namespace: shared.Namespace(t), name: "alex", cluster: "blue"}
-			args := []string{"--watch-namespace", s.namespace, "--global-lock", "--cluster-name=blue"}
-			first := launch(t, d.env(), args...)
+			f := fixture{database: d, namespace: shared.Namespace(t), name: "alex", cluster: "blue"}
+			args := []string{"--watch-namespace", f.namespace, "--global-lock", "--cluster-name=blue"}
+			first := startAllowingErrors(t, d.env(), args...)
 			waitForWorkers(t, first)
-			second := launch(t, d.env(), args...)
+			second := startAllowingErrors(t, d.env(), args...)
 			waitForAttempt(t, second)
-			s.operator = first
-			s.create(t)
-			s.settle(t)
+			f.operator = first
+			f.create(t)
+			f.settle(t)
 			earlier := holder(t, d)
 			pod, err := os.Hostname()
 			require.NoError(t, err)
 			require.True(t, strings.HasPrefix(earlier, "blue/"+pod+"_"), "%s names cluster and pod", earlier)
-			require.Equal(t, 1, s.changes("Inserted"))
-			require.False(t, works(second), "it waits")
+			require.Equal(t, 1, f.changes("Inserted"))
+			require.False(t, hasStartedWorkers(second), "it waits")
 
 			require.NoError(t, test.end(first))
 			if test.isFree {
@@ -48,11 +48,11 @@ func TestGlobalLock(t *testing.T) {
 			} else {
 				require.Equal(t, earlier, holder(t, d), "until its time is over")
 			}
-			s.change(t, `{"age":24}`)
-			s.operator = second
-			s.settle(t)
+			f.change(t, `{"age":24}`)
+			f.operator = second
+			f.settle(t)
 			require.NotEqual(t, earlier, holder(t, d))
-			require.Equal(t, 1, s.changes("Updated"))
+			require.Equal(t, 1, f.changes("Updated"))
 		})
 	}
 	t.Run("lost to somebody else", func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestGlobalLock(t *testing.T) {
 // want to write. The operator must still renew its lock.
 func testLockedTable(t *testing.T) {
 	d := newDatabase(t, server, "students")
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--global-lock")
-	var scenes []scene
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--global-lock")
+	var fixtures []fixture
 	for i := range 8 {
-		one := s.called(nth("alex", i))
+		one := f.withName(nth("alex", i))
 		one.create(t)
 		one.waitUntilReady(t)
-		scenes = append(scenes, one)
+		fixtures = append(fixtures, one)
 	}
 	renewals := func() int { return query[int](t, d, "select version from postgreswriter_lease")[0] }
 
@@ -86,17 +86,17 @@ func testLockedTable(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "lock table students in share mode")
 	require.NoError(t, err)
 	before := renewals()
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.change(t, `{"age":24}`)
 	}
 	eventually(t, func(context.Context) error {
-		for _, one := range scenes {
+		for _, one := range fixtures {
 			one.touch(t)
 		}
-		return expect(renewals() >= before+4, "%d renewals; the operator says: %s", renewals()-before, lastLines(s.operator.Log()))
+		return expect(renewals() >= before+4, "%d renewals; the operator says: %s", renewals()-before, lastLines(f.operator.Log()))
 	})
 	require.NoError(t, tx.Rollback(t.Context()))
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.touch(t)
 		one.waitUntilReady(t)
 	}
@@ -106,27 +106,27 @@ func testLockedTable(t *testing.T) {
 // nothing, although it has not noticed yet, and ends once it notices.
 func testLostLock(t *testing.T) {
 	d := newDatabase(t, server, "students")
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--global-lock", "--check-interval=1s")
-	s.create(t)
-	s.waitUntilReady(t)
-	going := s.called("going")
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--global-lock", "--check-interval=1s")
+	f.create(t)
+	f.waitUntilReady(t)
+	going := f.withName("going")
 	going.create(t)
 	going.waitUntilReady(t)
 
 	d.exec(t, "update postgreswriter_lease set holder = 'stranger', version = version + 1, renewed = now()")
 	want, written := d.rows(t, "students"), d.written(t)
-	s.change(t, `{"age":24}`)
-	s.called("coming").create(t)
+	f.change(t, `{"age":24}`)
+	f.withName("coming").create(t)
 	going.delete(t)
-	waitForExit(t, s.operator)
-	require.Contains(t, s.operator.Log(), "this operator does not have the global lock")
-	require.Equal(t, metav1.ConditionTrue, condition(s.writer(t)).Status, "how it stands is for another to say")
+	waitForExit(t, f.operator)
+	require.Contains(t, f.operator.Log(), "this operator does not have the global lock")
+	require.Equal(t, metav1.ConditionTrue, condition(f.writer(t)).Status, "how it stands is for another to say")
 	require.Equal(t, written.Rows, d.written(t).Rows, "it writes nothing")
 	require.Equal(t, want, d.rows(t, "students"))
 	require.Equal(t, "stranger", holder(t, d))
-	require.Contains(t, s.operator.Log(), "an operator without the global lock may not write, so it stops")
-	require.Contains(t, s.operator.Log(), "another operator took over")
+	require.Contains(t, f.operator.Log(), "an operator without the global lock may not write, so it stops")
+	require.Contains(t, f.operator.Log(), "another operator took over")
 }
 
 // waitForAttempt waits until an operator has tried to get the lock in vain.

@@ -24,7 +24,7 @@ var (
 
 // Shorthands for the tests.
 var (
-	human      = tests.Human
+	admin      = tests.Admin
 	kubectl    = tests.Kubectl
 	installed  = tests.Installed
 	eventually = tests.Eventually

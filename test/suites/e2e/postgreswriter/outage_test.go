@@ -20,10 +20,10 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	own := postgres.New(t)
 	d := newDatabase(t, own, "students")
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	s.operator = launch(t, d.env(), "--watch-namespace", s.namespace, "--check-interval=1s")
-	going, coming := s.called("going"), s.called("coming")
-	for _, one := range []scene{s, going} {
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--check-interval=1s")
+	going, coming := f.withName("going"), f.withName("coming")
+	for _, one := range []fixture{f, going} {
 		one.create(t)
 		one.waitUntilReady(t)
 	}
@@ -32,28 +32,28 @@ func TestOutage(t *testing.T) {
 	require.NoError(t, err)
 	coming.create(t)
 	going.delete(t)
-	for _, one := range []scene{s, going, coming} {
+	for _, one := range []fixture{f, going, coming} {
 		eventually(t, func(context.Context) error {
 			ready := condition(one.writer(t))
 			return expect(ready.Reason == "DatabaseUnavailable" && ready.Message == cannotReach, "%+v", ready)
 		})
 	}
-	requirePaced(t, s)
+	requirePaced(t, f)
 	require.NotNil(t, going.writer(t).DeletionTimestamp, "deletions wait")
-	code, err := s.operator.Probe(t.Context(), "/readyz")
+	code, err := f.operator.Probe(t.Context(), "/readyz")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, code, "a restart would help nobody")
 
 	require.NoError(t, own.Restart(t.Context()))
 	d.Pool.Reset()
-	for _, one := range []scene{s, coming, going} {
+	for _, one := range []fixture{f, coming, going} {
 		one.touch(t) // the next try may be a minute away by now
 	}
-	for _, one := range []scene{s, coming} {
+	for _, one := range []fixture{f, coming} {
 		one.waitUntilReady(t)
 	}
 	going.waitUntilGone(t)
-	require.ElementsMatch(t, []string{s.key(), coming.key()}, d.keys(t, "students"))
+	require.ElementsMatch(t, []string{f.key(), coming.key()}, d.keys(t, "students"))
 }
 
 // TestOutageWithLock stops the database server of an operator with a global lock. The operator
@@ -62,38 +62,38 @@ func TestOutageWithLock(t *testing.T) {
 	t.Parallel()
 	own := postgres.New(t)
 	d := newDatabase(t, own, "students")
-	s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
-	args := []string{"--watch-namespace", s.namespace, "--global-lock"}
-	s.operator = launch(t, d.env(), args...)
-	s.create(t)
-	s.waitUntilReady(t)
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	args := []string{"--watch-namespace", f.namespace, "--global-lock"}
+	f.operator = startAllowingErrors(t, d.env(), args...)
+	f.create(t)
+	f.waitUntilReady(t)
 
 	err := own.Kill()
 	skipUnsupported(t, err)
 	require.NoError(t, err)
-	s.change(t, `{"age":24}`)
-	waitForExit(t, s.operator)
-	require.Contains(t, s.operator.Log(), "an operator without the global lock may not write, so it stops")
-	require.Contains(t, s.operator.Log(), "could not be reached")
+	f.change(t, `{"age":24}`)
+	waitForExit(t, f.operator)
+	require.Contains(t, f.operator.Log(), "an operator without the global lock may not write, so it stops")
+	require.Contains(t, f.operator.Log(), "could not be reached")
 
-	s.operator = launch(t, d.env(), args...)
-	waitForAttempt(t, s.operator)
+	f.operator = startAllowingErrors(t, d.env(), args...)
+	waitForAttempt(t, f.operator)
 	require.NoError(t, own.Restart(t.Context()))
 	d.Pool.Reset()
-	s.waitUntilReady(t)
+	f.waitUntilReady(t)
 }
 
 // requirePaced waits until the operator has tried once more, and requires no further attempt and no
 // new message since.
-func requirePaced(t *testing.T, s scene) {
+func requirePaced(t *testing.T, f fixture) {
 	t.Helper()
-	failures := func() int { return len(s.logged("Reconciler error")) }
+	failures := func() int { return len(f.logged("Reconciler error")) }
 	mark, before := shared.Mark(), failures()
 	eventually(t, func(context.Context) error {
 		return expect(failures() > before, "no other try")
 	})
 	require.LessOrEqual(t, failures(), before+2)
-	require.Empty(t, tests.Requests(t, mark, s.namespace), "the message does not change from try to try")
+	require.Empty(t, tests.Requests(t, mark, f.namespace), "the message does not change from try to try")
 }
 
 // waitForExit waits until an operator has ended with exit status 1.

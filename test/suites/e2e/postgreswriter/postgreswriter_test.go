@@ -63,36 +63,36 @@ func testSample(t *testing.T, d *database, _ *operator.Process) {
 }
 
 func testLife(t *testing.T, d *database, process *operator.Process) {
-	s := newScene(t, d, process)
-	require.Equal(t, []string{v1.Finalizer}, s.writer(t).Finalizers)
-	require.Equal(t, "the row matches the spec", condition(s.writer(t)).Message)
+	f := newFixture(t, d, process)
+	require.Equal(t, []string{v1.Finalizer}, f.writer(t).Finalizers)
+	require.Equal(t, "the row matches the spec", condition(f.writer(t)).Message)
 
-	s.change(t, `{"name":"alexandra","age":0,"country":"chile"}`)
-	s.settle(t)
-	require.Equal(t, row{Name: "alexandra", Country: "chile"}, d.rows(t, "students")[s.key()])
-	s.change(t, `{"age":200}`)
-	s.settle(t)
+	f.change(t, `{"name":"alexandra","age":0,"country":"chile"}`)
+	f.settle(t)
+	require.Equal(t, row{Name: "alexandra", Country: "chile"}, d.rows(t, "students")[f.key()])
+	f.change(t, `{"age":200}`)
+	f.settle(t)
 
-	s.change(t, `{"table":"teachers"}`)
-	s.settle(t)
-	require.NotContains(t, d.rows(t, "students"), s.key())
-	require.Equal(t, row{Name: "alexandra", Age: 200, Country: "chile"}, d.rows(t, "teachers")[s.key()])
+	f.change(t, `{"table":"teachers"}`)
+	f.settle(t)
+	require.NotContains(t, d.rows(t, "students"), f.key())
+	require.Equal(t, row{Name: "alexandra", Age: 200, Country: "chile"}, d.rows(t, "teachers")[f.key()])
 
-	s.delete(t)
-	s.waitUntilGone(t)
-	require.NotContains(t, d.rows(t, "teachers"), s.key())
+	f.delete(t)
+	f.waitUntilGone(t)
+	require.NotContains(t, d.rows(t, "teachers"), f.key())
 }
 
 // testMoves reads all the time while a row is moved back and forth: the row is always in exactly
 // one of the tables.
 func testMoves(t *testing.T, d *database, process *operator.Process) {
-	s := newScene(t, d, process)
+	f := newFixture(t, d, process)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	seen, failed := map[string]int{}, make(chan error, 1)
 	go func() {
 		for ctx.Err() == nil {
-			where, err := whereabouts(t.Context(), d, s.key())
+			where, err := tablesWithRow(t.Context(), d, f.key())
 			if err != nil {
 				failed <- err
 				return
@@ -102,19 +102,19 @@ func testMoves(t *testing.T, d *database, process *operator.Process) {
 		failed <- nil
 	}()
 	for _, table := range []string{"teachers", "students", "teachers", "students", "teachers", "students"} {
-		s.change(t, `{"table":"`+table+`"}`)
-		s.waitUntilReady(t)
+		f.change(t, `{"table":"`+table+`"}`)
+		f.waitUntilReady(t)
 	}
 	stop()
 	require.NoError(t, <-failed)
 	require.NotEmpty(t, seen["students"])
 	require.NotEmpty(t, seen["teachers"])
 	require.Len(t, seen, 2, "one row at any time: %v", seen)
-	require.Equal(t, 6, s.changes("Moved"))
+	require.Equal(t, 6, f.changes("Moved"))
 }
 
-// whereabouts returns the tables that have a row of the key, in one snapshot of the database.
-func whereabouts(ctx context.Context, d *database, key string) (string, error) {
+// tablesWithRow returns the tables that have a row of the key, in one snapshot of the database.
+func tablesWithRow(ctx context.Context, d *database, key string) (string, error) {
 	var found []string
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, d.Pool, options, func(tx pgx.Tx) error {
@@ -133,79 +133,79 @@ func whereabouts(ctx context.Context, d *database, key string) (string, error) {
 }
 
 func testEarlierRow(t *testing.T, d *database, process *operator.Process) {
-	s := emptyScene(t, d, process)
-	d.insert(t, "students", s.key(), row{Name: "berta", Age: 99, Country: "cuba"})
-	s.create(t)
-	s.settle(t)
-	require.Equal(t, alex, d.rows(t, "students")[s.key()])
+	f := newEmptyFixture(t, d, process)
+	d.insert(t, "students", f.key(), row{Name: "berta", Age: 99, Country: "cuba"})
+	f.create(t)
+	f.settle(t)
+	require.Equal(t, alex, d.rows(t, "students")[f.key()])
 }
 
 // testScatteredRows has rows with the key in both tables: one is left, and none at the end.
 func testScatteredRows(t *testing.T, d *database, process *operator.Process) {
-	s := emptyScene(t, d, process)
-	d.insert(t, "students", s.key(), row{Name: "berta"})
-	d.insert(t, "teachers", s.key(), alex)
-	s.create(t, inTable("teachers"))
-	s.settle(t)
-	require.NotContains(t, d.rows(t, "students"), s.key())
+	f := newEmptyFixture(t, d, process)
+	d.insert(t, "students", f.key(), row{Name: "berta"})
+	d.insert(t, "teachers", f.key(), alex)
+	f.create(t, inTable("teachers"))
+	f.settle(t)
+	require.NotContains(t, d.rows(t, "students"), f.key())
 
-	d.insert(t, "students", s.key(), row{Name: "berta"})
-	s.delete(t)
-	s.waitUntilGone(t)
-	require.NotContains(t, d.rows(t, "students"), s.key())
-	require.NotContains(t, d.rows(t, "teachers"), s.key())
+	d.insert(t, "students", f.key(), row{Name: "berta"})
+	f.delete(t)
+	f.waitUntilGone(t)
+	require.NotContains(t, d.rows(t, "students"), f.key())
+	require.NotContains(t, d.rows(t, "teachers"), f.key())
 }
 
 func testCorruptedStatus(t *testing.T, d *database, process *operator.Process) {
-	s := newScene(t, d, process)
-	writer := s.writer(t)
+	f := newFixture(t, d, process)
+	writer := f.writer(t)
 	writer.Status = v1.PostgresWriterStatus{
 		ID: "some/body", Table: "teachers", ObservedGeneration: 7,
 		Conditions: []metav1.Condition{{
 			Type: v1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now(),
 		}},
 	}
-	require.NoError(t, human(t).Status().Update(t.Context(), writer))
-	s.reconcile(t) // a status wakes nobody
-	s.settle(t)
-	require.Equal(t, alex, d.rows(t, "students")[s.key()])
+	require.NoError(t, admin(t).Status().Update(t.Context(), writer))
+	f.reconcile(t) // a status wakes nobody
+	f.settle(t)
+	require.Equal(t, alex, d.rows(t, "students")[f.key()])
 }
 
 // testLostFinalizer has the finalizer taken away while the PostgresWriter lives.
 func testLostFinalizer(t *testing.T, d *database, process *operator.Process) {
-	s := newScene(t, d, process)
-	s.setFinalizers(t, `null`)
+	f := newFixture(t, d, process)
+	f.setFinalizers(t, `null`)
 	eventually(t, func(context.Context) error {
-		return expect(cmp.Equal([]string{v1.Finalizer}, s.writer(t).Finalizers), "%v", s.writer(t).Finalizers)
+		return expect(cmp.Equal([]string{v1.Finalizer}, f.writer(t).Finalizers), "%v", f.writer(t).Finalizers)
 	})
 }
 
 func testForeignFinalizer(t *testing.T, d *database, process *operator.Process) {
-	s := newScene(t, d, process)
-	s.setFinalizers(t, `["example.org/hold","`+v1.Finalizer+`"]`)
-	s.settle(t)
-	s.delete(t)
-	ready := s.waitForReason(t, "Terminating")
+	f := newFixture(t, d, process)
+	f.setFinalizers(t, `["example.org/hold","`+v1.Finalizer+`"]`)
+	f.settle(t)
+	f.delete(t)
+	ready := f.waitForReason(t, "Terminating")
 	require.Equal(t, "the row is deleted; somebody else's finalizer is left", ready.Message)
-	require.Equal(t, []string{"example.org/hold"}, s.writer(t).Finalizers)
-	require.NotContains(t, d.rows(t, "students"), s.key())
+	require.Equal(t, []string{"example.org/hold"}, f.writer(t).Finalizers)
+	require.NotContains(t, d.rows(t, "students"), f.key())
 
 	mark := shared.Mark()
-	s.reconcile(t)
-	require.Empty(t, tests.Requests(t, mark, s.namespace), "nothing is left to do")
-	require.NotContains(t, d.rows(t, "students"), s.key(), "nor is the row made again")
-	s.setFinalizers(t, `null`)
-	s.waitUntilGone(t)
+	f.reconcile(t)
+	require.Empty(t, tests.Requests(t, mark, f.namespace), "nothing is left to do")
+	require.NotContains(t, d.rows(t, "students"), f.key(), "nor is the row made again")
+	f.setFinalizers(t, `null`)
+	f.waitUntilGone(t)
 }
 
 func testNameUsedBefore(t *testing.T, d *database, process *operator.Process) {
-	s := newScene(t, d, process)
+	f := newFixture(t, d, process)
 	for range 5 {
-		s.delete(t)
-		s.waitUntilGone(t)
-		require.NotContains(t, d.rows(t, "students"), s.key())
-		s.create(t)
-		s.waitUntilReady(t)
+		f.delete(t)
+		f.waitUntilGone(t)
+		require.NotContains(t, d.rows(t, "students"), f.key())
+		f.create(t)
+		f.waitUntilReady(t)
 	}
-	s.settle(t)
+	f.settle(t)
 }

@@ -24,70 +24,70 @@ func TestProcess(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	o := installed(t)
 	leading := []string{"--leader-elect", "--leader-election-namespace", o.Namespace}
-	s := alone(t, d, leading...)
+	f := newFixtureWithOwnOperator(t, d, leading...)
 	require.NotEmpty(t, tests.LeaseHolder(t, lease))
 	for _, path := range []string{"/healthz", "/readyz"} {
-		code, err := s.operator.Probe(t.Context(), path)
+		code, err := f.operator.Probe(t.Context(), path)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, code, path)
 	}
-	s.create(t)
-	s.settle(t)
-	gone := s.called("gone")
+	f.create(t)
+	f.settle(t)
+	gone := f.withName("gone")
 	gone.create(t)
 	gone.settle(t)
 
-	require.NoError(t, s.operator.Stop())
+	require.NoError(t, f.operator.Stop())
 	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
 	eventually(t, func(context.Context) error {
 		return expect(d.sessions(t) == 0, "it has left %d connections behind", d.sessions(t))
 	})
 
-	leading = append(leading, "--watch-namespace", s.namespace)
+	leading = append(leading, "--watch-namespace", f.namespace)
 	mark, written := shared.Mark(), d.written(t)
-	s.operator = start(t, d, leading...)
-	s.settle(t)
-	require.Equal(t, map[string]int{"watch postgreswriters": 1}, tests.Requests(t, mark, s.namespace),
+	f.operator = start(t, d, leading...)
+	f.settle(t)
+	require.Equal(t, map[string]int{"watch postgreswriters": 1}, tests.Requests(t, mark, f.namespace),
 		"what is in place costs no request after a restart either")
 	require.Equal(t, written, d.written(t), "nor a write")
-	require.NoError(t, s.operator.Stop())
+	require.NoError(t, f.operator.Stop())
 
 	// Changes made meanwhile are handled.
-	d.exec(t, "delete from students where id = $1", s.key())
+	d.exec(t, "delete from students where id = $1", f.key())
 	gone.delete(t)
-	s.operator = start(t, d, leading...)
-	s.waitUntilReady(t)
-	gone.operator = s.operator
+	f.operator = start(t, d, leading...)
+	f.waitUntilReady(t)
+	gone.operator = f.operator
 	gone.waitUntilGone(t)
-	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
+	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
 }
 
 func TestWatchNamespace(t *testing.T) {
 	d := newDatabase(t, server, "students")
-	s := alone(t, d)
-	outside := emptyScene(t, d, s.operator)
+	f := newFixtureWithOwnOperator(t, d)
+	outside := newEmptyFixture(t, d, f.operator)
 	outside.create(t)
-	s.create(t)
-	s.settle(t)
+	f.create(t)
+	f.settle(t)
 	require.Empty(t, outside.writer(t).Finalizers)
-	require.Equal(t, []string{s.key()}, d.keys(t, "students"))
+	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
 }
 
 // TestClusterName has rows that differ from the operator's own only by the name of their cluster.
 func TestClusterName(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students")
-	s := alone(t, d, "--cluster-name=blue")
-	s.cluster = "blue"
-	plain := s
+	f := newFixtureWithOwnOperator(t, d, "--cluster-name=blue")
+	f.cluster = "blue"
+	plain := f
 	plain.cluster = ""
 	d.insert(t, "students", plain.key(), row{Name: "of no cluster"})
 	d.insert(t, "students", "green/"+plain.key(), row{Name: "of another"})
-	s.create(t)
-	s.settle(t)
+	f.create(t)
+	f.settle(t)
 	require.Equal(t, alex, d.rows(t, "students")["blue/"+plain.key()])
-	s.delete(t)
-	s.waitUntilGone(t)
+	f.delete(t)
+	f.waitUntilGone(t)
 	require.Equal(t, []string{"green/" + plain.key(), plain.key()}, d.keys(t, "students"))
 }
 

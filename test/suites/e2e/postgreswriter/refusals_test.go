@@ -107,10 +107,10 @@ func TestRefusals(t *testing.T) {
 		tables += "," + refusal.table
 		d.exec(t, refusal.prepare)
 	}
-	healthy := alone(t, d, "--tables="+tables, "--check-interval=1s")
+	healthy := newFixtureWithOwnOperator(t, d, "--tables="+tables, "--check-interval=1s")
 	healthy.create(t)
 	healthy.settle(t)
-	refused := func(name string) scene { return healthy.called(cases[name].table) }
+	refused := func(name string) fixture { return healthy.withName(cases[name].table) }
 
 	for name := range cases {
 		refused(name).create(t, inTable(cases[name].table))
@@ -138,19 +138,19 @@ func TestRefusals(t *testing.T) {
 	})
 	for name, refusal := range cases {
 		t.Run("mended: "+name, func(t *testing.T) {
-			s := healthy.called(refusal.table + "-2")
-			s.create(t, inTable(refusal.table))
-			s.waitForReason(t, refusal.reason)
-			s.delete(t)
-			s.waitUntilGone(t)
+			f := healthy.withName(refusal.table + "-2")
+			f.create(t, inTable(refusal.table))
+			f.waitForReason(t, refusal.reason)
+			f.delete(t)
+			f.waitUntilGone(t)
 
 			d.exec(t, refusal.mend)
-			s = refused(name)
-			s.reconcile(t)
-			s.waitUntilReady(t)
-			s.delete(t)
-			s.waitUntilGone(t)
-			require.NotContains(t, d.keys(t, refusal.table), s.key())
+			f = refused(name)
+			f.reconcile(t)
+			f.waitUntilReady(t)
+			f.delete(t)
+			f.waitUntilGone(t)
+			require.NotContains(t, d.keys(t, refusal.table), f.key())
 		})
 	}
 }
@@ -160,15 +160,15 @@ func TestRefusals(t *testing.T) {
 func TestTableNotAllowed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	s := alone(t, d, "--check-interval=1s")
+	f := newFixtureWithOwnOperator(t, d, "--check-interval=1s")
 	for i, table := range []string{"teachers", "pg_user", "students; drop table students", "Students", `"students"`} {
-		one := s.called(nth("alex", i))
+		one := f.withName(nth("alex", i))
 		one.create(t, inTable(table))
 		require.Contains(t, one.waitForReason(t, "TableNotAllowed").Message, "its flag --tables lists students")
 		one.reconcile(t)
 	}
 	require.Zero(t, d.sessions(t), "no SQL reaches the server")
-	s.deleteAll(t)
+	f.deleteAll(t)
 	require.NotZero(t, d.sessions(t), "a row from when the table was listed might be there")
 	require.Equal(t, []string{"students", "teachers"}, d.tables(t))
 }
@@ -179,17 +179,17 @@ func TestFailedMove(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	d.exec(t, "create table taken (id text primary key, name text unique, age integer, country text)")
 	d.insert(t, "taken", "stranger", alex)
-	s := alone(t, d, "--tables=students,taken,missing")
-	s.create(t)
-	s.settle(t)
+	f := newFixtureWithOwnOperator(t, d, "--tables=students,taken,missing")
+	f.create(t)
+	f.settle(t)
 	for table, reason := range map[string]string{"taken": "UniqueViolation", "missing": "TableMissing", "unlisted": "TableNotAllowed"} {
-		s.change(t, `{"table":"`+table+`"}`)
-		s.waitForReason(t, reason)
-		require.Equal(t, alex, d.rows(t, "students")[s.key()])
-		require.Equal(t, "students", s.writer(t).Status.Table)
+		f.change(t, `{"table":"`+table+`"}`)
+		f.waitForReason(t, reason)
+		require.Equal(t, alex, d.rows(t, "students")[f.key()])
+		require.Equal(t, "students", f.writer(t).Status.Table)
 	}
-	s.delete(t)
-	s.waitUntilGone(t)
+	f.delete(t)
+	f.waitUntilGone(t)
 	require.Empty(t, d.keys(t, "students"), "it is found where it is")
 }
 
@@ -197,49 +197,49 @@ func TestFailedMove(t *testing.T) {
 func TestDroppedTable(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
-	s := disturbed(t, d, "--tables=students,teachers", "--check-interval=1s") // dropped while it looks
-	s.create(t)
-	s.settle(t)
-	other := s.called("berta")
+	f := newFixtureAllowingErrors(t, d, "--tables=students,teachers", "--check-interval=1s") // dropped while it looks
+	f.create(t)
+	f.settle(t)
+	other := f.withName("berta")
 	other.create(t, inTable("teachers"))
 	other.settle(t)
 
 	d.exec(t, "drop table students")
-	s.waitForReason(t, "TableMissing")
-	s.delete(t)
-	s.waitUntilGone(t)
-	require.NoError(t, other.isAsItShouldBe(t), "the other table is none the worse")
+	f.waitForReason(t, "TableMissing")
+	f.delete(t)
+	f.waitUntilGone(t)
+	require.NoError(t, other.checkState(t), "the other table is none the worse")
 }
 
 // TestCreateTables has an operator make the tables.
 func TestCreateTables(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)
-	s := disturbed(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
-	var scenes []scene
+	f := newFixtureAllowingErrors(t, d, "--create-tables", "--tables=students,"+oddTables[0], "--check-interval=1s")
+	var fixtures []fixture
 	for i := range 10 { // at the same time
-		one := s.called(nth("alex", i))
+		one := f.withName(nth("alex", i))
 		one.create(t, inTable([]string{"students", oddTables[0]}[i%2]))
-		scenes = append(scenes, one)
+		fixtures = append(fixtures, one)
 	}
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.waitUntilReady(t)
 	}
 	require.ElementsMatch(t, []string{"students", oddTables[0]}, d.tables(t))
 	require.Equal(t, []string{"age integer", "country text", "id text", "name text"}, query[string](t, d,
 		"select column_name || ' ' || data_type from information_schema.columns where table_name = 'students' order by 1"))
-	_, err := d.Pool.Exec(t.Context(), "insert into students (id) values ($1)", scenes[0].key())
+	_, err := d.Pool.Exec(t.Context(), "insert into students (id) values ($1)", fixtures[0].key())
 	require.ErrorContains(t, err, "students_pkey")
 
 	d.exec(t, "drop table students")
 	eventually(t, func(context.Context) error {
 		return expect(len(d.tables(t)) == 2, "%v", d.tables(t))
 	})
-	for _, one := range scenes {
+	for _, one := range fixtures {
 		one.waitUntilReady(t)
 	}
 	d.exec(t, "drop table students")
-	s.deleteAll(t)
+	f.deleteAll(t)
 }
 
 // TestTablesOfOthers has tables that are not as the operator would have made them.
@@ -262,16 +262,16 @@ func TestTablesOfOthers(t *testing.T) {
 		list += "," + table
 		d.exec(t, made)
 	}
-	s := alone(t, d, "--tables="+list)
-	s.create(t, inTable("varchars"))
+	f := newFixtureWithOwnOperator(t, d, "--tables="+list)
+	f.create(t, inTable("varchars"))
 	for table := range tables {
-		s.change(t, `{"table":"`+table+`","age":24}`)
-		s.settle(t)
-		s.change(t, `{"age":25}`)
-		s.settle(t)
+		f.change(t, `{"table":"`+table+`","age":24}`)
+		f.settle(t)
+		f.change(t, `{"age":25}`)
+		f.settle(t)
 	}
-	s.delete(t)
-	s.waitUntilGone(t)
+	f.delete(t)
+	f.waitUntilGone(t)
 	for table := range tables {
 		require.Empty(t, d.keys(t, table), table)
 	}
@@ -282,12 +282,12 @@ func TestTwice(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)
 	d.exec(t, "create table vague (id text, name text, age integer, country text)")
-	s := alone(t, d, "--tables=vague")
-	d.insert(t, "vague", s.key(), alex)
-	d.insert(t, "vague", s.key(), alex)
-	s.create(t, inTable("vague"))
-	require.Contains(t, s.waitForReason(t, "WrongColumns").Message, "no unique or exclusion constraint")
-	s.delete(t)
-	s.waitUntilGone(t)
+	f := newFixtureWithOwnOperator(t, d, "--tables=vague")
+	d.insert(t, "vague", f.key(), alex)
+	d.insert(t, "vague", f.key(), alex)
+	f.create(t, inTable("vague"))
+	require.Contains(t, f.waitForReason(t, "WrongColumns").Message, "no unique or exclusion constraint")
+	f.delete(t)
+	f.waitUntilGone(t)
 	require.Empty(t, d.keys(t, "vague"))
 }

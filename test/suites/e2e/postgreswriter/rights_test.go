@@ -17,19 +17,19 @@ func TestRights(t *testing.T) {
 	o.Env = append(d.env(), "KUBE_FEATURE_WatchListClient=false") // as with a server that does not stream its lists
 	mark := shared.Mark()
 	process := tests.StartWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--check-interval=1s")
-	gone := newScene(t, d, process)
+	gone := newFixture(t, d, process)
 	gone.delete(t)
 	gone.waitUntilGone(t)
-	s := newScene(t, d, process)
+	f := newFixture(t, d, process)
 	for range 2 { // the second time is the same event again
-		d.exec(t, "delete from students where id = $1", s.key())
-		s.waitForRow(t, "students", &alex)
+		d.exec(t, "delete from students where id = $1", f.key())
+		f.waitForRow(t, "students", &alex)
 	}
 	role := tests.OnlyUsed(t, mark)
 
 	t.Run("without the right to write finalizers", func(t *testing.T) {
-		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "demo.yash.com", Resource: "postgreswriters"}, s.namespace)
-		other := s.called("berta")
+		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "demo.yash.com", Resource: "postgreswriters"}, f.namespace)
+		other := f.withName("berta")
 		other.create(t)
 		other.waitForReason(t, "Forbidden")
 		require.NotContains(t, d.rows(t, "students"), other.key(), "no row without a finalizer")
@@ -38,11 +38,11 @@ func TestRights(t *testing.T) {
 		other.settle(t)
 	})
 	t.Run("without the right to write status", func(t *testing.T) {
-		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "demo.yash.com", Resource: "postgreswriters/status"}, s.namespace)
-		s.change(t, `{"age":24}`)
-		s.waitForRow(t, "students", &row{Name: alex.Name, Age: 24, Country: alex.Country})
+		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "demo.yash.com", Resource: "postgreswriters/status"}, f.namespace)
+		f.change(t, `{"age":24}`)
+		f.waitForRow(t, "students", &row{Name: alex.Name, Age: 24, Country: alex.Country})
 		giveBack()
-		s.reconcile(t)
-		s.settle(t)
+		f.reconcile(t)
+		f.settle(t)
 	})
 }

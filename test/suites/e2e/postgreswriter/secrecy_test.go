@@ -33,31 +33,31 @@ func TestSecrecy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := scene{database: d, namespace: shared.Namespace(t), name: "alex"}
+			f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
 			metrics, err := port.Reserve(port.ReuseAddress)
 			require.NoError(t, err)
 			t.Cleanup(metrics.Release)
-			s.operator = launch(t, append(d.env(), test.env...), "--watch-namespace", s.namespace, "--metrics-bind-address", metrics.Address())
-			s.create(t)
+			f.operator = startAllowingErrors(t, append(d.env(), test.env...), "--watch-namespace", f.namespace, "--metrics-bind-address", metrics.Address())
+			f.create(t)
 			eventually(t, func(context.Context) error {
-				ready := condition(s.writer(t))
+				ready := condition(f.writer(t))
 				is := ready.Reason == test.reason && strings.Contains(ready.Message, test.says)
-				return expect(is, "%+v; %s", ready, lastLines(s.operator.Log()))
+				return expect(is, "%+v; %s", ready, lastLines(f.operator.Log()))
 			})
-			requireNoSecret(t, "a status", kubectl(t, "get", "postgreswriters", "-n", s.namespace, "-o", "json"))
+			requireNoSecret(t, "a status", kubectl(t, "get", "postgreswriters", "-n", f.namespace, "-o", "json"))
 
-			s.delete(t)
+			f.delete(t)
 			if test.reason != "Written" {
-				s.setFinalizers(t, "null") // then what goes wrong with its removal is told in no status
+				f.setFinalizers(t, "null") // then what goes wrong with its removal is told in no status
 			}
-			s.waitUntilGone(t)
+			f.waitUntilGone(t)
 			requireNoSecret(t, "an event", kubectl(t, "get", "events", "-A", "-o", "json"))
 			body := scrape(t, metrics.Address())
 			require.Contains(t, body, "controller_runtime_reconcile_total")
 			requireNoSecret(t, "a metric", body)
-			_ = s.operator.Stop()
-			require.Contains(t, s.operator.Log(), `"msg":"will write rows"`)
-			requireNoSecret(t, "the log", s.operator.Log())
+			_ = f.operator.Stop()
+			require.Contains(t, f.operator.Log(), `"msg":"will write rows"`)
+			requireNoSecret(t, "the log", f.operator.Log())
 		})
 	}
 }

@@ -32,28 +32,28 @@ func TestDrift(t *testing.T) {
 }
 
 func testDeletedChild(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	for _, old := range s.children(t) {
+	f := newFixture(t, process)
+	for _, old := range f.children(t) {
 		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
-		s.settle(t)
-		s.waitForPods(t, func() []string { return s.podNames(t) })
-		for _, child := range s.app(t).Status.Children {
-			require.Equal(t, s.children(t)[child.Kind].GetUID(), child.UID, "the status names the new one")
+		f.settle(t)
+		f.waitForPods(t, func() []string { return f.podNames(t) })
+		for _, child := range f.app(t).Status.Children {
+			require.Equal(t, f.children(t)[child.Kind].GetUID(), child.UID, "the status names the new one")
 		}
 	}
 }
 
 func testForeignMetadata(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	mark := shared.Mark()
-	for _, child := range s.children(t) {
-		s.patch(t, child, `{"metadata":{"labels":{"team":"blue"},"annotations":{"example.org/note":"mine"}}}`)
+	for _, child := range f.children(t) {
+		f.patch(t, child, `{"metadata":{"labels":{"team":"blue"},"annotations":{"example.org/note":"mine"}}}`)
 	}
-	s.settle(t)
-	require.Empty(t, s.requests(t, mark), "the server is not even asked")
-	s.change(t, `{"replicas":3,"serviceType":"NodePort"}`)
-	s.settle(t)
-	for kind, child := range s.children(t) {
+	f.settle(t)
+	require.Empty(t, f.requests(t, mark), "the server is not even asked")
+	f.change(t, `{"replicas":3,"serviceType":"NodePort"}`)
+	f.settle(t)
+	for kind, child := range f.children(t) {
 		require.Equal(t, "blue", child.GetLabels()["team"], kind)
 		require.Equal(t, "mine", child.GetAnnotations()["example.org/note"], kind)
 	}
@@ -61,7 +61,7 @@ func testForeignMetadata(t *testing.T, process *operator.Process) {
 
 // testDrift does one thing after another to the children of one ReverseWordsApp.
 func testDrift(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "dp-shop"}}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "service-shop"}}
 	for _, drift := range []struct {
@@ -88,15 +88,15 @@ func testDrift(t *testing.T, process *operator.Process) {
 		{"owner of the Service", service, `{"metadata":{"ownerReferences":null}}`},
 	} {
 		t.Run(drift.name, func(t *testing.T) {
-			before := s.children(t)
+			before := f.children(t)
 			child, _ := drift.child.DeepCopyObject().(client.Object)
-			s.patch(t, child, drift.patch)
+			f.patch(t, child, drift.patch)
 			eventually(t, func(context.Context) error {
-				diff := cmp.Diff(content(before), content(s.children(t)))
+				diff := cmp.Diff(content(before), content(f.children(t)))
 				return expect(diff == "", "still different: %s", diff)
 			})
-			s.settle(t)
-			s.waitForPods(t, func() []string { return s.podNames(t) })
+			f.settle(t)
+			f.waitForPods(t, func() []string { return f.podNames(t) })
 		})
 	}
 }

@@ -31,7 +31,7 @@ func TestFleet(t *testing.T) {
 	startWith(t, installed(t), "--watch-namespace", namespace)
 	mark := shared.Mark()
 	for i := range fleet {
-		require.NoError(t, human(t).Create(t.Context(), &v1alpha1.ReverseWordsApp{
+		require.NoError(t, admin(t).Create(t.Context(), &v1alpha1.ReverseWordsApp{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("app-%d", i)},
 			Spec:       v1alpha1.ReverseWordsAppSpec{Replicas: 1},
 		}))
@@ -39,7 +39,7 @@ func TestFleet(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, shared.Await(t.Context(), fleetLimit, "", func(ctx context.Context) error {
 		var apps v1alpha1.ReverseWordsAppList
-		if err := human(t).List(ctx, &apps, client.InNamespace(namespace)); err != nil {
+		if err := admin(t).List(ctx, &apps, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		for i := range apps.Items {

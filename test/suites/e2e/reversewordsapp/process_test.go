@@ -37,7 +37,7 @@ func TestProcess(t *testing.T) {
 		require.Equal(t, http.StatusOK, code, path)
 	}
 	require.Contains(t, process.Log(), `"worker count":10`)
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	require.NotContains(t, process.Log(), v1alpha1.Finalizer, "the warning that comes with it is kept out")
 
 	o := installed(t)
@@ -57,9 +57,9 @@ func TestProcess(t *testing.T) {
 	require.NoError(t, process.Stop())
 	require.Empty(t, tests.LeaseHolder(t, lease), "the lease is free for the next")
 	mark = shared.Mark()
-	s.operator = start(t)
-	s.settle(t)
-	require.Empty(t, s.allRequests(t, mark), "what is in place costs no request after a restart either")
+	f.operator = start(t)
+	f.settle(t)
+	require.Empty(t, f.allRequests(t, mark), "what is in place costs no request after a restart either")
 }
 
 // TestWarnings has a webhook warn of every finalizer that is written, as the server warns
@@ -82,38 +82,38 @@ func TestWarnings(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, stop()) })
 
 	process := start(t)
-	newScene(t, process)
+	newFixture(t, process)
 	require.NotContains(t, process.Log(), v1alpha1.Finalizer)
 	require.NotEmpty(t, process.Entries("finalizers are watched"))
 }
 
 func TestWatchNamespace(t *testing.T) {
 	inside, outside := shared.Namespace(t), shared.Namespace(t)
-	s := scene{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
-	s.create(t)
-	s.namespace = inside
-	s.create(t)
-	s.settle(t)
-	s.namespace = outside
-	require.Empty(t, s.app(t).Finalizers)
+	f := fixture{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
+	f.create(t)
+	f.namespace = inside
+	f.create(t)
+	f.settle(t)
+	f.namespace = outside
+	require.Empty(t, f.app(t).Finalizers)
 }
 
 func TestChildLabels(t *testing.T) {
 	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue")
-	s := newScene(t, process)
-	for kind, child := range s.children(t) {
+	f := newFixture(t, process)
+	for kind, child := range f.children(t) {
 		require.Equal(t, "blue", child.GetLabels()["example.org/team"], kind)
 	}
-	pods := s.podNames(t)
+	pods := f.podNames(t)
 	require.NoError(t, process.Stop())
 
 	// Without the flag the label goes, and nothing else happens.
-	s.operator = startWith(t, installed(t))
-	s.settle(t)
-	for kind, child := range s.children(t) {
+	f.operator = startWith(t, installed(t))
+	f.settle(t)
+	for kind, child := range f.children(t) {
 		require.NotContains(t, child.GetLabels(), "example.org/team", kind)
 	}
-	require.Equal(t, pods, s.podNames(t), "no rollout")
+	require.Equal(t, pods, f.podNames(t), "no rollout")
 }
 
 func TestBadStarts(t *testing.T) {

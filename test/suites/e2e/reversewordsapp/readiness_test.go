@@ -42,16 +42,16 @@ func TestReadiness(t *testing.T) {
 }
 
 func testReadyFollowsPods(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	seen := s.follow(t)
-	s.create(t)
-	s.settle(t)
-	mark, pod := shared.Mark(), s.podNames(t)[1]
-	s.setReady(t, pod, corev1.ConditionFalse)
-	s.waitForReason(t, "Progressing")
-	s.setReady(t, pod, corev1.ConditionTrue)
-	s.settle(t)
-	require.Empty(t, s.requests(t, mark), "nothing but the status was written")
+	f := newEmptyFixture(t, process)
+	seen := f.follow(t)
+	f.create(t)
+	f.settle(t)
+	mark, pod := shared.Mark(), f.podNames(t)[1]
+	f.setReady(t, pod, corev1.ConditionFalse)
+	f.waitForReason(t, "Progressing")
+	f.setReady(t, pod, corev1.ConditionTrue)
+	f.settle(t)
+	require.Empty(t, f.requests(t, mark), "nothing but the status was written")
 
 	// False, True, False, True and nothing between; the other condition is always the
 	// opposite.
@@ -68,11 +68,11 @@ func testReadyFollowsPods(t *testing.T, process *operator.Process) {
 	require.Empty(t, cmp.Diff([]metav1.ConditionStatus{"False", "True", "False", "True"}, slices.Compact(ready)))
 }
 
-// follow returns a function that returns the statuses of the scene's ReverseWordsApp, from the
+// follow returns a function that returns the statuses of the fixture's ReverseWordsApp, from the
 // first with conditions.
-func (s scene) follow(t *testing.T) (seen func() []v1alpha1.ReverseWordsAppStatus) {
+func (f fixture) follow(t *testing.T) (seen func() []v1alpha1.ReverseWordsAppStatus) {
 	t.Helper()
-	watch, err := human(t).Watch(t.Context(), &v1alpha1.ReverseWordsAppList{}, client.InNamespace(s.namespace))
+	watch, err := admin(t).Watch(t.Context(), &v1alpha1.ReverseWordsAppList{}, client.InNamespace(f.namespace))
 	require.NoError(t, err)
 	t.Cleanup(watch.Stop)
 	var mu sync.Mutex
@@ -88,7 +88,7 @@ func (s scene) follow(t *testing.T) (seen func() []v1alpha1.ReverseWordsAppStatu
 	}()
 	return func() []v1alpha1.ReverseWordsAppStatus {
 		eventually(t, func(context.Context) error {
-			now := s.app(t).Status
+			now := f.app(t).Status
 			mu.Lock()
 			defer mu.Unlock()
 			return expect(len(statuses) > 0 && cmp.Equal(statuses[len(statuses)-1], now), "the watch lags behind")
@@ -100,115 +100,115 @@ func (s scene) follow(t *testing.T) (seen func() []v1alpha1.ReverseWordsAppStatu
 }
 
 func testPending(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	s.create(t, withVersion("pending"))
-	s.waitForReason(t, "Progressing")
-	eventually(t, func(context.Context) error { return expect(len(s.podNames(t)) == 2, "%v", s.podNames(t)) })
-	s.waitForPods(t, func() []string { return s.podNames(t) })
-	s.reconcile(t)
+	f := newEmptyFixture(t, process)
+	f.create(t, withVersion("pending"))
+	f.waitForReason(t, "Progressing")
+	eventually(t, func(context.Context) error { return expect(len(f.podNames(t)) == 2, "%v", f.podNames(t)) })
+	f.waitForPods(t, func() []string { return f.podNames(t) })
+	f.reconcile(t)
 
 	// Only the pod shows this: its ReplicaSet and the Deployment do not change. The test uses the
 	// status of an init container, as kwok would reset the status of the other containers at once.
-	pod := get(t, s, s.podNames(t)[1], &corev1.Pod{})
+	pod := get(t, f, f.podNames(t)[1], &corev1.Pod{})
 	setStatus(t, pod, func(is *corev1.PodStatus) {
 		is.InitContainerStatuses = []corev1.ContainerStatus{{
 			Name: "init", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
 		}}
 	})
-	require.Contains(t, s.waitForReason(t, "CreateContainerConfigError").Message, pod.Name)
-	s.change(t, `{"appVersion":"latest"}`)
-	s.settle(t)
+	require.Contains(t, f.waitForReason(t, "CreateContainerConfigError").Message, pod.Name)
+	f.change(t, `{"appVersion":"latest"}`)
+	f.settle(t)
 }
 
 func testMissing(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	s.create(t, withVersion("missing"))
-	ready := s.waitForReason(t, "ImagePullBackOff")
+	f := newEmptyFixture(t, process)
+	f.create(t, withVersion("missing"))
+	ready := f.waitForReason(t, "ImagePullBackOff")
 	require.Contains(t, ready.Message, `pod "dp-shop-`)
-	is := condition(s.app(t), notReadyCondition)
+	is := condition(f.app(t), notReadyCondition)
 	require.Equal(t, metav1.ConditionTrue, is.Status)
 	require.Equal(t, "ImagePullBackOff", is.Reason)
-	eventually(t, func(context.Context) error { return expect(len(s.podNames(t)) == 2, "%v", s.podNames(t)) })
-	s.waitForPods(t, func() []string { return s.podNames(t) })
-	require.Len(t, s.app(t).Status.AppPods, 2, "they are pending")
-	s.change(t, `{"appVersion":"latest"}`)
-	s.settle(t)
-	s.waitForPods(t, func() []string { return s.podNames(t) })
+	eventually(t, func(context.Context) error { return expect(len(f.podNames(t)) == 2, "%v", f.podNames(t)) })
+	f.waitForPods(t, func() []string { return f.podNames(t) })
+	require.Len(t, f.app(t).Status.AppPods, 2, "they are pending")
+	f.change(t, `{"appVersion":"latest"}`)
+	f.settle(t)
+	f.waitForPods(t, func() []string { return f.podNames(t) })
 }
 
 // testMissingBehindOld rolls out a version without an image: the old pods still serve, but the
 // ReverseWordsApp is not ready.
 func testMissingBehindOld(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	old := s.podNames(t)
-	s.change(t, `{"appVersion":"missing"}`)
-	s.waitForReason(t, "ImagePullBackOff")
+	f := newFixture(t, process)
+	old := f.podNames(t)
+	f.change(t, `{"appVersion":"missing"}`)
+	f.waitForReason(t, "ImagePullBackOff")
 	eventually(t, func(context.Context) error {
-		status := s.deployment(t).Status
+		status := f.deployment(t).Status
 		return expect(status.UpdatedReplicas == 1 && status.AvailableReplicas == 2, "not one new pod beside two old ones: %+v", status)
 	})
-	s.waitForPods(t, func() []string { return s.podNames(t) })
-	require.Subset(t, s.app(t).Status.AppPods, old)
-	s.change(t, `{"appVersion":"latest"}`)
-	s.settle(t)
-	s.waitForPods(t, func() []string { return old })
+	f.waitForPods(t, func() []string { return f.podNames(t) })
+	require.Subset(t, f.app(t).Status.AppPods, old)
+	f.change(t, `{"appVersion":"latest"}`)
+	f.settle(t)
+	f.waitForPods(t, func() []string { return old })
 }
 
 func testCrashing(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	s.change(t, `{"appVersion":"crashing"}`)
-	require.Contains(t, s.waitForReason(t, "CrashLoopBackOff").Message, "container reversewords")
-	s.change(t, `{"appVersion":"v0.0.2"}`)
-	s.settle(t)
+	f := newFixture(t, process)
+	f.change(t, `{"appVersion":"crashing"}`)
+	require.Contains(t, f.waitForReason(t, "CrashLoopBackOff").Message, "container reversewords")
+	f.change(t, `{"appVersion":"v0.0.2"}`)
+	f.settle(t)
 }
 
 func testAppPods(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	own := s.podNames(t)
-	s.waitForPods(t, func() []string { return own })
+	f := newFixture(t, process)
+	own := f.podNames(t)
+	f.waitForPods(t, func() []string { return own })
 
 	// A foreign pod with all our labels except the ReplicaSet's own, which would make the
 	// ReplicaSet adopt it.
 	theirs := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace, Name: "a-stranger",
-			Labels: map[string]string{"app": s.name, "app.kubernetes.io/managed-by": "reverse-words-operator"},
+			Namespace: f.namespace, Name: "a-stranger",
+			Labels: map[string]string{"app": f.name, "app.kubernetes.io/managed-by": "reverse-words-operator"},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "reversewords", Image: "quay.io/mavazque/reversewords:latest"}}},
 	}
-	require.NoError(t, human(t).Create(t.Context(), theirs))
+	require.NoError(t, admin(t).Create(t.Context(), theirs))
 	eventually(t, func(context.Context) error {
-		phase := get(t, s, theirs.Name, &corev1.Pod{}).Status.Phase
+		phase := get(t, f, theirs.Name, &corev1.Pod{}).Status.Phase
 		return expect(phase == corev1.PodRunning, "it is %s", phase)
 	})
-	s.settle(t)
-	require.Equal(t, own, s.app(t).Status.AppPods, "the label is anybody's")
+	f.settle(t)
+	require.Equal(t, own, f.app(t).Status.AppPods, "the label is anybody's")
 
 	// A pod that its ReplicaSet releases and replaces.
-	s.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: own[0]}}, `{"metadata":{"labels":{"pod-template-hash":null}}}`)
+	f.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: own[0]}}, `{"metadata":{"labels":{"pod-template-hash":null}}}`)
 	eventually(t, func(context.Context) error {
-		pods := s.app(t).Status.AppPods
+		pods := f.app(t).Status.AppPods
 		return expect(len(pods) == 2 && !slices.Contains(pods, own[0]), "%v", pods)
 	})
-	s.settle(t)
+	f.settle(t)
 
 	// A pod whose deletion a finalizer blocks.
-	going := s.app(t).Status.AppPods[0]
-	s.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: going}}, `{"metadata":{"finalizers":["example.org/hold"]}}`)
-	require.NoError(t, human(t).Delete(t.Context(), get(t, s, going, &corev1.Pod{})))
+	going := f.app(t).Status.AppPods[0]
+	f.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: going}}, `{"metadata":{"finalizers":["example.org/hold"]}}`)
+	require.NoError(t, admin(t).Delete(t.Context(), get(t, f, going, &corev1.Pod{})))
 	eventually(t, func(context.Context) error {
-		pods := s.app(t).Status.AppPods
+		pods := f.app(t).Status.AppPods
 		return expect(len(pods) == 2 && !slices.Contains(pods, going), "%v", pods)
 	})
-	require.NotNil(t, get(t, s, going, &corev1.Pod{}).DeletionTimestamp, "it is there still")
-	s.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: going}}, `{"metadata":{"finalizers":null}}`)
+	require.NotNil(t, get(t, f, going, &corev1.Pod{}).DeletionTimestamp, "it is there still")
+	f.patch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: going}}, `{"metadata":{"finalizers":null}}`)
 
 	// More and fewer.
 	for _, replicas := range []string{"4", "1"} {
-		s.change(t, `{"replicas":`+replicas+`}`)
-		s.settle(t)
+		f.change(t, `{"replicas":`+replicas+`}`)
+		f.settle(t)
 		eventually(t, func(context.Context) error {
-			app := s.app(t)
+			app := f.app(t)
 			pods := app.Status.AppPods
 			return expect(len(pods) == int(app.Spec.Replicas) && slices.IsSorted(pods), "%v", pods)
 		})
@@ -217,19 +217,19 @@ func testAppPods(t *testing.T, process *operator.Process) {
 
 // testNoPods lets no pods be created.
 func testNoPods(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "none"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "none"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
 	}
-	require.NoError(t, human(t).Create(t.Context(), quota))
+	require.NoError(t, admin(t).Create(t.Context(), quota))
 	eventually(t, func(context.Context) error {
-		hard := get(t, s, "none", &corev1.ResourceQuota{}).Status.Hard
+		hard := get(t, f, "none", &corev1.ResourceQuota{}).Status.Hard
 		return expect(len(hard) == 1, "the quota does not count yet")
 	})
-	s.create(t)
-	s.waitForReason(t, "FailedCreate")
-	pods, found, err := unstructured.NestedSlice(s.raw(t), "status", "appPods")
+	f.create(t)
+	f.waitForReason(t, "FailedCreate")
+	pods, found, err := unstructured.NestedSlice(f.raw(t), "status", "appPods")
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Empty(t, pods)
@@ -247,21 +247,21 @@ func TestHiddenChild(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stop()) })
 
-	s := emptyScene(t, start(t))
-	s.create(t)
+	f := newEmptyFixture(t, start(t))
+	f.create(t)
 	for range 2 {
 		eventually(t, func(context.Context) error {
-			status := s.app(t).Status
+			status := f.app(t).Status
 			return expect(len(status.Conditions) == 2 && len(status.Children) == 2, "%+v", status)
 		})
-		s.reconcile(t)
+		f.reconcile(t)
 	}
 }
 
 // raw returns the live ReverseWordsApp.
-func (s scene) raw(t *testing.T) map[string]any {
+func (f fixture) raw(t *testing.T) map[string]any {
 	t.Helper()
 	raw := &unstructured.Unstructured{}
 	raw.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ReverseWordsApp"))
-	return get(t, s, s.name, raw).Object
+	return get(t, f, f.name, raw).Object
 }

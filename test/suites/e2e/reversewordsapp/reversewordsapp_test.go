@@ -46,7 +46,7 @@ func TestReverseWordsApp(t *testing.T) {
 }
 
 func testSamples(t *testing.T, process *operator.Process) {
-	one := scene{operator: process, namespace: shared.Namespace(t), name: "example-reversewordsapp"}
+	one := fixture{operator: process, namespace: shared.Namespace(t), name: "example-reversewordsapp"}
 	two := one
 	two.name += "-2"
 	kubectl(t, "apply", "-n", one.namespace, "-k", filepath.Join(installed(t).Dir, "config", "samples"))
@@ -92,30 +92,30 @@ func testSamples(t *testing.T, process *operator.Process) {
 }
 
 func testDefaults(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	require.NoError(t, human(t).Create(t.Context(), s.named()))
-	s.settle(t)
+	f := newEmptyFixture(t, process)
+	require.NoError(t, admin(t).Create(t.Context(), f.named()))
+	f.settle(t)
 	want := v1alpha1.ReverseWordsAppSpec{Replicas: 1, AppVersion: "latest", ServiceType: corev1.ServiceTypeLoadBalancer}
-	require.Empty(t, cmp.Diff(want, s.app(t).Spec))
-	require.Len(t, s.podNames(t), 1)
+	require.Empty(t, cmp.Diff(want, f.app(t).Spec))
+	require.Len(t, f.podNames(t), 1)
 }
 
 func testZeroReplicas(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	s.change(t, `{"replicas":0}`)
-	s.settle(t)
-	require.Equal(t, "0", kubectl(t, "get", "reversewordsapp", s.name, "-n", s.namespace, "-o", "jsonpath={.spec.replicas}"))
-	require.Len(t, s.podNames(t), 1)
+	f := newFixture(t, process)
+	f.change(t, `{"replicas":0}`)
+	f.settle(t)
+	require.Equal(t, "0", kubectl(t, "get", "reversewordsapp", f.name, "-n", f.namespace, "-o", "jsonpath={.spec.replicas}"))
+	require.Len(t, f.podNames(t), 1)
 }
 
 func testChange(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	mark := shared.Mark()
-	s.change(t, `{"appVersion":"v0.0.2","replicas":3}`)
-	s.settle(t)
-	require.Equal(t, map[string]int{"patch deployments": 1}, s.requests(t, mark))
+	f.change(t, `{"appVersion":"v0.0.2","replicas":3}`)
+	f.settle(t)
+	require.Equal(t, map[string]int{"patch deployments": 1}, f.requests(t, mark))
 	var pods []string
-	for _, pod := range s.pods(t) {
+	for _, pod := range f.pods(t) {
 		if pod.DeletionTimestamp == nil {
 			require.Equal(t, "quay.io/mavazque/reversewords:v0.0.2", pod.Spec.Containers[0].Image)
 			pods = append(pods, pod.Name)
@@ -125,81 +125,81 @@ func testChange(t *testing.T, process *operator.Process) {
 }
 
 func testServiceTypes(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
+	f := newFixture(t, process)
 	for _, kind := range []corev1.ServiceType{
 		corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer,
 	} {
-		mark, clusterIP := shared.Mark(), s.service(t).Spec.ClusterIP
-		s.change(t, `{"serviceType":"`+string(kind)+`"}`)
-		s.settle(t)
-		require.Equal(t, kind, s.service(t).Spec.Type)
-		require.Equal(t, clusterIP, s.service(t).Spec.ClusterIP)
-		require.Equal(t, kind != corev1.ServiceTypeClusterIP, s.service(t).Spec.Ports[0].NodePort != 0)
-		require.Equal(t, map[string]int{"patch services": 1}, s.requests(t, mark), kind)
+		mark, clusterIP := shared.Mark(), f.service(t).Spec.ClusterIP
+		f.change(t, `{"serviceType":"`+string(kind)+`"}`)
+		f.settle(t)
+		require.Equal(t, kind, f.service(t).Spec.Type)
+		require.Equal(t, clusterIP, f.service(t).Spec.ClusterIP)
+		require.Equal(t, kind != corev1.ServiceTypeClusterIP, f.service(t).Spec.Ports[0].NodePort != 0)
+		require.Equal(t, map[string]int{"patch services": 1}, f.requests(t, mark), kind)
 	}
 }
 
 func testStatus(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	s.waitForPods(t, func() []string { return s.podNames(t) })
-	want := s.app(t).Status
+	f := newFixture(t, process)
+	f.waitForPods(t, func() []string { return f.podNames(t) })
+	want := f.app(t).Status
 	require.Equal(t, []v1alpha1.Child{
-		{Kind: "Deployment", Name: "dp-shop", UID: s.deployment(t).UID},
-		{Kind: "Service", Name: "service-shop", UID: s.service(t).UID},
+		{Kind: "Deployment", Name: "dp-shop", UID: f.deployment(t).UID},
+		{Kind: "Service", Name: "service-shop", UID: f.service(t).UID},
 	}, want.Children)
-	require.Empty(t, cmp.Diff(s.podNames(t), want.AppPods))
+	require.Empty(t, cmp.Diff(f.podNames(t), want.AppPods))
 	require.Len(t, want.Conditions, 2)
 	require.Equal(t, notReadyCondition, want.Conditions[0].Type)
 	require.Equal(t, v1alpha1.ReadyCondition, want.Conditions[1].Type)
 	require.Equal(t, "Available", want.Conditions[1].Reason)
 
-	columns := strings.Fields(kubectl(t, "get", "reversewordsapps", "-n", s.namespace))
+	columns := strings.Fields(kubectl(t, "get", "reversewordsapps", "-n", f.namespace))
 	require.Equal(t, []string{"NAME", "VERSION", "REPLICAS", "READY", "REASON", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "latest", "2", "True", "Available"}, columns[6:11])
 
 	// A person changes the status and adds a condition of another program. A change of its own
 	// kind's status does not wake the operator; the next pass repairs the status.
-	spoiled := s.app(t)
+	spoiled := f.app(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.AppPods = nil
 	spoiled.Status.ObservedGeneration = 99
 	spoiled.Status.Conditions[1].Status, spoiled.Status.Conditions[1].Reason = metav1.ConditionFalse, "Spoiled"
 	foreign := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.Now()}
 	spoiled.Status.Conditions = append(spoiled.Status.Conditions[1:], foreign)
-	require.NoError(t, human(t).Status().Update(t.Context(), spoiled))
-	s.reconcile(t)
-	s.settle(t)
-	got := s.app(t).Status
+	require.NoError(t, admin(t).Status().Update(t.Context(), spoiled))
+	f.reconcile(t)
+	f.settle(t)
+	got := f.app(t).Status
 	require.Equal(t, want.Children, got.Children)
 	require.Equal(t, want.AppPods, got.AppPods)
 	require.Equal(t, want.ObservedGeneration, got.ObservedGeneration)
-	require.Equal(t, foreign.Reason, condition(s.app(t), "Audited").Reason, "another writer's condition stays")
+	require.Equal(t, foreign.Reason, condition(f.app(t), "Audited").Reason, "another writer's condition stays")
 
 	// Remove the whole status.
-	kubectl(t, "patch", "reversewordsapp", s.name, "-n", s.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
-	require.Nil(t, s.app(t).Status.AppPods)
-	s.reconcile(t)
-	s.settle(t)
-	require.Equal(t, want.AppPods, s.app(t).Status.AppPods)
+	kubectl(t, "patch", "reversewordsapp", f.name, "-n", f.namespace, "--subresource=status", "--type=merge", "--patch", `{"status":null}`)
+	require.Nil(t, f.app(t).Status.AppPods)
+	f.reconcile(t)
+	f.settle(t)
+	require.Equal(t, want.AppPods, f.app(t).Status.AppPods)
 }
 
 func testSteadyState(t *testing.T, process *operator.Process) {
-	s := newScene(t, process)
-	before := s.children(t)
-	app, mark := s.app(t), shared.Mark()
+	f := newFixture(t, process)
+	before := f.children(t)
+	app, mark := f.app(t), shared.Mark()
 	for range 10 {
-		s.reconcile(t)
+		f.reconcile(t)
 	}
-	require.Empty(t, s.allRequests(t, mark))
-	for kind, child := range s.children(t) {
+	require.Empty(t, f.allRequests(t, mark))
+	for kind, child := range f.children(t) {
 		require.Equal(t, before[kind].GetResourceVersion(), child.GetResourceVersion(), kind)
 	}
-	require.Equal(t, app.Status, s.app(t).Status)
+	require.Equal(t, app.Status, f.app(t).Status)
 	tests.CheckEvents(t, process, app)
 }
 
 func testTwo(t *testing.T, process *operator.Process) {
-	one := newScene(t, process)
+	one := newFixture(t, process)
 	two := one
 	two.name = "shop-2"
 	two.create(t, withVersion("v0.0.2"), func(app *v1alpha1.ReverseWordsApp) { app.Spec.Replicas = 1 })
@@ -221,105 +221,105 @@ func testNames(t *testing.T, process *operator.Process) {
 		strings.Repeat("a", 56): "leave room for 55",
 		"with.dots":             "DNS-1035",
 	} {
-		s := scene{operator: process, namespace: namespace, name: name}
-		s.create(t)
-		require.Contains(t, s.waitForReason(t, "InvalidName").Message, message)
-		require.NotNil(t, s.app(t).Status.AppPods)
+		f := fixture{operator: process, namespace: namespace, name: name}
+		f.create(t)
+		require.Contains(t, f.waitForReason(t, "InvalidName").Message, message)
+		require.NotNil(t, f.app(t).Status.AppPods)
 		mark := shared.Mark()
-		s.reconcile(t)
-		require.Empty(t, s.allRequests(t, mark), "what cannot be helped is not tried again and again")
-		s.delete(t)
-		s.waitUntilGone(t, name, s.named())
+		f.reconcile(t)
+		require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
+		f.delete(t)
+		f.waitUntilGone(t, name, f.named())
 	}
 	var children corev1.ServiceList
-	require.NoError(t, human(t).List(t.Context(), &children, client.InNamespace(namespace)))
+	require.NoError(t, admin(t).List(t.Context(), &children, client.InNamespace(namespace)))
 	require.Empty(t, children.Items)
 }
 
 func testLongestName(t *testing.T, process *operator.Process) {
-	s := scene{operator: process, namespace: shared.Namespace(t), name: strings.Repeat("a", 55)}
-	s.create(t)
-	s.settle(t)
-	require.Len(t, s.service(t).Name, 63)
-	s.waitForPods(t, func() []string { return s.podNames(t) })
+	f := fixture{operator: process, namespace: shared.Namespace(t), name: strings.Repeat("a", 55)}
+	f.create(t)
+	f.settle(t)
+	require.Len(t, f.service(t).Name, 63)
+	f.waitForPods(t, func() []string { return f.podNames(t) })
 }
 
 // testForeign creates another program's Service under the child's name. The operator leaves this
 // Service alone, also when the ReverseWordsApp is deleted, and still ensures the Deployment.
 func testForeign(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	theirs := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "service-shop"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "service-shop"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 	}
-	require.NoError(t, human(t).Create(t.Context(), theirs))
-	s.create(t)
-	require.Contains(t, s.waitForReason(t, "Foreign").Message, "service-shop")
+	require.NoError(t, admin(t).Create(t.Context(), theirs))
+	f.create(t)
+	require.Contains(t, f.waitForReason(t, "Foreign").Message, "service-shop")
 	eventually(t, func(context.Context) error {
-		is := condition(s.app(t), notReadyCondition)
+		is := condition(f.app(t), notReadyCondition)
 		return expect(is.Status == metav1.ConditionFalse, "the Deployment has no part in it: %+v", is)
 	})
-	s.waitForPods(t, func() []string { return s.podNames(t) })
-	require.Equal(t, []v1alpha1.Child{{Kind: "Deployment", Name: "dp-shop", UID: s.deployment(t).UID}}, s.app(t).Status.Children)
+	f.waitForPods(t, func() []string { return f.podNames(t) })
+	require.Equal(t, []v1alpha1.Child{{Kind: "Deployment", Name: "dp-shop", UID: f.deployment(t).UID}}, f.app(t).Status.Children)
 
-	s.delete(t)
-	s.waitUntilGone(t, s.name, s.named())
-	require.Equal(t, theirs.ResourceVersion, s.service(t).ResourceVersion, "it is left alone")
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+	require.Equal(t, theirs.ResourceVersion, f.service(t).ResourceVersion, "it is left alone")
 
-	s.create(t)
-	s.waitForReason(t, "Foreign")
-	require.NoError(t, human(t).Delete(t.Context(), theirs))
-	s.reconcile(t)
-	s.settle(t)
+	f.create(t)
+	f.waitForReason(t, "Foreign")
+	require.NoError(t, admin(t).Delete(t.Context(), theirs))
+	f.reconcile(t)
+	f.settle(t)
 }
 
 func testValidation(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	for field, spec := range map[string]v1alpha1.ReverseWordsAppSpec{
 		"spec.replicas":    {Replicas: -1},
 		"spec.appVersion":  {AppVersion: "a:b"},
 		"spec.serviceType": {ServiceType: corev1.ServiceTypeExternalName},
 	} {
-		app := s.named()
+		app := f.named()
 		app.Spec = spec
-		err := human(t).Create(t.Context(), app)
+		err := admin(t).Create(t.Context(), app)
 		require.True(t, apierrors.IsInvalid(err), "%s: %v", field, err)
 		require.ErrorContains(t, err, field)
 	}
 	for _, version := range []string{"-a", ".a", "a b", strings.Repeat("a", 129)} {
-		app := s.named()
+		app := f.named()
 		app.Spec.AppVersion = version
-		require.True(t, apierrors.IsInvalid(human(t).Create(t.Context(), app)), version)
+		require.True(t, apierrors.IsInvalid(admin(t).Create(t.Context(), app)), version)
 	}
 }
 
 func testOtherFinalizers(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
-	s.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Finalizers = []string{"example.org/first"} })
-	s.settle(t)
-	require.Equal(t, []string{"example.org/first", v1alpha1.Finalizer}, s.app(t).Finalizers)
-	s.patch(t, s.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`"]}}`)
+	f := newEmptyFixture(t, process)
+	f.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Finalizers = []string{"example.org/first"} })
+	f.settle(t)
+	require.Equal(t, []string{"example.org/first", v1alpha1.Finalizer}, f.app(t).Finalizers)
+	f.patch(t, f.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`"]}}`)
 }
 
 func testFinalizerReturns(t *testing.T, process *operator.Process) {
-	s := emptyScene(t, process)
+	f := newEmptyFixture(t, process)
 	mark := shared.Mark()
-	s.create(t)
-	s.settle(t)
+	f.create(t)
+	f.settle(t)
 	o := installed(t)
 	requests, err := shared.Requests(mark)
 	require.NoError(t, err)
 	var writes []string
 	for _, request := range requests {
-		if request.User == o.User() && request.Namespace == s.namespace && request.Verb == "patch" {
+		if request.User == o.User() && request.Namespace == f.namespace && request.Verb == "patch" {
 			writes = append(writes, request.String())
 		}
 	}
 	require.Equal(t, []string{"patch reversewordsapps", "patch deployments", "patch services"}, slices.Compact(writes)[:3])
 
-	s.patch(t, s.named(), `{"metadata":{"finalizers":null}}`)
+	f.patch(t, f.named(), `{"metadata":{"finalizers":null}}`)
 	eventually(t, func(context.Context) error {
-		return expect(slices.Equal(s.app(t).Finalizers, []string{v1alpha1.Finalizer}), "no finalizer")
+		return expect(slices.Equal(f.app(t).Finalizers, []string{v1alpha1.Finalizer}), "no finalizer")
 	})
-	s.settle(t)
+	f.settle(t)
 }

@@ -23,15 +23,15 @@ func TestRights(t *testing.T) {
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	require.NoError(t, startWith(t, lists).Stop())
-	f := newFolder(t)
-	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", f.Path)
-	gone := newScene(t, process)
-	f.breakDeployment(t)
+	d := newTemplateDir(t)
+	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", d.Path)
+	gone := newFixture(t, process)
+	d.breakDeployment(t)
 	gone.waitForReason(t, "InvalidTemplate")
-	f.Remove(t, "deployment.yaml")
-	f.Override(t, "service.yaml", `{{template "service" .}}`, "{{.Name}}-front") // the old one is pruned
+	d.Remove(t, "deployment.yaml")
+	d.Override(t, "service.yaml", `{{template "service" .}}`, "{{.Name}}-front") // the old one is pruned
 	gone.waitUntilGone(t, "service-shop", &corev1.Service{})
-	f.Remove(t, "service.yaml")
+	d.Remove(t, "service.yaml")
 	gone.waitUntilGone(t, "shop-front", &corev1.Service{})
 	gone.settle(t)
 	for _, child := range gone.children(t) {
@@ -48,7 +48,7 @@ func TestRights(t *testing.T) {
 	gone.settle(t)
 	gone.delete(t)
 	gone.waitUntilGone(t, gone.name, gone.named())
-	s := newScene(t, process)
+	f := newFixture(t, process)
 
 	unseen := []suite.Right{
 		{Verb: "create", Group: "apps", Resource: "deployments"},
@@ -59,37 +59,37 @@ func TestRights(t *testing.T) {
 
 	for _, right := range unseen {
 		t.Run("without "+right.String(), func(t *testing.T) {
-			giveBack := tests.Without(t, role, right, s.namespace)
+			giveBack := tests.Without(t, role, right, f.namespace)
 			child := map[string]client.Object{
-				"deployments": s.deployment(t), "services": s.service(t), "reversewordsapps/finalizers": s.service(t),
+				"deployments": f.deployment(t), "services": f.service(t), "reversewordsapps/finalizers": f.service(t),
 			}[right.Resource]
-			require.NoError(t, human(t).Delete(t.Context(), child))
-			s.waitForReason(t, "Forbidden")
+			require.NoError(t, admin(t).Delete(t.Context(), child))
+			f.waitForReason(t, "Forbidden")
 			giveBack()
-			s.reconcile(t)
-			s.settle(t)
+			f.reconcile(t)
+			f.settle(t)
 		})
 	}
 	t.Run("without the right to delete", func(t *testing.T) {
-		giveBack := tests.Without(t, role, suite.Right{Verb: "delete", Resource: "services"}, s.namespace)
-		s.delete(t)
-		require.Contains(t, s.waitForReason(t, "Forbidden").Message, v1alpha1.Finalizer, "a cleanup that fails is a condition")
-		s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
+		giveBack := tests.Without(t, role, suite.Right{Verb: "delete", Resource: "services"}, f.namespace)
+		f.delete(t)
+		require.Contains(t, f.waitForReason(t, "Forbidden").Message, v1alpha1.Finalizer, "a cleanup that fails is a condition")
+		f.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
 		eventually(t, func(context.Context) error { // else what it hears of that is another reason to try again
-			children := s.app(t).Status.Children
+			children := f.app(t).Status.Children
 			return expect(len(children) == 1 && children[0].Kind == "Service", "%v", children)
 		})
 		giveBack()
-		s.patch(t, s.named(), `{"metadata":{"annotations":{"helped":"yes"}}}`)
-		s.waitUntilGone(t, s.name, s.named())
+		f.patch(t, f.named(), `{"metadata":{"annotations":{"helped":"yes"}}}`)
+		f.waitUntilGone(t, f.name, f.named())
 	})
 	t.Run("without the right to write finalizers", func(t *testing.T) {
-		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "apps.linuxera.org", Resource: "reversewordsapps"}, s.namespace)
-		s.create(t)
-		s.waitForReason(t, "Forbidden")
-		s.isAbsent(t, "dp-shop", &appsv1.Deployment{})
+		giveBack := tests.Without(t, role, suite.Right{Verb: "patch", Group: "apps.linuxera.org", Resource: "reversewordsapps"}, f.namespace)
+		f.create(t)
+		f.waitForReason(t, "Forbidden")
+		f.isAbsent(t, "dp-shop", &appsv1.Deployment{})
 		giveBack()
-		s.reconcile(t)
-		s.settle(t)
+		f.reconcile(t)
+		f.settle(t)
 	})
 }

@@ -19,47 +19,47 @@ import (
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
-// folder is one that --templates names, which is empty at first.
-type folder struct{ suite.Folder }
+// templateDir is one that --templates names, which is empty at first.
+type templateDir struct{ suite.Folder }
 
-func newFolder(t *testing.T) folder {
+func newTemplateDir(t *testing.T) templateDir {
 	t.Helper()
-	return folder{suite.Folder{Path: t.TempDir(), Defaults: templates.Files}}
+	return templateDir{suite.Folder{Path: t.TempDir(), Defaults: templates.Files}}
 }
 
 // start runs an operator with the folder, in a namespace of its own.
-func (f folder) start(t *testing.T) scene {
+func (d templateDir) start(t *testing.T) fixture {
 	t.Helper()
-	s := scene{namespace: shared.Namespace(t), name: "shop"}
-	s.operator = f.startFor(t, s)
-	return s
+	f := fixture{namespace: shared.Namespace(t), name: "shop"}
+	f.operator = d.startFor(t, f)
+	return f
 }
 
-func (f folder) startFor(t *testing.T, s scene) *operator.Process {
+func (d templateDir) startFor(t *testing.T, f fixture) *operator.Process {
 	t.Helper()
-	return startWith(t, installed(t), "--templates", f.Path, "--watch-namespace", s.namespace)
+	return startWith(t, installed(t), "--templates", d.Path, "--watch-namespace", f.namespace)
 }
 
 // breakDeployment writes a manifest that is wrong in line 8.
-func (f folder) breakDeployment(t *testing.T) {
+func (d templateDir) breakDeployment(t *testing.T) {
 	t.Helper()
-	f.Override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
+	d.Override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
 }
 
 const brokenDeployment = "deployment.yaml:8: spec.replicsa: is not a field of this kind"
 
 // warnings are the notes of the events that warn of templates.
-func (s scene) warnings(t *testing.T) []string {
+func (f fixture) warnings(t *testing.T) []string {
 	t.Helper()
-	return tests.Warnings(t, s.namespace, s.name, "InvalidTemplate")
+	return tests.Warnings(t, f.namespace, f.name, "InvalidTemplate")
 }
 
 // versions are the resourceVersions of all Deployments and Services, by name.
-func (s scene) versions(t *testing.T) map[string]string {
+func (f fixture) versions(t *testing.T) map[string]string {
 	t.Helper()
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}} {
-		require.NoError(t, human(t).List(t.Context(), list, client.InNamespace(s.namespace)))
+		require.NoError(t, admin(t).List(t.Context(), list, client.InNamespace(f.namespace)))
 		switch list := list.(type) {
 		case *appsv1.DeploymentList:
 			for i := range list.Items {
@@ -76,102 +76,102 @@ func (s scene) versions(t *testing.T) map[string]string {
 
 // TestTemplateLabel adds a label while the operator runs, and removes it again.
 func TestTemplateLabel(t *testing.T) {
-	f := newFolder(t)
-	s := f.start(t)
-	s.create(t)
-	s.settle(t)
+	d := newTemplateDir(t)
+	f := d.start(t)
+	f.create(t)
+	f.settle(t)
 	mark := shared.Mark()
-	f.Override(t, "service.yaml", "labels:\n", "labels:\n    team: blue\n")
+	d.Override(t, "service.yaml", "labels:\n", "labels:\n    team: blue\n")
 	eventually(t, func(context.Context) error {
-		return expect(s.service(t).Labels["team"] == "blue", "%v", s.service(t).Labels)
+		return expect(f.service(t).Labels["team"] == "blue", "%v", f.service(t).Labels)
 	})
-	s.settle(t)
-	require.Equal(t, map[string]int{"patch services": 1}, s.requests(t, mark))
+	f.settle(t)
+	require.Equal(t, map[string]int{"patch services": 1}, f.requests(t, mark))
 
-	f.Remove(t, "service.yaml")
+	d.Remove(t, "service.yaml")
 	eventually(t, func(context.Context) error {
-		return expect(s.service(t).Labels["team"] == "", "%v", s.service(t).Labels)
+		return expect(f.service(t).Labels["team"] == "", "%v", f.service(t).Labels)
 	})
-	s.settle(t)
+	f.settle(t)
 }
 
 // TestBrokenTemplate breaks a manifest while the operator runs, and fixes it.
 func TestBrokenTemplate(t *testing.T) {
-	f := newFolder(t)
-	s := f.start(t)
-	s.create(t)
-	s.settle(t)
-	before := s.versions(t)
+	d := newTemplateDir(t)
+	f := d.start(t)
+	f.create(t)
+	f.settle(t)
+	before := f.versions(t)
 
-	f.breakDeployment(t)
-	ready := s.waitForReason(t, "InvalidTemplate")
+	d.breakDeployment(t)
+	ready := f.waitForReason(t, "InvalidTemplate")
 	require.Equal(t, brokenDeployment, ready.Message)
-	require.Equal(t, metav1.ConditionTrue, condition(s.app(t), notReadyCondition).Status)
+	require.Equal(t, metav1.ConditionTrue, condition(f.app(t), notReadyCondition).Status)
 	eventually(t, func(context.Context) error {
-		return expect(slices.Equal(s.warnings(t), []string{brokenDeployment}), "%v", s.warnings(t))
+		return expect(slices.Equal(f.warnings(t), []string{brokenDeployment}), "%v", f.warnings(t))
 	})
 
 	// The children stay despite changes of the spec, and their state is still reported. The error
 	// is reported once.
 	mark := shared.Mark()
-	s.change(t, `{"replicas":3}`)
-	s.waitForReason(t, "InvalidTemplate")
-	s.reconcile(t)
-	require.Equal(t, before, s.versions(t))
-	require.Empty(t, s.requests(t, mark))
-	s.waitForPods(t, func() []string { return s.podNames(t) })
-	require.Len(t, s.app(t).Status.Children, 2)
+	f.change(t, `{"replicas":3}`)
+	f.waitForReason(t, "InvalidTemplate")
+	f.reconcile(t)
+	require.Equal(t, before, f.versions(t))
+	require.Empty(t, f.requests(t, mark))
+	f.waitForPods(t, func() []string { return f.podNames(t) })
+	require.Len(t, f.app(t).Status.Children, 2)
 
-	f.Override(t, "service.yaml", "kind: Service", "kind: ConfigMap")
-	f.Remove(t, "deployment.yaml")
+	d.Override(t, "service.yaml", "kind: Service", "kind: ConfigMap")
+	d.Remove(t, "deployment.yaml")
 	eventually(t, func(context.Context) error {
-		return expect(len(s.warnings(t)) == 2, "another problem is another event: %v", s.warnings(t))
+		return expect(len(f.warnings(t)) == 2, "another problem is another event: %v", f.warnings(t))
 	})
-	require.Equal(t, before, s.versions(t))
+	require.Equal(t, before, f.versions(t))
 
-	f.Remove(t, "service.yaml")
-	s.settle(t)
+	d.Remove(t, "service.yaml")
+	f.settle(t)
 	eventually(t, func(context.Context) error {
-		pods := s.app(t).Status.AppPods
+		pods := f.app(t).Status.AppPods
 		return expect(len(pods) == 3, "%v", pods)
 	})
 }
 
 // TestBrokenFromTheStart makes nothing until the folder does.
 func TestBrokenFromTheStart(t *testing.T) {
-	f := newFolder(t)
-	f.Write(t, "deploy.yaml", "")
-	s := f.start(t)
-	s.create(t)
-	ready := s.waitForReason(t, "InvalidTemplate")
+	d := newTemplateDir(t)
+	d.Write(t, "deploy.yaml", "")
+	f := d.start(t)
+	f.create(t)
+	ready := f.waitForReason(t, "InvalidTemplate")
 	require.Contains(t, ready.Message, "deploy.yaml: overrides nothing")
-	require.Empty(t, s.versions(t))
-	f.Remove(t, "deploy.yaml")
-	s.settle(t)
+	require.Empty(t, f.versions(t))
+	d.Remove(t, "deploy.yaml")
+	f.settle(t)
 }
 
 // TestTemplateNames gives the children other names and the pods other labels, none of which
 // the operator has ever heard of.
 func TestTemplateNames(t *testing.T) {
-	f := newFolder(t)
-	s := f.start(t)
-	s.create(t)
-	s.settle(t)
-	earlier := s.podNames(t)
+	d := newTemplateDir(t)
+	f := d.start(t)
+	f.create(t)
+	f.settle(t)
+	earlier := f.podNames(t)
 
 	// The names come last: a Deployment that was made before could not select by other labels.
 	for _, file := range []string{"deployment.yaml", "service.yaml"} {
-		f.Override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
+		d.Override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
 	}
-	f.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
-	s.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
-	s.waitUntilGone(t, "service-shop", &corev1.Service{})
-	s.settleAs(t, "shop-words")
+	d.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	f.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
+	f.waitUntilGone(t, "service-shop", &corev1.Service{})
+	f.settleAs(t, "shop-words")
 	eventually(t, func(context.Context) error {
-		pods := s.app(t).Status.AppPods
+		pods := f.app(t).Status.AppPods
 		return expect(len(pods) == 2, "%v", pods)
 	})
-	status := s.app(t).Status
+	status := f.app(t).Status
 	require.Equal(t, []string{"shop-words", "shop-front"}, []string{status.Children[0].Name, status.Children[1].Name})
 	for _, pod := range status.AppPods {
 		require.True(t, strings.HasPrefix(pod, "shop-words-"), pod)
@@ -179,93 +179,93 @@ func TestTemplateNames(t *testing.T) {
 	}
 
 	// Pods are heard of by whom they belong to.
-	s.change(t, `{"appVersion":"missing"}`)
-	ready := s.waitForReason(t, "ImagePullBackOff")
+	f.change(t, `{"appVersion":"missing"}`)
+	ready := f.waitForReason(t, "ImagePullBackOff")
 	require.Contains(t, ready.Message, `pod "shop-words-`)
-	s.change(t, `{"appVersion":"latest"}`)
-	s.settleAs(t, "shop-words")
+	f.change(t, `{"appVersion":"latest"}`)
+	f.settleAs(t, "shop-words")
 
 	// And all goes by that, too.
-	s.delete(t)
-	s.waitUntilGone(t, s.name, s.named())
-	s.isAbsent(t, "shop-words", &appsv1.Deployment{})
-	s.isAbsent(t, "shop-front", &corev1.Service{})
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+	f.isAbsent(t, "shop-words", &appsv1.Deployment{})
+	f.isAbsent(t, "shop-front", &corev1.Service{})
 }
 
 // settleAs is settle with a Deployment of that name.
-func (s scene) settleAs(t *testing.T, deployment string) {
+func (f fixture) settleAs(t *testing.T, deployment string) {
 	t.Helper()
-	tests.Settle(t, s.operator, s.named(), func(ctx context.Context) error {
-		if err := operator.RolledOut(ctx, human(t), client.ObjectKey{Namespace: s.namespace, Name: deployment}); err != nil {
+	tests.Settle(t, f.operator, f.named(), func(ctx context.Context) error {
+		if err := operator.RolledOut(ctx, admin(t), client.ObjectKey{Namespace: f.namespace, Name: deployment}); err != nil {
 			return err
 		}
-		return isReady(s.app(t))
+		return isReady(f.app(t))
 	})
 }
 
 // TestTemplateSelector changes an immutable field of an existing Deployment.
 func TestTemplateSelector(t *testing.T) {
-	f := newFolder(t)
-	s := f.start(t)
-	s.create(t)
-	s.settle(t)
-	uid := s.deployment(t).UID
-	f.Override(t, "deployment.yaml", "app: {{quote .Name}}", "of: {{quote .Name}}")
-	s.waitForReason(t, "Immutable")
-	require.Equal(t, uid, s.deployment(t).UID)
-	f.Remove(t, "deployment.yaml")
-	s.settle(t)
+	d := newTemplateDir(t)
+	f := d.start(t)
+	f.create(t)
+	f.settle(t)
+	uid := f.deployment(t).UID
+	d.Override(t, "deployment.yaml", "app: {{quote .Name}}", "of: {{quote .Name}}")
+	f.waitForReason(t, "Immutable")
+	require.Equal(t, uid, f.deployment(t).UID)
+	d.Remove(t, "deployment.yaml")
+	f.settle(t)
 }
 
 // TestRenameWhileDown renames the children while nobody looks, and has one of the earlier
 // names hidden from the cache: no child is left when the ReverseWordsApp is gone.
 func TestRenameWhileDown(t *testing.T) {
-	f := newFolder(t)
-	s := f.start(t)
-	s.create(t)
-	s.settle(t)
-	require.NoError(t, s.operator.Stop())
-	s.patch(t, s.service(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
-	f.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
-	s.operator = f.startFor(t, s)
-	s.settleAs(t, "shop-words")
-	require.NotEmpty(t, s.service(t).UID, "what the cache does not show is not pruned")
-	s.delete(t)
-	s.waitUntilGone(t, s.name, s.named())
-	require.Empty(t, s.versions(t))
+	d := newTemplateDir(t)
+	f := d.start(t)
+	f.create(t)
+	f.settle(t)
+	require.NoError(t, f.operator.Stop())
+	f.patch(t, f.service(t), `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"}}}`)
+	d.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
+	f.operator = d.startFor(t, f)
+	f.settleAs(t, "shop-words")
+	require.NotEmpty(t, f.service(t).UID, "what the cache does not show is not pruned")
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+	require.Empty(t, f.versions(t))
 }
 
 // TestRemovalWithBrokenTemplates deletes ReverseWordsApps when no template can be read.
 func TestRemovalWithBrokenTemplates(t *testing.T) {
-	f := newFolder(t)
-	s := f.start(t)
-	s.create(t)
-	s.settle(t)
-	f.breakDeployment(t)
-	s.waitForReason(t, "InvalidTemplate")
-	s.delete(t)
-	s.waitUntilGone(t, s.name, s.named())
-	require.Empty(t, s.versions(t))
-	require.Empty(t, s.pods(t))
+	d := newTemplateDir(t)
+	f := d.start(t)
+	f.create(t)
+	f.settle(t)
+	d.breakDeployment(t)
+	f.waitForReason(t, "InvalidTemplate")
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+	require.Empty(t, f.versions(t))
+	require.Empty(t, f.pods(t))
 }
 
 // TestHostileApps has names and versions that would be something else in a template, were
 // they not one value.
 func TestHostileApps(t *testing.T) {
-	s := newFolder(t).start(t)
+	f := newTemplateDir(t).start(t)
 	for _, name := range []string{"null", "true", "0x10", "1e3", "2026-01-02"} {
-		s.name = name
-		s.create(t)
-		s.settle(t)
-		require.Equal(t, map[string]string{"app": name}, s.deployment(t).Spec.Selector.MatchLabels)
+		f.name = name
+		f.create(t)
+		f.settle(t)
+		require.Equal(t, map[string]string{"app": name}, f.deployment(t).Spec.Selector.MatchLabels)
 	}
 	for _, version := range []string{"a\"b", "a\nb", "a\n---\nkind: Pod", "{{.Name}}", "a #b", "a: b"} {
-		s.name = "hostile"
-		app := s.named()
+		f.name = "hostile"
+		app := f.named()
 		app.Spec.AppVersion = version
-		require.True(t, apierrors.IsInvalid(human(t).Create(t.Context(), app)), version)
+		require.True(t, apierrors.IsInvalid(admin(t).Create(t.Context(), app)), version)
 	}
-	s.name = "hostile"
-	s.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Labels = map[string]string{"team": "yes"} })
-	s.settle(t)
+	f.name = "hostile"
+	f.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Labels = map[string]string{"team": "yes"} })
+	f.settle(t)
 }

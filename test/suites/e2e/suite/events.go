@@ -21,7 +21,7 @@ import (
 // cause (Created for Missing), and no others. The namespace may only contain obj and its children.
 func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.Object) {
 	t.Helper()
-	kind, err := apiutil.GVKForObject(obj, s.Human(t).Scheme())
+	kind, err := apiutil.GVKForObject(obj, s.Admin(t).Scheme())
 	require.NoError(t, err)
 	written := map[string]int{}
 	for _, entry := range process.Entries("wrote child", "pruned child") {
@@ -36,7 +36,7 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 	require.NotEmpty(t, written, "the operator has written nothing")
 	s.Eventually(t, func(ctx context.Context) error {
 		var list eventsv1.EventList
-		if err := s.Human(t).List(ctx, &list, client.InNamespace(obj.GetNamespace())); err != nil {
+		if err := s.Admin(t).List(ctx, &list, client.InNamespace(obj.GetNamespace())); err != nil {
 			return err
 		}
 		told := map[string]int{}
@@ -55,7 +55,7 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 func (s *Suite) Warnings(t *testing.T, namespace, name, reason string) []string {
 	t.Helper()
 	var list eventsv1.EventList
-	require.NoError(t, s.Human(t).List(t.Context(), &list, client.InNamespace(namespace)))
+	require.NoError(t, s.Admin(t).List(t.Context(), &list, client.InNamespace(namespace)))
 	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
 	var notes []string
 	for i := range list.Items {

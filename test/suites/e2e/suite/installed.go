@@ -25,7 +25,7 @@ func (s *Suite) CheckInstalled(t *testing.T) {
 	s.Eventually(t, func(ctx context.Context) error {
 		var manager appsv1.Deployment
 		key := client.ObjectKey{Namespace: o.Namespace, Name: prefix(o) + "controller-manager"}
-		if err := s.Human(t).Get(ctx, key, &manager); err != nil {
+		if err := s.Admin(t).Get(ctx, key, &manager); err != nil {
 			return err
 		}
 		pod := manager.Spec.Template.Spec
@@ -39,5 +39,5 @@ func (s *Suite) CheckInstalled(t *testing.T) {
 func (s *Suite) DropLease(t *testing.T, name string) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.Installed(t).Namespace, Name: name}}
-	require.NoError(t, client.IgnoreNotFound(s.Human(t).Delete(t.Context(), lease)))
+	require.NoError(t, client.IgnoreNotFound(s.Admin(t).Delete(t.Context(), lease)))
 }

@@ -14,7 +14,7 @@ import (
 func (s *Suite) WaitUntilGone(t *testing.T, key client.ObjectKey, obj client.Object) {
 	t.Helper()
 	s.Eventually(t, func(ctx context.Context) error {
-		err := s.Human(t).Get(ctx, key, obj)
+		err := s.Admin(t).Get(ctx, key, obj)
 		return Expect(apierrors.IsNotFound(err), "%T %s is not gone: %v", obj, key, err)
 	})
 }
@@ -22,17 +22,17 @@ func (s *Suite) WaitUntilGone(t *testing.T, key client.ObjectKey, obj client.Obj
 // CheckAbsent requires that there is no object of that kind and key.
 func (s *Suite) CheckAbsent(t *testing.T, key client.ObjectKey, obj client.Object) {
 	t.Helper()
-	err := s.Human(t).Get(t.Context(), key, obj)
+	err := s.Admin(t).Get(t.Context(), key, obj)
 	require.True(t, apierrors.IsNotFound(err), "%T %s is there: %v", obj, key, err)
 }
 
 // DeleteToReturn deletes an object and waits until another object has its name.
 func (s *Suite) DeleteToReturn(t *testing.T, old client.Object, how metav1.DeletionPropagation) {
 	t.Helper()
-	require.NoError(t, s.Human(t).Delete(t.Context(), old, client.PropagationPolicy(how)))
+	require.NoError(t, s.Admin(t).Delete(t.Context(), old, client.PropagationPolicy(how)))
 	s.Eventually(t, func(ctx context.Context) error {
 		live, _ := old.DeepCopyObject().(client.Object)
-		if err := s.Human(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
+		if err := s.Admin(t).Get(ctx, client.ObjectKeyFromObject(old), live); err != nil {
 			return err
 		}
 		return Expect(live.GetUID() != old.GetUID(), "%T is still the old one", old)

@@ -60,8 +60,8 @@ func (s *Suite) OnlyUsed(t *testing.T, since cluster.Mark, unseen ...Right) *rba
 	t.Helper()
 	o := s.Installed(t)
 	role, leading := &rbacv1.ClusterRole{}, &rbacv1.Role{}
-	require.NoError(t, s.Human(t).Get(t.Context(), client.ObjectKey{Name: prefix(o) + "manager-role"}, role))
-	require.NoError(t, s.Human(t).Get(t.Context(),
+	require.NoError(t, s.Admin(t).Get(t.Context(), client.ObjectKey{Name: prefix(o) + "manager-role"}, role))
+	require.NoError(t, s.Admin(t).Get(t.Context(),
 		client.ObjectKey{Namespace: o.Namespace, Name: prefix(o) + "leader-election-role"}, leading))
 	given := rights(slices.Concat(role.Rules, leading.Rules))
 	for right := range given {
@@ -89,7 +89,7 @@ func (s *Suite) Without(t *testing.T, role *rbacv1.ClusterRole, right Right, nam
 	}
 	write := func(ctx context.Context, to []rbacv1.PolicyRule) {
 		name := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}
-		require.NoError(t, s.Human(t).Patch(ctx, name, rules(to)))
+		require.NoError(t, s.Admin(t).Patch(ctx, name, rules(to)))
 	}
 	t.Cleanup(func() { write(context.Background(), role.Rules) })
 	write(t.Context(), without(role.Rules, right))
@@ -133,6 +133,6 @@ func (s *Suite) may(ctx context.Context, t *testing.T, right Right, namespace st
 			Namespace: namespace, Verb: right.Verb, Group: right.Group, Resource: resource, Subresource: subresource,
 		},
 	}}
-	require.NoError(t, s.Human(t).Create(ctx, review))
+	require.NoError(t, s.Admin(t).Create(ctx, review))
 	return review.Status.Allowed
 }

@@ -88,14 +88,14 @@ func (s *Suite) refuseByPolicy(t *testing.T, namespace string) {
 		},
 	}
 	for _, obj := range []client.Object{policy, binding} {
-		require.NoError(t, s.Human(t).Create(t.Context(), obj))
-		t.Cleanup(func() { require.NoError(t, s.Human(t).Delete(context.Background(), obj)) })
+		require.NoError(t, s.Admin(t).Create(t.Context(), obj))
+		t.Cleanup(func() { require.NoError(t, s.Admin(t).Delete(context.Background(), obj)) })
 	}
 }
 
 func (s *Suite) refuseByQuota(t *testing.T, namespace string) {
 	t.Helper()
-	require.NoError(t, s.Human(t).Create(t.Context(), &corev1.ResourceQuota{
+	require.NoError(t, s.Admin(t).Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/deployments.apps": resource.MustParse("0")}},
 	}))
@@ -128,7 +128,7 @@ func (s *Suite) awaitRefusal(t *testing.T, namespace string) {
 		},
 	}}
 	s.Eventually(t, func(ctx context.Context) error {
-		err := s.Human(t).Create(ctx, probe.DeepCopy(), client.DryRunAll)
+		err := s.Admin(t).Create(ctx, probe.DeepCopy(), client.DryRunAll)
 		if err == nil || strings.Contains(err.Error(), "status unknown for quota") {
 			return errors.New("the API server has not heard of it yet")
 		}

@@ -17,7 +17,7 @@ import (
 // reconcile that began after the call. Only kind, namespace and name of obj matter.
 func (s *Suite) Reconcile(t *testing.T, process *operator.Process, obj client.Object) {
 	t.Helper()
-	kind, err := apiutil.GVKForObject(obj, s.Human(t).Scheme())
+	kind, err := apiutil.GVKForObject(obj, s.Admin(t).Scheme())
 	require.NoError(t, err)
 	asked := time.Now()
 	s.Merge(t, obj, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, asked.UnixNano()))

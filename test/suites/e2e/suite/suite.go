@@ -1,6 +1,6 @@
 // Package suite is shared by the end-to-end tests of the example operators. It provides the
 // operator, installed in the package's cluster and run with the rights of the operator's
-// ServiceAccount, and a person who may do everything.
+// ServiceAccount, and an admin who may do everything.
 package suite
 
 import (
@@ -34,7 +34,7 @@ const Limit = 90 * time.Second
 // A Suite is the tests of one operator, on one cluster.
 type Suite struct {
 	cluster **cluster.Cluster
-	human   func() (client.WithWatch, error)
+	admin   func() (client.WithWatch, error)
 	install func() (*operator.Operator, error)
 }
 
@@ -43,13 +43,13 @@ type Suite struct {
 func New(name string, shared **cluster.Cluster, addToScheme func(*runtime.Scheme) error) *Suite {
 	return &Suite{
 		cluster: shared,
-		human: sync.OnceValues(func() (client.WithWatch, error) {
+		admin: sync.OnceValues(func() (client.WithWatch, error) {
 			scheme := runtime.NewScheme()
 			if err := errors.Join(clientgoscheme.AddToScheme(scheme), addToScheme(scheme)); err != nil {
 				return nil, err
 			}
 			config := (*shared).Config()
-			config.UserAgent = "human"
+			config.UserAgent = "admin"
 			config.WarningHandlerWithContext = rest.NoWarnings{} // they are expected
 			return client.NewWithWatch(config, client.Options{Scheme: scheme})
 		}),
@@ -59,25 +59,25 @@ func New(name string, shared **cluster.Cluster, addToScheme func(*runtime.Scheme
 	}
 }
 
-// Client returns a client of a person who may do everything.
-func (s *Suite) Client() (client.WithWatch, error) { return s.human() }
+// Client returns the client of an admin, who may do everything.
+func (s *Suite) Client() (client.WithWatch, error) { return s.admin() }
 
-// Human is Client in a test.
-func (s *Suite) Human(t *testing.T) client.WithWatch {
+// Admin is Client in a test.
+func (s *Suite) Admin(t *testing.T) client.WithWatch {
 	t.Helper()
 	c, err := s.Client()
 	require.NoError(t, err)
 	return c
 }
 
-// Merge sends a merge patch as a person.
+// Merge sends a merge patch as the admin.
 func (s *Suite) Merge(t *testing.T, obj client.Object, patch string) {
 	t.Helper()
 	obj.SetResourceVersion("")
-	require.NoError(t, s.Human(t).Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	require.NoError(t, s.Admin(t).Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
-// Kubectl runs kubectl as this person and returns the output.
+// Kubectl runs kubectl as the admin and returns the output.
 func (s *Suite) Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	path, err := cluster.Kubectl(t.Context())
@@ -173,7 +173,7 @@ func (s *Suite) LeaseHolder(t *testing.T, lease string) string {
 	t.Helper()
 	var held coordinationv1.Lease
 	key := client.ObjectKey{Namespace: s.Installed(t).Namespace, Name: lease}
-	require.NoError(t, s.Human(t).Get(t.Context(), key, &held))
+	require.NoError(t, s.Admin(t).Get(t.Context(), key, &held))
 	return ptr.Deref(held.Spec.HolderIdentity, "")
 }
 

@@ -58,8 +58,8 @@ metadata: {labels: {team: theirs}}
 spec: {fuel: gas}
 `
 
-// An adoption is an object that somebody else made, and the desired state that adopts it.
-type adoption struct {
+// An adoptionCase is an object that somebody else made, and the desired state that adopts it.
+type adoptionCase struct {
 	theirs, ours string
 	typed        bool
 	reset        bool // somebody emptied its managed fields before
@@ -69,7 +69,7 @@ type adoption struct {
 	writes int
 }
 
-var adoptions = map[string]adoption{
+var adoptionCases = map[string]adoptionCase{
 	"a label of a ConfigMap": {
 		theirs: theirConfigMap, typed: true, writes: 1,
 		ours: `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`,
@@ -122,88 +122,88 @@ func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	define(t, "Boiler", "boiler")
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
-		for name, a := range adoptions {
+		for name, a := range adoptionCases {
 			t.Run(way+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				a.play(newHouse(t, a.typed, open))
+				a.run(newFixture(t, a.typed, open))
 			})
 		}
 	}
 }
 
-func (a adoption) play(h *house) {
-	h.t.Helper()
-	h.create(a.theirs)
+func (a adoptionCase) run(f *fixture) {
+	f.t.Helper()
+	f.create(a.theirs)
 	if a.reset {
-		live := h.settled(a.theirs)
+		live := f.settled(a.theirs)
 		live.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
-		require.NoError(h.t, h.person.Update(h.t.Context(), live))
+		require.NoError(f.t, f.admin.Update(f.t.Context(), live))
 	}
-	before := specified(h.settled(a.theirs))
-	owned := ensure.ControlledBy(h.owner)
-	_, err := ensure.Object(h.t.Context(), h.started(), h.parse(a.ours), owned)
-	require.ErrorIs(h.t, err, ensure.ErrForeign)
-	res, err := ensure.Object(h.t.Context(), h.started(), h.parse(a.ours), owned, ensure.Adopt())
-	require.NoError(h.t, err)
-	require.Equal(h.t, ensure.Adopted, res.Cause)
-	h.settled(a.theirs)
+	before := specified(f.settled(a.theirs))
+	owned := ensure.ControlledBy(f.owner)
+	_, err := ensure.Object(f.t.Context(), f.started(), f.parse(a.ours), owned)
+	require.ErrorIs(f.t, err, ensure.ErrForeign)
+	res, err := ensure.Object(f.t.Context(), f.started(), f.parse(a.ours), owned, ensure.Adopt())
+	require.NoError(f.t, err)
+	require.Equal(f.t, ensure.Adopted, res.Cause)
+	f.settled(a.theirs)
 	mark := shared.Mark()
-	res, err = ensure.Object(h.t.Context(), h.started(), h.parse(a.ours), owned)
-	require.NoError(h.t, err)
-	require.Equal(h.t, ensure.Unchanged, res.Operation)
-	require.LessOrEqual(h.t, h.writes(mark), 1, "which the server finds to be nothing")
+	res, err = ensure.Object(f.t.Context(), f.started(), f.parse(a.ours), owned)
+	require.NoError(f.t, err)
+	require.Equal(f.t, ensure.Unchanged, res.Operation)
+	require.LessOrEqual(f.t, f.writes(mark), 1, "which the server finds to be nothing")
 
-	e := h.started()
+	e := f.started()
 	mark = shared.Mark()
-	gone, err := ensure.Absent(h.t.Context(), e, h.parse(a.ours), owned)
-	require.NoError(h.t, err)
-	require.Equal(h.t, ensure.Released, gone.Operation)
-	require.Equal(h.t, ensure.Unwanted, gone.Cause)
-	require.NotEmpty(h.t, gone.Changes)
-	require.Equal(h.t, a.writes, h.writes(mark))
-	after := h.settled(a.theirs)
+	gone, err := ensure.Absent(f.t.Context(), e, f.parse(a.ours), owned)
+	require.NoError(f.t, err)
+	require.Equal(f.t, ensure.Released, gone.Operation)
+	require.Equal(f.t, ensure.Unwanted, gone.Cause)
+	require.NotEmpty(f.t, gone.Changes)
+	require.Equal(f.t, a.writes, f.writes(mark))
+	after := f.settled(a.theirs)
 	if a.kept != nil {
 		a.kept(before)
 	}
-	require.Empty(h.t, cmp.Diff(before, specified(after)))
-	require.Nil(h.t, managedfields.Applied(after, adopter))
+	require.Empty(f.t, cmp.Diff(before, specified(after)))
+	require.Nil(f.t, managedfields.Applied(after, fieldOwner))
 
-	for _, again := range []*ensure.Ensurer{e, h.started()} {
+	for _, again := range []*ensure.Ensurer{e, f.started()} {
 		mark = shared.Mark()
-		gone, err = ensure.Absent(h.t.Context(), again, h.parse(a.ours), owned)
-		require.NoError(h.t, err)
-		require.Equal(h.t, ensure.Released, gone.Operation, "a finalizer that did not get so far asks again")
-		require.Zero(h.t, h.writes(mark))
+		gone, err = ensure.Absent(f.t.Context(), again, f.parse(a.ours), owned)
+		require.NoError(f.t, err)
+		require.Equal(f.t, ensure.Released, gone.Operation, "a finalizer that did not get so far asks again")
+		require.Zero(f.t, f.writes(mark))
 	}
 }
 
 // create has another program make an object.
-func (h *house) create(text string, owners ...metav1.OwnerReference) {
-	h.t.Helper()
-	obj := h.parseUntyped(text)
+func (f *fixture) create(text string, owners ...metav1.OwnerReference) {
+	f.t.Helper()
+	obj := f.parseUntyped(text)
 	obj.SetOwnerReferences(owners)
-	require.NoError(h.t, program.Client(h.t, shared, other).Create(h.t.Context(), obj))
-	h.t.Cleanup(func() { // else the namespace stays
+	require.NoError(f.t, program.Client(f.t, shared, other).Create(f.t.Context(), obj))
+	f.t.Cleanup(func() { // else the namespace stays
 		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		require.NoError(h.t, client.IgnoreNotFound(h.person.Patch(context.Background(), obj, free)))
+		require.NoError(f.t, client.IgnoreNotFound(f.admin.Patch(context.Background(), obj, free)))
 	})
-	h.settled(text)
+	f.settled(text)
 }
 
 // TestAFinalizerThatGivesUp: an object that the owner's cleanup gave up counts as done while other
 // children are being deleted, and after restarts.
 func TestAFinalizerThatGivesUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, true, stripped)
-	h.create(theirConfigMap)
-	before := specified(h.settled(theirConfigMap))
-	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "made", Finalizers: []string{"example.com/slow"}}}
-	adopted := h.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
+	f := newFixture(t, true, stripped)
+	f.create(theirConfigMap)
+	before := specified(f.settled(theirConfigMap))
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "made", Finalizers: []string{"example.com/slow"}}}
+	adopted := f.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
 	var seen []ensure.Operation
 	step := finalizer.Step{Name: "example.com/children", Cleanup: func(ctx context.Context) error {
-		e, wait := h.started(), error(nil)
+		e, wait := f.started(), error(nil)
 		for _, child := range []client.Object{adopted, made} {
-			res, err := ensure.Absent(ctx, e, child, ensure.ControlledBy(h.owner))
+			res, err := ensure.Absent(ctx, e, child, ensure.ControlledBy(f.owner))
 			seen = append(seen, res.Operation)
 			if err != nil {
 				return err
@@ -215,23 +215,23 @@ func TestAFinalizerThatGivesUp(t *testing.T) {
 		return wait
 	}}
 	handle := func() finalizer.Result {
-		require.NoError(t, h.person.Get(t.Context(), client.ObjectKeyFromObject(h.owner), h.owner))
-		res, err := finalizer.Handle(t.Context(), h.person, h.owner, step)
+		require.NoError(t, f.admin.Get(t.Context(), client.ObjectKeyFromObject(f.owner), f.owner))
+		res, err := finalizer.Handle(t.Context(), f.admin, f.owner, step)
 		require.NoError(t, err)
 		return res
 	}
 	handle()
-	_, err := ensure.Set(t.Context(), h.started(), h.owner, []client.Object{adopted, made}, ensure.OnlyFor(adopted, ensure.Adopt()))
+	_, err := ensure.Set(t.Context(), f.started(), f.owner, []client.Object{adopted, made}, ensure.OnlyFor(adopted, ensure.Adopt()))
 	require.NoError(t, err)
-	h.settled(theirConfigMap)
-	require.NoError(t, h.person.Delete(t.Context(), h.owner))
+	f.settled(theirConfigMap)
+	require.NoError(t, f.admin.Delete(t.Context(), f.owner))
 	require.Equal(t, "made is still there", handle().Reason)
-	h.settled(theirConfigMap)
+	f.settled(theirConfigMap)
 	require.Equal(t, "made is still there", handle().Reason)
 	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	require.NoError(t, h.person.Patch(t.Context(), made, free))
-	require.NoError(t, shared.Await(t.Context(), limit, h.namespace, func(ctx context.Context) error {
-		if err := h.client.Get(ctx, client.ObjectKeyFromObject(made), made.DeepCopy()); !apierrors.IsNotFound(err) {
+	require.NoError(t, f.admin.Patch(t.Context(), made, free))
+	require.NoError(t, shared.Await(t.Context(), limit, f.namespace, func(ctx context.Context) error {
+		if err := f.client.Get(ctx, client.ObjectKeyFromObject(made), made.DeepCopy()); !apierrors.IsNotFound(err) {
 			return errors.New("the cache shows it")
 		}
 		return nil
@@ -240,5 +240,5 @@ func TestAFinalizerThatGivesUp(t *testing.T) {
 	require.Equal(t, []ensure.Operation{
 		ensure.Released, ensure.Deleting, ensure.Released, ensure.Deleting, ensure.Released, ensure.Gone,
 	}, seen)
-	require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
+	require.Empty(t, cmp.Diff(before, specified(f.settled(theirConfigMap))))
 }

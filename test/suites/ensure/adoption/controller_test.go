@@ -22,14 +22,14 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// A racing client runs a function right before its next patch, or instead of the patch.
-type racing struct {
+// A racingClient runs a function right before its next patch, or instead of the patch.
+type racingClient struct {
 	client.Client
 
 	before func() error
 }
 
-func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (r *racingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if before := r.before; before != nil {
 		r.before = nil
 		if err := before(); err != nil {
@@ -40,9 +40,9 @@ func (r *racing) Patch(ctx context.Context, obj client.Object, patch client.Patc
 }
 
 // race puts a racing client between the operator and the server.
-func (h *house) race() *racing {
-	r := &racing{Client: h.client}
-	h.client = r
+func (f *fixture) race() *racingClient {
+	r := &racingClient{Client: f.client}
+	f.client = r
 	return r
 }
 
@@ -52,26 +52,26 @@ func controlledBy(owner *corev1.ConfigMap) metav1.OwnerReference {
 }
 
 // takeOver has another program take control of an object.
-func (h *house) takeOver(text string, boss *corev1.ConfigMap) error {
-	live := h.parseUntyped(text)
-	c := program.Client(h.t, shared, other)
-	if err := c.Get(h.t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+func (f *fixture) takeOver(text string, boss *corev1.ConfigMap) error {
+	live := f.parseUntyped(text)
+	c := program.Client(f.t, shared, other)
+	if err := c.Get(f.t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		return err
 	}
 	before := live.DeepCopy()
 	if err := controllerutil.SetControllerReference(boss, live, c.Scheme()); err != nil {
 		return err
 	}
-	return c.Patch(h.t.Context(), live, client.MergeFrom(before), client.FieldOwner(other))
+	return c.Patch(f.t.Context(), live, client.MergeFrom(before), client.FieldOwner(other))
 }
 
-// A taking is an object of ours that another controller takes between our read and our write.
-type taking struct {
+// A takeoverCase is an object of ours that another controller takes between our read and our write.
+type takeoverCase struct {
 	typed       bool
 	first, then string
 }
 
-var takings = map[string]taking{
+var takeoverCases = map[string]takeoverCase{
 	"ConfigMap": {
 		true,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}, data: {colour: green, shape: round}}`,
@@ -104,37 +104,37 @@ func TestAControllerThatComesInBetween(t *testing.T) {
 	t.Parallel()
 	define(t, "Kettle", "kettle")
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
-		for name, tc := range takings {
+		for name, tc := range takeoverCases {
 			t.Run(way+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, tc.typed, open)
-				race, boss := h.race(), h.newOwner("boss")
-				e := h.started()
-				_, err := ensure.Object(t.Context(), e, h.parse(tc.first))
+				f := newFixture(t, tc.typed, open)
+				race, boss := f.race(), f.newOwner("boss")
+				e := f.started()
+				_, err := ensure.Object(t.Context(), e, f.parse(tc.first))
 				require.NoError(t, err)
-				before := h.settled(tc.first)
+				before := f.settled(tc.first)
 
-				race.before = func() error { return h.takeOver(tc.first, boss) }
+				race.before = func() error { return f.takeOver(tc.first, boss) }
 				mark := shared.Mark()
-				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				_, err = ensure.Object(t.Context(), e, f.parse(tc.then))
 				require.ErrorIs(t, err, ensure.ErrForeign)
 				require.ErrorContains(t, err, `controlled by ConfigMap "boss"`)
-				writes := h.writes(mark)
+				writes := f.writes(mark)
 				require.GreaterOrEqual(t, writes, 4, "the apply, and three to give up what it wrote")
 				require.LessOrEqual(t, writes, 8, "a patch is tried again if a controller reports in between")
-				after := h.settled(tc.first)
-				require.Nil(t, managedfields.Applied(after, adopter))
+				after := f.settled(tc.first)
+				require.Nil(t, managedfields.Applied(after, fieldOwner))
 				want, got := specified(before), specified(after)
 				meta, _ := want["metadata"].(map[string]any)
 				meta["owners"] = 1
 				withoutDigest(want)
 				require.Empty(t, cmp.Diff(want, got))
 
-				for _, again := range []*ensure.Ensurer{e, h.started()} {
+				for _, again := range []*ensure.Ensurer{e, f.started()} {
 					mark = shared.Mark()
-					_, err = ensure.Object(t.Context(), again, h.parse(tc.then))
+					_, err = ensure.Object(t.Context(), again, f.parse(tc.then))
 					require.ErrorIs(t, err, ensure.ErrForeign)
-					require.Zero(t, h.writes(mark))
+					require.Zero(t, f.writes(mark))
 				}
 			})
 		}
@@ -145,17 +145,17 @@ func TestAControllerThatComesInBetween(t *testing.T) {
 func TestAWithdrawalThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	down := errors.New("the connection broke")
-	tc := takings["ConfigMap"]
+	tc := takeoverCases["ConfigMap"]
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped} {
 		for broken := 1; broken <= 3; broken++ {
 			t.Run(fmt.Sprintf("%s/%d", way, broken), func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, tc.typed, open)
-				race, boss := h.race(), h.newOwner("boss")
-				e := h.started()
-				_, err := ensure.Object(t.Context(), e, h.parse(tc.first))
+				f := newFixture(t, tc.typed, open)
+				race, boss := f.race(), f.newOwner("boss")
+				e := f.started()
+				_, err := ensure.Object(t.Context(), e, f.parse(tc.first))
 				require.NoError(t, err)
-				want := specified(h.settled(tc.first))
+				want := specified(f.settled(tc.first))
 				meta, _ := want["metadata"].(map[string]any)
 				meta["owners"] = 1
 				withoutDigest(want)
@@ -172,22 +172,22 @@ func TestAWithdrawalThatBreaksOff(t *testing.T) {
 				race.before = func() error {
 					left--
 					race.before = next
-					return h.takeOver(tc.first, boss)
+					return f.takeOver(tc.first, boss)
 				}
-				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				_, err = ensure.Object(t.Context(), e, f.parse(tc.then))
 				require.ErrorIs(t, err, down)
 				race.before = nil
 				require.Eventually(t, func() bool {
-					_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+					_, err = ensure.Object(t.Context(), e, f.parse(tc.then))
 					return errors.Is(err, ensure.ErrForeign)
 				}, time.Minute, 20*time.Millisecond)
-				after := h.settled(tc.first)
-				require.Nil(t, managedfields.Applied(after, adopter))
+				after := f.settled(tc.first)
+				require.Nil(t, managedfields.Applied(after, fieldOwner))
 				require.Empty(t, cmp.Diff(want, specified(after)))
 				mark := shared.Mark()
-				_, err = ensure.Object(t.Context(), e, h.parse(tc.then))
+				_, err = ensure.Object(t.Context(), e, f.parse(tc.then))
 				require.ErrorIs(t, err, ensure.ErrForeign)
-				require.Zero(t, h.writes(mark))
+				require.Zero(t, f.writes(mark))
 			})
 		}
 	}
@@ -205,19 +205,19 @@ func withoutDigest(content map[string]any) {
 // another owner controls. Giving up removes these fields and keeps the object.
 func TestBesideAController(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, true, stripped)
-	h.create(theirConfigMap, controlledBy(h.newOwner("boss")))
-	before := specified(h.settled(theirConfigMap))
-	label := h.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
-	_, err := ensure.Object(t.Context(), h.started(), label, ensure.Adopt())
+	f := newFixture(t, true, stripped)
+	f.create(theirConfigMap, controlledBy(f.newOwner("boss")))
+	before := specified(f.settled(theirConfigMap))
+	label := f.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
+	_, err := ensure.Object(t.Context(), f.started(), label, ensure.Adopt())
 	require.NoError(t, err)
-	h.settled(theirConfigMap)
+	f.settled(theirConfigMap)
 	for _, want := range []ensure.Cause{ensure.Unwanted, ""} {
-		gone, err := ensure.Absent(t.Context(), h.started(), h.parse(theirConfigMap), ensure.DeleteAdopted())
+		gone, err := ensure.Absent(t.Context(), f.started(), f.parse(theirConfigMap), ensure.DeleteAdopted())
 		require.NoError(t, err)
 		require.Equal(t, ensure.Released, gone.Operation)
 		require.Equal(t, want, gone.Cause)
-		require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
+		require.Empty(t, cmp.Diff(before, specified(f.settled(theirConfigMap))))
 	}
 }
 
@@ -229,34 +229,34 @@ func TestAppliedForTheSameOwner(t *testing.T) {
 		for name, opt := range map[string]ensure.Option{"adopted": ensure.Adopt(), "migrated": ensure.MigrateFrom(other)} {
 			t.Run(way+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, true, open)
-				c, owned := program.Client(t, shared, other), ensure.ControlledBy(h.owner)
+				f := newFixture(t, true, open)
+				c, owned := program.Client(t, shared, other), ensure.ControlledBy(f.owner)
 				neighbour := ensure.New(c, c, other)
-				_, err := ensure.Object(t.Context(), neighbour, h.parse(takings["ConfigMap"].first), owned)
+				_, err := ensure.Object(t.Context(), neighbour, f.parse(takeoverCases["ConfigMap"].first), owned)
 				require.NoError(t, err)
-				before := specified(h.settled(theirConfigMap))
+				before := specified(f.settled(theirConfigMap))
 
-				desired := func() client.Object { return h.parse(takings["ConfigMap"].then) }
+				desired := func() client.Object { return f.parse(takeoverCases["ConfigMap"].then) }
 				mark := shared.Mark()
-				_, err = ensure.Object(t.Context(), h.started(), desired(), owned)
+				_, err = ensure.Object(t.Context(), f.started(), desired(), owned)
 				require.ErrorIs(t, err, ensure.ErrForeign)
 				require.ErrorContains(t, err, "created for the same owner by "+other)
-				gone, err := ensure.Absent(t.Context(), h.started(), desired(), owned)
+				gone, err := ensure.Absent(t.Context(), f.started(), desired(), owned)
 				require.NoError(t, err)
 				require.Equal(t, ensure.Released, gone.Operation)
-				require.Zero(t, h.writes(mark))
+				require.Zero(t, f.writes(mark))
 
-				_, err = ensure.Object(t.Context(), h.started(), desired(), owned, opt)
+				_, err = ensure.Object(t.Context(), f.started(), desired(), owned, opt)
 				require.NoError(t, err)
-				h.settled(theirConfigMap)
-				gone, err = ensure.Absent(t.Context(), h.started(), desired(), owned)
+				f.settled(theirConfigMap)
+				gone, err = ensure.Absent(t.Context(), f.started(), desired(), owned)
 				require.NoError(t, err)
 				if name == "migrated" {
 					require.Equal(t, ensure.Deleting, gone.Operation)
 					return
 				}
 				require.Equal(t, ensure.Released, gone.Operation)
-				require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
+				require.Empty(t, cmp.Diff(before, specified(f.settled(theirConfigMap))))
 			})
 		}
 	}
@@ -268,19 +268,19 @@ func TestPruningGivesUp(t *testing.T) {
 	for way, open := range map[string]access{"plain": plain, "stripped": stripped, "labelled": labelled} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, true, open)
-			h.create(theirConfigMap)
-			before := specified(h.settled(theirConfigMap))
-			adopted := h.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
-			_, err := ensure.Set(t.Context(), h.started(), h.owner, []client.Object{adopted}, ensure.OnlyFor(adopted, ensure.Adopt()))
+			f := newFixture(t, true, open)
+			f.create(theirConfigMap)
+			before := specified(f.settled(theirConfigMap))
+			adopted := f.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: ours}}}`)
+			_, err := ensure.Set(t.Context(), f.started(), f.owner, []client.Object{adopted}, ensure.OnlyFor(adopted, ensure.Adopt()))
 			require.NoError(t, err)
-			h.settled(theirConfigMap)
-			results, err := ensure.Set(t.Context(), h.started(), h.owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+			f.settled(theirConfigMap)
+			results, err := ensure.Set(t.Context(), f.started(), f.owner, nil, ensure.Prune(&corev1.ConfigMap{}))
 			require.NoError(t, err)
 			require.Len(t, results.Pruned, 1)
 			require.Equal(t, ensure.Released, results.Pruned[0].Operation)
-			require.Empty(t, cmp.Diff(before, specified(h.settled(theirConfigMap))))
-			results, err = ensure.Set(t.Context(), h.started(), h.owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+			require.Empty(t, cmp.Diff(before, specified(f.settled(theirConfigMap))))
+			results, err = ensure.Set(t.Context(), f.started(), f.owner, nil, ensure.Prune(&corev1.ConfigMap{}))
 			require.NoError(t, err)
 			require.Empty(t, results.Pruned)
 		})
@@ -298,27 +298,27 @@ func TestACopyCountsAsAdopted(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/wanted %t", way, wanted), func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, true, open)
-				owned := ensure.ControlledBy(h.owner)
-				made, err := ensure.Object(t.Context(), h.started(), h.parse(theirConfigMap), owned)
+				f := newFixture(t, true, open)
+				owned := ensure.ControlledBy(f.owner)
+				made, err := ensure.Object(t.Context(), f.started(), f.parse(theirConfigMap), owned)
 				require.NoError(t, err)
 				copied := made.Live.DeepCopyObject().(client.Object)
 				copied.SetName("copy")
 				copied.SetUID("")
 				copied.SetResourceVersion("")
 				copied.SetManagedFields(nil)
-				require.NoError(t, h.person.Create(t.Context(), copied))
+				require.NoError(t, f.admin.Create(t.Context(), copied))
 
-				meant := h.parse(theirConfigMap)
+				meant := f.parse(theirConfigMap)
 				meant.SetName("copy")
 				if wanted {
-					_, err := ensure.Object(t.Context(), h.started(), meant, owned)
+					_, err := ensure.Object(t.Context(), f.started(), meant, owned)
 					require.NoError(t, err)
 				}
-				gone, err := ensure.Absent(t.Context(), h.started(), meant, owned)
+				gone, err := ensure.Absent(t.Context(), f.started(), meant, owned)
 				require.NoError(t, err)
 				require.Equal(t, ensure.Released, gone.Operation)
-				require.NoError(t, h.person.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
+				require.NoError(t, f.admin.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
 				require.Nil(t, copied.GetDeletionTimestamp())
 			})
 		}
@@ -328,11 +328,11 @@ func TestACopyCountsAsAdopted(t *testing.T) {
 // TestDeleteAdopted is the explicit way.
 func TestDeleteAdopted(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, true, plain)
-	h.create(theirDeployment)
-	_, err := ensure.Object(t.Context(), h.started(), h.parse(theirDeployment), ensure.Adopt())
+	f := newFixture(t, true, plain)
+	f.create(theirDeployment)
+	_, err := ensure.Object(t.Context(), f.started(), f.parse(theirDeployment), ensure.Adopt())
 	require.NoError(t, err)
-	gone, err := ensure.Absent(t.Context(), h.started(), h.parse(theirDeployment), ensure.DeleteAdopted())
+	gone, err := ensure.Absent(t.Context(), f.started(), f.parse(theirDeployment), ensure.DeleteAdopted())
 	require.NoError(t, err)
 	require.Equal(t, ensure.Deleting, gone.Operation)
 }
@@ -341,15 +341,15 @@ func TestDeleteAdopted(t *testing.T) {
 func TestGivingUpBreaksOff(t *testing.T) {
 	t.Parallel()
 	down := errors.New("the process ends")
-	a := adoptions["the image of a Deployment"]
+	a := adoptionCases["the image of a Deployment"]
 	for answered := range a.writes {
-		h := newHouse(t, a.typed, plain)
-		h.create(a.theirs)
-		before := specified(h.settled(a.theirs))
-		owned := ensure.ControlledBy(h.owner)
-		_, err := ensure.Object(t.Context(), h.started(), h.parse(a.ours), owned, ensure.Adopt())
+		f := newFixture(t, a.typed, plain)
+		f.create(a.theirs)
+		before := specified(f.settled(a.theirs))
+		owned := ensure.ControlledBy(f.owner)
+		_, err := ensure.Object(t.Context(), f.started(), f.parse(a.ours), owned, ensure.Adopt())
 		require.NoError(t, err)
-		race := h.race()
+		race := f.race()
 		left := answered
 		var next func() error
 		next = func() error {
@@ -360,17 +360,17 @@ func TestGivingUpBreaksOff(t *testing.T) {
 			return nil
 		}
 		race.before = next
-		_, err = ensure.Absent(t.Context(), h.started(), h.parse(a.ours), owned)
+		_, err = ensure.Absent(t.Context(), f.started(), f.parse(a.ours), owned)
 		require.ErrorIs(t, err, down)
 
 		race.before = nil
-		gone, err := ensure.Absent(t.Context(), h.started(), h.parse(a.ours), owned)
+		gone, err := ensure.Absent(t.Context(), f.started(), f.parse(a.ours), owned)
 		require.NoError(t, err)
 		require.Equal(t, ensure.Released, gone.Operation)
 		a.kept(before)
-		after := h.settled(a.theirs)
+		after := f.settled(a.theirs)
 		require.Empty(t, cmp.Diff(before, specified(after)), "after %d answers", answered)
-		require.Nil(t, managedfields.Applied(after, adopter))
+		require.Nil(t, managedfields.Applied(after, fieldOwner))
 	}
 }
 
@@ -382,30 +382,30 @@ func TestWantedAgain(t *testing.T) {
 		selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
 		spec: {containers: [{name: main, image: "example.com/web:2"}]}}}}`
 	ours, less := fmt.Sprintf(desired, "minReadySeconds: 5,"), fmt.Sprintf(desired, "")
-	for at := range adoptions["the image of a Deployment"].writes {
+	for at := range adoptionCases["the image of a Deployment"].writes {
 		for _, isRestarted := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d/restarted %t", at, isRestarted), func(t *testing.T) {
 				t.Parallel()
-				h := newHouse(t, true, plain)
-				h.create(theirDeployment)
-				owned := ensure.ControlledBy(h.owner)
-				broken := &program.Broken{Client: h.client, At: 1 + at, Done: true}
-				h.client = broken
-				e := h.started()
+				f := newFixture(t, true, plain)
+				f.create(theirDeployment)
+				owned := ensure.ControlledBy(f.owner)
+				broken := &program.FailingClient{Client: f.client, FailAt: 1 + at, Delivered: true}
+				f.client = broken
+				e := f.started()
 				want := func(text string) {
-					_, err := ensure.Object(t.Context(), e, h.parse(text), owned, ensure.Adopt())
+					_, err := ensure.Object(t.Context(), e, f.parse(text), owned, ensure.Adopt())
 					require.NoError(t, err)
-					h.settled(text)
+					f.settled(text)
 				}
 				want(ours)
-				_, err := ensure.Absent(t.Context(), e, h.parse(ours), owned)
-				require.ErrorIs(t, err, program.ErrBroken)
+				_, err := ensure.Absent(t.Context(), e, f.parse(ours), owned)
+				require.ErrorIs(t, err, program.ErrConnectionLost)
 				if isRestarted {
-					e = h.started()
+					e = f.started()
 				}
 				want(ours)
 				want(less)
-				_, isLeft, _ := unstructured.NestedInt64(h.settled(theirDeployment).Object, "spec", "minReadySeconds")
+				_, isLeft, _ := unstructured.NestedInt64(f.settled(theirDeployment).Object, "spec", "minReadySeconds")
 				require.False(t, isLeft)
 			})
 		}
@@ -433,30 +433,30 @@ func TestOurFinalizerInWhatIsDeleted(t *testing.T) {
 			for _, isPruned := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%s/pruned %t", way, kind, isPruned), func(t *testing.T) {
 					t.Parallel()
-					h := newHouse(t, true, open)
-					h.create(text[0])
-					e := h.started()
-					_, err := ensure.Object(t.Context(), e, h.parse(text[1]), ensure.ControlledBy(h.owner), ensure.Adopt())
+					f := newFixture(t, true, open)
+					f.create(text[0])
+					e := f.started()
+					_, err := ensure.Object(t.Context(), e, f.parse(text[1]), ensure.ControlledBy(f.owner), ensure.Adopt())
 					require.NoError(t, err)
-					h.settled(text[1])
-					require.NoError(t, h.person.Delete(t.Context(), h.parse(text[0])))
-					seen := h.parse(text[0])
+					f.settled(text[1])
+					require.NoError(t, f.admin.Delete(t.Context(), f.parse(text[0])))
+					seen := f.parse(text[0])
 					require.Eventually(t, func() bool {
-						require.NoError(t, h.client.Get(t.Context(), client.ObjectKeyFromObject(seen), seen))
+						require.NoError(t, f.client.Get(t.Context(), client.ObjectKeyFromObject(seen), seen))
 						return seen.GetDeletionTimestamp() != nil
 					}, limit, 10*time.Millisecond)
 					var gone ensure.Result[client.Object]
 					if isPruned {
-						results, err := ensure.Set(t.Context(), e, h.owner, nil, ensure.Prune(&corev1.ConfigMap{}, &appsv1.Deployment{}))
+						results, err := ensure.Set(t.Context(), e, f.owner, nil, ensure.Prune(&corev1.ConfigMap{}, &appsv1.Deployment{}))
 						require.NoError(t, err)
 						gone = results.Pruned[0]
 					} else {
-						gone, err = ensure.Absent(t.Context(), e, h.parse(text[1]), ensure.ControlledBy(h.owner))
+						gone, err = ensure.Absent(t.Context(), e, f.parse(text[1]), ensure.ControlledBy(f.owner))
 						require.NoError(t, err)
 					}
 					require.Equal(t, ensure.Deleting, gone.Operation)
 					require.Empty(t, gone.Cause)
-					err = h.person.Get(t.Context(), client.ObjectKeyFromObject(h.parse(text[0])), h.parse(text[0]))
+					err = f.admin.Get(t.Context(), client.ObjectKeyFromObject(f.parse(text[0])), f.parse(text[0]))
 					require.True(t, apierrors.IsNotFound(err))
 				})
 			}
@@ -468,19 +468,19 @@ func TestOurFinalizerInWhatIsDeleted(t *testing.T) {
 // only.
 func TestWhatAPersonReplacedCountsAsAdopted(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, true, plain)
-	e := h.started()
-	_, err := ensure.Object(t.Context(), e, h.parse(takings["ConfigMap"].first))
+	f := newFixture(t, true, plain)
+	e := f.started()
+	_, err := ensure.Object(t.Context(), e, f.parse(takeoverCases["ConfigMap"].first))
 	require.NoError(t, err)
-	theirs := h.settled(theirConfigMap)
+	theirs := f.settled(theirConfigMap)
 	theirs.Object["data"] = map[string]any{"theirs": "x"}
 	theirs.SetLabels(nil)
 	theirs.SetAnnotations(nil)
 	theirs.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
-	require.NoError(t, h.person.Update(t.Context(), theirs))
-	gone, err := ensure.Absent(t.Context(), e, h.parse(theirConfigMap))
+	require.NoError(t, f.admin.Update(t.Context(), theirs))
+	gone, err := ensure.Absent(t.Context(), e, f.parse(theirConfigMap))
 	require.NoError(t, err)
 	require.Equal(t, ensure.Released, gone.Operation)
-	data, _, _ := unstructured.NestedStringMap(h.settled(theirConfigMap).Object, "data")
+	data, _, _ := unstructured.NestedStringMap(f.settled(theirConfigMap).Object, "data")
 	require.Equal(t, map[string]string{"theirs": "x"}, data)
 }

@@ -18,15 +18,15 @@ import (
 func TestRemovalRightAfterACreation(t *testing.T) {
 	t.Parallel()
 	for name, remove := range removals {
-		for clients, open := range workshops {
+		for clients, open := range fixtures {
 			t.Run(name+", "+clients, func(t *testing.T) {
 				t.Parallel()
-				w := open(t)
+				f := open(t)
 				for i := range 10 {
-					deployment := w.deployment(1)
+					deployment := f.deployment(1)
 					deployment.Name = fmt.Sprintf("web-%d", i)
-					w.mustBe(ensure.Created, deployment)
-					require.Equal(t, ensure.Deleting, remove(w, deployment))
+					f.mustEnsure(ensure.Created, deployment)
+					require.Equal(t, ensure.Deleting, remove(f, deployment))
 				}
 			})
 		}
@@ -37,30 +37,30 @@ func TestRemovalRightAfterACreation(t *testing.T) {
 func TestRemovalOfWhatOthersWrite(t *testing.T) {
 	t.Parallel()
 	for name, remove := range removals {
-		for clients, open := range workshops {
+		for clients, open := range fixtures {
 			t.Run(name+", "+clients, func(t *testing.T) {
 				t.Parallel()
-				w := open(t)
-				w.mustBe(ensure.Created, w.config("busy", "made"))
-				w.client = &overtaken{Client: w.client, human: w.human, left: 3}
-				w.restart()
-				require.Equal(t, ensure.Deleting, remove(w, w.config("busy", "")))
-				require.False(t, w.exists(w.config("busy", "")))
+				f := open(t)
+				f.mustEnsure(ensure.Created, f.config("busy", "made"))
+				f.client = &racingClient{Client: f.client, admin: f.admin, left: 3}
+				f.restart()
+				require.Equal(t, ensure.Deleting, remove(f, f.config("busy", "")))
+				require.False(t, f.exists(f.config("busy", "")))
 			})
 		}
 	}
 }
 
 // removals delete a child and return the operation.
-var removals = map[string]func(w *workshop, obj client.Object) ensure.Operation{
-	"Absent": func(w *workshop, obj client.Object) ensure.Operation {
-		res, err := ensure.Absent(w.ctx, w.ensurer, obj, ensure.ControlledBy(w.owner))
-		require.NoError(w.t, err)
+var removals = map[string]func(f *fixture, obj client.Object) ensure.Operation{
+	"Absent": func(f *fixture, obj client.Object) ensure.Operation {
+		res, err := ensure.Absent(f.ctx, f.ensurer, obj, ensure.ControlledBy(f.owner))
+		require.NoError(f.t, err)
 		return res.Operation
 	},
-	"Prune": func(w *workshop, obj client.Object) ensure.Operation {
-		res, err := ensure.Set(w.ctx, w.ensurer, w.owner, nil, ensure.Prune(&appsv1.Deployment{}, &corev1.ConfigMap{}))
-		require.NoError(w.t, err)
+	"Prune": func(f *fixture, obj client.Object) ensure.Operation {
+		res, err := ensure.Set(f.ctx, f.ensurer, f.owner, nil, ensure.Prune(&appsv1.Deployment{}, &corev1.ConfigMap{}))
+		require.NoError(f.t, err)
 		for _, pruned := range res.Pruned {
 			if pruned.Live.GetName() == obj.GetName() {
 				return pruned.Operation
@@ -70,18 +70,18 @@ var removals = map[string]func(w *workshop, obj client.Object) ensure.Operation{
 	},
 }
 
-// An overtaken client lets a person act before its next deletes.
-type overtaken struct {
+// A racingClient has the admin patch the object right before its next deletes.
+type racingClient struct {
 	client.Client
 
-	human client.Client
+	admin client.Client
 	left  int
 }
 
-func (o *overtaken) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (o *racingClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	if o.left--; o.left >= 0 {
 		touch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, o.left))
-		if err := o.human.Patch(ctx, obj.DeepCopyObject().(client.Object), touch); err != nil {
+		if err := o.admin.Patch(ctx, obj.DeepCopyObject().(client.Object), touch); err != nil {
 			return err
 		}
 	}

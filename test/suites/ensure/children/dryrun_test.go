@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// A trial is something to be done, first dry.
-type trial struct {
+// A dryRunCase is a call that is made as a dry run first, and then for real.
+type dryRunCase struct {
 	// live is the object before the call, if any; edit returns the object as a person changed it.
 	live    client.Object
 	edit    func(client.Object)
@@ -29,44 +29,44 @@ type trial struct {
 // has afterwards.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
-	for name, build := range map[string]func(*workshop) trial{
-		"create": func(w *workshop) trial {
-			return trial{
-				desired: w.config("config", "made"), want: ensure.Created, cause: ensure.Missing,
+	for name, build := range map[string]func(*fixture) dryRunCase{
+		"create": func(f *fixture) dryRunCase {
+			return dryRunCase{
+				desired: f.config("config", "made"), want: ensure.Created, cause: ensure.Missing,
 				dry: map[string]int{"patch configmaps (dry run)": 1},
 			}
 		},
-		"update": func(w *workshop) trial {
-			return trial{
-				live: w.config("config", "made"), desired: w.config("config", "changed"),
+		"update": func(f *fixture) dryRunCase {
+			return dryRunCase{
+				live: f.config("config", "made"), desired: f.config("config", "changed"),
 				want: ensure.Updated, cause: ensure.DesiredChanged, dry: map[string]int{"patch configmaps (dry run)": 1},
 			}
 		},
-		"put back": func(w *workshop) trial {
-			return trial{
-				live: w.config("config", "made"), desired: w.config("config", "made"),
+		"put back": func(f *fixture) dryRunCase {
+			return dryRunCase{
+				live: f.config("config", "made"), desired: f.config("config", "made"),
 				edit: func(obj client.Object) { obj.(*corev1.ConfigMap).Data["key"] = "edited" },
 				want: ensure.Updated, cause: ensure.Drifted, dry: map[string]int{"patch configmaps (dry run)": 1},
 			}
 		},
-		"repair": func(w *workshop) trial {
-			return trial{
-				live: w.service(0), desired: w.service(0),
+		"repair": func(f *fixture) dryRunCase {
+			return dryRunCase{
+				live: f.service(0), desired: f.service(0),
 				edit: func(obj client.Object) { obj.(*corev1.Service).Spec.Ports[0].Port = 81 },
 				want: ensure.Updated, cause: ensure.Drifted,
 				dry: map[string]int{"patch services (dry run)": 2, "get services": 1},
 			}
 		},
-		"recreate": func(w *workshop) trial {
-			return trial{
-				live: w.frozen("config", "made"), desired: w.frozen("config", "changed"),
+		"recreate": func(f *fixture) dryRunCase {
+			return dryRunCase{
+				live: f.frozen("config", "made"), desired: f.frozen("config", "changed"),
 				want: ensure.Recreated, cause: ensure.DesiredChanged,
 				dry: map[string]int{"patch configmaps (dry run)": 2, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
 			}
 		},
-		"recreate what is unstructured": func(w *workshop) trial {
-			return trial{
-				live: untyped(w.frozen("config", "made")), desired: untyped(w.frozen("config", "changed")),
+		"recreate what is unstructured": func(f *fixture) dryRunCase {
+			return dryRunCase{
+				live: untyped(f.frozen("config", "made")), desired: untyped(f.frozen("config", "changed")),
 				want: ensure.Recreated, cause: ensure.DesiredChanged,
 				dry: map[string]int{"patch configmaps (dry run)": 2, "get configmaps": 1, "create configmaps (dry run)": 1, "delete configmaps": 1},
 			}
@@ -74,52 +74,52 @@ func TestDryRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newCachedWorkshop(t)
-			w.tries(build(w))
+			f := newCachedFixture(t)
+			f.checkDryRun(build(f))
 		})
 	}
 }
 
-func (w *workshop) tries(tr trial) {
-	w.t.Helper()
+func (f *fixture) checkDryRun(tr dryRunCase) {
+	f.t.Helper()
 	if tr.live != nil {
-		w.mustBe(ensure.Created, tr.live)
+		f.mustEnsure(ensure.Created, tr.live)
 		if tr.edit != nil {
-			live := w.find(tr.live)
+			live := f.find(tr.live)
 			tr.edit(live)
-			require.NoError(w.t, w.human.Update(w.ctx, live))
+			require.NoError(f.t, f.admin.Update(f.ctx, live))
 		}
-		w.awaitCached(tr.live)
+		f.awaitCached(tr.live)
 	}
-	before := w.find(tr.desired)
+	before := f.find(tr.desired)
 	var told ensure.Result[client.Object]
 	for range 2 {
 		mark := shared.Mark()
-		told = w.mustBe(tr.want, tr.desired, anew, ensure.DryRun())
-		require.Equal(w.t, tr.cause, told.Cause)
-		require.Empty(w.t, cmp.Diff(tr.dry, w.counts(mark)))
-		require.Empty(w.t, cmp.Diff(before, w.find(tr.desired)), "something was stored")
-		w.requireNoWait()
+		told = f.mustEnsure(tr.want, tr.desired, recreate, ensure.DryRun())
+		require.Equal(f.t, tr.cause, told.Cause)
+		require.Empty(f.t, cmp.Diff(tr.dry, f.requestCounts(mark)))
+		require.Empty(f.t, cmp.Diff(before, f.find(tr.desired)), "something was stored")
+		f.requireNoWait()
 	}
-	done := w.mustBe(tr.want, tr.desired, anew)
-	require.Equal(w.t, tr.cause, done.Cause)
-	require.Empty(w.t, cmp.Diff(told.Changes, done.Changes))
-	w.awaitCached(tr.desired)
+	done := f.mustEnsure(tr.want, tr.desired, recreate)
+	require.Equal(f.t, tr.cause, done.Cause)
+	require.Empty(f.t, cmp.Diff(told.Changes, done.Changes))
+	f.awaitCached(tr.desired)
 	mark := shared.Mark()
-	w.mustBe(ensure.Unchanged, tr.desired, ensure.DryRun())
-	w.mustBe(ensure.Unchanged, tr.desired)
-	require.Empty(w.t, w.counts(mark))
+	f.mustEnsure(ensure.Unchanged, tr.desired, ensure.DryRun())
+	f.mustEnsure(ensure.Unchanged, tr.desired)
+	require.Empty(f.t, f.requestCounts(mark))
 }
 
 // requireNoWait checks that a client that reads its own writes does not wait for a write that is
 // never stored.
-func (w *workshop) requireNoWait() {
-	w.t.Helper()
-	require.NoError(w.t, w.client.List(w.ctx, &corev1.ConfigMapList{}, client.InNamespace(w.namespace)))
-	require.NoError(w.t, w.client.List(w.ctx, &corev1.ServiceList{}, client.InNamespace(w.namespace)))
+func (f *fixture) requireNoWait() {
+	f.t.Helper()
+	require.NoError(f.t, f.client.List(f.ctx, &corev1.ConfigMapList{}, client.InNamespace(f.namespace)))
+	require.NoError(f.t, f.client.List(f.ctx, &corev1.ServiceList{}, client.InNamespace(f.namespace)))
 	untypedList := &unstructured.UnstructuredList{}
 	untypedList.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	require.NoError(w.t, w.client.List(w.ctx, untypedList, client.InNamespace(w.namespace)))
+	require.NoError(f.t, f.client.List(f.ctx, untypedList, client.InNamespace(f.namespace)))
 }
 
 // untyped is a ConfigMap without Go types.
@@ -140,116 +140,116 @@ func untyped(config *corev1.ConfigMap) *unstructured.Unstructured {
 // TestDryRunBetween: a dry run does not change the results of later passes.
 func TestDryRunBetween(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	held := w.frozen("config", "made")
+	f := newFixture(t)
+	held := f.frozen("config", "made")
 	held.Finalizers = []string{"example.com/held"}
-	w.mustBe(ensure.Created, held)
-	desired := w.frozen("config", "changed")
-	_, err := w.object(desired, anew)
+	f.mustEnsure(ensure.Created, held)
+	desired := f.frozen("config", "changed")
+	_, err := f.ensure(desired, recreate)
 	require.ErrorIs(t, err, ensure.ErrTerminating)
-	w.release(desired)
-	w.mustBe(ensure.Created, desired, anew, ensure.DryRun())
-	res := w.mustBe(ensure.Recreated, desired, anew)
+	f.release(desired)
+	f.mustEnsure(ensure.Created, desired, recreate, ensure.DryRun())
+	res := f.mustEnsure(ensure.Recreated, desired, recreate)
 	require.Contains(t, pathsOf(res.Changes), "data[key]")
 }
 
 // release removes the finalizers of an object that is being deleted and waits until the object is
 // gone.
-func (w *workshop) release(obj client.Object) {
-	w.t.Helper()
-	live := w.find(obj)
-	require.NotNil(w.t, live.GetDeletionTimestamp())
+func (f *fixture) release(obj client.Object) {
+	f.t.Helper()
+	live := f.find(obj)
+	require.NotNil(f.t, live.GetDeletionTimestamp())
 	live.SetFinalizers(nil)
-	require.NoError(w.t, w.human.Update(w.ctx, live))
-	w.await("the object to be gone", func() bool {
-		found := w.find(obj)
+	require.NoError(f.t, f.admin.Update(f.ctx, live))
+	f.await("the object to be gone", func() bool {
+		found := f.find(obj)
 		return found == nil || found.GetUID() != live.GetUID()
 	})
-	w.awaitCached(obj)
+	f.awaitCached(obj)
 }
 
 // TestIfExists: a missing object is not created.
 func TestIfExists(t *testing.T) {
 	t.Parallel()
-	w := newCachedWorkshop(t)
-	w.mustBe(ensure.Gone, w.config("config", "made"), ensure.IfExists()) // the cache's informer begins
+	f := newCachedFixture(t)
+	f.mustEnsure(ensure.Gone, f.config("config", "made"), ensure.IfExists()) // the cache's informer begins
 	mark := shared.Mark()
 	for range 5 {
-		res := w.mustBe(ensure.Gone, w.config("config", "made"), ensure.IfExists())
+		res := f.mustEnsure(ensure.Gone, f.config("config", "made"), ensure.IfExists())
 		require.Nil(t, res.Live)
 	}
-	require.Empty(t, w.counts(mark))
+	require.Empty(t, f.requestCounts(mark))
 
-	require.NoError(t, w.human.Create(w.ctx, w.config("config", "theirs")))
-	w.awaitCached(w.config("config", ""))
-	_, err := w.object(w.config("config", "made"), ensure.IfExists())
+	require.NoError(t, f.admin.Create(f.ctx, f.config("config", "theirs")))
+	f.awaitCached(f.config("config", ""))
+	_, err := f.ensure(f.config("config", "made"), ensure.IfExists())
 	require.ErrorIs(t, err, ensure.ErrForeign)
 	mark = shared.Mark()
-	res := w.mustBe(ensure.Updated, w.config("config", "made"), ensure.IfExists(), ensure.Adopt())
+	res := f.mustEnsure(ensure.Updated, f.config("config", "made"), ensure.IfExists(), ensure.Adopt())
 	require.Equal(t, ensure.Adopted, res.Cause)
-	require.Empty(t, cmp.Diff(map[string]int{"patch configmaps": 1}, w.counts(mark)))
+	require.Empty(t, cmp.Diff(map[string]int{"patch configmaps": 1}, f.requestCounts(mark)))
 
-	require.NoError(t, w.human.Delete(w.ctx, w.config("config", "")))
-	w.awaitCached(w.config("config", ""))
-	w.mustBe(ensure.Gone, w.config("config", "made"), ensure.IfExists())
-	require.Nil(t, w.find(w.config("config", "")))
+	require.NoError(t, f.admin.Delete(f.ctx, f.config("config", "")))
+	f.awaitCached(f.config("config", ""))
+	f.mustEnsure(ensure.Gone, f.config("config", "made"), ensure.IfExists())
+	require.Nil(t, f.find(f.config("config", "")))
 }
 
 // TestIfExistsThenNot: an object deleted between the read and the write is not created again.
 func TestIfExistsThenNot(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	w.mustBe(ensure.Created, w.config("config", "made"))
-	m := w.meddle()
+	f := newFixture(t)
+	f.mustEnsure(ensure.Created, f.config("config", "made"))
+	m := f.intercept()
 	m.beforePatch = func() {
 		m.beforePatch = nil
-		require.NoError(t, w.human.Delete(w.ctx, w.config("config", "")))
+		require.NoError(t, f.admin.Delete(f.ctx, f.config("config", "")))
 	}
 	mark := shared.Mark()
-	res := w.mustBe(ensure.Gone, w.config("config", "changed"), ensure.IfExists())
+	res := f.mustEnsure(ensure.Gone, f.config("config", "changed"), ensure.IfExists())
 	require.Nil(t, res.Live)
-	require.Empty(t, cmp.Diff(map[string]int{"get configmaps": 2, "patch configmaps": 1}, w.counts(mark)))
-	require.Nil(t, w.find(w.config("config", "")))
+	require.Empty(t, cmp.Diff(map[string]int{"get configmaps": 2, "patch configmaps": 1}, f.requestCounts(mark)))
+	require.Nil(t, f.find(f.config("config", "")))
 }
 
 // TestIfExistsGrowsClaims: a StatefulSet makes its claims, and nobody controls them.
 func TestIfExistsGrowsClaims(t *testing.T) {
 	t.Parallel()
-	w := newCachedWorkshop(t)
-	class := w.createExpandableClass()
-	w.createVolumeFor("data-db-0", class)
-	database := w.database("1Gi")
+	f := newCachedFixture(t)
+	class := f.createExpandableClass()
+	f.createVolumeFor("data-db-0", class)
+	database := f.database("1Gi")
 	database.Spec.Replicas, database.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = new(int32(1)), &class
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: w.named("data-db-0")}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: f.objectMeta("data-db-0")}
 	claim.Labels = map[string]string{"grown": "yes"}
-	claim.Spec.Resources.Requests = w.database("2Gi").Spec.VolumeClaimTemplates[0].Spec.Resources.Requests
+	claim.Spec.Resources.Requests = f.database("2Gi").Spec.VolumeClaimTemplates[0].Spec.Resources.Requests
 	grow := func() (ensure.Result[*corev1.PersistentVolumeClaim], error) {
-		return ensure.Object(w.ctx, w.ensurer, claim, ensure.IfExists(), ensure.Adopt())
+		return ensure.Object(f.ctx, f.ensurer, claim, ensure.IfExists(), ensure.Adopt())
 	}
 	found, err := grow()
 	require.NoError(t, err)
 	require.Equal(t, ensure.Gone, found.Operation)
 
-	w.mustBe(ensure.Created, database)
-	w.settled(claim, func(obj client.Object) bool {
+	f.mustEnsure(ensure.Created, database)
+	f.settled(claim, func(obj client.Object) bool {
 		return obj.(*corev1.PersistentVolumeClaim).Status.Phase == corev1.ClaimBound
 	})
-	before := w.find(claim)
+	before := f.find(claim)
 	found, err = grow()
 	require.NoError(t, err)
 	require.Equal(t, ensure.Updated, found.Operation)
 	require.Equal(t, ensure.Adopted, found.Cause)
 	require.Contains(t, pathsOf(found.Changes), "spec.resources.requests[storage]")
-	after := w.find(claim).(*corev1.PersistentVolumeClaim)
+	after := f.find(claim).(*corev1.PersistentVolumeClaim)
 	require.Equal(t, before.GetUID(), after.UID)
 	require.Equal(t, "2Gi", after.Spec.Resources.Requests.Storage().String())
 	require.Equal(t, map[string]string{"app": "db", "grown": "yes"}, after.Labels)
 	require.Empty(t, cmp.Diff(before.GetOwnerReferences(), after.OwnerReferences))
-	w.await("nothing left to ask", func() bool {
+	f.await("nothing left to ask", func() bool {
 		mark := shared.Mark()
 		found, err := grow()
 		require.NoError(t, err)
 		require.Equal(t, ensure.Unchanged, found.Operation)
-		return len(program.Requests(t, shared, mark, w.agent)) == 0
+		return len(program.Requests(t, shared, mark, f.userAgent)) == 0
 	})
 }

@@ -17,57 +17,57 @@ import (
 // failover. A child that the outdated owner does not want may be one that the live owner wants.
 func TestPruneBehindItsOwner(t *testing.T) {
 	t.Parallel()
-	for kind, owner := range map[string]func(*workshop) client.Object{
-		"with a generation": func(w *workshop) client.Object { return w.idleDeployment() },
-		"without one":       func(w *workshop) client.Object { return w.config("root", "made") },
-		"unstructured": func(w *workshop) client.Object {
+	for kind, owner := range map[string]func(*fixture) client.Object{
+		"with a generation": func(f *fixture) client.Object { return f.idleDeployment() },
+		"without one":       func(f *fixture) client.Object { return f.config("root", "made") },
+		"unstructured": func(f *fixture) client.Object {
 			return &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.namespace, "name": "root"},
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": f.namespace, "name": "root"},
 			}}
 		},
 	} {
-		for name, overtake := range map[string]func(*workshop, client.Object){
-			"changed": func(w *workshop, owner client.Object) {
+		for name, overtake := range map[string]func(*fixture, client.Object){
+			"changed": func(f *fixture, owner client.Object) {
 				patch := `{"spec":{"revisionHistoryLimit":3},"data":{"key":"changed"}}`
-				require.NoError(w.t, w.human.Patch(w.ctx, owner, client.RawPatch("application/merge-patch+json", []byte(patch))))
+				require.NoError(f.t, f.admin.Patch(f.ctx, owner, client.RawPatch("application/merge-patch+json", []byte(patch))))
 			},
-			"going": func(w *workshop, owner client.Object) {
-				w.hold(owner)
-				require.NoError(w.t, w.human.Delete(w.ctx, owner))
+			"going": func(f *fixture, owner client.Object) {
+				f.hold(owner)
+				require.NoError(f.t, f.admin.Delete(f.ctx, owner))
 			},
 		} {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorkshop(t)
-				testPruneBehind(w, owner(w), overtake)
+				f := newFixture(t)
+				testPruneBehind(f, owner(f), overtake)
 			})
 		}
 	}
 }
 
-func testPruneBehind(w *workshop, owner client.Object, overtake func(*workshop, client.Object)) {
-	w.t.Helper()
-	require.NoError(w.t, w.human.Create(w.ctx, owner))
-	owner = w.settled(owner, func(live client.Object) bool {
+func testPruneBehind(f *fixture, owner client.Object, overtake func(*fixture, client.Object)) {
+	f.t.Helper()
+	require.NoError(f.t, f.admin.Create(f.ctx, owner))
+	owner = f.settled(owner, func(live client.Object) bool {
 		deployment, ok := live.(*appsv1.Deployment)
 		return !ok || deployment.Status.ObservedGeneration == deployment.Generation
 	})
-	_, err := ensure.Set(w.ctx, w.ensurer, owner, w.configs("kept", "dropped"))
-	require.NoError(w.t, err)
-	overtake(w, owner.DeepCopyObject().(client.Object))
+	_, err := ensure.Set(f.ctx, f.ensurer, owner, f.configs("kept", "dropped"))
+	require.NoError(f.t, err)
+	overtake(f, owner.DeepCopyObject().(client.Object))
 
 	mark := shared.Mark()
-	results, err := ensure.Set(w.ctx, w.ensurer, owner, nil, ensure.Prune(&corev1.ConfigMap{}))
-	require.Equal(w.t, "Conflict", ensure.Reason(err), "%v", err)
-	require.Empty(w.t, results.Pruned)
-	for request := range w.counts(mark) {
-		require.NotContains(w.t, request, "delete")
+	results, err := ensure.Set(f.ctx, f.ensurer, owner, nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.Equal(f.t, "Conflict", ensure.Reason(err), "%v", err)
+	require.Empty(f.t, results.Pruned)
+	for request := range f.requestCounts(mark) {
+		require.NotContains(f.t, request, "delete")
 	}
 }
 
 // idleDeployment has no pods.
-func (w *workshop) idleDeployment() *appsv1.Deployment {
-	deployment := w.deployment(0)
+func (f *fixture) idleDeployment() *appsv1.Deployment {
+	deployment := f.deployment(0)
 	deployment.Name = "root"
 	return deployment
 }
@@ -76,17 +76,17 @@ func (w *workshop) idleDeployment() *appsv1.Deployment {
 // the owner wants.
 func TestPruneForAnOwnerWithOtherStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	owner := w.idleDeployment()
-	require.NoError(t, w.human.Create(w.ctx, owner))
-	_, err := ensure.Set(w.ctx, w.ensurer, owner, w.configs("kept", "dropped"))
+	f := newFixture(t)
+	owner := f.idleDeployment()
+	require.NoError(t, f.admin.Create(f.ctx, owner))
+	_, err := ensure.Set(f.ctx, f.ensurer, owner, f.configs("kept", "dropped"))
 	require.NoError(t, err)
 	status := owner.DeepCopy()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"collisionCount":1}}`))
-	require.NoError(t, w.human.Status().Patch(w.ctx, status, patch))
+	require.NoError(t, f.admin.Status().Patch(f.ctx, status, patch))
 	require.NotEqual(t, owner.ResourceVersion, status.ResourceVersion)
 
-	results, err := ensure.Set(w.ctx, w.ensurer, owner, w.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
+	results, err := ensure.Set(f.ctx, f.ensurer, owner, f.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff([]string{"Deleting dropped"}, pruned(results)))
 }

@@ -22,16 +22,16 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// workshops are operators with each sort of client.
-var workshops = map[string]func(*testing.T) *workshop{
-	"plain client":                 newWorkshop,
-	"cache":                        newCachedWorkshop,
-	"cache without managed fields": newStrippedWorkshop,
+// fixtures are operators with each sort of client.
+var fixtures = map[string]func(*testing.T) *fixture{
+	"plain client":                 newFixture,
+	"cache":                        newCachedFixture,
+	"cache without managed fields": newFixtureWithoutManagedFields,
 }
 
-// newStrippedWorkshop has an operator with a manager's client whose cache strips managed
+// newFixtureWithoutManagedFields has an operator with a manager's client whose cache strips managed
 // fields.
-func newStrippedWorkshop(t *testing.T) *workshop {
+func newFixtureWithoutManagedFields(t *testing.T) *fixture {
 	t.Helper()
 	agent := "operator of " + t.Name()
 	scheme, err := program.Scheme()
@@ -41,80 +41,80 @@ func newStrippedWorkshop(t *testing.T) *workshop {
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
-	return workshopWith(t, agent, running.GetClient(), running.GetAPIReader())
+	return newFixtureWith(t, agent, running.GetClient(), running.GetAPIReader())
 }
 
 // controlledByOwner makes the owner the controller of obj, as other programs do, too.
-func (w *workshop) controlledByOwner(obj client.Object) client.Object {
-	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
+func (f *fixture) controlledByOwner(obj client.Object) client.Object {
+	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(f.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
 	return obj
 }
 
 // TestPruneDeletesOnlyItsOwn: of all that has something of the owner or of the operator.
 func TestPruneDeletesOnlyItsOwn(t *testing.T) {
 	t.Parallel()
-	for name, open := range workshops {
+	for name, open := range fixtures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := open(t)
-			w.mustSet(w.configs("kept", "dropped", "orphan", "copied-from"))
-			spared := []client.Object{w.config("kept", ""), w.config("orphan", "")}
+			f := open(t)
+			f.mustSet(f.configs("kept", "dropped", "orphan", "copied-from"))
+			spared := []client.Object{f.config("kept", ""), f.config("orphan", "")}
 
-			orphan := w.find(w.config("orphan", ""))
+			orphan := f.find(f.config("orphan", ""))
 			orphan.SetOwnerReferences(nil)
-			require.NoError(t, w.human.Update(w.ctx, orphan))
+			require.NoError(t, f.admin.Update(f.ctx, orphan))
 
-			spared = append(spared, w.ofPreviousOwner())
+			spared = append(spared, f.ofPreviousOwner())
 
-			_, err := ensure.Set(w.ctx, ensure.New(w.client, w.reader, "neighbour"), w.owner, w.configs("of-another-operator"))
+			_, err := ensure.Set(f.ctx, ensure.New(f.client, f.reader, "neighbour"), f.owner, f.configs("of-another-operator"))
 			require.NoError(t, err)
-			spared = append(spared, w.config("of-another-operator", ""))
+			spared = append(spared, f.config("of-another-operator", ""))
 
-			handmade := w.controlledByOwner(w.config("handmade", "made"))
-			require.NoError(t, w.human.Create(w.ctx, handmade))
+			handmade := f.controlledByOwner(f.config("handmade", "made"))
+			require.NoError(t, f.admin.Create(f.ctx, handmade))
 			spared = append(spared, handmade)
 
-			copied := w.controlledByOwner(w.config("copied", "made"))
-			copied.SetAnnotations(w.find(w.config("copied-from", "")).GetAnnotations())
-			require.Contains(t, copied.GetAnnotations(), workshopDigest)
-			require.NoError(t, w.human.Create(w.ctx, copied))
+			copied := f.controlledByOwner(f.config("copied", "made"))
+			copied.SetAnnotations(f.find(f.config("copied-from", "")).GetAnnotations())
+			require.Contains(t, copied.GetAnnotations(), digestAnnotation)
+			require.NoError(t, f.admin.Create(f.ctx, copied))
 			spared = append(spared, copied)
 
-			before := w.findAll(spared)
-			for _, obj := range append(spared, w.config("dropped", ""), w.config("copied-from", "")) {
-				w.awaitCached(obj)
+			before := f.findAll(spared)
+			for _, obj := range append(spared, f.config("dropped", ""), f.config("copied-from", "")) {
+				f.awaitCached(obj)
 			}
-			w.restart()
+			f.restart()
 			for _, want := range [][]string{{"Deleting copied-from", "Deleting dropped"}, nil, nil} {
-				found := pruned(w.mustSet(w.configs("kept"), ensure.Prune(&corev1.ConfigMap{})))
+				found := pruned(f.mustSet(f.configs("kept"), ensure.Prune(&corev1.ConfigMap{})))
 				slices.Sort(found) // within a second they go by name
 				require.Empty(t, cmp.Diff(want, found))
 			}
-			require.Empty(t, cmp.Diff(before, w.findAll(spared)))
+			require.Empty(t, cmp.Diff(before, f.findAll(spared)))
 		})
 	}
 }
 
-func (w *workshop) findAll(objs []client.Object) []client.Object {
-	w.t.Helper()
+func (f *fixture) findAll(objs []client.Object) []client.Object {
+	f.t.Helper()
 	var found []client.Object
 	for _, obj := range objs {
-		found = append(found, w.find(obj))
+		found = append(found, f.find(obj))
 	}
 	return found
 }
 
 // ofPreviousOwner creates a child of an earlier owner of the same name that the garbage collector
 // has not removed yet.
-func (w *workshop) ofPreviousOwner() client.Object {
-	w.t.Helper()
-	previous := w.newOwner("previous")
-	_, err := ensure.Set(w.ctx, w.ensurer, previous, w.configs("left-over"))
-	require.NoError(w.t, err)
-	leftOver := w.config("left-over", "")
-	w.hold(leftOver)
-	require.NoError(w.t, w.human.Delete(w.ctx, previous))
-	w.await("the garbage collector", func() bool { return !w.exists(leftOver) })
+func (f *fixture) ofPreviousOwner() client.Object {
+	f.t.Helper()
+	previous := f.newOwner("previous")
+	_, err := ensure.Set(f.ctx, f.ensurer, previous, f.configs("left-over"))
+	require.NoError(f.t, err)
+	leftOver := f.config("left-over", "")
+	f.hold(leftOver)
+	require.NoError(f.t, f.admin.Delete(f.ctx, previous))
+	f.await("the garbage collector", func() bool { return !f.exists(leftOver) })
 	return leftOver
 }
 
@@ -122,44 +122,44 @@ func (w *workshop) ofPreviousOwner() client.Object {
 // nor the objects that the earlier owner left behind on purpose.
 func TestPruneSecondOwner(t *testing.T) {
 	t.Parallel()
-	w := newCachedWorkshop(t)
-	w.mustSet(w.configs("a", "b"))
-	first := w.owner.GetUID()
-	require.NoError(t, w.human.Delete(w.ctx, w.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
-	w.await("the first owner to be gone", func() bool { return w.find(w.owner) == nil })
-	w.owner = w.newOwner("owner")
-	require.NotEqual(t, first, w.owner.GetUID())
-	w.awaitCached(w.config("a", ""))
-	w.awaitCached(w.config("b", ""))
+	f := newCachedFixture(t)
+	f.mustSet(f.configs("a", "b"))
+	first := f.owner.GetUID()
+	require.NoError(t, f.admin.Delete(f.ctx, f.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	f.await("the first owner to be gone", func() bool { return f.find(f.owner) == nil })
+	f.owner = f.newOwner("owner")
+	require.NotEqual(t, first, f.owner.GetUID())
+	f.awaitCached(f.config("a", ""))
+	f.awaitCached(f.config("b", ""))
 
-	results := w.mustSet(w.configs("a"), ensure.Prune(&corev1.ConfigMap{}))
+	results := f.mustSet(f.configs("a"), ensure.Prune(&corev1.ConfigMap{}))
 	require.Equal(t, ensure.Updated, results.Children[0].Operation, "ours, and nobody's since")
 	require.Empty(t, results.Pruned)
-	require.True(t, w.exists(w.config("b", "")))
-	results = w.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}))
+	require.True(t, f.exists(f.config("b", "")))
+	results = f.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}))
 	require.Empty(t, cmp.Diff([]string{"Deleting a"}, pruned(results)))
 }
 
 // TestPruneReplicaSets: they carry the annotations of their Deployment, the digest as well.
 func TestPruneReplicaSets(t *testing.T) {
 	t.Parallel()
-	for name, open := range workshops {
+	for name, open := range fixtures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := open(t)
-			w.mustBe(ensure.Created, w.deployment(1))
-			owner := w.settled(w.deployment(1), isReady)
-			children := w.list(&appsv1.ReplicaSetList{})
+			f := open(t)
+			f.mustEnsure(ensure.Created, f.deployment(1))
+			owner := f.settled(f.deployment(1), isReady)
+			children := f.list(&appsv1.ReplicaSetList{})
 			require.Len(t, children, 1)
-			require.Contains(t, children[0].GetAnnotations(), workshopDigest)
+			require.Contains(t, children[0].GetAnnotations(), digestAnnotation)
 			require.True(t, metav1.IsControlledBy(children[0], owner))
-			w.awaitCached(children[0])
+			f.awaitCached(children[0])
 			for range 2 {
-				results, err := ensure.Set(w.ctx, w.ensurer, owner, nil, ensure.Prune(&appsv1.ReplicaSet{}))
+				results, err := ensure.Set(f.ctx, f.ensurer, owner, nil, ensure.Prune(&appsv1.ReplicaSet{}))
 				require.NoError(t, err)
 				require.Empty(t, results.Pruned)
 			}
-			require.True(t, w.exists(children[0]))
+			require.True(t, f.exists(children[0]))
 		})
 	}
 }
@@ -167,47 +167,47 @@ func TestPruneReplicaSets(t *testing.T) {
 // TestPruneAcrossNamespaces: only an owner that is in none has children in several.
 func TestPruneAcrossNamespaces(t *testing.T) {
 	t.Parallel()
-	w := newCachedWorkshop(t)
+	f := newCachedFixture(t)
 	other := shared.Namespace(t)
-	owner := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	require.NoError(t, w.human.Create(w.ctx, owner))
-	t.Cleanup(func() { require.NoError(t, w.human.Delete(context.Background(), owner)) })
+	owner := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	require.NoError(t, f.admin.Create(f.ctx, owner))
+	t.Cleanup(func() { require.NoError(t, f.admin.Delete(context.Background(), owner)) })
 	there := func(name string) client.Object {
-		obj := w.config(name, "made")
+		obj := f.config(name, "made")
 		obj.Namespace = other
 		return obj
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-child"}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-child"}}
 	prune := ensure.Prune(&corev1.ConfigMap{}, &rbacv1.ClusterRole{})
-	all := []client.Object{w.config("a", "made"), w.config("b", "made"), there("a"), there("b"), role}
-	_, err := ensure.Set(w.ctx, w.ensurer, owner, all, prune)
+	all := []client.Object{f.config("a", "made"), f.config("b", "made"), there("a"), there("b"), role}
+	_, err := ensure.Set(f.ctx, f.ensurer, owner, all, prune)
 	require.NoError(t, err)
-	w.mustSet(w.configs("of-a-namespaced-owner"))
+	f.mustSet(f.configs("of-a-namespaced-owner"))
 
-	results, err := ensure.Set(w.ctx, w.ensurer, owner, []client.Object{w.config("a", "made"), there("b")}, prune)
+	results, err := ensure.Set(f.ctx, f.ensurer, owner, []client.Object{f.config("a", "made"), there("b")}, prune)
 	require.NoError(t, err)
 	var found []string
 	for _, result := range results.Pruned {
 		found = append(found, result.Live.GetNamespace()+"/"+result.Live.GetName())
 	}
 	slices.Sort(found)
-	want := []string{"/" + role.Name, w.namespace + "/b", other + "/a"}
+	want := []string{"/" + role.Name, f.namespace + "/b", other + "/a"}
 	slices.Sort(want)
 	require.Empty(t, cmp.Diff(want, found))
-	require.True(t, w.exists(w.config("a", "")))
-	require.True(t, w.exists(w.config("of-a-namespaced-owner", "")))
+	require.True(t, f.exists(f.config("a", "")))
+	require.True(t, f.exists(f.config("of-a-namespaced-owner", "")))
 
-	_, err = w.set(nil, ensure.Prune(&rbacv1.ClusterRole{}))
+	_, err = f.set(nil, ensure.Prune(&rbacv1.ClusterRole{}))
 	require.ErrorIs(t, err, ensure.ErrRefused, "a namespaced owner has no such children")
 }
 
-// stale is a client whose lists are of the past.
-type stale struct {
+// staleClient is a client whose lists are of the past.
+type staleClient struct {
 	client.Client
 	past []client.Object
 }
 
-func (s *stale) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (s *staleClient) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	if configs, ok := list.(*corev1.ConfigMapList); ok {
 		for _, obj := range s.past {
 			configs.Items = append(configs.Items, *obj.(*corev1.ConfigMap).DeepCopy())
@@ -219,66 +219,66 @@ func (s *stale) List(_ context.Context, list client.ObjectList, _ ...client.List
 // TestPruneBehindAStaleCache: the live object decides where the cached copy is outdated.
 func TestPruneBehindAStaleCache(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
+	f := newFixture(t)
 	names := []string{"edited", "deleted", "going", "replaced", "taken", "let-go"}
-	w.mustSet(w.configs(names...))
-	s := &stale{Client: w.client}
+	f.mustSet(f.configs(names...))
+	s := &staleClient{Client: f.client}
 	for _, name := range names {
-		s.past = append(s.past, w.find(w.config(name, "")))
+		s.past = append(s.past, f.find(f.config(name, "")))
 	}
-	w.client = s
-	w.restart()
+	f.client = s
+	f.restart()
 
-	edited := w.find(w.config("edited", ""))
+	edited := f.find(f.config("edited", ""))
 	edited.SetLabels(map[string]string{"edited": "yes"})
-	require.NoError(t, w.human.Update(w.ctx, edited))
-	require.NoError(t, w.human.Delete(w.ctx, w.config("deleted", "")))
-	w.client = s.Client // hold waits for what the operator sees
-	w.hold(w.config("going", ""))
-	require.NoError(t, w.human.Delete(w.ctx, w.config("going", "")))
-	require.NoError(t, w.human.Delete(w.ctx, w.config("replaced", "")))
-	require.NoError(t, w.human.Create(w.ctx, w.controlledByOwner(w.config("replaced", "theirs"))))
-	taken := w.find(w.config("taken", ""))
-	taken.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(w.newOwner("another"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
-	require.NoError(t, w.human.Update(w.ctx, taken))
-	letGo := w.find(w.config("let-go", ""))
+	require.NoError(t, f.admin.Update(f.ctx, edited))
+	require.NoError(t, f.admin.Delete(f.ctx, f.config("deleted", "")))
+	f.client = s.Client // hold waits for what the operator sees
+	f.hold(f.config("going", ""))
+	require.NoError(t, f.admin.Delete(f.ctx, f.config("going", "")))
+	require.NoError(t, f.admin.Delete(f.ctx, f.config("replaced", "")))
+	require.NoError(t, f.admin.Create(f.ctx, f.controlledByOwner(f.config("replaced", "theirs"))))
+	taken := f.find(f.config("taken", ""))
+	taken.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(f.newOwner("another"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
+	require.NoError(t, f.admin.Update(f.ctx, taken))
+	letGo := f.find(f.config("let-go", ""))
 	letGo.SetOwnerReferences(nil)
-	require.NoError(t, w.human.Update(w.ctx, letGo))
+	require.NoError(t, f.admin.Update(f.ctx, letGo))
 
 	mark := shared.Mark()
-	results := w.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}))
+	results := f.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}))
 	found := pruned(results)
 	slices.Sort(found)
 	require.Empty(t, cmp.Diff([]string{"Deleting edited", "Deleting going", "Gone deleted"}, found))
-	require.Empty(t, cmp.Diff(map[string]int{"delete configmaps": 7, "get configmaps": 6}, w.counts(mark)))
+	require.Empty(t, cmp.Diff(map[string]int{"delete configmaps": 7, "get configmaps": 6}, f.requestCounts(mark)))
 	for _, name := range []string{"replaced", "taken", "let-go"} {
-		require.True(t, w.exists(w.config(name, "")), name)
+		require.True(t, f.exists(f.config(name, "")), name)
 	}
-	require.Nil(t, w.find(w.config("edited", "")))
+	require.Nil(t, f.find(f.config("edited", "")))
 }
 
 // TestPruneWaitsForFinalizers: waiting for the finalizers of other programs costs no requests.
 func TestPruneWaitsForFinalizers(t *testing.T) {
 	t.Parallel()
-	for name, open := range workshops {
+	for name, open := range fixtures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := open(t)
+			f := open(t)
 			prune := ensure.Prune(&corev1.ConfigMap{})
-			w.mustSet(w.configs("kept", "held"), prune)
-			w.hold(w.config("held", ""))
-			require.Empty(t, cmp.Diff([]string{"Deleting held"}, pruned(w.mustSet(w.configs("kept"), prune))))
-			w.awaitCached(w.config("held", ""))
+			f.mustSet(f.configs("kept", "held"), prune)
+			f.hold(f.config("held", ""))
+			require.Empty(t, cmp.Diff([]string{"Deleting held"}, pruned(f.mustSet(f.configs("kept"), prune))))
+			f.awaitCached(f.config("held", ""))
 			mark := shared.Mark()
 			for range 5 {
-				require.Empty(t, cmp.Diff([]string{"Deleting held"}, pruned(w.mustSet(w.configs("kept"), prune))))
+				require.Empty(t, cmp.Diff([]string{"Deleting held"}, pruned(f.mustSet(f.configs("kept"), prune))))
 			}
-			require.Zero(t, w.counts(mark)["delete configmaps"])
+			require.Zero(t, f.requestCounts(mark)["delete configmaps"])
 			if name != "plain client" {
-				require.Empty(t, w.counts(mark))
+				require.Empty(t, f.requestCounts(mark))
 			}
-			w.release(w.config("held", ""))
-			require.Empty(t, pruned(w.mustSet(w.configs("kept"), prune)))
+			f.release(f.config("held", ""))
+			require.Empty(t, pruned(f.mustSet(f.configs("kept"), prune)))
 		})
 	}
 }
@@ -286,37 +286,37 @@ func TestPruneWaitsForFinalizers(t *testing.T) {
 // TestPruneAfterRestart: another process with another cache recognises the operator's children.
 func TestPruneAfterRestart(t *testing.T) {
 	t.Parallel()
-	w := newCachedWorkshop(t)
-	w.mustSet(w.configs("kept", "dropped"))
-	agent := w.agent + ", again"
+	f := newCachedFixture(t)
+	f.mustSet(f.configs("kept", "dropped"))
+	agent := f.userAgent + ", again"
 	again := program.Cached(t, shared, agent)
-	w.agent, w.client, w.reader = agent, again.GetClient(), again.GetAPIReader()
-	w.restart()
+	f.userAgent, f.client, f.reader = agent, again.GetClient(), again.GetAPIReader()
+	f.restart()
 	mark := shared.Mark()
-	results := w.mustSet(w.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
+	results := f.mustSet(f.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
 	require.Empty(t, cmp.Diff([]string{"Deleting dropped"}, pruned(results)))
-	require.Empty(t, cmp.Diff(map[string]int{"get configmaps": 1, "delete configmaps": 1}, w.counts(mark)))
+	require.Empty(t, cmp.Diff(map[string]int{"get configmaps": 1, "delete configmaps": 1}, f.requestCounts(mark)))
 }
 
 // TestPruneOrder: the newest child is deleted first.
 func TestPruneOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t)
-	secret := func(name string) client.Object { return &corev1.Secret{ObjectMeta: w.named(name)} }
-	w.mustSet([]client.Object{w.config("z", "made"), secret("z")})
-	w.await("another second", func() bool { // times are in whole seconds
-		probe := w.config("probe", "made")
-		require.NoError(t, w.human.Create(w.ctx, probe, client.DryRunAll))
-		before := w.find(secret("z")).GetCreationTimestamp()
+	f := newFixture(t)
+	secret := func(name string) client.Object { return &corev1.Secret{ObjectMeta: f.objectMeta(name)} }
+	f.mustSet([]client.Object{f.config("z", "made"), secret("z")})
+	f.await("another second", func() bool { // times are in whole seconds
+		probe := f.config("probe", "made")
+		require.NoError(t, f.admin.Create(f.ctx, probe, client.DryRunAll))
+		before := f.find(secret("z")).GetCreationTimestamp()
 		return before.Before(&probe.CreationTimestamp)
 	})
-	w.mustSet([]client.Object{w.config("a", "made"), secret("a")})
+	f.mustSet([]client.Object{f.config("a", "made"), secret("a")})
 
 	mark := shared.Mark()
-	results := w.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}, &corev1.Secret{}))
+	results := f.mustSet(nil, ensure.Prune(&corev1.ConfigMap{}, &corev1.Secret{}))
 	require.Empty(t, cmp.Diff([]string{"Deleting a", "Deleting z", "Deleting a", "Deleting z"}, pruned(results)))
 	var order []string
-	for _, r := range program.Requests(t, shared, mark, w.agent) {
+	for _, r := range program.Requests(t, shared, mark, f.userAgent) {
 		order = append(order, strings.TrimSpace(r.String()+" "+r.Name))
 	}
 	require.Empty(t, cmp.Diff([]string{"get configmaps owner", "delete secrets a", "delete secrets z", "delete configmaps a", "delete configmaps z"}, order))
@@ -335,18 +335,18 @@ func TestPrunePropagation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newCachedWorkshop(t)
-			w.mustSet([]client.Object{w.deployment(1)})
-			w.settled(w.deployment(1), isReady)
+			f := newCachedFixture(t)
+			f.mustSet([]client.Object{f.deployment(1)})
+			f.settled(f.deployment(1), isReady)
 			opts := append([]ensure.Option{ensure.Prune(&appsv1.Deployment{})}, tc.opts...)
-			require.Empty(t, cmp.Diff([]string{"Deleting web"}, pruned(w.mustSet(nil, opts...))))
-			w.await("the Deployment to be gone", func() bool { return len(w.mustSet(nil, opts...).Pruned) == 0 })
-			require.Nil(t, w.find(w.deployment(1)))
+			require.Empty(t, cmp.Diff([]string{"Deleting web"}, pruned(f.mustSet(nil, opts...))))
+			f.await("the Deployment to be gone", func() bool { return len(f.mustSet(nil, opts...).Pruned) == 0 })
+			require.Nil(t, f.find(f.deployment(1)))
 			if tc.stays {
-				require.Len(t, w.list(&appsv1.ReplicaSetList{}), 1)
+				require.Len(t, f.list(&appsv1.ReplicaSetList{}), 1)
 				return
 			}
-			w.await("its ReplicaSet to be gone", func() bool { return len(w.list(&appsv1.ReplicaSetList{})) == 0 })
+			f.await("its ReplicaSet to be gone", func() bool { return len(f.list(&appsv1.ReplicaSetList{})) == 0 })
 		})
 	}
 }
@@ -364,10 +364,10 @@ func TestPruneWithoutRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkshop(t)
-			w.mustSet(w.configs("dropped"))
-			w.serviceAccount(tc.verbs...)
-			results, err := w.set(w.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
+			f := newFixture(t)
+			f.mustSet(f.configs("dropped"))
+			f.serviceAccount(tc.verbs...)
+			results, err := f.set(f.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
 			require.ErrorIs(t, err, ensure.ErrAPI)
 			require.True(t, apierrors.IsForbidden(err))
 			var e *ensure.Error
@@ -377,7 +377,7 @@ func TestPruneWithoutRights(t *testing.T) {
 			require.Contains(t, err.Error(), tc.object)
 			require.ErrorContains(t, err, "cannot "+tc.operation+` resource "configmaps"`)
 			require.Empty(t, cmp.Diff([]ensure.Operation{ensure.Created}, operations(results.Children)), "the children are done")
-			require.True(t, w.exists(w.config("dropped", "")))
+			require.True(t, f.exists(f.config("dropped", "")))
 		})
 	}
 }

@@ -43,42 +43,42 @@ const (
 		{"op":"add","path":"POD/containers/0/env/-","value":{"name":"THEIRS","value":"stays"}}]`
 )
 
-func (o *operator) workload(kind string, typed bool) client.Object {
-	o.t.Helper()
+func (f *fixture) workload(kind string, typed bool) client.Object {
+	f.t.Helper()
 	text := strings.Replace(workloads[kind].yaml, "TEMPLATE", template, 1)
 	if kind == "CronJob" {
 		text = strings.Replace(text, "spec: {\n\tinit", "spec: {restartPolicy: Never,\n\tinit", 1)
 	}
 	data, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "\t", " ")))
-	require.NoError(o.t, err)
+	require.NoError(f.t, err)
 	obj := &unstructured.Unstructured{}
-	require.NoError(o.t, obj.UnmarshalJSON(data))
-	obj.SetNamespace(o.namespace)
+	require.NoError(f.t, obj.UnmarshalJSON(data))
+	obj.SetNamespace(f.namespace)
 	obj.SetName("web")
 	if !typed {
 		return obj
 	}
-	out, err := o.client.Scheme().New(obj.GroupVersionKind())
-	require.NoError(o.t, err)
-	require.NoError(o.t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out))
+	out, err := f.client.Scheme().New(obj.GroupVersionKind())
+	require.NoError(f.t, err)
+	require.NoError(f.t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out))
 	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	typedObj, _ := out.(client.Object)
 	return typedObj
 }
 
 // edit is by another program.
-func (o *operator) edit(obj client.Object, manager, patch, podPath string) {
-	o.t.Helper()
+func (f *fixture) edit(obj client.Object, manager, patch, podPath string) {
+	f.t.Helper()
 	copied, _ := obj.DeepCopyObject().(client.Object)
 	body := []byte(strings.ReplaceAll(patch, "POD", podPath))
-	require.NoError(o.t, program.Client(o.t, shared, manager).Patch(o.t.Context(), copied, client.RawPatch(types.JSONPatchType, body)))
+	require.NoError(f.t, program.Client(f.t, shared, manager).Patch(f.t.Context(), copied, client.RawPatch(types.JSONPatchType, body)))
 }
 
 // variables returns the variables of the first container of a list.
-func (o *operator) variables(like client.Object, podPath, list string) map[string]map[string]any {
-	o.t.Helper()
-	containers, ok, err := unstructured.NestedSlice(o.live(like).Object, append(strings.Split(podPath, "/")[1:], list)...)
-	require.True(o.t, ok && err == nil)
+func (f *fixture) variables(like client.Object, podPath, list string) map[string]map[string]any {
+	f.t.Helper()
+	containers, ok, err := unstructured.NestedSlice(f.live(like).Object, append(strings.Split(podPath, "/")[1:], list)...)
+	require.True(f.t, ok && err == nil)
 	out := map[string]map[string]any{}
 	first, _ := containers[0].(map[string]any)
 	env, _ := first["env"].([]any)
@@ -102,23 +102,23 @@ func TestEmptyVariables(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s, typed: %t, another %s, restarted: %t", kind, typed, name, restarted), func(t *testing.T) {
 						t.Parallel()
-						o, podPath := newOperator(t), workloads[kind].podPath
-						desired := func() client.Object { return o.workload(kind, typed) }
-						_, err := ensure.Object(t.Context(), o.ensurer, desired())
+						f, podPath := newFixture(t), workloads[kind].podPath
+						desired := func() client.Object { return f.workload(kind, typed) }
+						_, err := ensure.Object(t.Context(), f.ensurer, desired())
 						require.NoError(t, err)
 						mark := shared.Mark()
-						o.unchanged(desired())
-						require.Len(t, o.requests(mark), 1, "a read")
+						f.unchanged(desired())
+						require.Len(t, f.requests(mark), 1, "a read")
 
-						o.edit(desired(), "kubectl-edit", patch, podPath)
+						f.edit(desired(), "kubectl-edit", patch, podPath)
 						if restarted {
-							o.ensurer = ensure.New(o.client, o.client, "content-operator")
+							f.ensurer = ensure.New(f.client, f.client, "content-operator")
 						}
-						res, err := ensure.Object(t.Context(), o.ensurer, desired())
+						res, err := ensure.Object(t.Context(), f.ensurer, desired())
 						require.NoError(t, err)
 						require.Equal(t, ensure.Drifted, res.Cause)
-						require.Equal(t, map[string]any{"name": "MODE"}, o.variables(desired(), podPath, "initContainers")["MODE"])
-						variables := o.variables(desired(), podPath, "containers")
+						require.Equal(t, map[string]any{"name": "MODE"}, f.variables(desired(), podPath, "initContainers")["MODE"])
+						variables := f.variables(desired(), podPath, "containers")
 						require.Equal(t, map[string]any{"name": "LEVEL"}, variables["LEVEL"])
 						require.Equal(t, "x", variables["FULL"]["value"])
 						require.Contains(t, variables["NODE"], "valueFrom")
@@ -127,13 +127,13 @@ func TestEmptyVariables(t *testing.T) {
 						}
 
 						mark = shared.Mark()
-						o.unchanged(desired())
-						require.Len(t, o.requests(mark), 1, "a read")
-						o.ensurer = ensure.New(o.client, o.client, "content-operator")
+						f.unchanged(desired())
+						require.Len(t, f.requests(mark), 1, "a read")
+						f.ensurer = ensure.New(f.client, f.client, "content-operator")
 						mark = shared.Mark()
-						o.unchanged(desired())
+						f.unchanged(desired())
 						if name == "value" { // else there is an entry of another manager, as new as ours
-							require.Len(t, o.requests(mark), 1, "a read")
+							require.Len(t, f.requests(mark), 1, "a read")
 						}
 					})
 				}
@@ -145,15 +145,15 @@ func TestEmptyVariables(t *testing.T) {
 // TestSourceInADryRun: the dry run reports the fields that an apply would remove, and their owners.
 func TestSourceInADryRun(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t)
-	desired := func() client.Object { return o.workload("PodTemplate", true) }
-	_, err := ensure.Object(t.Context(), o.ensurer, desired())
+	f := newFixture(t)
+	desired := func() client.Object { return f.workload("PodTemplate", true) }
+	_, err := ensure.Object(t.Context(), f.ensurer, desired())
 	require.NoError(t, err)
-	o.edit(desired(), "kubectl-edit", setSource, "/template/spec")
-	before := o.live(desired())
+	f.edit(desired(), "kubectl-edit", setSource, "/template/spec")
+	before := f.live(desired())
 	for _, opts := range [][]ensure.Option{{ensure.DryRun()}, nil} {
-		require.Equal(t, before, o.live(desired()))
-		res, err := ensure.Object(t.Context(), o.ensurer, desired(), opts...)
+		require.Equal(t, before, f.live(desired()))
+		res, err := ensure.Object(t.Context(), f.ensurer, desired(), opts...)
 		require.NoError(t, err)
 		lost := map[string]string{}
 		for _, change := range res.Changes {
@@ -170,25 +170,25 @@ func TestSourceInADryRun(t *testing.T) {
 // instead.
 func TestAppliedSource(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t)
-	desired := func() client.Object { return o.workload("PodTemplate", true) }
-	_, err := ensure.Object(t.Context(), o.ensurer, desired())
+	f := newFixture(t)
+	desired := func() client.Object { return f.workload("PodTemplate", true) }
+	_, err := ensure.Object(t.Context(), f.ensurer, desired())
 	require.NoError(t, err)
 	other := &unstructured.Unstructured{}
-	data, err := yaml.YAMLToJSON([]byte(`{apiVersion: v1, kind: PodTemplate, metadata: {name: web, namespace: ` + o.namespace + `}, template: {spec: {
+	data, err := yaml.YAMLToJSON([]byte(`{apiVersion: v1, kind: PodTemplate, metadata: {name: web, namespace: ` + f.namespace + `}, template: {spec: {
 		containers: [{name: main, env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}]}}}`))
 	require.NoError(t, err)
 	require.NoError(t, other.UnmarshalJSON(data))
 	require.NoError(t, program.Client(t, shared, "flux").Patch(t.Context(), other, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner("flux")))
-	before := o.live(desired())
+	before := f.live(desired())
 	for range 2 {
-		_, err = ensure.Object(t.Context(), o.ensurer, desired())
+		_, err = ensure.Object(t.Context(), f.ensurer, desired())
 		require.ErrorIs(t, err, ensure.ErrInvalid)
 		require.ErrorContains(t, err, "template.spec.containers[name=main].env[name=LEVEL].valueFrom, which flux sets")
 	}
-	require.Equal(t, before.Object["template"], o.live(desired()).Object["template"])
+	require.Equal(t, before.Object["template"], f.live(desired()).Object["template"])
 	mark := shared.Mark()
-	_, err = ensure.Object(t.Context(), o.ensurer, desired())
+	_, err = ensure.Object(t.Context(), f.ensurer, desired())
 	require.ErrorIs(t, err, ensure.ErrInvalid)
-	require.Len(t, o.requests(mark), 1, "a read: the refusal is remembered")
+	require.Len(t, f.requests(mark), 1, "a read: the refusal is remembered")
 }

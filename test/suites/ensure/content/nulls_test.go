@@ -42,30 +42,30 @@ func TestNulls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t)
-			created := o.thing("created", tc.desired)
+			f := newFixture(t)
+			created := f.thing("created", tc.desired)
 			unstructured.RemoveNestedField(created.Object, "spec", "any", "metadata", "creationTimestamp")
 			require.NoError(t, program.Client(t, shared, "a person").Create(t.Context(), created))
 
-			desired := o.thing("applied", tc.desired)
+			desired := f.thing("applied", tc.desired)
 			mark := shared.Mark()
-			res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+			res, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 			require.NoError(t, err)
 			require.Equal(t, ensure.Created, res.Operation)
-			require.Len(t, o.requests(mark), tc.requests, tc.why)
-			require.Equal(t, created.Object["spec"], o.live(desired).Object["spec"], tc.why)
+			require.Len(t, f.requests(mark), tc.requests, tc.why)
+			require.Equal(t, created.Object["spec"], f.live(desired).Object["spec"], tc.why)
 
 			mark = shared.Mark()
-			o.unchanged(desired)
-			require.Len(t, o.requests(mark), 1, "a read")
+			f.unchanged(desired)
+			require.Len(t, f.requests(mark), 1, "a read")
 
-			o.ensurer = ensure.New(o.client, o.client, "content-operator")
+			f.ensurer = ensure.New(f.client, f.client, "content-operator")
 			mark = shared.Mark()
-			o.unchanged(desired)
-			require.Len(t, o.requests(mark), tc.restart, tc.why)
+			f.unchanged(desired)
+			require.Len(t, f.requests(mark), tc.restart, tc.why)
 			mark = shared.Mark()
-			o.unchanged(desired)
-			require.Len(t, o.requests(mark), 1, "a read")
+			f.unchanged(desired)
+			require.Len(t, f.requests(mark), 1, "a read")
 		})
 	}
 }
@@ -83,19 +83,19 @@ func TestEditedNulls(t *testing.T) {
 		for _, restarted := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				o := newOperator(t)
-				desired := o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
-				_, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+				f := newFixture(t)
+				desired := f.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
+				_, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 				require.NoError(t, err)
 				person := program.Client(t, shared, "a person")
 				require.NoError(t, person.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte(edit))))
 				if restarted {
-					o.ensurer = ensure.New(o.client, o.client, "content-operator")
+					f.ensurer = ensure.New(f.client, f.client, "content-operator")
 				}
-				res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+				res, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 				require.NoError(t, err)
 				require.Equal(t, ensure.Drifted, res.Cause)
-				spec := o.live(desired).Object["spec"]
+				spec := f.live(desired).Object["spec"]
 				require.Equal(t, map[string]any{"mode": nil, "kind": "plain", "any": map[string]any{"a": nil, "b": "c"}}, spec)
 			})
 		}
@@ -107,20 +107,20 @@ func TestEditedNulls(t *testing.T) {
 func TestNullOverAMap(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)
-	o := newOperator(t)
-	desired := o.thing("thing", map[string]any{"limits": nil})
-	_, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+	f := newFixture(t)
+	desired := f.thing("thing", map[string]any{"limits": nil})
+	_, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 	require.NoError(t, err)
 	person := program.Client(t, shared, "a person")
 	limits := []byte(`{"spec":{"limits":{"cpu":"1"}}}`)
 	require.NoError(t, person.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.MergePatchType, limits)))
 	for range 2 {
-		o.unchanged(desired)
+		f.unchanged(desired)
 	}
 	mark := shared.Mark()
-	o.unchanged(desired)
-	require.Len(t, o.requests(mark), 1, "a read")
-	got, _, _ := unstructured.NestedStringMap(o.live(desired).Object, "spec", "limits")
+	f.unchanged(desired)
+	require.Len(t, f.requests(mark), 1, "a read")
+	got, _, _ := unstructured.NestedStringMap(f.live(desired).Object, "spec", "limits")
 	require.Equal(t, map[string]string{"cpu": "1"}, got)
 }
 
@@ -129,24 +129,24 @@ func TestNullOverAMap(t *testing.T) {
 func TestDroppedNulls(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)
-	o := newOperator(t)
-	first := o.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
-	_, err := ensure.Object(t.Context(), o.ensurer, first.DeepCopy())
+	f := newFixture(t)
+	first := f.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
+	_, err := ensure.Object(t.Context(), f.ensurer, first.DeepCopy())
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"mode": nil, "kind": "plain", "any": map[string]any{"a": nil, "b": "c"}}, o.live(first).Object["spec"])
-	desired := o.thing("thing", map[string]any{"any": map[string]any{"b": "c"}})
-	res, err := ensure.Object(t.Context(), o.ensurer, desired.DeepCopy())
+	require.Equal(t, map[string]any{"mode": nil, "kind": "plain", "any": map[string]any{"a": nil, "b": "c"}}, f.live(first).Object["spec"])
+	desired := f.thing("thing", map[string]any{"any": map[string]any{"b": "c"}})
+	res, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 	require.NoError(t, err)
 	require.Equal(t, ensure.DesiredChanged, res.Cause)
-	require.Equal(t, map[string]any{"mode": "auto", "kind": "plain", "any": map[string]any{"b": "c"}}, o.live(desired).Object["spec"])
+	require.Equal(t, map[string]any{"mode": "auto", "kind": "plain", "any": map[string]any{"b": "c"}}, f.live(desired).Object["spec"])
 }
 
-func (o *operator) unchanged(desired client.Object) {
-	o.t.Helper()
+func (f *fixture) unchanged(desired client.Object) {
+	f.t.Helper()
 	copied, _ := desired.DeepCopyObject().(client.Object)
-	res, err := ensure.Object(o.t.Context(), o.ensurer, copied)
-	require.NoError(o.t, err)
-	require.Equal(o.t, ensure.Unchanged, res.Operation)
+	res, err := ensure.Object(f.t.Context(), f.ensurer, copied)
+	require.NoError(f.t, err)
+	require.Equal(f.t, ensure.Unchanged, res.Operation)
 }
 
 // thing is a Thing whose Go type has a place for anything.
@@ -173,14 +173,14 @@ func (t *thing) DeepCopyObject() runtime.Object {
 func TestTypedNulls(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, things, thingKind)
-	o := newOperator(t)
+	f := newFixture(t)
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(thingKind, &thing{})
 	metav1.AddToGroupVersion(scheme, thingKind.GroupVersion())
-	typed, err := client.New(program.Config(shared, "operator of "+o.namespace), client.Options{Scheme: scheme})
+	typed, err := client.New(program.Config(shared, "operator of "+f.namespace), client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	desired := &thing{}
-	desired.Namespace, desired.Name = o.namespace, "typed"
+	desired.Namespace, desired.Name = f.namespace, "typed"
 	desired.Spec.Any.Raw = []byte(`{"a":null,"b":{"c":null}}`)
 	desired.Spec.Parts = []apiextensionsv1.JSON{{Raw: []byte(`{"name":"a","mode":null,"size":null}`)}}
 	for range 2 { // of two processes
@@ -190,35 +190,35 @@ func TestTypedNulls(t *testing.T) {
 		require.Equal(t, map[string]any{
 			"any": map[string]any{"a": nil, "b": map[string]any{"c": nil}}, "kind": "plain", "mode": "auto",
 			"parts": []any{map[string]any{"name": "a", "mode": nil}},
-		}, o.live(o.thing("typed", nil)).Object["spec"])
+		}, f.live(f.thing("typed", nil)).Object["spec"])
 		mark := shared.Mark()
 		res, err := ensure.Object(t.Context(), e, desired)
 		require.NoError(t, err)
 		require.Equal(t, ensure.Unchanged, res.Operation)
-		require.Len(t, o.requests(mark), 1, "a read")
+		require.Len(t, f.requests(mark), 1, "a read")
 	}
 }
 
 // TestNullsOfBuiltInKinds: null is absence, but in the content of a ControllerRevision.
 func TestNullsOfBuiltInKinds(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t)
+	f := newFixture(t)
 	revision := &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "revision"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "revision"},
 		Data:       runtime.RawExtension{Raw: []byte(`{"spec":{"a":null}}`)}, Revision: 1,
 	}
-	_, err := ensure.Object(t.Context(), o.ensurer, revision)
+	_, err := ensure.Object(t.Context(), f.ensurer, revision)
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"spec": map[string]any{"a": nil}}, o.live(revision).Object["data"])
+	require.Equal(t, map[string]any{"spec": map[string]any{"a": nil}}, f.live(revision).Object["data"])
 
 	budget := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": map[string]any{"namespace": o.namespace, "name": "budget"},
+		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": map[string]any{"namespace": f.namespace, "name": "budget"},
 		"spec": map[string]any{"minAvailable": int64(1), "maxUnavailable": nil, "selector": map[string]any{"matchLabels": nil}},
 	}}
-	_, err = ensure.Object(t.Context(), o.ensurer, budget.DeepCopy())
+	_, err = ensure.Object(t.Context(), f.ensurer, budget.DeepCopy())
 	require.NoError(t, err)
-	o.ensurer = ensure.New(o.client, o.client, "content-operator")
+	f.ensurer = ensure.New(f.client, f.client, "content-operator")
 	mark := shared.Mark()
-	o.unchanged(budget)
-	require.Len(t, o.requests(mark), 1, "a read")
+	f.unchanged(budget)
+	require.Len(t, f.requests(mark), 1, "a read")
 }

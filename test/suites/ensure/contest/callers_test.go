@@ -93,30 +93,30 @@ func TestContestOfTwoLoops(t *testing.T) {
 	}
 }
 
-// A pass ensures the child of one controller.
-type pass func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error
+// A passFunc ensures the child of one controller.
+type passFunc func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error
 
-// A firm is a manager with controllers that share an owner and an Ensurer. Each is woken by the
+// A sharedManager is a manager with controllers that share an owner and an Ensurer. Each is woken by the
 // owner, by its children and at each tick: its clock stands still, so no back-off ends by itself.
-type firm struct {
+type sharedManager struct {
 	t           *testing.T
 	name        string
 	clock       *clocktesting.FakePassiveClock
 	controllers int
 
-	mu     sync.Mutex
-	passes int
-	said   map[int]*ensure.Error // by each controller, the last contest
+	mu       sync.Mutex
+	passes   int
+	contests map[int]*ensure.Error // by each controller, the last contest
 }
 
-// startFirm starts a manager with a controller for each pass.
-func startFirm(t *testing.T, namespace string, owner client.Object, passes ...pass) *firm {
+// startSharedManager starts a manager with a controller for each pass.
+func startSharedManager(t *testing.T, namespace string, owner client.Object, passes ...passFunc) *sharedManager {
 	t.Helper()
 	scheme, err := program.Scheme()
 	require.NoError(t, err)
-	f := &firm{
-		t: t, name: "firm-" + namespace, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-		controllers: len(passes), said: map[int]*ensure.Error{},
+	f := &sharedManager{
+		t: t, name: "shared-manager-" + namespace, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		controllers: len(passes), contests: map[int]*ensure.Error{},
 	}
 	mgr, err := ctrl.NewManager(program.Config(shared, f.name), ctrl.Options{
 		Scheme:     scheme,
@@ -149,52 +149,52 @@ func startFirm(t *testing.T, namespace string, owner client.Object, passes ...pa
 	return f
 }
 
-func (f *firm) note(controller int, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.passes++
+func (m *sharedManager) note(controller int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passes++
 	failed, ok := errors.AsType[*ensure.Error](err)
 	switch {
 	case errors.Is(err, ensure.ErrContested) && ok:
-		f.said[controller] = failed
+		m.contests[controller] = failed
 	case err != nil:
-		f.t.Logf("controller %d: %v", controller, err)
+		m.t.Logf("controller %d: %v", controller, err)
 		if ok {
-			f.clock.SetTime(f.clock.Now().Add(failed.After))
+			m.clock.SetTime(m.clock.Now().Add(failed.After))
 		}
 	}
 }
 
 // contest returns a controller's last contest error.
-func (f *firm) contest(controller int) *ensure.Error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.said[controller]
+func (m *sharedManager) contest(controller int) *ensure.Error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.contests[controller]
 }
 
 // awaitContests returns when every controller has said that there is a contest.
-func (f *firm) awaitContests() {
-	f.t.Helper()
-	require.NoError(f.t, await.Until(f.t.Context(), limit, func(context.Context) error {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if len(f.said) < f.controllers {
-			return fmt.Errorf("after %d passes only these are contested: %v", f.passes, f.said)
+func (m *sharedManager) awaitContests() {
+	m.t.Helper()
+	require.NoError(m.t, await.Until(m.t.Context(), limit, func(context.Context) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if len(m.contests) < m.controllers {
+			return fmt.Errorf("after %d passes only these are contested: %v", m.passes, m.contests)
 		}
 		return nil
 	}))
 }
 
 // awaitPasses returns when all controllers together have done n more.
-func (f *firm) awaitPasses(n int) {
-	f.t.Helper()
-	count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return f.passes }
+func (m *sharedManager) awaitPasses(n int) {
+	m.t.Helper()
+	count := func() int { m.mu.Lock(); defer m.mu.Unlock(); return m.passes }
 	enough := count() + n
-	require.Eventually(f.t, func() bool { return count() >= enough }, limit, tick)
+	require.Eventually(m.t, func() bool { return count() >= enough }, limit, tick)
 }
 
 // owned is settings with a color that is wanted for the owner.
-func owned(color string) pass {
+func owned(color string) passFunc {
 	return func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error {
 		_, err := ensure.Object(ctx, e, colored(owner.GetNamespace(), color), ensure.ControlledBy(owner))
 		return err
@@ -216,7 +216,7 @@ func removes(ctx context.Context, e *ensure.Ensurer, owner client.Object) error 
 // TestContestOfTwoControllers: each controller is woken by the writes of the other.
 func TestContestOfTwoControllers(t *testing.T) {
 	cases := map[string]struct {
-		second pass
+		second passFunc
 		paths  []string
 		bound  int // of requests until it is a contest
 	}{
@@ -231,7 +231,7 @@ func TestContestOfTwoControllers(t *testing.T) {
 			c := program.Client(t, shared, "user")
 			require.NoError(t, c.Create(t.Context(), owner))
 			since, begun := shared.Mark(), time.Now()
-			f := startFirm(t, namespace, &appsv1.Deployment{}, owned("blue"), tc.second)
+			f := startSharedManager(t, namespace, &appsv1.Deployment{}, owned("blue"), tc.second)
 			f.awaitContests()
 			figures := newTable(t, "requests of two controllers of one operator, "+name)
 			requests := len(program.Requests(t, shared, since, f.name))
@@ -268,7 +268,7 @@ func TestContestWithOneself(t *testing.T) {
 	c := program.Client(t, shared, "user")
 	require.NoError(t, c.Create(t.Context(), owner))
 	since, begun := shared.Mark(), time.Now()
-	f := startFirm(t, namespace, &appsv1.Deployment{}, func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error {
+	f := startSharedManager(t, namespace, &appsv1.Deployment{}, func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error {
 		desired := settings(owner.GetNamespace())
 		desired.Annotations = map[string]string{"reconciled-at": time.Now().String(), "paused": fmt.Sprint(owner.(*appsv1.Deployment).Spec.Paused)}
 		_, err := ensure.Object(ctx, e, desired, ensure.ControlledBy(owner))
@@ -302,15 +302,15 @@ func TestNoContestWithAChangeOfDesired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
 			o := startOperator(t, "changing-operator-"+namespace, settings(namespace))
-			o.awaitContent()
+			o.awaitSuccess()
 			since := shared.Mark()
 			for i := range 30 {
-				o.wait(10 * time.Second)
-				o.want(func(desired client.Object) { desired.(*corev1.ConfigMap).Data["shape"] = strconv.Itoa(i % states) })
-				o.awaitContent()
+				o.advanceClock(10 * time.Second)
+				o.changeDesired(func(desired client.Object) { desired.(*corev1.ConfigMap).Data["shape"] = strconv.Itoa(i % states) })
+				o.awaitSuccess()
 				require.Equal(t, i+1, o.writes(since))
 			}
-			requirePeace(t, o)
+			requireNoContest(t, o)
 			require.Equal(t, 30, o.requests(since))
 		})
 	}
@@ -320,12 +320,12 @@ func TestNoContestWithAChangeOfDesired(t *testing.T) {
 func TestContestEndsWithABurst(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "bursting-operator-"+namespace, settings(namespace))
-	o.awaitContent()
+	o.awaitSuccess()
 	since := shared.Mark()
 	next := 0
 	change := func() {
 		next++
-		o.want(func(desired client.Object) { desired.(*corev1.ConfigMap).Data["shape"] = strconv.Itoa(next) })
+		o.changeDesired(func(desired client.Object) { desired.(*corev1.ConfigMap).Data["shape"] = strconv.Itoa(next) })
 	}
 	for !o.awaitVerdict() {
 		require.Less(t, next, 30)
@@ -333,9 +333,9 @@ func TestContestEndsWithABurst(t *testing.T) {
 	}
 	require.Equal(t, next, o.writes(since))
 	for range 30 {
-		o.wait(10 * time.Second)
+		o.advanceClock(10 * time.Second)
 		change()
-		o.awaitContent()
+		o.awaitSuccess()
 		require.Equal(t, next, o.writes(since))
 	}
 }
@@ -346,7 +346,7 @@ func TestNoContestWithAUserWhoTogglesTheOwner(t *testing.T) {
 	owner := web(namespace, new(int32(0)))
 	c := program.Client(t, shared, "user")
 	require.NoError(t, c.Create(t.Context(), owner))
-	f := startFirm(t, namespace, &appsv1.Deployment{}, func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error {
+	f := startSharedManager(t, namespace, &appsv1.Deployment{}, func(ctx context.Context, e *ensure.Ensurer, owner client.Object) error {
 		color := "blue"
 		if owner.(*appsv1.Deployment).Spec.Paused {
 			color = "red"

@@ -48,8 +48,8 @@ func merge(ctx context.Context, c client.Client, live client.Object, patch strin
 	return c.Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(rivalName))
 }
 
-// paint wants settings red.
-func paint(ctx context.Context, c client.Client, live client.Object) (bool, error) {
+// setRed wants settings red.
+func setRed(ctx context.Context, c client.Client, live client.Object) (bool, error) {
 	settings, ok := live.(*corev1.ConfigMap)
 	if !ok || settings.Name != "settings" || settings.Data["color"] == "red" {
 		return false, nil
@@ -97,7 +97,7 @@ func TestContestWithAController(t *testing.T) {
 		path    string
 	}{
 		"a key of a ConfigMap": {
-			func(namespace string) client.Object { return settings(namespace) }, &corev1.ConfigMapList{}, paint, "data[color]",
+			func(namespace string) client.Object { return settings(namespace) }, &corev1.ConfigMapList{}, setRed, "data[color]",
 		},
 		"replicas of a Deployment": {
 			func(namespace string) client.Object { return web(namespace, new(int32(3))) }, &appsv1.DeploymentList{}, scaleDown, "spec.replicas",
@@ -107,10 +107,10 @@ func TestContestWithAController(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
 			figures := newTable(t, "requests of an operator; another controller reverts "+name+" at once")
-			fightWithoutEnd(t, figures, shared.Namespace(t), tc.desired, tc.list, tc.undo)
+			fightWithoutContestDetection(t, figures, shared.Namespace(t), tc.desired, tc.list, tc.undo)
 
 			o := startOperator(t, "contest-operator-"+namespace, tc.desired(namespace))
-			o.awaitContent()
+			o.awaitSuccess()
 			since, begun := shared.Mark(), time.Now()
 			r := startRival(t, rivalName, tc.list, namespace, tc.undo)
 			o.awaitContest(10 * time.Second)
@@ -137,8 +137,8 @@ func TestContestWithAController(t *testing.T) {
 	}
 }
 
-// fightWithoutEnd shows the contest without a back-off.
-func fightWithoutEnd(
+// fightWithoutContestDetection shows the contest without a back-off.
+func fightWithoutContestDetection(
 	t *testing.T, figures table, namespace string, desired func(string) client.Object, list client.ObjectList,
 	undo func(context.Context, client.Client, client.Object) (bool, error),
 ) {
@@ -150,7 +150,7 @@ func fightWithoutEnd(
 	since, begun := shared.Mark(), time.Now()
 	r := startRival(t, rivalName, list, namespace, undo)
 	// A rival whose cache is behind reverts a write twice.
-	o.await(func() bool { return r.undone.Load() >= 100 && o.writes(since) > 50 })
+	o.await(func() bool { return r.reverts.Load() >= 100 && o.writes(since) > 50 })
 	writes, took := o.writes(since), time.Since(begun)
 	r.stop()
 	figures.row("writes of one that remembers nothing", writes, took)
@@ -161,14 +161,14 @@ func fightWithoutEnd(
 func backOff(o *operator, first *ensure.Error) (hold, took time.Duration) {
 	o.t.Helper()
 	for hold = first.After; hold < 5*time.Minute; hold = min(2*hold, 5*time.Minute) {
-		o.awaitUndone(hold)
+		o.awaitReverted(hold)
 		require.Equal(o.t, first.Error(), o.String(), "conditions hold it")
 		since := shared.Mark()
-		o.wait(hold - time.Second)
+		o.advanceClock(hold - time.Second)
 		took += hold
 		o.await(func() bool { return o.writes(since) == 1 })
 	}
-	o.awaitUndone(hold)
+	o.awaitReverted(hold)
 	return hold, took
 }
 
@@ -176,12 +176,12 @@ func backOff(o *operator, first *ensure.Error) (hold, took time.Duration) {
 func endsWhenTheRivalStops(o *operator, hold time.Duration) {
 	o.t.Helper()
 	since := shared.Mark()
-	o.wait(hold - time.Second)
+	o.advanceClock(hold - time.Second)
 	o.awaitContest(2 * hold)
 	require.Equal(o.t, 1, o.requests(since), "the last try")
 	since = shared.Mark()
-	o.wait(2 * hold)
-	o.awaitContent()
+	o.advanceClock(2 * hold)
+	o.awaitSuccess()
 	o.awaitPasses(10)
 	_, _, last := o.outcome()
 	require.NoError(o.t, last)
@@ -209,7 +209,7 @@ func TestContestOfTwoInstances(t *testing.T) {
 	tries := shared.Mark()
 	for range 6 { // each holds twice as long after each try
 		for _, o := range []*operator{first, second} {
-			o.wait(10 * time.Second)
+			o.advanceClock(10 * time.Second)
 			o.awaitPasses(10)
 		}
 	}
@@ -228,7 +228,7 @@ func TestContestOfTwoInstances(t *testing.T) {
 func TestContestOverDeletion(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "contest-operator-"+namespace, settings(namespace))
-	o.awaitContent()
+	o.awaitSuccess()
 	figures := newTable(t, "requests of an operator; somebody deletes its ConfigMap at once")
 	since, begun := shared.Mark(), time.Now()
 	r := startRival(t, rivalName, &corev1.ConfigMapList{}, namespace, remove)
@@ -250,9 +250,9 @@ func TestContestOverDeletion(t *testing.T) {
 	figures.row("the next tries, by the operator's clock", o.requests(since), took)
 	r.stop()
 	since = shared.Mark()
-	o.wait(hold - time.Second)
+	o.advanceClock(hold - time.Second)
 	o.awaitContest(2 * hold)
 	require.Equal(t, 1, o.writes(since))
-	o.wait(2 * hold)
-	o.awaitContent()
+	o.advanceClock(2 * hold)
+	o.awaitSuccess()
 }

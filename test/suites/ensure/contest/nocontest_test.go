@@ -25,8 +25,8 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// requirePeace requires that the operator never got a contest error and has nothing left to do.
-func requirePeace(t *testing.T, o *operator) {
+// requireNoContest requires that the operator never got a contest error and has nothing left to do.
+func requireNoContest(t *testing.T, o *operator) {
 	t.Helper()
 	_, contested, last := o.outcome()
 	require.Zero(t, contested)
@@ -41,7 +41,7 @@ func TestNoContestWithARollout(t *testing.T) {
 	since := shared.Mark()
 	for i := range 10 {
 		image := fmt.Sprintf("example.com/web:%d", i+2)
-		o.want(func(desired client.Object) {
+		o.changeDesired(func(desired client.Object) {
 			desired.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = image
 		})
 		require.Eventually(t, func() bool {
@@ -57,7 +57,7 @@ func TestNoContestWithARollout(t *testing.T) {
 			live.Status.UpdatedReplicas == 3 && live.Status.AvailableReplicas == 3 && live.Status.Replicas == 3
 	}, limit, tick)
 	o.awaitPasses(3)
-	requirePeace(t, o)
+	requireNoContest(t, o)
 	passes, _, _ := o.outcome()
 	t.Logf("%d writes for 10 changes of desired, in %d passes", o.writes(since), passes)
 }
@@ -66,7 +66,7 @@ func TestNoContestWithARollout(t *testing.T) {
 func TestNoContestWithAnAutoscaler(t *testing.T) {
 	namespace := shared.Namespace(t)
 	o := startOperator(t, "scaled-operator-"+namespace, web(namespace, nil))
-	o.awaitContent()
+	o.awaitSuccess()
 	c := program.Client(t, shared, "autoscaler")
 	since := shared.Mark()
 	for i := range 30 {
@@ -74,7 +74,7 @@ func TestNoContestWithAnAutoscaler(t *testing.T) {
 		require.NoError(t, c.SubResource("scale").Update(t.Context(), web(namespace, nil), client.WithSubResourceBody(scale)))
 		o.awaitPasses(2)
 	}
-	requirePeace(t, o)
+	requireNoContest(t, o)
 	t.Logf("%d questions about 30 changes of replicas", o.writes(since))
 }
 
@@ -90,7 +90,7 @@ func TestNoContestWithAWebhook(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stop()) })
 	o := startOperator(t, "admitted-operator-"+namespace, settings(namespace))
-	o.awaitContent()
+	o.awaitSuccess()
 	c := program.Client(t, shared, "stranger")
 	since := shared.Mark()
 	for i := range 10 {
@@ -100,7 +100,7 @@ func TestNoContestWithAWebhook(t *testing.T) {
 	live := settings(namespace)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 	require.Equal(t, "admitted", live.Data["color"])
-	requirePeace(t, o)
+	requireNoContest(t, o)
 	t.Logf("%d questions about 10 changes of others", o.writes(since))
 }
 
@@ -128,15 +128,15 @@ func paintSlowly(ctx context.Context, request admission.Request, namespace strin
 	return admission.PatchResponseFromRaw(request.Object.Raw, after)
 }
 
-// A laggard is a client whose reads return the state of some reads ago.
-type laggard struct {
+// A laggingCache is a cache whose reads return the state of some reads ago.
+type laggingCache struct {
 	mu   sync.Mutex
 	seen []*corev1.ConfigMap
 }
 
-const lag = 3
+const laggedReads = 3
 
-func (l *laggard) get(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+func (l *laggingCache) get(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	shown, ok := obj.(*corev1.ConfigMap)
 	if !ok {
 		return errors.New("it reads settings only")
@@ -147,7 +147,7 @@ func (l *laggard) get(ctx context.Context, c client.WithWatch, key client.Object
 		return err
 	}
 	l.seen = append(l.seen, shown.DeepCopy())
-	l.seen[max(0, len(l.seen)-1-lag)].DeepCopyInto(shown)
+	l.seen[max(0, len(l.seen)-1-laggedReads)].DeepCopyInto(shown)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func TestNoContestWithALaggingCache(t *testing.T) {
 	name := "lagging-operator-" + namespace
 	c, err := client.NewWithWatch(program.Config(shared, name), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	behind := &laggard{}
+	behind := &laggingCache{}
 	e := ensure.New(interceptor.NewClient(c, interceptor.Funcs{Get: behind.get}), c, fieldOwner)
 	stranger := program.Client(t, shared, "stranger")
 	since := shared.Mark()
@@ -178,5 +178,5 @@ func TestNoContestWithALaggingCache(t *testing.T) {
 	writes, err := shared.Requests(since, cluster.ByUserAgent(name), cluster.Writes)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(writes), 6*2+1, "one for each change of desired and one for each undoing")
-	t.Logf("%d writes for 6 states of desired, each undone once, with a cache %d passes behind", len(writes), lag)
+	t.Logf("%d writes for 6 states of desired, each undone once, with a cache %d passes behind", len(writes), laggedReads)
 }

@@ -35,7 +35,7 @@ type operator struct {
 
 	mu        sync.Mutex
 	desired   client.Object
-	answered  client.Object // the desired state of the last pass
+	handled   client.Object // the desired state of the last pass
 	ensurer   func() *ensure.Ensurer
 	passes    int
 	last      error
@@ -89,7 +89,7 @@ func (o *operator) Reconcile(ctx context.Context, request reconcile.Request) (re
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.passes++
-	o.answered, o.last = wanted, err
+	o.handled, o.last = wanted, err
 	if errors.Is(err, ensure.ErrContested) {
 		o.contested++
 	}
@@ -104,8 +104,8 @@ func (o *operator) forget(e func() *ensure.Ensurer) {
 	o.ensurer = e
 }
 
-// want changes the operator's desired state.
-func (o *operator) want(change func(desired client.Object)) {
+// changeDesired changes the operator's desired state.
+func (o *operator) changeDesired(change func(desired client.Object)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	desired, _ := o.desired.DeepCopyObject().(client.Object)
@@ -125,8 +125,8 @@ func (o *operator) wake() {
 	}
 }
 
-// wait is the clock's.
-func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
+// advanceClock is the clock's.
+func (o *operator) advanceClock(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // outcome returns the number of passes, the number of contested ones, and the last error.
 func (o *operator) outcome() (passes, contested int, last error) {
@@ -154,12 +154,12 @@ func (o *operator) awaitContest(after time.Duration) {
 	})
 }
 
-// awaitUndone wakes the operator until it sees, a second after its last write, that this write was
+// awaitReverted wakes the operator until it sees, a second after its last write, that this write was
 // reverted: otherwise it would wait longer, to see that the write lasts.
-func (o *operator) awaitUndone(hold time.Duration) {
+func (o *operator) awaitReverted(hold time.Duration) {
 	o.t.Helper()
 	o.awaitContest(hold)
-	o.wait(time.Second)
+	o.advanceClock(time.Second)
 	o.awaitContest(hold - time.Second)
 }
 
@@ -175,25 +175,25 @@ func (o *operator) await(condition func() bool) {
 	}, limit, tick, "%v", o)
 }
 
-// awaitContent wakes the operator until a pass with the present desired state succeeds.
-func (o *operator) awaitContent() {
+// awaitSuccess wakes the operator until a pass with the present desired state succeeds.
+func (o *operator) awaitSuccess() {
 	o.t.Helper()
-	o.await(func() bool { return o.hasAnswered(nil) })
+	o.await(func() bool { return o.hasHandled(nil) })
 }
 
 // awaitVerdict wakes the operator until a pass with the present desired state succeeds or reports a
 // contest, and reports whether there is a contest.
 func (o *operator) awaitVerdict() (isContested bool) {
 	o.t.Helper()
-	o.await(func() bool { return o.hasAnswered(nil) || o.hasAnswered(ensure.ErrContested) })
+	o.await(func() bool { return o.hasHandled(nil) || o.hasHandled(ensure.ErrContested) })
 	return o.contest() != nil
 }
 
-// hasAnswered reports whether the last pass had the present desired state and this result.
-func (o *operator) hasAnswered(result error) bool {
+// hasHandled reports whether the last pass had the present desired state and this result.
+func (o *operator) hasHandled(result error) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.answered == o.desired && errors.Is(o.last, result)
+	return o.handled == o.desired && errors.Is(o.last, result)
 }
 
 // awaitPasses wakes the operator as often as possible for n more passes.

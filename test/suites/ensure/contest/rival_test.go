@@ -14,8 +14,8 @@ import (
 
 // A rival is another program that watches a child and reverts unwanted changes as fast as possible.
 type rival struct {
-	undone atomic.Int64
-	stop   func()
+	reverts atomic.Int64
+	stop    func()
 }
 
 // startRival starts the program that calls itself name. undo reports whether there was
@@ -45,7 +45,7 @@ func startRival(
 				t.Errorf("%s cannot undo: %v", name, err)
 			}
 			if undone && err == nil {
-				r.undone.Add(1)
+				r.reverts.Add(1)
 			}
 		}
 	}()

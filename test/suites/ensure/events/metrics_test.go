@@ -54,16 +54,16 @@ type step struct {
 
 // count goes through steps that are about objects of one kind, with a cache and no other test
 // that counts this kind at the same time.
-func (d *desk) count(kind string, steps []step) {
-	d.t.Helper()
+func (f *fixture) count(kind string, steps []step) {
+	f.t.Helper()
 	for _, step := range steps {
-		mark, before := shared.Mark(), gather(d.t, kind)
+		mark, before := shared.Mark(), gather(f.t, kind)
 		step.do()
-		_, server := d.requests(mark)
-		require.Empty(d.t, cmp.Diff(step.server, server), "%s: what the API server was asked", step.reason)
+		_, server := f.requests(mark)
+		require.Empty(f.t, cmp.Diff(step.server, server), "%s: what the API server was asked", step.reason)
 
 		counted, requests := map[string]int{}, 0
-		for series, value := range gather(d.t, kind) {
+		for series, value := range gather(f.t, kind) {
 			if value == before[series] {
 				continue
 			}
@@ -72,8 +72,8 @@ func (d *desk) count(kind string, steps []step) {
 				requests += counted[series]
 			}
 		}
-		require.Empty(d.t, cmp.Diff(step.counts, counted), "%s: what was counted", step.reason)
-		require.Equal(d.t, sum(server), requests, "%s: nothing but what the server was asked", step.reason)
+		require.Empty(f.t, cmp.Diff(step.counts, counted), "%s: what was counted", step.reason)
+		require.Equal(f.t, sum(server), requests, "%s: nothing but what the server was asked", step.reason)
 	}
 }
 
@@ -86,78 +86,78 @@ func sum(counts map[string]int) (total int) {
 
 // TestMetricsAreWhatTheServerWasAsked compares each call with the audit log.
 func TestMetricsAreWhatTheServerWasAsked(t *testing.T) {
-	d := newDesk(t)
+	f := newFixture(t)
 	none := map[string]int{}
 	patches := func(n int) map[string]int { return map[string]int{"patch configmaps": n} }
 	edited := func(patch string) {
-		shown := d.settings("")
-		d.edit(shown, patch)
-		d.shows(shown)
+		shown := f.settings("")
+		f.edit(shown, patch)
+		f.shows(shown)
 	}
-	d.count("ConfigMap", []step{
+	f.count("ConfigMap", []step{
 		{
-			"a dry run", func() { d.ensure(d.settings("blue"), ensure.DryRun()) },
+			"a dry run", func() { f.ensure(f.settings("blue"), ensure.DryRun()) },
 			map[string]int{"patch configmaps (dry run)": 1},
 			map[string]int{"requests Created Missing": 1},
 		},
 		{
-			"a creation", func() { d.ensure(d.settings("blue")) },
+			"a creation", func() { f.ensure(f.settings("blue")) },
 			patches(1),
 			map[string]int{"requests Created Missing": 1, "writes Created Missing": 1},
 		},
-		{"in sync", func() { d.ensure(d.settings("blue")); d.ensure(d.settings("blue")) }, none, none},
+		{"in sync", func() { f.ensure(f.settings("blue")); f.ensure(f.settings("blue")) }, none, none},
 		{
-			"another desired state", func() { d.ensure(d.settings("green")) },
+			"another desired state", func() { f.ensure(f.settings("green")) },
 			patches(1),
 			map[string]int{"requests Updated DesiredChanged": 1, "writes Updated DesiredChanged": 1},
 		},
 		{
-			"drift", func() { edited(`{"data":{"color":"red"}}`); d.ensure(d.settings("green")) },
+			"drift", func() { edited(`{"data":{"color":"red"}}`); f.ensure(f.settings("green")) },
 			patches(1),
 			map[string]int{"requests Updated Drifted": 1, "writes Updated Drifted": 1},
 		},
 		{
-			"a question", func() { edited(`{"data":{"theirs":"x"}}`); d.ensure(d.settings("green")) },
+			"a question", func() { edited(`{"data":{"theirs":"x"}}`); f.ensure(f.settings("green")) },
 			patches(1),
 			map[string]int{"requests Unchanged ": 1},
 		},
 		{
 			"a field handed over", func() {
-				without := d.settings("")
+				without := f.settings("")
 				delete(without.Data, "color")
-				d.ensure(without, ensure.Release("data[color]"))
+				f.ensure(without, ensure.Release("data[color]"))
 			},
 			patches(2),
 			map[string]int{"requests Updated DesiredChanged": 2, "writes Updated DesiredChanged": 1},
 		},
 		{
-			"a deletion", func() { d.absent(d.settings("")) },
+			"a deletion", func() { f.absent(f.settings("")) },
 			map[string]int{"delete configmaps": 1},
 			map[string]int{"requests Deleting Unwanted": 1, "writes Deleting Unwanted": 1},
 		},
 		{
-			"its confirmation", func() { d.absent(d.settings("")); d.absent(d.settings("")) },
+			"its confirmation", func() { f.absent(f.settings("")); f.absent(f.settings("")) },
 			map[string]int{"get configmaps": 1},
 			map[string]int{"requests Gone ": 1},
 		},
-		{"nobody made it", func() { d.ensure(d.settings("blue"), ensure.IfExists()) }, none, none},
+		{"nobody made it", func() { f.ensure(f.settings("blue"), ensure.IfExists()) }, none, none},
 		{
 			"an old operator's", func() {
-				old := d.settings("blue")
-				old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
-				require.NoError(t, program.Client(t, shared, "old").Create(d.ctx, old))
-				d.shows(old)
-				d.ensure(d.settings("blue"), ensure.MigrateFrom("old"))
+				old := f.settings("blue")
+				old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+				require.NoError(t, program.Client(t, shared, "old").Create(f.ctx, old))
+				f.shows(old)
+				f.ensure(f.settings("blue"), ensure.MigrateFrom("old"))
 			},
 			patches(2),
 			map[string]int{"requests Updated Migrated": 2, "writes Updated Migrated": 1},
 		},
 		{
 			"one pruned, one kept", func() {
-				rest := d.settings("blue")
+				rest := f.settings("blue")
 				rest.Name = "rest"
-				d.set(d.settings("blue"), rest)
-				d.set(rest)
+				f.set(f.settings("blue"), rest)
+				f.set(rest)
 			},
 			map[string]int{"patch configmaps": 1, "get configmaps": 1, "delete configmaps": 1}, // it reads the owner
 			map[string]int{
@@ -169,19 +169,19 @@ func TestMetricsAreWhatTheServerWasAsked(t *testing.T) {
 }
 
 // set ensures these children and prunes all others.
-func (d *desk) set(children ...client.Object) {
-	d.t.Helper()
-	_, err := ensure.Set(d.ctx, d.ensurer, d.owner, children, ensure.Prune(&corev1.ConfigMap{}))
-	require.NoError(d.t, err)
+func (f *fixture) set(children ...client.Object) {
+	f.t.Helper()
+	_, err := ensure.Set(f.ctx, f.ensurer, f.owner, children, ensure.Prune(&corev1.ConfigMap{}))
+	require.NoError(f.t, err)
 }
 
 // shows waits until the operator's cache has the live version of obj.
-func (d *desk) shows(obj client.Object) {
-	d.t.Helper()
-	require.NoError(d.t, d.human.Get(d.ctx, client.ObjectKeyFromObject(obj), obj))
-	d.await("the cache to show it", func() bool {
+func (f *fixture) shows(obj client.Object) {
+	f.t.Helper()
+	require.NoError(f.t, f.admin.Get(f.ctx, client.ObjectKeyFromObject(obj), obj))
+	f.await("the cache to show it", func() bool {
 		live := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // it is one
-		err := d.cached.Get(d.ctx, client.ObjectKeyFromObject(obj), live)
+		err := f.client.Get(f.ctx, client.ObjectKeyFromObject(obj), live)
 		return err == nil && live.GetResourceVersion() == obj.GetResourceVersion()
 	})
 }
@@ -189,11 +189,11 @@ func (d *desk) shows(obj client.Object) {
 // TestMetricsOfRefusals: of a call that failed, too, every request is counted, and no write
 // that was not made.
 func TestMetricsOfRefusals(t *testing.T) {
-	d := newDesk(t)
+	f := newFixture(t)
 	database := func(service string, replicas int32) *appsv1.StatefulSet {
 		labels := map[string]string{"app": "db"}
 		return &appsv1.StatefulSet{
-			ObjectMeta: d.named("db"),
+			ObjectMeta: f.objectMeta("db"),
 			Spec: appsv1.StatefulSetSpec{
 				Replicas: &replicas, ServiceName: service, Selector: &metav1.LabelSelector{MatchLabels: labels},
 				Template: corev1.PodTemplateSpec{
@@ -204,7 +204,7 @@ func TestMetricsOfRefusals(t *testing.T) {
 		}
 	}
 	fails := func(class error, desired client.Object, opts ...ensure.Option) {
-		_, err := ensure.Object(d.ctx, d.ensurer, desired, append(opts, ensure.ControlledBy(d.owner))...)
+		_, err := ensure.Object(f.ctx, f.ensurer, desired, append(opts, ensure.ControlledBy(f.owner))...)
 		require.ErrorIs(t, err, class)
 	}
 	held := database("one", 0)
@@ -212,7 +212,7 @@ func TestMetricsOfRefusals(t *testing.T) {
 	changed := database("two", 0)
 	changed.Finalizers = held.Finalizers
 	anew := ensure.Recreate(metav1.DeletePropagationBackground)
-	d.count("StatefulSet", []step{
+	f.count("StatefulSet", []step{
 		{
 			"invalid", func() { fails(ensure.ErrInvalid, database("one", -1)) },
 			map[string]int{"patch statefulsets": 1},
@@ -220,10 +220,10 @@ func TestMetricsOfRefusals(t *testing.T) {
 		},
 		{
 			"a creation", func() {
-				d.ensure(held)
+				f.ensure(held)
 				live := &appsv1.StatefulSet{}
-				d.await("its controller, whose writes would be in the way", func() bool {
-					err := d.cached.Get(d.ctx, client.ObjectKeyFromObject(held), live)
+				f.await("its controller, whose writes would be in the way", func() bool {
+					err := f.client.Get(f.ctx, client.ObjectKeyFromObject(held), live)
 					return err == nil && live.Status.ObservedGeneration == live.Generation
 				})
 			},
@@ -244,18 +244,18 @@ func TestMetricsOfRefusals(t *testing.T) {
 		},
 		{
 			"made again", func() {
-				d.edit(held, `{"metadata":{"finalizers":null}}`)
-				d.await("it to be gone", func() bool {
-					return apierrors.IsNotFound(d.cached.Get(d.ctx, client.ObjectKeyFromObject(held), held))
+				f.edit(held, `{"metadata":{"finalizers":null}}`)
+				f.await("it to be gone", func() bool {
+					return apierrors.IsNotFound(f.client.Get(f.ctx, client.ObjectKeyFromObject(held), held))
 				})
-				d.ensure(changed, anew)
+				f.ensure(changed, anew)
 			},
 			map[string]int{"patch statefulsets": 1},
 			map[string]int{"requests Recreated DesiredChanged": 1, "writes Recreated DesiredChanged": 1},
 		},
 	})
 	actions := []string{}
-	for _, seen := range d.sights() {
+	for _, seen := range f.eventSummaries() {
 		actions = append(actions, seen.Action+" for "+seen.Reason)
 	}
 	require.Equal(t, []string{"Created for Created", "Deleting for DesiredChanged", "Recreated for DesiredChanged"}, actions)

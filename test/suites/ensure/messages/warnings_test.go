@@ -21,26 +21,26 @@ import (
 // client-go would keep the first note.
 func TestEachTextIsAWarning(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	owner := s.config("owner")
-	s.make(owner)
-	require.NoError(t, s.human.Get(s.ctx, client.ObjectKeyFromObject(owner), owner))
+	f := newFixture(t)
+	owner := f.config("owner")
+	f.make(owner)
+	require.NoError(t, f.admin.Get(f.ctx, client.ObjectKeyFromObject(owner), owner))
 	running := program.Cached(t, shared, operator)
 	clock := testingclock.NewFakePassiveClock(time.Now())
-	e := s.ensurer(ensure.WithRecorder(running.GetEventRecorder(operator)), ensure.WithClock(clock))
+	e := f.ensurer(ensure.WithRecorder(running.GetEventRecorder(operator)), ensure.WithClock(clock))
 	for _, sentence := range []string{"ask Ann", "ask Bob"} {
-		done := s.policy(sentence, metav1.StatusReasonForbidden)
+		done := f.policy(sentence, metav1.StatusReasonForbidden)
 		clock.SetTime(clock.Now().Add(time.Hour))
 		for range 3 {
-			_, err := ensure.Object(s.ctx, e, s.config("settings"), ensure.ControlledBy(owner))
+			_, err := ensure.Object(f.ctx, e, f.config("settings"), ensure.ControlledBy(owner))
 			require.ErrorContains(t, err, sentence)
 		}
 		done()
 	}
 	notes := map[string]int{}
-	require.NoError(t, shared.Await(s.ctx, limit, s.namespace, func(ctx context.Context) error {
+	require.NoError(t, shared.Await(f.ctx, limit, f.namespace, func(ctx context.Context) error {
 		var list eventsv1.EventList
-		if err := s.human.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+		if err := f.admin.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		clear(notes)
@@ -56,8 +56,8 @@ func TestEachTextIsAWarning(t *testing.T) {
 		return nil
 	}))
 	text := func(sentence string) string {
-		return `Forbidden cannot create ConfigMap "` + s.namespace + `/settings": Forbidden: ValidatingAdmissionPolicy '` + s.namespace +
-			`' with binding '` + s.namespace + `' denied request: ` + sentence
+		return `Forbidden cannot create ConfigMap "` + f.namespace + `/settings": Forbidden: ValidatingAdmissionPolicy '` + f.namespace +
+			`' with binding '` + f.namespace + `' denied request: ` + sentence
 	}
 	require.Equal(t, map[string]int{text("ask Ann"): 1, text("ask Bob"): 1}, notes)
 }

@@ -14,38 +14,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// as describes a desired child: with a value that differs, and with or without a part whose name
+// A desiredState describes a desired child: with a value that differs, and with or without a part whose name
 // contains "more".
-type as struct {
+type desiredState struct {
 	color string
 	more  bool
 }
 
 const moreKey = "example.com/more"
 
-// A legacy is a child of an operator that was written with controllerutil.CreateOrUpdate.
-type legacy struct {
+// A legacyChild is a child of an operator that was written with controllerutil.CreateOrUpdate.
+type legacyChild struct {
 	kind, resource string
 	empty          func() client.Object
-	set            func(obj client.Object, a as) // what a mutate function does, or a builder of desired objects
+	set            func(obj client.Object, a desiredState) // what a mutate function does, or a builder of desired objects
 }
 
-func (l legacy) named(namespace string) client.Object {
+func (l legacyChild) named(namespace string) client.Object {
 	obj := l.empty()
 	obj.SetNamespace(namespace)
 	obj.SetName("web")
 	return obj
 }
 
-// legacyOf is a child of type T.
-func legacyOf[T any, P interface {
+// newLegacyChild is a child of type T.
+func newLegacyChild[T any, P interface {
 	*T
 	client.Object
-}](kind, resource string, set func(P, as)) legacy {
-	return legacy{
+}](kind, resource string, set func(P, desiredState)) legacyChild {
+	return legacyChild{
 		kind: kind, resource: resource,
 		empty: func() client.Object { return P(new(T)) },
-		set: func(obj client.Object, a as) {
+		set: func(obj client.Object, a desiredState) {
 			mark(obj, a)
 			set(obj.(P), a)
 		},
@@ -53,7 +53,7 @@ func legacyOf[T any, P interface {
 }
 
 // mark sets labels and annotations as CreateOrUpdate's users do: key by key.
-func mark(obj client.Object, a as) {
+func mark(obj client.Object, a desiredState) {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	if labels == nil {
 		labels = map[string]string{}
@@ -72,7 +72,7 @@ func mark(obj client.Object, a as) {
 
 func webLabels() map[string]string { return map[string]string{"app": "web"} }
 
-func texts(a as) map[string]string {
+func texts(a desiredState) map[string]string {
 	out := map[string]string{"color": a.color}
 	if a.more {
 		out["more"] = "x"
@@ -81,7 +81,7 @@ func texts(a as) map[string]string {
 }
 
 // setPods sets fields one by one, so that defaults stay.
-func setPods(pods *corev1.PodSpec, a as) {
+func setPods(pods *corev1.PodSpec, a desiredState) {
 	if len(pods.Containers) == 0 {
 		pods.Containers = []corev1.Container{{}}
 	}
@@ -94,35 +94,35 @@ func setPods(pods *corev1.PodSpec, a as) {
 	container.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
 }
 
-func setTemplate(template *corev1.PodTemplateSpec, a as) {
+func setTemplate(template *corev1.PodTemplateSpec, a desiredState) {
 	template.Labels = webLabels()
 	setPods(&template.Spec, a)
 }
 
-func legacies() []legacy {
+func legacyChildren() []legacyChild {
 	selector := &metav1.LabelSelector{MatchLabels: webLabels()}
-	return []legacy{
-		legacyOf("ConfigMap", "configmaps", func(o *corev1.ConfigMap, a as) { o.Data = texts(a) }),
-		legacyOf("Secret", "secrets", func(o *corev1.Secret, a as) {
+	return []legacyChild{
+		newLegacyChild("ConfigMap", "configmaps", func(o *corev1.ConfigMap, a desiredState) { o.Data = texts(a) }),
+		newLegacyChild("Secret", "secrets", func(o *corev1.Secret, a desiredState) {
 			o.Data = map[string][]byte{}
 			for key, value := range texts(a) {
 				o.Data[key] = []byte(value)
 			}
 		}),
-		legacyOf("ServiceAccount", "serviceaccounts", func(o *corev1.ServiceAccount, _ as) {
+		newLegacyChild("ServiceAccount", "serviceaccounts", func(o *corev1.ServiceAccount, _ desiredState) {
 			o.AutomountServiceAccountToken = new(false)
 		}),
-		legacyOf("Role", "roles", func(o *rbacv1.Role, a as) {
+		newLegacyChild("Role", "roles", func(o *rbacv1.Role, a desiredState) {
 			o.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}
 			if a.more {
 				o.Rules = append(o.Rules, rbacv1.PolicyRule{APIGroups: []string{"more"}, Resources: []string{"x"}, Verbs: []string{"get"}})
 			}
 		}),
-		legacyOf("RoleBinding", "rolebindings", func(o *rbacv1.RoleBinding, _ as) {
+		newLegacyChild("RoleBinding", "rolebindings", func(o *rbacv1.RoleBinding, _ desiredState) {
 			o.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "web"}
 			o.Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Name: "web"}}
 		}),
-		legacyOf("Service", "services", func(o *corev1.Service, a as) {
+		newLegacyChild("Service", "services", func(o *corev1.Service, a desiredState) {
 			o.Spec.Selector = webLabels()
 			o.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(80)}}
 			if a.more {
@@ -130,7 +130,7 @@ func legacies() []legacy {
 					corev1.ServicePort{Name: "more", Port: 81, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(81)})
 			}
 		}),
-		legacyOf("Ingress", "ingresses", func(o *networkingv1.Ingress, a as) {
+		newLegacyChild("Ingress", "ingresses", func(o *networkingv1.Ingress, a desiredState) {
 			o.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 				Name: "web", Port: networkingv1.ServiceBackendPort{Name: "http"},
 			}}
@@ -139,22 +139,22 @@ func legacies() []legacy {
 				o.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"more.example.com"}, SecretName: "web"}}
 			}
 		}),
-		legacyOf("NetworkPolicy", "networkpolicies", func(o *networkingv1.NetworkPolicy, _ as) {
+		newLegacyChild("NetworkPolicy", "networkpolicies", func(o *networkingv1.NetworkPolicy, _ desiredState) {
 			o.Spec.PodSelector.MatchLabels = webLabels()
 			o.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
 		}),
-		legacyOf("PodDisruptionBudget", "poddisruptionbudgets", func(o *policyv1.PodDisruptionBudget, _ as) {
+		newLegacyChild("PodDisruptionBudget", "poddisruptionbudgets", func(o *policyv1.PodDisruptionBudget, _ desiredState) {
 			o.Spec.Selector, o.Spec.MinAvailable = selector, new(intstr.FromInt32(1))
 		}),
-		legacyOf("HorizontalPodAutoscaler", "horizontalpodautoscalers", func(o *autoscalingv2.HorizontalPodAutoscaler, _ as) {
+		newLegacyChild("HorizontalPodAutoscaler", "horizontalpodautoscalers", func(o *autoscalingv2.HorizontalPodAutoscaler, _ desiredState) {
 			o.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "none"}
 			o.Spec.MaxReplicas = 9
 		}),
-		legacyOf("Deployment", "deployments", func(o *appsv1.Deployment, a as) {
+		newLegacyChild("Deployment", "deployments", func(o *appsv1.Deployment, a desiredState) {
 			o.Spec.Replicas, o.Spec.Selector = new(int32(3)), selector
 			setTemplate(&o.Spec.Template, a)
 		}),
-		legacyOf("StatefulSet", "statefulsets", func(o *appsv1.StatefulSet, a as) {
+		newLegacyChild("StatefulSet", "statefulsets", func(o *appsv1.StatefulSet, a desiredState) {
 			o.Spec.Replicas, o.Spec.ServiceName, o.Spec.Selector = new(int32(1)), "web", selector
 			setTemplate(&o.Spec.Template, a)
 			if len(o.Spec.VolumeClaimTemplates) == 0 {
@@ -164,7 +164,7 @@ func legacies() []legacy {
 				o.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
 			}
 		}),
-		legacyOf("CronJob", "cronjobs", func(o *batchv1.CronJob, a as) {
+		newLegacyChild("CronJob", "cronjobs", func(o *batchv1.CronJob, a desiredState) {
 			o.Spec.Schedule = "0 4 30 2 *" // never, as its pod would be one too many
 			setPods(&o.Spec.JobTemplate.Spec.Template.Spec, a)
 			o.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever

@@ -69,102 +69,102 @@ var accesses = []access{
 func TestMigration(t *testing.T) {
 	for i, way := range accesses {
 		t.Run(way.name, func(t *testing.T) {
-			m := newMove(t, way, fmt.Sprintf("moved-operator-%d", i))
-			m.oldOperator(as{color: "blue", more: true})
-			m.othersWrite()
-			m.awaitPods()
+			f := newFixture(t, way, fmt.Sprintf("moved-operator-%d", i))
+			f.oldOperator(desiredState{color: "blue", more: true})
+			f.writeAsOthers()
+			f.awaitPods()
 
-			m.start()
-			before := m.pods()
-			rows := m.moveOver(as{color: "blue", more: true})
-			m.report(way.name, rows, before)
+			f.start()
+			before := f.pods()
+			rows := f.migrate(desiredState{color: "blue", more: true})
+			f.logCost(way.name, rows, before)
 
-			m.newOperator(as{color: "blue"})
-			m.hold(as{color: "blue"}) // what was dropped is gone
+			f.newOperator(desiredState{color: "blue"})
+			f.requireState(desiredState{color: "blue"}) // what was dropped is gone
 
-			m.oldOperator(as{color: "red", more: true})
-			m.hold(as{color: "red", more: true})
-			m.oldOperator(as{color: "green"})
-			m.hold(as{color: "green"}) // the old operator can change and drop what the new one wrote
-			m.oldOperator(as{color: "green", more: true})
-			m.awaitPods()
+			f.oldOperator(desiredState{color: "red", more: true})
+			f.requireState(desiredState{color: "red", more: true})
+			f.oldOperator(desiredState{color: "green"})
+			f.requireState(desiredState{color: "green"}) // the old operator can change and drop what the new one wrote
+			f.oldOperator(desiredState{color: "green", more: true})
+			f.awaitPods()
 
-			m.moveOver(as{color: "green", more: true})
-			m.newOperator(as{color: "green"})
-			m.hold(as{color: "green"})
-			m.othersKeepTheirs()
+			f.migrate(desiredState{color: "green", more: true})
+			f.newOperator(desiredState{color: "green"})
+			f.requireState(desiredState{color: "green"})
+			f.requireOthersFieldsKept()
 		})
 	}
 }
 
-// A move is one operator before and after.
-type move struct {
+// A fixture is a namespace with an operator before and after its migration.
+type fixture struct {
 	t         *testing.T
 	namespace string
 	name      string // of the new operator
 	owner     *corev1.ConfigMap
 	old       client.Client
-	plain     client.Client // of the test
+	admin     client.Client // of the test
 	client    client.Client
 	reader    client.Reader
 	ensurer   *ensure.Ensurer
-	children  []legacy
+	children  []legacyChild
 }
 
-func newMove(t *testing.T, way access, name string) *move {
+func newFixture(t *testing.T, way access, name string) *fixture {
 	t.Helper()
-	m := &move{t: t, namespace: shared.Namespace(t), name: name, children: legacies()}
-	m.old, m.plain = program.Client(t, shared, oldName), program.Client(t, shared, "test")
-	m.client, m.reader = way.open(t, name)
-	m.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "owner"}}
-	require.NoError(t, m.plain.Create(t.Context(), m.owner))
-	return m
+	f := &fixture{t: t, namespace: shared.Namespace(t), name: name, children: legacyChildren()}
+	f.old, f.admin = program.Client(t, shared, oldName), program.Client(t, shared, "test")
+	f.client, f.reader = way.open(t, name)
+	f.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "owner"}}
+	require.NoError(t, f.admin.Create(t.Context(), f.owner))
+	return f
 }
 
 // start starts the new operator, which remembers nothing.
-func (m *move) start() { m.ensurer = ensure.New(m.client, m.reader, "moved-operator") }
+func (f *fixture) start() { f.ensurer = ensure.New(f.client, f.reader, "moved-operator") }
 
 // desired is the new operator's desired state: the fields that the old operator sets, in an empty
 // object.
-func (m *move) desired(child legacy, a as) client.Object {
-	obj := child.named(m.namespace)
+func (f *fixture) desired(child legacyChild, a desiredState) client.Object {
+	obj := child.named(f.namespace)
 	child.set(obj, a)
 	return obj
 }
 
 // oldOperator is a pass of the old operator and one that finds nothing to do.
-func (m *move) oldOperator(a as) {
-	m.t.Helper()
+func (f *fixture) oldOperator(a desiredState) {
+	f.t.Helper()
 	scheme, err := program.Scheme()
-	require.NoError(m.t, err)
-	for _, child := range m.children {
+	require.NoError(f.t, err)
+	for _, child := range f.children {
 		for pass := range 2 {
-			obj := child.named(m.namespace)
+			obj := child.named(f.namespace)
 			var found controllerutil.OperationResult
 			err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) { // beside the built-in controllers
-				found, err = controllerutil.CreateOrUpdate(m.t.Context(), m.old, obj, func() error {
+				found, err = controllerutil.CreateOrUpdate(f.t.Context(), f.old, obj, func() error {
 					child.set(obj, a)
-					return controllerutil.SetControllerReference(m.owner, obj, scheme)
+					return controllerutil.SetControllerReference(f.owner, obj, scheme)
 				})
 				return err
 			})
-			require.NoError(m.t, err, child.kind)
+			require.NoError(f.t, err, child.kind)
 			if pass == 1 {
-				require.Equal(m.t, controllerutil.OperationResultNone, found, child.kind)
+				require.Equal(f.t, controllerutil.OperationResultNone, found, child.kind)
 			}
 		}
-		m.awaitCached(child)
+		f.awaitCached(child)
 	}
 }
 
 // newOperator is a pass of the new operator.
-func (m *move) newOperator(a as) []ensure.Result[client.Object] {
-	m.t.Helper()
+func (f *fixture) newOperator(a desiredState) []ensure.Result[client.Object] {
+	f.t.Helper()
 	var results []ensure.Result[client.Object]
-	for _, child := range m.children {
-		result, err := ensure.Object(m.t.Context(), m.ensurer, m.desired(child, a),
-			ensure.ControlledBy(m.owner), ensure.MigrateFrom(oldName))
-		require.NoError(m.t, err, child.kind)
+	for _, child := range f.children {
+		result, err := ensure.Object(f.t.Context(), f.ensurer, f.desired(child, a),
+			ensure.ControlledBy(f.owner), ensure.MigrateFrom(oldName))
+		require.NoError(f.t, err, child.kind)
 		results = append(results, result)
 	}
 	return results
@@ -177,52 +177,52 @@ type row struct {
 	outside       []string
 }
 
-// moveOver lets the new operator take over and then pass by without work.
-func (m *move) moveOver(a as) []row {
-	m.t.Helper()
+// migrate lets the new operator take over and then pass by without work.
+func (f *fixture) migrate(a desiredState) []row {
+	f.t.Helper()
 	var before []*unstructured.Unstructured
-	for _, child := range m.children {
-		before = append(before, m.live(child))
+	for _, child := range f.children {
+		before = append(before, f.live(child))
 	}
-	pods := m.pods()
+	pods := f.pods()
 	begin := shared.Mark()
-	for i, result := range m.newOperator(a) {
-		require.Equal(m.t, ensure.Updated, result.Operation, m.children[i].kind)
-		require.Equal(m.t, ensure.Migrated, result.Cause, m.children[i].kind)
+	for i, result := range f.newOperator(a) {
+		require.Equal(f.t, ensure.Updated, result.Operation, f.children[i].kind)
+		require.Equal(f.t, ensure.Migrated, result.Cause, f.children[i].kind)
 	}
-	moved := program.Requests(m.t, shared, begin, m.name)
-	for _, child := range m.children {
-		m.awaitCached(child)
+	moved := program.Requests(f.t, shared, begin, f.name)
+	for _, child := range f.children {
+		f.awaitCached(child)
 	}
-	m.awaitPods()
+	f.awaitPods()
 
 	begin = shared.Mark()
 	for range passes {
-		for i, result := range m.newOperator(a) {
-			require.Equal(m.t, ensure.Unchanged, result.Operation, m.children[i].kind)
+		for i, result := range f.newOperator(a) {
+			require.Equal(f.t, ensure.Unchanged, result.Operation, f.children[i].kind)
 		}
 	}
-	later := slices.DeleteFunc(program.Requests(m.t, shared, begin, m.name), func(r cluster.Request) bool {
-		return r.Verb == "get" && m.client == m.reader // each read is a request
+	later := slices.DeleteFunc(program.Requests(f.t, shared, begin, f.name), func(r cluster.Request) bool {
+		return r.Verb == "get" && f.client == f.reader // each read is a request
 	})
 	var rows []row
-	for i, child := range m.children {
-		after := m.live(child)
+	for i, child := range f.children {
+		after := f.live(child)
 		r := row{kind: child.kind, outside: outsideMetadata(before[i], after)}
 		writes := ofKind(slices.DeleteFunc(slices.Clone(moved), func(r cluster.Request) bool { return !cluster.Writes(r) }), child)
 		r.writes = len(stored(writes))
-		require.LessOrEqual(m.t, len(writes)-r.writes, 1, "whether pods would restart is asked once, by a dry run")
+		require.LessOrEqual(f.t, len(writes)-r.writes, 1, "whether pods would restart is asked once, by a dry run")
 		r.later = len(ofKind(later, child))
-		require.LessOrEqual(m.t, r.writes, 2, child.kind)
-		require.Empty(m.t, r.outside, child.kind)
-		require.Zero(m.t, r.later, child.kind)
+		require.LessOrEqual(f.t, r.writes, 2, child.kind)
+		require.Empty(f.t, r.outside, child.kind)
+		require.Zero(f.t, r.later, child.kind)
 		if child.kind != "Deployment" { // its generation counts annotations, too
-			require.Equal(m.t, before[i].GetGeneration(), after.GetGeneration(), child.kind)
+			require.Equal(f.t, before[i].GetGeneration(), after.GetGeneration(), child.kind)
 		}
-		require.Equal(m.t, others(before[i]), others(after), child.kind)
+		require.Equal(f.t, others(before[i]), others(after), child.kind)
 		rows = append(rows, r)
 	}
-	require.Equal(m.t, pods, m.pods(), "no pod is restarted")
+	require.Equal(f.t, pods, f.pods(), "no pod is restarted")
 	return rows
 }
 
@@ -231,7 +231,7 @@ func stored(found []cluster.Request) []cluster.Request {
 	return slices.DeleteFunc(slices.Clone(found), func(r cluster.Request) bool { return r.DryRun })
 }
 
-func ofKind(found []cluster.Request, child legacy) []cluster.Request {
+func ofKind(found []cluster.Request, child legacyChild) []cluster.Request {
 	var of []cluster.Request
 	for _, r := range found {
 		if r.Resource == child.resource {
@@ -266,100 +266,100 @@ func others(u *unstructured.Unstructured) map[string]any {
 	return metadata
 }
 
-// report prints the cost of the migration and how many of the earlier pods are left.
-func (m *move) report(way string, rows []row, before map[string]types.UID) {
-	m.t.Helper()
+// logCost prints the cost of the migration and how many of the earlier pods are left.
+func (f *fixture) logCost(way string, rows []row, before map[string]types.UID) {
+	f.t.Helper()
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "\nmoved over with %s\nchild\twrites\tchanges outside metadata\trequests of %d later passes\n", way, passes)
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", r.kind, r.writes, len(r.outside), r.later)
 	}
-	require.NoError(m.t, w.Flush())
-	restarted, after := 0, m.pods()
+	require.NoError(f.t, w.Flush())
+	restarted, after := 0, f.pods()
 	for name, uid := range before {
 		if after[name] != uid {
 			restarted++
 		}
 	}
-	m.t.Logf("%spods restarted: %d of %d", table.String(), restarted, len(before))
-	require.Zero(m.t, restarted)
+	f.t.Logf("%spods restarted: %d of %d", table.String(), restarted, len(before))
+	require.Zero(f.t, restarted)
 }
 
-// hold fails unless every child has the fields of a and none of the fields that a leaves out.
-func (m *move) hold(a as) {
-	m.t.Helper()
-	for _, child := range m.children {
-		live := child.named(m.namespace)
-		require.NoError(m.t, m.plain.Get(m.t.Context(), client.ObjectKeyFromObject(live), live))
+// requireState fails unless every child has the fields of a and none of the fields that a leaves out.
+func (f *fixture) requireState(a desiredState) {
+	f.t.Helper()
+	for _, child := range f.children {
+		live := child.named(f.namespace)
+		require.NoError(f.t, f.admin.Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
 		again, _ := live.DeepCopyObject().(client.Object)
 		child.set(again, a)
-		require.Empty(m.t, cmp.Diff(live, again), "%s is not as it should be", child.kind)
+		require.Empty(f.t, cmp.Diff(live, again), "%s is not as it should be", child.kind)
 		live.SetManagedFields(nil)
 		text, err := json.Marshal(live)
-		require.NoError(m.t, err)
-		require.Equal(m.t, a.more, strings.Contains(string(text), "more"), "%s: %s", child.kind, text)
+		require.NoError(f.t, err)
+		require.Equal(f.t, a.more, strings.Contains(string(text), "more"), "%s: %s", child.kind, text)
 	}
 }
 
-func (m *move) othersWrite() {
-	m.t.Helper()
-	for _, child := range m.children {
+func (f *fixture) writeAsOthers() {
+	f.t.Helper()
+	for _, child := range f.children {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+theirKey+`":"x"}}}`))
-		require.NoError(m.t, m.plain.Patch(m.t.Context(), child.named(m.namespace), patch, client.FieldOwner("other-operator")))
+		require.NoError(f.t, f.admin.Patch(f.t.Context(), child.named(f.namespace), patch, client.FieldOwner("other-operator")))
 	}
 }
 
-func (m *move) othersKeepTheirs() {
-	m.t.Helper()
-	for _, child := range m.children {
-		require.Equal(m.t, "x", m.live(child).GetAnnotations()[theirKey], child.kind)
+func (f *fixture) requireOthersFieldsKept() {
+	f.t.Helper()
+	for _, child := range f.children {
+		require.Equal(f.t, "x", f.live(child).GetAnnotations()[theirKey], child.kind)
 	}
 }
 
-func (m *move) live(child legacy) *unstructured.Unstructured {
-	m.t.Helper()
-	live := child.named(m.namespace)
-	require.NoError(m.t, m.plain.Get(m.t.Context(), client.ObjectKeyFromObject(live), live))
+func (f *fixture) live(child legacyChild) *unstructured.Unstructured {
+	f.t.Helper()
+	live := child.named(f.namespace)
+	require.NoError(f.t, f.admin.Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-	require.NoError(m.t, err)
+	require.NoError(f.t, err)
 	return &unstructured.Unstructured{Object: content}
 }
 
 // awaitCached waits until the new operator's cache has the live child.
-func (m *move) awaitCached(child legacy) {
-	m.t.Helper()
-	require.Eventually(m.t, func() bool {
-		cached := child.named(m.namespace)
-		err := m.client.Get(m.t.Context(), client.ObjectKeyFromObject(cached), cached)
-		return err == nil && cached.GetResourceVersion() == m.live(child).GetResourceVersion()
+func (f *fixture) awaitCached(child legacyChild) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		cached := child.named(f.namespace)
+		err := f.client.Get(f.t.Context(), client.ObjectKeyFromObject(cached), cached)
+		return err == nil && cached.GetResourceVersion() == f.live(child).GetResourceVersion()
 	}, limit, tick)
 }
 
 // awaitPods waits until the Deployment is rolled out and its controllers have observed the last
 // write.
-func (m *move) awaitPods() {
-	m.t.Helper()
-	key := types.NamespacedName{Namespace: m.namespace, Name: "web"}
-	require.Eventually(m.t, func() bool {
+func (f *fixture) awaitPods() {
+	f.t.Helper()
+	key := types.NamespacedName{Namespace: f.namespace, Name: "web"}
+	require.Eventually(f.t, func() bool {
 		var d appsv1.Deployment
 		var s appsv1.StatefulSet
-		require.NoError(m.t, m.plain.Get(m.t.Context(), key, &d))
-		require.NoError(m.t, m.plain.Get(m.t.Context(), key, &s))
+		require.NoError(f.t, f.admin.Get(f.t.Context(), key, &d))
+		require.NoError(f.t, f.admin.Get(f.t.Context(), key, &s))
 		return d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas &&
 			d.Status.Replicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas &&
-			s.Status.ObservedGeneration == s.Generation && s.Status.UpdateRevision != "" && len(m.pods()) == 4
+			s.Status.ObservedGeneration == s.Generation && s.Status.UpdateRevision != "" && len(f.pods()) == 4
 	}, limit, tick)
-	for _, child := range m.children {
-		m.awaitCached(child)
+	for _, child := range f.children {
+		f.awaitCached(child)
 	}
 }
 
 // pods are the UIDs of the pods that are to stay, by name.
-func (m *move) pods() map[string]types.UID {
-	m.t.Helper()
+func (f *fixture) pods() map[string]types.UID {
+	f.t.Helper()
 	var pods corev1.PodList
-	require.NoError(m.t, m.plain.List(m.t.Context(), &pods, client.InNamespace(m.namespace)))
+	require.NoError(f.t, f.admin.List(f.t.Context(), &pods, client.InNamespace(f.namespace)))
 	found := map[string]types.UID{}
 	for _, pod := range pods.Items {
 		found[pod.Name] = pod.UID

@@ -325,10 +325,10 @@ func TestMigrationTellsWhatItRemoves(t *testing.T) {
 	}
 }
 
-// A breaking client fails each apply.
-type breaking struct{ client.Client }
+// A failingClient fails each apply.
+type failingClient struct{ client.Client }
 
-func (b breaking) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (b failingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if patch.Type() == types.ApplyPatchType {
 		return errors.New("the connection is lost")
 	}
@@ -344,7 +344,7 @@ func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 				namespace, name := shared.Namespace(t), fmt.Sprintf("crasher-%d", len(way.name)+len(round))
 				old := program.Client(t, shared, oldName)
 				c, reader := way.open(t, name)
-				broken := &switching{Client: c, on: true}
+				broken := &switchableClient{Client: c, fails: true}
 				clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 				e := ensure.New(broken, reader, taker, ensure.WithClock(clock))
 				desired := map[string]string{"color": "blue"}
@@ -354,13 +354,13 @@ func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 					setData(t, old, namespace, update.Data)
 					annotate(t, old, namespace)
 					awaitData(t, c, namespace, "dropped")
-					broken.on = true
+					broken.fails = true
 					for range 2 {
 						_, err := ensure.Object(t.Context(), e, settings(namespace, desired), opts...)
 						require.ErrorIs(t, err, ensure.ErrAPI)
 						clock.SetTime(clock.Now().Add(time.Minute))
 					}
-					broken.on = false
+					broken.fails = false
 					if restart {
 						e = ensure.New(broken, reader, taker, ensure.WithClock(clock))
 					}
@@ -375,16 +375,16 @@ func TestMigrationIsFinishedAfterACrash(t *testing.T) {
 	}
 }
 
-// A switching client fails applies while on is set.
-type switching struct {
+// A switchableClient fails applies while fails is set.
+type switchableClient struct {
 	client.Client
 
-	on bool
+	fails bool
 }
 
-func (s *switching) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if s.on {
-		return breaking{s.Client}.Patch(ctx, obj, patch, opts...)
+func (s *switchableClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if s.fails {
+		return failingClient{s.Client}.Patch(ctx, obj, patch, opts...)
 	}
 	return s.Client.Patch(ctx, obj, patch, opts...)
 }

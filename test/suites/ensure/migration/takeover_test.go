@@ -96,14 +96,14 @@ func TestMigrationIsByName(t *testing.T) {
 	}
 }
 
-// An interfering client runs a function right before its first JSON patch.
-type interfering struct {
+// A racingClient runs a function right before its first JSON patch.
+type racingClient struct {
 	client.Client
 
 	before func()
 }
 
-func (i *interfering) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (i *racingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if patch.Type() == types.JSONPatchType && i.before != nil {
 		before := i.before
 		i.before = nil
@@ -154,7 +154,7 @@ func TestMigrationAmongOthers(t *testing.T) {
 			old := program.Client(t, shared, "an-old-manager") // sorts before the others
 			setData(t, old, namespace, map[string]string{"color": "blue", "dropped": "x"})
 			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"dropped-too": "x"})
-			c := &interfering{Client: program.Client(t, shared, taker), before: func() { tc.write(t, namespace) }}
+			c := &racingClient{Client: program.Client(t, shared, taker), before: func() { tc.write(t, namespace) }}
 			e := ensure.New(c, c, taker)
 			begin := shared.Mark()
 			mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}),
@@ -182,7 +182,7 @@ func TestMigrationDuringARollout(t *testing.T) {
 	require.NoError(t, old.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 	require.Eventually(t, func() bool { return time.Since(live.CreationTimestamp.Time) > time.Second }, limit, tick)
 	report()
-	c := &interfering{Client: program.Client(t, shared, taker), before: report}
+	c := &racingClient{Client: program.Client(t, shared, taker), before: report}
 	begin := shared.Mark()
 	mustEnsure(t, ensure.New(c, c, taker), withReplicas(idle(namespace), 1), ensure.Adopt(), ensure.MigrateFrom(oldName))
 	// The old operator owns the defaults of the object that it created: a dry run asks whether the

@@ -86,7 +86,7 @@ func TestMigrationTellsWhatItsTypeDoesNot(t *testing.T) {
 	config.ContentType = runtime.ContentTypeJSON
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	broken := &switching{Client: c}
+	broken := &switchableClient{Client: c}
 	e := ensure.New(broken, c, taker)
 	desired := func() client.Object {
 		o := &scaledDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
@@ -107,10 +107,10 @@ func TestMigrationTellsWhatItsTypeDoesNot(t *testing.T) {
 	opts = append(opts, ensure.RemoveFromPodTemplates())
 	change := ensure.Change{Path: restarted, Manager: oldName}
 	require.Contains(t, ensureBesideControllers(t, e, desired(), append(opts, ensure.DryRun())...).Changes, change)
-	broken.on = true
+	broken.fails = true
 	_, err = ensure.Object(t.Context(), e, desired(), opts...)
 	require.ErrorIs(t, err, ensure.ErrAPI)
-	broken.on = false
+	broken.fails = false
 	result := ensureBesideControllers(t, ensure.New(c, c, taker), desired(), opts...)
 	require.Equal(t, ensure.Migrated, result.Cause)
 	require.Contains(t, result.Changes, change)

@@ -24,13 +24,13 @@ import (
 
 var (
 	templates = ensure.Once("spec.volumeClaimTemplates")
-	anew      = ensure.Recreate(metav1.DeletePropagationBackground)
+	recreate  = ensure.Recreate(metav1.DeletePropagationBackground)
 )
 
 // database has claims of this size.
-func (v *vault) database(size string) *appsv1.StatefulSet {
+func (f *fixture) database(size string) *appsv1.StatefulSet {
 	labels := map[string]string{"app": "db"}
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "db"}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db"}}
 	set.Spec.Replicas = new(int32(0))
 	set.Spec.ServiceName = "db"
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
@@ -45,28 +45,28 @@ func (v *vault) database(size string) *appsv1.StatefulSet {
 	return set
 }
 
-func (v *vault) sizeOfClaims() string {
-	v.t.Helper()
+func (f *fixture) sizeOfClaims() string {
+	f.t.Helper()
 	live := &appsv1.StatefulSet{}
-	require.NoError(v.t, v.person.Get(v.t.Context(), v.name("db"), live))
+	require.NoError(f.t, f.admin.Get(f.t.Context(), f.key("db"), live))
 	return live.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()
 }
 
 // TestClaimTemplates: a StatefulSet keeps the claim templates of its creation.
 func TestClaimTemplates(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
 			forms(t, func(t *testing.T, typed bool) {
-				v := newVault(t, show)
-				v.typed = typed
-				v.mustPass(ensure.Created, v.form(v.database("1Gi")), templates)
-				v.mustPass(ensure.Unchanged, v.form(v.database("2Gi")), templates)
-				scaled := v.database("3Gi")
+				f := newFixture(t, show)
+				f.typed = typed
+				f.mustEnsure(ensure.Created, f.form(f.database("1Gi")), templates)
+				f.mustEnsure(ensure.Unchanged, f.form(f.database("2Gi")), templates)
+				scaled := f.database("3Gi")
 				scaled.Spec.Replicas = new(int32(1))
-				v.mustPass(ensure.Updated, v.form(scaled), templates)
+				f.mustEnsure(ensure.Updated, f.form(scaled), templates)
 				scaled.Spec.Template.Spec.Containers[0].Image = "example.com/main:2"
-				v.mustPass(ensure.Updated, v.form(scaled), templates)
-				require.Equal(t, "1Gi", v.sizeOfClaims())
+				f.mustEnsure(ensure.Updated, f.form(scaled), templates)
+				require.Equal(t, "1Gi", f.sizeOfClaims())
 			})
 		})
 	}
@@ -75,30 +75,30 @@ func TestClaimTemplates(t *testing.T) {
 // TestOnceAfterImmutable: the templates were applied until now, and then grew.
 func TestOnceAfterImmutable(t *testing.T) {
 	forms(t, func(t *testing.T, typed bool) {
-		v := newVault(t, views["faithful"])
-		v.typed = typed
-		v.mustPass(ensure.Created, v.form(v.database("1Gi")))
-		_, err := v.pass(v.form(v.database("2Gi")))
+		f := newFixture(t, cacheViews["faithful"])
+		f.typed = typed
+		f.mustEnsure(ensure.Created, f.form(f.database("1Gi")))
+		_, err := f.ensure(f.form(f.database("2Gi")))
 		require.ErrorIs(t, err, ensure.ErrImmutable)
-		v.mustPass(ensure.Updated, v.form(v.database("2Gi")), templates)
-		require.Equal(t, "1Gi", v.sizeOfClaims())
+		f.mustEnsure(ensure.Updated, f.form(f.database("2Gi")), templates)
+		require.Equal(t, "1Gi", f.sizeOfClaims())
 	})
 }
 
 // TestRecreateKeepsTheTemplates: a recreated object keeps the claim templates and the password of
 // the deleted object.
 func TestRecreateKeepsTheTemplates(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
 			forms(t, func(t *testing.T, typed bool) {
-				v := newVault(t, show)
-				v.typed = typed
-				v.mustPass(ensure.Created, v.form(v.database("1Gi")), templates)
-				moved := v.database("2Gi")
+				f := newFixture(t, show)
+				f.typed = typed
+				f.mustEnsure(ensure.Created, f.form(f.database("1Gi")), templates)
+				moved := f.database("2Gi")
 				moved.Spec.ServiceName = "elsewhere"
-				v.mustPass(ensure.Recreated, v.form(moved), templates, anew)
-				require.Equal(t, "1Gi", v.sizeOfClaims())
-				v.mustPass(ensure.Unchanged, v.form(moved), templates, anew)
+				f.mustEnsure(ensure.Recreated, f.form(moved), templates, recreate)
+				require.Equal(t, "1Gi", f.sizeOfClaims())
+				f.mustEnsure(ensure.Unchanged, f.form(moved), templates, recreate)
 			})
 		})
 	}
@@ -106,31 +106,31 @@ func TestRecreateKeepsTheTemplates(t *testing.T) {
 
 // TestRecreateKeepsThePassword that a person has set, also if the old object is slow to go.
 func TestRecreateKeepsThePassword(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, slow %v", name, slow), func(t *testing.T) {
-				v := newVault(t, show)
+				f := newFixture(t, show)
 				once := ensure.Once("data[password]", "data[cookie]", "data[token]")
 				typed := func(user, kind string) client.Object {
-					secret := v.secret(user).(*corev1.Secret)
+					secret := f.secret(user).(*corev1.Secret)
 					secret.Type = corev1.SecretType(kind)
 					secret.Data["cookie"] = []byte("cookie of " + user)
 					return secret
 				}
-				v.mustPass(ensure.Created, typed("app", "example.com/a"), once)
-				v.rotate("theirs")
-				v.patch(`{"data": {"cookie": null, "token": "dG9rZW4="}}`)
+				f.mustEnsure(ensure.Created, typed("app", "example.com/a"), once)
+				f.rotate("theirs")
+				f.patch(`{"data": {"cookie": null, "token": "dG9rZW4="}}`)
 				if slow {
-					v.patch(`{"metadata": {"finalizers": ["example.com/hold"]}}`)
-					_, err := v.pass(typed("owner", "example.com/b"), once, anew)
+					f.patch(`{"metadata": {"finalizers": ["example.com/hold"]}}`)
+					_, err := f.ensure(typed("owner", "example.com/b"), once, recreate)
 					require.ErrorIs(t, err, ensure.ErrTerminating)
-					v.patch(`{"metadata": {"finalizers": null}}`)
+					f.patch(`{"metadata": {"finalizers": null}}`)
 				}
-				v.mustPass(ensure.Recreated, typed("owner", "example.com/b"), once, anew)
+				f.mustEnsure(ensure.Recreated, typed("owner", "example.com/b"), once, recreate)
 				require.Equal(t, map[string]string{
 					"user": "owner", "password": "theirs", "token": "token", "cookie": "cookie of owner",
-				}, v.data())
-				v.mustPass(ensure.Unchanged, typed("owner", "example.com/b"), once, anew)
+				}, f.data())
+				f.mustEnsure(ensure.Unchanged, typed("owner", "example.com/b"), once, recreate)
 			})
 		}
 	}
@@ -139,41 +139,41 @@ func TestRecreateKeepsThePassword(t *testing.T) {
 // TestRecreateKeepsAPasswordToItsOwner: while a Secret is being replaced, another owner creates its
 // own Secret of that name, or wants none.
 func TestRecreateKeepsAPasswordToItsOwner(t *testing.T) {
-	v := newVault(t, views["faithful"])
-	mine, theirs := v.owner("mine"), v.owner("theirs")
+	f := newFixture(t, cacheViews["faithful"])
+	mine, theirs := f.owner("mine"), f.owner("theirs")
 	typed := func(kind string) client.Object {
-		secret := v.secret("app").(*corev1.Secret)
+		secret := f.secret("app").(*corev1.Secret)
 		secret.Type = corev1.SecretType("example.com/" + kind)
 		return secret
 	}
 	replace := func(kind string) {
-		v.patch(`{"metadata": {"finalizers": ["example.com/hold"]}}`)
-		_, err := v.pass(typed(kind), password, anew, mine)
+		f.patch(`{"metadata": {"finalizers": ["example.com/hold"]}}`)
+		_, err := f.ensure(typed(kind), password, recreate, mine)
 		require.ErrorIs(t, err, ensure.ErrTerminating)
-		v.patch(`{"metadata": {"finalizers": null}}`)
+		f.patch(`{"metadata": {"finalizers": null}}`)
 	}
-	v.mustPass(ensure.Created, typed("a"), password, mine)
-	first := v.generated[0]
+	f.mustEnsure(ensure.Created, typed("a"), password, mine)
+	first := f.generated[0]
 
 	replace("b")
-	gone, err := ensure.Absent(t.Context(), v.ensurer, typed("b"), theirs)
+	gone, err := ensure.Absent(t.Context(), f.ensurer, typed("b"), theirs)
 	require.NoError(t, err)
 	require.Equal(t, ensure.Gone, gone.Operation)
-	v.mustPass(ensure.Recreated, typed("b"), password, anew, mine)
-	require.Equal(t, first, v.data()["password"], "another owner's Absent changes nothing")
+	f.mustEnsure(ensure.Recreated, typed("b"), password, recreate, mine)
+	require.Equal(t, first, f.data()["password"], "another owner's Absent changes nothing")
 
 	replace("c")
-	v.mustPass(ensure.Created, typed("c"), password, anew, theirs)
-	require.Equal(t, v.generated[len(v.generated)-1], v.data()["password"], "it has one of its own")
-	_, err = v.pass(typed("c"), password, anew, mine)
+	f.mustEnsure(ensure.Created, typed("c"), password, recreate, theirs)
+	require.Equal(t, f.generated[len(f.generated)-1], f.data()["password"], "it has one of its own")
+	_, err = f.ensure(typed("c"), password, recreate, mine)
 	require.ErrorIs(t, err, ensure.ErrForeign)
 }
 
 // owner makes an owner.
-func (v *vault) owner(name string) ensure.Option {
-	v.t.Helper()
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: name}}
-	require.NoError(v.t, v.person.Create(v.t.Context(), owner))
+func (f *fixture) owner(name string) ensure.Option {
+	f.t.Helper()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	require.NoError(f.t, f.admin.Create(f.t.Context(), owner))
 	return ensure.ControlledBy(owner)
 }
 
@@ -186,19 +186,19 @@ func TestRepairLeavesItAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forms(t, func(t *testing.T, typed bool) {
-				v := newVault(t, views["faithful"])
-				v.typed = typed
-				desired := v.web("example.com/main:1")
-				created := v.mustPass(ensure.Created, v.form(desired), option)
+				f := newFixture(t, cacheViews["faithful"])
+				f.typed = typed
+				desired := f.web("example.com/main:1")
+				created := f.mustEnsure(ensure.Created, f.form(desired), option)
 				desired.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
-				_, err := v.pass(v.form(desired), option, anew)
+				_, err := f.ensure(f.form(desired), option, recreate)
 				require.ErrorIs(t, err, ensure.ErrInvalid)
 				require.ErrorContains(t, err, "desired conflicts with spec.strategy.rollingUpdate")
 				live := &appsv1.Deployment{}
-				require.NoError(t, v.person.Get(t.Context(), v.name("web"), live))
+				require.NoError(t, f.admin.Get(t.Context(), f.key("web"), live))
 				require.Equal(t, created.Live.GetUID(), live.UID)
 				require.NotNil(t, live.Spec.Strategy.RollingUpdate)
-				v.mustPass(ensure.Updated, v.form(desired))
+				f.mustEnsure(ensure.Updated, f.form(desired))
 			})
 		})
 	}
@@ -252,14 +252,14 @@ func TestCustomKinds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cluster.Define(t.Context(), c, definition))
 
-	desired := func(v *vault, size int64, password string) *unstructured.Unstructured {
+	desired := func(f *fixture, size int64, password string) *unstructured.Unstructured {
 		user := map[string]any{"name": "root", "password": password}
 		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 			"size": size, "admin": user, "whole": user, "list": []any{user}, "keyed": []any{user},
 		}}}
 		obj.SetAPIVersion("once.example.com/v1")
 		obj.SetKind("Realm")
-		obj.SetNamespace(v.namespace)
+		obj.SetNamespace(f.namespace)
 		obj.SetName("realm")
 		return obj.DeepCopy()
 	}
@@ -269,23 +269,23 @@ func TestCustomKinds(t *testing.T) {
 		"spec.list": false, "spec.list[name=root]": false, "spec.list[name=root].password": true,
 		"spec.whole": false, "spec.whole.password": true,
 	} {
-		for name, show := range views {
+		for name, show := range cacheViews {
 			t.Run(path+", "+name, func(t *testing.T) {
-				v := newVault(t, show)
+				f := newFixture(t, show)
 				once := ensure.Once(path)
-				created := v.mustPass(ensure.Created, desired(v, 1, "first"), once)
-				v.mustPass(ensure.Unchanged, desired(v, 1, "first"), once)
-				_, err := v.pass(desired(v, 2, "second"), once)
+				created := f.mustEnsure(ensure.Created, desired(f, 1, "first"), once)
+				f.mustEnsure(ensure.Unchanged, desired(f, 1, "first"), once)
+				_, err := f.ensure(desired(f, 2, "second"), once)
 				if refused {
 					require.ErrorIs(t, err, ensure.ErrRefused)
 					require.ErrorContains(t, err, path)
 				} else {
 					require.NoError(t, err)
-					_, err = v.pass(desired(v, 3, "third"), once)
+					_, err = f.ensure(desired(f, 3, "third"), once)
 					require.NoError(t, err)
 				}
-				live := desired(v, 0, "")
-				require.NoError(t, v.person.Get(t.Context(), v.name("realm"), live))
+				live := desired(f, 0, "")
+				require.NoError(t, f.admin.Get(t.Context(), f.key("realm"), live))
 				steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' })
 				parent := live.Object["spec"].(map[string]any)[steps[1]]
 				if list, ok := parent.([]any); ok {
@@ -307,17 +307,17 @@ func TestHalfAKey(t *testing.T) {
 		port + "[containerPort=80].name":              true,
 	} {
 		t.Run(path, func(t *testing.T) {
-			v := newVault(t, views["faithful"])
-			v.typed = false
+			f := newFixture(t, cacheViews["faithful"])
+			f.typed = false
 			desired := func(image string) client.Object {
-				d := v.web(image)
+				d := f.web(image)
 				d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{
 					ContainerPort: 80, Protocol: corev1.ProtocolTCP, Name: strings.ToLower(rand.Text()[:8]) + "a",
 				}}
-				return v.form(d)
+				return f.form(d)
 			}
-			created := v.mustPass(ensure.Created, desired("example.com/main:1"), ensure.Once(path))
-			_, err := v.pass(desired("example.com/main:2"), ensure.Once(path))
+			created := f.mustEnsure(ensure.Created, desired("example.com/main:1"), ensure.Once(path))
+			_, err := f.ensure(desired("example.com/main:2"), ensure.Once(path))
 			if refused {
 				require.ErrorIs(t, err, ensure.ErrRefused)
 				require.ErrorContains(t, err, "by all its keys")
@@ -325,7 +325,7 @@ func TestHalfAKey(t *testing.T) {
 				require.NoError(t, err)
 			}
 			live := &appsv1.Deployment{}
-			require.NoError(t, v.person.Get(t.Context(), v.name("web"), live))
+			require.NoError(t, f.admin.Get(t.Context(), f.key("web"), live))
 			first := &appsv1.Deployment{}
 			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(created.Live.(*unstructured.Unstructured).Object, first))
 			require.Equal(t, first.Spec.Template.Spec.Containers[0].Ports, live.Spec.Template.Spec.Containers[0].Ports)
@@ -334,8 +334,8 @@ func TestHalfAKey(t *testing.T) {
 }
 
 // web is a Deployment without pods.
-func (v *vault) web(image string) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "web"}}
+func (f *fixture) web(image string) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web"}}
 	d.Spec.Replicas = new(int32(0))
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	d.Spec.Template.Labels = map[string]string{"app": "web"}
@@ -346,19 +346,19 @@ func (v *vault) web(image string) *appsv1.Deployment {
 // TestReleaseOfTheLastOne: as with Once, the server would remove a field without an owner together
 // with the dropped fields around it, in the same apply or in a later one.
 func TestReleaseOfTheLastOne(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		for _, together := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, together %v", name, together), func(t *testing.T) {
-				v := newVault(t, show)
-				v.mustPass(ensure.Created, v.secret("app"))
-				secret := v.secret("owner").(*corev1.Secret)
+				f := newFixture(t, show)
+				f.mustEnsure(ensure.Created, f.secret("app"))
+				secret := f.secret("owner").(*corev1.Secret)
 				delete(secret.Data, "password")
 				if !together {
-					v.mustPass(ensure.Updated, secret, ensure.Release("data[password]"))
+					f.mustEnsure(ensure.Updated, secret, ensure.Release("data[password]"))
 				}
 				secret.Data = nil
-				v.mustPass(ensure.Updated, secret, ensure.Release("data[password]"))
-				require.Equal(t, map[string]string{"password": v.generated[0]}, v.data())
+				f.mustEnsure(ensure.Updated, secret, ensure.Release("data[password]"))
+				require.Equal(t, map[string]string{"password": f.generated[0]}, f.data())
 			})
 		}
 	}

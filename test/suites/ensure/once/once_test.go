@@ -25,34 +25,34 @@ func forms(t *testing.T, run func(t *testing.T, typed bool)) {
 
 // TestTheFirstPasswordStays: whatever the cache shows.
 func TestTheFirstPasswordStays(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
 			forms(t, func(t *testing.T, typed bool) {
-				v := newVault(t, show)
-				v.typed = typed
-				v.mustPass(ensure.Created, v.secret("app"), password)
-				first := v.generated[0]
+				f := newFixture(t, show)
+				f.typed = typed
+				f.mustEnsure(ensure.Created, f.secret("app"), password)
+				first := f.generated[0]
 
 				mark := shared.Mark()
 				for range 3 {
-					v.mustPass(ensure.Unchanged, v.secret("app"), password)
+					f.mustEnsure(ensure.Unchanged, f.secret("app"), password)
 				}
-				require.Zero(t, v.writes(mark))
+				require.Zero(t, f.writes(mark))
 
-				res := v.mustPass(ensure.Updated, v.secret("owner"), password)
+				res := f.mustEnsure(ensure.Updated, f.secret("owner"), password)
 				require.Equal(t, ensure.DesiredChanged, res.Cause)
-				require.Equal(t, map[string]string{"user": "owner", "password": first}, v.data())
-				require.Equal(t, 2, v.writes(mark), "the password is given up before")
+				require.Equal(t, map[string]string{"user": "owner", "password": first}, f.data())
+				require.Equal(t, 2, f.writes(mark), "the password is given up before")
 
-				v.mustPass(ensure.Updated, v.secret("admin"), password)
-				require.Equal(t, map[string]string{"user": "admin", "password": first}, v.data())
-				require.Equal(t, 3, v.writes(mark))
+				f.mustEnsure(ensure.Updated, f.secret("admin"), password)
+				require.Equal(t, map[string]string{"user": "admin", "password": first}, f.data())
+				require.Equal(t, 3, f.writes(mark))
 
-				v.restart()
-				v.mustPass(ensure.Updated, v.secret("root"), password)
-				require.Equal(t, map[string]string{"user": "root", "password": first}, v.data())
+				f.restart()
+				f.mustEnsure(ensure.Updated, f.secret("root"), password)
+				require.Equal(t, map[string]string{"user": "root", "password": first}, f.data())
 				refused := map[string]int{"nothing": 1, "lagging": 1}[name] // a creation, or a patch of old managed fields
-				require.Equal(t, 4+refused, v.writes(mark))
+				require.Equal(t, 4+refused, f.writes(mark))
 			})
 		})
 	}
@@ -60,37 +60,37 @@ func TestTheFirstPasswordStays(t *testing.T) {
 
 // TestARotationStays: a person's password is neither undone nor asked about.
 func TestARotationStays(t *testing.T) {
-	rotations := map[string]func(v *vault){
-		"by an update": func(v *vault) { v.rotate("theirs") },
-		"by an apply": func(v *vault) {
+	rotations := map[string]func(f *fixture){
+		"by an update": func(f *fixture) { f.rotate("theirs") },
+		"by an apply": func(f *fixture) {
 			obj := &corev1.Secret{}
-			obj.Namespace, obj.Name = v.namespace, "credentials"
+			obj.Namespace, obj.Name = f.namespace, "credentials"
 			body := `{"apiVersion": "v1", "kind": "Secret", "data": {"password": "dGhlaXJz"}}`
-			require.NoError(v.t, v.person.Patch(v.t.Context(), obj, client.RawPatch(types.ApplyPatchType, []byte(body)),
+			require.NoError(f.t, f.admin.Patch(f.t.Context(), obj, client.RawPatch(types.ApplyPatchType, []byte(body)),
 				client.FieldOwner("person"), client.ForceOwnership))
 		},
 	}
-	for name, show := range views {
+	for name, show := range cacheViews {
 		for how, rotate := range rotations {
 			for _, early := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s, %s, before the first apply %v", name, how, early), func(t *testing.T) {
-					v := newVault(t, show)
-					v.mustPass(ensure.Created, v.secret("app"), password)
+					f := newFixture(t, show)
+					f.mustEnsure(ensure.Created, f.secret("app"), password)
 					if !early {
-						v.mustPass(ensure.Updated, v.secret("owner"), password)
+						f.mustEnsure(ensure.Updated, f.secret("owner"), password)
 					}
-					user := v.data()["user"]
-					rotate(v)
+					user := f.data()["user"]
+					rotate(f)
 					mark := shared.Mark()
 					for range 2 {
-						v.mustPass(ensure.Unchanged, v.secret(user), password)
+						f.mustEnsure(ensure.Unchanged, f.secret(user), password)
 					}
-					require.Zero(t, v.writes(mark))
-					v.mustPass(ensure.Updated, v.secret("admin"), password)
-					require.Equal(t, map[string]string{"user": "admin", "password": "theirs"}, v.data())
-					v.restart()
-					v.mustPass(ensure.Updated, v.secret("root"), password)
-					require.Equal(t, map[string]string{"user": "root", "password": "theirs"}, v.data())
+					require.Zero(t, f.writes(mark))
+					f.mustEnsure(ensure.Updated, f.secret("admin"), password)
+					require.Equal(t, map[string]string{"user": "admin", "password": "theirs"}, f.data())
+					f.restart()
+					f.mustEnsure(ensure.Updated, f.secret("root"), password)
+					require.Equal(t, map[string]string{"user": "root", "password": "theirs"}, f.data())
 				})
 			}
 		}
@@ -99,19 +99,19 @@ func TestARotationStays(t *testing.T) {
 
 // TestARotationInBetween comes right before one of the requests of an apply.
 func TestARotationInBetween(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		for nth := 1; nth <= 2; nth++ {
 			t.Run(fmt.Sprintf("%s, request %d", name, nth), func(t *testing.T) {
-				v := newVault(t, show)
-				v.mustPass(ensure.Created, v.secret("app"), password)
-				v.lens.nth = 0
-				v.lens.before = func(n int) {
+				f := newFixture(t, show)
+				f.mustEnsure(ensure.Created, f.secret("app"), password)
+				f.client.patches = 0
+				f.client.before = func(n int) {
 					if n == nth {
-						v.rotate("theirs")
+						f.rotate("theirs")
 					}
 				}
-				v.mustPass(ensure.Updated, v.secret("owner"), password)
-				require.Equal(t, map[string]string{"user": "owner", "password": "theirs"}, v.data())
+				f.mustEnsure(ensure.Updated, f.secret("owner"), password)
+				require.Equal(t, map[string]string{"user": "owner", "password": "theirs"}, f.data())
 			})
 		}
 	}
@@ -119,33 +119,33 @@ func TestARotationInBetween(t *testing.T) {
 
 // TestTheProgramDies: the process ends after a request, before the answer arrives.
 func TestTheProgramDies(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		for nth := 1; nth <= 3; nth++ {
 			t.Run(fmt.Sprintf("%s, after request %d", name, nth), func(t *testing.T) {
 				forms(t, func(t *testing.T, typed bool) {
-					v := newVault(t, show)
-					v.typed = typed
-					v.lens.after = func(n int) error {
+					f := newFixture(t, show)
+					f.typed = typed
+					f.client.after = func(n int) error {
 						if n == nth {
-							return errDied
+							return errKilled
 						}
 						return nil
 					}
 					died := false
 					for _, user := range []string{"app", "owner"} {
-						_, err := v.pass(v.secret(user), password)
+						_, err := f.ensure(f.secret(user), password)
 						if err == nil {
 							continue
 						}
-						require.ErrorIs(t, err, errDied)
+						require.ErrorIs(t, err, errKilled)
 						died = true
-						v.restart()
-						_, err = v.pass(v.secret(user), password)
+						f.restart()
+						_, err = f.ensure(f.secret(user), password)
 						require.NoError(t, err)
 					}
 					require.True(t, died)
-					v.mustPass(ensure.Updated, v.secret("admin"), password)
-					require.Equal(t, map[string]string{"user": "admin", "password": v.generated[0]}, v.data())
+					f.mustEnsure(ensure.Updated, f.secret("admin"), password)
+					require.Equal(t, map[string]string{"user": "admin", "password": f.generated[0]}, f.data())
 				})
 			})
 		}
@@ -154,24 +154,24 @@ func TestTheProgramDies(t *testing.T) {
 
 // TestWithoutOnceBefore: the password was applied in each pass until now.
 func TestWithoutOnceBefore(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
 			forms(t, func(t *testing.T, typed bool) {
-				v := newVault(t, show)
-				v.typed = typed
-				v.mustPass(ensure.Created, v.secret("app"))
-				v.mustPass(ensure.Updated, v.secret("app"))
-				second := v.generated[1]
-				v.restart()
-				_, err := v.pass(v.secret("app"), password)
+				f := newFixture(t, show)
+				f.typed = typed
+				f.mustEnsure(ensure.Created, f.secret("app"))
+				f.mustEnsure(ensure.Updated, f.secret("app"))
+				second := f.generated[1]
+				f.restart()
+				_, err := f.ensure(f.secret("app"), password)
 				require.NoError(t, err)
-				require.Equal(t, map[string]string{"user": "app", "password": second}, v.data())
-				v.mustPass(ensure.Unchanged, v.secret("app"), password)
-				v.mustPass(ensure.Updated, v.secret("owner"), password)
-				require.Equal(t, map[string]string{"user": "owner", "password": second}, v.data())
+				require.Equal(t, map[string]string{"user": "app", "password": second}, f.data())
+				f.mustEnsure(ensure.Unchanged, f.secret("app"), password)
+				f.mustEnsure(ensure.Updated, f.secret("owner"), password)
+				require.Equal(t, map[string]string{"user": "owner", "password": second}, f.data())
 
-				v.mustPass(ensure.Updated, v.secret("owner"))
-				require.Equal(t, v.generated[len(v.generated)-1], v.data()["password"], "without Once it is applied")
+				f.mustEnsure(ensure.Updated, f.secret("owner"))
+				require.Equal(t, f.generated[len(f.generated)-1], f.data()["password"], "without Once it is applied")
 			})
 		})
 	}
@@ -179,16 +179,16 @@ func TestWithoutOnceBefore(t *testing.T) {
 
 // TestADigestIsRemoved by a person, so that desired is applied once more.
 func TestADigestIsRemoved(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
-			v := newVault(t, show)
-			v.mustPass(ensure.Created, v.secret("app"), password)
+			f := newFixture(t, show)
+			f.mustEnsure(ensure.Created, f.secret("app"), password)
 			for range 2 {
-				v.patch(`{"metadata": {"annotations": {"spec-hash.trueup-go.github.io/` + fieldOwner + `": null}}}`)
-				_, err := v.pass(v.secret("app"), password)
+				f.patch(`{"metadata": {"annotations": {"spec-hash.trueup-go.github.io/` + fieldOwner + `": null}}}`)
+				_, err := f.ensure(f.secret("app"), password)
 				require.NoError(t, err)
-				require.Equal(t, map[string]string{"user": "app", "password": v.generated[0]}, v.data())
-				v.restart()
+				require.Equal(t, map[string]string{"user": "app", "password": f.generated[0]}, f.data())
+				f.restart()
 			}
 		})
 	}
@@ -197,24 +197,24 @@ func TestADigestIsRemoved(t *testing.T) {
 // TestWhatIsAroundIsDropped: the password has no owner, and the server would remove it with the
 // last key beside it.
 func TestWhatIsAroundIsDropped(t *testing.T) {
-	for name, show := range views {
+	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
 			for applied := range 2 {
-				v := newVault(t, show)
-				v.mustPass(ensure.Created, v.secret("app"), password)
+				f := newFixture(t, show)
+				f.mustEnsure(ensure.Created, f.secret("app"), password)
 				for i := range applied {
-					v.mustPass(ensure.Updated, v.secret(fmt.Sprint("user", i)), password)
+					f.mustEnsure(ensure.Updated, f.secret(fmt.Sprint("user", i)), password)
 				}
-				bare := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "credentials"}}
-				v.mustPass(ensure.Updated, bare, password)
-				require.Equal(t, map[string]string{"password": v.generated[0]}, v.data())
+				bare := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "credentials"}}
+				f.mustEnsure(ensure.Updated, bare, password)
+				require.Equal(t, map[string]string{"password": f.generated[0]}, f.data())
 				for _, text := range []string{"a", "b"} {
 					bare.Annotations = map[string]string{"note": text}
-					v.mustPass(ensure.Updated, bare, password)
-					require.Equal(t, map[string]string{"password": v.generated[0]}, v.data())
+					f.mustEnsure(ensure.Updated, bare, password)
+					require.Equal(t, map[string]string{"password": f.generated[0]}, f.data())
 				}
-				v.mustPass(ensure.Updated, v.secret("again"), password)
-				require.Equal(t, map[string]string{"user": "again", "password": v.generated[0]}, v.data())
+				f.mustEnsure(ensure.Updated, f.secret("again"), password)
+				require.Equal(t, map[string]string{"user": "again", "password": f.generated[0]}, f.data())
 			}
 		})
 	}
@@ -223,28 +223,28 @@ func TestWhatIsAroundIsDropped(t *testing.T) {
 // TestAllOfIt: a whole map is made once.
 func TestAllOfIt(t *testing.T) {
 	forms(t, func(t *testing.T, typed bool) {
-		v := newVault(t, views["faithful"])
-		v.typed = typed
-		v.mustPass(ensure.Created, v.secret("app"), ensure.Once("data"))
-		v.mustPass(ensure.Unchanged, v.secret("owner"), ensure.Once("data"))
-		labelled := v.secret("admin")
+		f := newFixture(t, cacheViews["faithful"])
+		f.typed = typed
+		f.mustEnsure(ensure.Created, f.secret("app"), ensure.Once("data"))
+		f.mustEnsure(ensure.Unchanged, f.secret("owner"), ensure.Once("data"))
+		labelled := f.secret("admin")
 		labelled.SetLabels(map[string]string{"a": "b"})
-		v.mustPass(ensure.Updated, labelled, ensure.Once("data"))
-		require.Equal(t, map[string]string{"user": "app", "password": v.generated[0]}, v.data())
-		v.patch(`{"data": null}`)
-		v.mustPass(ensure.Unchanged, labelled, ensure.Once("data"))
-		require.Empty(t, v.data())
+		f.mustEnsure(ensure.Updated, labelled, ensure.Once("data"))
+		require.Equal(t, map[string]string{"user": "app", "password": f.generated[0]}, f.data())
+		f.patch(`{"data": null}`)
+		f.mustEnsure(ensure.Unchanged, labelled, ensure.Once("data"))
+		require.Empty(t, f.data())
 	})
 }
 
 // TestSomebodyDeletesIt: the new object has the content of desired.
 func TestSomebodyDeletesIt(t *testing.T) {
-	v := newVault(t, views["faithful"])
-	v.mustPass(ensure.Created, v.secret("app"), password)
-	obj := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "credentials"}}
-	require.NoError(t, v.person.Delete(t.Context(), obj))
-	v.mustPass(ensure.Created, v.secret("app"), password)
-	require.Equal(t, v.generated[1], v.data()["password"])
+	f := newFixture(t, cacheViews["faithful"])
+	f.mustEnsure(ensure.Created, f.secret("app"), password)
+	obj := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "credentials"}}
+	require.NoError(t, f.admin.Delete(t.Context(), obj))
+	f.mustEnsure(ensure.Created, f.secret("app"), password)
+	require.Equal(t, f.generated[1], f.data()["password"])
 }
 
 // TestWhatOthersMade: an object of another program is adopted or migrated without its password.
@@ -254,25 +254,25 @@ func TestWhatOthersMade(t *testing.T) {
 		"migrated": {password, ensure.Adopt(), ensure.MigrateFrom("old-operator")},
 	}
 	for name, opts := range cases {
-		for cache, show := range views {
+		for cache, show := range cacheViews {
 			t.Run(name+", "+cache, func(t *testing.T) {
-				v := newVault(t, show)
-				old := v.secret("app").(*corev1.Secret)
+				f := newFixture(t, show)
+				old := f.secret("app").(*corev1.Secret)
 				old.Data["dropped"] = []byte("x")
-				require.NoError(t, v.person.Create(t.Context(), old, client.FieldOwner("old-operator")))
-				v.mustPass(ensure.Updated, v.secret("owner"), opts...)
-				v.mustPass(ensure.Updated, v.secret("admin"), opts...)
-				data := v.data()
-				require.Equal(t, v.generated[0], data["password"])
+				require.NoError(t, f.admin.Create(t.Context(), old, client.FieldOwner("old-operator")))
+				f.mustEnsure(ensure.Updated, f.secret("owner"), opts...)
+				f.mustEnsure(ensure.Updated, f.secret("admin"), opts...)
+				data := f.data()
+				require.Equal(t, f.generated[0], data["password"])
 				require.Equal(t, "admin", data["user"])
 				require.Equal(t, name == "adopted", data["dropped"] == "x")
-				bare := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "credentials"}}
-				v.mustPass(ensure.Updated, bare, opts...)
-				require.Equal(t, v.generated[0], v.data()["password"])
-				require.Contains(t, v.owned("old-operator"), "f:password", "it is left to whom it belongs")
+				bare := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "credentials"}}
+				f.mustEnsure(ensure.Updated, bare, opts...)
+				require.Equal(t, f.generated[0], f.data()["password"])
+				require.Contains(t, f.owned("old-operator"), "f:password", "it is left to whom it belongs")
 				mark := shared.Mark()
-				v.mustPass(ensure.Unchanged, bare, opts...)
-				require.Zero(t, v.writes(mark))
+				f.mustEnsure(ensure.Unchanged, bare, opts...)
+				require.Zero(t, f.writes(mark))
 			})
 		}
 	}
@@ -283,70 +283,70 @@ func TestWhatOthersMade(t *testing.T) {
 func TestIfMissingBehindACache(t *testing.T) {
 	for name, isOurs := range map[string]bool{"ours": true, "theirs": false} {
 		t.Run(name, func(t *testing.T) {
-			v, clock := newVault(t, views["nothing"]), clocktesting.NewFakePassiveClock(time.Now())
-			v.ensurer = ensure.New(v.lens, v.lens.Client, fieldOwner, ensure.WithClock(clock))
+			f, clock := newFixture(t, cacheViews["nothing"]), clocktesting.NewFakePassiveClock(time.Now())
+			f.ensurer = ensure.New(f.client, f.client.Client, fieldOwner, ensure.WithClock(clock))
 			if !isOurs {
-				require.NoError(t, v.person.Create(t.Context(), v.secret("theirs")))
+				require.NoError(t, f.admin.Create(t.Context(), f.secret("theirs")))
 			}
 			for range 2 {
-				_, err := v.pass(v.secret("app"), ensure.IfMissing())
+				_, err := f.ensure(f.secret("app"), ensure.IfMissing())
 				require.NoError(t, err)
 			}
 			mark := shared.Mark()
 			for range 2 {
 				clock.SetTime(clock.Now().Add(2 * time.Minute))
-				if _, err := v.pass(v.secret("app"), ensure.IfMissing()); isOurs {
+				if _, err := f.ensure(f.secret("app"), ensure.IfMissing()); isOurs {
 					require.ErrorIs(t, err, ensure.ErrHidden)
 				} else {
 					require.NoError(t, err)
 				}
 			}
-			require.Zero(t, v.writes(mark))
+			require.Zero(t, f.writes(mark))
 		})
 	}
 }
 
 // TestADryRun: a dry run reports the changes of an apply and changes nothing.
 func TestADryRun(t *testing.T) {
-	v := newVault(t, views["faithful"])
-	created := v.mustPass(ensure.Created, v.secret("app"), password)
-	res := v.mustPass(ensure.Updated, v.secret("owner"), password, ensure.DryRun())
+	f := newFixture(t, cacheViews["faithful"])
+	created := f.mustEnsure(ensure.Created, f.secret("app"), password)
+	res := f.mustEnsure(ensure.Updated, f.secret("owner"), password, ensure.DryRun())
 	require.Contains(t, fmt.Sprint(res.Changes), "data[user]")
 	require.Len(t, res.Changes, 2, "that and the digest: %v", res.Changes)
 	live := &corev1.Secret{}
-	require.NoError(t, v.person.Get(t.Context(), v.name("credentials"), live))
+	require.NoError(t, f.admin.Get(t.Context(), f.key("credentials"), live))
 	require.Equal(t, created.Live.GetResourceVersion(), live.ResourceVersion)
 }
 
 // TestStringData is kept in data by the server.
 func TestStringData(t *testing.T) {
-	v := newVault(t, views["faithful"])
+	f := newFixture(t, cacheViews["faithful"])
 	desired := func(user string) client.Object {
-		secret := v.secret(user).(*corev1.Secret)
+		secret := f.secret(user).(*corev1.Secret)
 		secret.StringData = map[string]string{"password": string(secret.Data["password"])}
 		delete(secret.Data, "password")
 		return secret
 	}
-	_, err := v.pass(desired("app"), ensure.Once("stringData[password]"))
+	_, err := f.ensure(desired("app"), ensure.Once("stringData[password]"))
 	require.ErrorIs(t, err, ensure.ErrRefused)
 	require.ErrorContains(t, err, "the API server keeps it in data")
-	v.mustPass(ensure.Created, desired("app"), password)
-	v.mustPass(ensure.Unchanged, desired("app"), password)
-	v.mustPass(ensure.Updated, desired("owner"), password)
-	require.Equal(t, map[string]string{"user": "owner", "password": v.generated[1]}, v.data())
+	f.mustEnsure(ensure.Created, desired("app"), password)
+	f.mustEnsure(ensure.Unchanged, desired("app"), password)
+	f.mustEnsure(ensure.Updated, desired("owner"), password)
+	require.Equal(t, map[string]string{"user": "owner", "password": f.generated[1]}, f.data())
 }
 
 // TestALabel is made once, too.
 func TestALabel(t *testing.T) {
 	forms(t, func(t *testing.T, typed bool) {
-		v := newVault(t, views["faithful"])
-		v.typed = typed
+		f := newFixture(t, cacheViews["faithful"])
+		f.typed = typed
 		instance := ensure.Once("metadata.labels[instance]", "metadata.annotations[example.com/made-by]", "data[password]")
 		for i, want := range []ensure.Operation{ensure.Created, ensure.Unchanged, ensure.Updated} {
-			desired := v.secret([]string{"app", "app", "owner"}[i])
+			desired := f.secret([]string{"app", "app", "owner"}[i])
 			desired.SetLabels(map[string]string{"app": "db", "instance": fmt.Sprint("i", i)})
 			desired.SetAnnotations(map[string]string{"example.com/made-by": fmt.Sprint("v", i)})
-			res := v.mustPass(want, desired, instance)
+			res := f.mustEnsure(want, desired, instance)
 			require.Equal(t, map[string]string{"app": "db", "instance": "i0"}, res.Live.GetLabels())
 			require.Equal(t, "v0", res.Live.GetAnnotations()["example.com/made-by"])
 		}

@@ -30,7 +30,7 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// An operator is the README's, but for a second child, a ConfigMap, that is never in trouble.
+// An operator is the README's, but for a second child, a ConfigMap, that never meets an obstacle.
 type operator struct {
 	client.Client
 	ensure *ensure.Ensurer
@@ -38,9 +38,9 @@ type operator struct {
 	// desired changes the Deployment, and options holds the options of the calls.
 	desired atomic.Pointer[func(*appsv1.Deployment)]
 	options func(site *Website) []ensure.Option
-	// staysForOwner leaves out the check for an owner that is being deleted.
-	staysForOwner bool
-	clock         *offsetClock
+	// ignoresOwnerDeletion leaves out the check for an owner that is being deleted.
+	ignoresOwnerDeletion bool
+	clock                *offsetClock
 
 	passes atomic.Int64
 	last   atomic.Pointer[error]
@@ -57,7 +57,7 @@ func (o *operator) SetupWithManager(mgr ctrl.Manager) error {
 
 func (o *operator) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {
 	o.passes.Add(1)
-	if site.DeletionTimestamp != nil && !o.staysForOwner {
+	if site.DeletionTimestamp != nil && !o.ignoresOwnerDeletion {
 		return ctrl.Result{}, nil // the garbage collector takes the children along
 	}
 	set := status.For(site)

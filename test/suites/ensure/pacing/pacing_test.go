@@ -23,33 +23,33 @@ import (
 )
 
 const (
-	// A person changes the children this often, and each change wakes the operator.
-	often = 2 * time.Second
+	// The admin changes the children this often, and each change wakes the operator.
+	changeInterval = 2 * time.Second
 	// At most so many requests are sent in the first seconds, and one a minute in the end.
-	atFirst, mostAtFirst = 10 * time.Second, 10
-	inTheEnd, end        = 2 * time.Minute, 5 * time.Minute
-	mostInTheEnd         = int((end - inTheEnd) / time.Minute)
+	earlyPhase, maxEarlyRequests = 10 * time.Second, 10
+	latePhaseBegin, latePhaseEnd = 2 * time.Minute, 5 * time.Minute
+	maxLateRequests              = int((latePhaseEnd - latePhaseBegin) / time.Minute)
 )
 
-// A trial is an operator, a person, and the obstacle between them.
-type trial struct {
+// A fixture is a namespace with an operator, a Website, an admin, and an obstacle that the operator meets.
+type fixture struct {
 	*operator
 
 	t         *testing.T
 	name      string // of the operator on the server
 	namespace string
-	person    client.Client
+	admin     client.Client
 	site      *Website
 	mark      cluster.Mark
 	began     time.Time
 }
 
-// A trouble is an obstacle that keeps an operator from its work.
-type trouble struct {
+// An obstacle keeps an operator from its work.
+type obstacle struct {
 	name   string
 	reason string // of the condition
 	// before is done before there is a Website, and after is done once all is well.
-	before, after func(x *trial)
+	before, after func(f *fixture)
 	caching       func(options *cache.Options)
 	isReader      bool // the cache is given as the reader of the server
 	account       bool // the operator may do all but write Deployments
@@ -57,55 +57,55 @@ type trouble struct {
 
 func TestRequestsOfAnOperatorInTrouble(t *testing.T) {
 	program.Define(t, shared, websiteDefinition, websiteKind)
-	for _, trouble := range troubles {
-		t.Run(trouble.name, func(t *testing.T) {
+	for _, obstacle := range obstacles {
+		t.Run(obstacle.name, func(t *testing.T) {
 			t.Parallel()
-			x := newTrial(t, trouble)
-			x.mark, x.began = shared.Mark(), time.Now()
-			require.NoError(t, x.person.Create(t.Context(), x.site))
-			if trouble.after != nil {
-				x.awaitReady(trouble.caching != nil)
-				x.mark, x.began = shared.Mark(), time.Now()
-				trouble.after(x)
+			f := newFixture(t, obstacle)
+			f.mark, f.began = shared.Mark(), time.Now()
+			require.NoError(t, f.admin.Create(t.Context(), f.site))
+			if obstacle.after != nil {
+				f.awaitReady(obstacle.caching != nil)
+				f.mark, f.began = shared.Mark(), time.Now()
+				obstacle.after(f)
 			}
-			x.measure(trouble.reason)
+			f.measure(obstacle.reason)
 		})
 	}
 }
 
-func newTrial(t *testing.T, trouble trouble) *trial {
+func newFixture(t *testing.T, obstacle obstacle) *fixture {
 	t.Helper()
 	namespace := shared.Namespace(t)
 	person, err := client.New(program.Config(shared, "person in "+namespace), client.Options{Scheme: newScheme(t)})
 	require.NoError(t, err)
-	x := &trial{
-		operator: &operator{clock: &offsetClock{}}, t: t, name: "operator in " + namespace, namespace: namespace, person: person,
+	f := &fixture{
+		operator: &operator{clock: &offsetClock{}}, t: t, name: "operator in " + namespace, namespace: namespace, admin: person,
 		site: &Website{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
 			Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 1},
 		},
 	}
-	if trouble.before != nil {
-		trouble.before(x)
+	if obstacle.before != nil {
+		obstacle.before(f)
 	}
-	config := program.Config(shared, x.name)
-	if trouble.account {
-		config = x.account()
+	config := program.Config(shared, f.name)
+	if obstacle.account {
+		config = f.account()
 	}
 	caching := cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}}
-	if trouble.caching != nil {
-		trouble.caching(&caching)
+	if obstacle.caching != nil {
+		obstacle.caching(&caching)
 	}
-	x.start(t, config, caching, trouble.isReader)
-	return x
+	f.start(t, config, caching, obstacle.isReader)
+	return f
 }
 
 // awaitReady waits until all is well, or, if the cache does not show that, has been reported on.
-func (x *trial) awaitReady(isHidden bool) {
-	x.t.Helper()
-	require.NoError(x.t, shared.Await(x.t.Context(), limit, x.namespace, func(ctx context.Context) error {
+func (f *fixture) awaitReady(isHidden bool) {
+	f.t.Helper()
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, f.namespace, func(ctx context.Context) error {
 		site := &Website{}
-		if err := x.person.Get(ctx, client.ObjectKeyFromObject(x.site), site); err != nil {
+		if err := f.admin.Get(ctx, client.ObjectKeyFromObject(f.site), site); err != nil {
 			return err
 		}
 		reported := meta.FindStatusCondition(site.Status.Conditions, "Ready")
@@ -117,75 +117,75 @@ func (x *trial) awaitReady(isHidden bool) {
 }
 
 // awaitPass wakes the operator until a pass that began after now is over.
-func (x *trial) awaitPass() {
-	x.t.Helper()
-	begun := x.passes.Load()
-	require.NoError(x.t, shared.Await(x.t.Context(), limit, x.namespace, func(ctx context.Context) error {
-		if x.passes.Load() >= begun+2 {
+func (f *fixture) awaitPass() {
+	f.t.Helper()
+	begun := f.passes.Load()
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, f.namespace, func(ctx context.Context) error {
+		if f.passes.Load() >= begun+2 {
 			return nil
 		}
 		touch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, time.Now().UnixNano()))
-		if err := x.person.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: x.site.Name}}, touch); err != nil {
+		if err := f.admin.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.site.Name}}, touch); err != nil {
 			return err
 		}
 		return errors.New("no pass yet")
 	}))
 }
 
-// measure has a person change the children, and counts.
-func (x *trial) measure(reason string) {
-	x.t.Helper()
-	x.disturb(atFirst)
-	first := x.requests(x.mark)
-	x.t.Logf("%d requests in the first %s, %d passes:\n%s", len(first), atFirst, x.passes.Load(), tell(first))
-	require.NotNil(x.t, x.last.Load())
-	require.Equal(x.t, reason, ensure.Reason(*x.last.Load()))
-	require.Greater(x.t, int(x.passes.Load()), 3, "it was woken")
-	require.LessOrEqual(x.t, len(first), mostAtFirst)
+// measure changes the children as an admin and counts the operator's requests.
+func (f *fixture) measure(reason string) {
+	f.t.Helper()
+	f.disturb(earlyPhase)
+	first := f.requests(f.mark)
+	f.t.Logf("%d requests in the first %s, %d passes:\n%s", len(first), earlyPhase, f.passes.Load(), listRequests(first))
+	require.NotNil(f.t, f.last.Load())
+	require.Equal(f.t, reason, ensure.Reason(*f.last.Load()))
+	require.Greater(f.t, int(f.passes.Load()), 3, "it was woken")
+	require.LessOrEqual(f.t, len(first), maxEarlyRequests)
 	if testing.Short() {
 		return
 	}
-	x.disturb(inTheEnd)
-	passes, mark := x.passes.Load(), shared.Mark()
-	x.disturb(end)
-	last := x.requests(mark)
-	x.t.Logf("%d requests from %s to %s:\n%s", len(last), inTheEnd, end, tell(last))
-	require.Equal(x.t, reason, ensure.Reason(*x.last.Load()))
-	require.Greater(x.t, int(x.passes.Load()-passes), 60, "it was woken")
-	require.LessOrEqual(x.t, len(last), mostInTheEnd)
+	f.disturb(latePhaseBegin)
+	passes, mark := f.passes.Load(), shared.Mark()
+	f.disturb(latePhaseEnd)
+	last := f.requests(mark)
+	f.t.Logf("%d requests from %s to %s:\n%s", len(last), latePhaseBegin, latePhaseEnd, listRequests(last))
+	require.Equal(f.t, reason, ensure.Reason(*f.last.Load()))
+	require.Greater(f.t, int(f.passes.Load()-passes), 60, "it was woken")
+	require.LessOrEqual(f.t, len(last), maxLateRequests)
 }
 
 // disturb changes the children in a way that is nobody's business, until so long after the
 // beginning.
-func (x *trial) disturb(until time.Duration) {
-	x.t.Helper()
-	ticker := time.NewTicker(often)
+func (f *fixture) disturb(until time.Duration) {
+	f.t.Helper()
+	ticker := time.NewTicker(changeInterval)
 	defer ticker.Stop()
-	for over := time.After(time.Until(x.began.Add(until))); ; {
+	for over := time.After(time.Until(f.began.Add(until))); ; {
 		select {
 		case <-over:
 			return
 		case now := <-ticker.C:
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, now.Unix()))
-			key := metav1.ObjectMeta{Namespace: x.namespace, Name: x.site.Name}
+			key := metav1.ObjectMeta{Namespace: f.namespace, Name: f.site.Name}
 			// One of the objects may be missing or may refuse the patch.
-			_ = x.person.Patch(x.t.Context(), &corev1.ConfigMap{ObjectMeta: key}, patch)
-			_ = x.person.Patch(x.t.Context(), &appsv1.Deployment{ObjectMeta: key}, patch)
+			_ = f.admin.Patch(f.t.Context(), &corev1.ConfigMap{ObjectMeta: key}, patch)
+			_ = f.admin.Patch(f.t.Context(), &appsv1.Deployment{ObjectMeta: key}, patch)
 		}
 	}
 }
 
 // requests returns the operator's requests since the mark, except watches and leases.
-func (x *trial) requests(since cluster.Mark) []cluster.Request {
-	x.t.Helper()
-	found, err := shared.Requests(since, cluster.ByUserAgent(x.name), func(r cluster.Request) bool {
+func (f *fixture) requests(since cluster.Mark) []cluster.Request {
+	f.t.Helper()
+	found, err := shared.Requests(since, cluster.ByUserAgent(f.name), func(r cluster.Request) bool {
 		return r.Verb != "watch" && r.Resource != "leases"
 	})
-	require.NoError(x.t, err)
+	require.NoError(f.t, err)
 	return found
 }
 
-func tell(requests []cluster.Request) string {
+func listRequests(requests []cluster.Request) string {
 	var text strings.Builder
 	for _, r := range requests {
 		text.WriteString(r.String() + "\n")

@@ -2,12 +2,12 @@ package property_test
 
 import "slices"
 
-// subjects are the kinds, a third of them without a Go type.
-func subjects() []subject {
+// kindCases are the kinds, a third of them without a Go type.
+func kindCases() []kindCase {
 	return slices.Concat(workloads(), services(), others(), untyped())
 }
 
-func workloads() []subject {
+func workloads() []kindCase {
 	const template = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: 'example.com/web:1'}]}}"
 	const selected = "selector: {matchLabels: {app: web}}, " + template
 	relabelled := []place{"spec.selector.matchLabels.app=other", "spec.template.metadata.labels.app=other"}
@@ -41,7 +41,7 @@ func workloads() []subject {
 		clash{name: "serviceName", ours: []place{"spec.serviceName=other"}, outcome: immutable},
 	)
 	statefulSet.scale = deployment.scale
-	return []subject{
+	return []kindCase{
 		deployment, untypedDeployment, statefulSet,
 		workload("DaemonSet", "spec.template", "{apiVersion: apps/v1, kind: DaemonSet, spec: {"+selected+"}}",
 			[][]place{{"spec.revisionHistoryLimit=4"}},
@@ -66,8 +66,8 @@ func workloads() []subject {
 	}
 }
 
-func services() []subject {
-	service := subject{
+func services() []kindCase {
+	service := kindCase{
 		name: "Service", typed: true,
 		first: "{apiVersion: v1, kind: Service, spec: {selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}",
 		additions: [][]place{
@@ -106,7 +106,7 @@ func services() []subject {
 	}
 	untypedService := service
 	untypedService.name, untypedService.typed = "Service without a type", false
-	return []subject{
+	return []kindCase{
 		service, untypedService,
 		{
 			name: "Ingress", typed: true,
@@ -131,10 +131,10 @@ func services() []subject {
 	}
 }
 
-func others() []subject {
+func others() []kindCase {
 	autoscaler := "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nobody}}}"
 	budget := "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}"
-	return []subject{
+	return []kindCase{
 		{
 			name: "HorizontalPodAutoscaler", typed: true, first: autoscaler,
 			additions: [][]place{

@@ -12,31 +12,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// An operator is the client of one operator: it reads from a cache, counts its other requests, and
+// An operatorClient is the client of one operator. It reads from a cache, counts its other requests, and
 // can fail at each.
-type operator struct {
+type operatorClient struct {
 	client.Client
 
 	requests int
-	trouble  map[int]*trouble // by the number of the request
+	faults   map[int]*fault // by the number of the request
 
-	stale  *unstructured.Unstructured // what a lagging cache shows, if anything
-	lags   bool
-	lag    int  // for how many reads
-	strips bool // managed fields, from what the cache shows
+	laggingCopy         *unstructured.Unstructured // what a lagging cache shows, nil for nothing
+	isLagging           bool
+	laggedReads         int  // for so many more reads
+	stripsManagedFields bool // the cached copies have no managed fields
 }
 
-// A trouble is a failure of a request.
-type trouble struct {
-	err    error  // that the operator gets
-	done   bool   // though the server does it
-	before func() // another program comes first
-	met    bool
+// A fault is a failure of a request.
+type fault struct {
+	err       error  // that the operator gets
+	delivered bool   // the server carries out the request all the same
+	before    func() // another program comes first
+	met       bool
 }
 
-func troubles(rng *rand.Rand) *trouble {
+func randomFault(rng *rand.Rand) *fault {
 	resource := schema.GroupResource{Resource: "things"}
-	out := &trouble{done: rng.IntN(2) == 0}
+	out := &fault{delivered: rng.IntN(2) == 0}
 	switch rng.IntN(4) {
 	case 0:
 		out.err = apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
@@ -45,15 +45,15 @@ func troubles(rng *rand.Rand) *trouble {
 	case 2:
 		out.err = context.DeadlineExceeded
 	default:
-		out.err, out.done = apierrors.NewConflict(resource, "it", errors.New("the object has been modified")), false
+		out.err, out.delivered = apierrors.NewConflict(resource, "it", errors.New("the object has been modified")), false
 	}
 	return out
 }
 
-// ask counts a request and sends it unless the request fails before.
-func (o *operator) ask(send func() error) error {
-	o.requests++
-	t := o.trouble[o.requests]
+// request counts a request and sends it unless the request fails before.
+func (c *operatorClient) request(send func() error) error {
+	c.requests++
+	t := c.faults[c.requests]
 	if t == nil {
 		return send()
 	}
@@ -64,15 +64,15 @@ func (o *operator) ask(send func() error) error {
 	if t.err == nil {
 		return send()
 	}
-	if t.done {
+	if t.delivered {
 		_ = send() // nobody hears of it
 	}
 	return t.err
 }
 
-// met reports whether something of a sort went wrong.
-func (o *operator) met(isOfSort func(*trouble) bool) bool {
-	for _, t := range o.trouble {
+// met reports whether a fault of a sort has happened.
+func (c *operatorClient) met(isOfSort func(*fault) bool) bool {
+	for _, t := range c.faults {
 		if t.met && isOfSort(t) {
 			return true
 		}
@@ -81,16 +81,16 @@ func (o *operator) met(isOfSort func(*trouble) bool) bool {
 }
 
 // Get reads from the cache.
-func (o *operator) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if o.lag > 0 {
-		o.lag--
-		if o.stale == nil {
+func (c *operatorClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if c.laggedReads > 0 {
+		c.laggedReads--
+		if c.laggingCopy == nil {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, key.Name)
 		}
-		return show(o.stale, obj)
+		return show(c.laggingCopy, obj)
 	}
-	err := o.Client.Get(ctx, key, obj, opts...)
-	if o.strips {
+	err := c.Client.Get(ctx, key, obj, opts...)
+	if c.stripsManagedFields {
 		obj.SetManagedFields(nil)
 	}
 	return err
@@ -104,25 +104,25 @@ func show(from *unstructured.Unstructured, to client.Object) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(from.DeepCopy().Object, to)
 }
 
-func (o *operator) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	return o.ask(func() error { return o.Client.Patch(ctx, obj, patch, opts...) })
+func (c *operatorClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	return c.request(func() error { return c.Client.Patch(ctx, obj, patch, opts...) })
 }
 
-func (o *operator) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	return o.ask(func() error { return o.Client.Create(ctx, obj, opts...) })
+func (c *operatorClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	return c.request(func() error { return c.Client.Create(ctx, obj, opts...) })
 }
 
-func (o *operator) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	return o.ask(func() error { return o.Client.Update(ctx, obj, opts...) })
+func (c *operatorClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	return c.request(func() error { return c.Client.Update(ctx, obj, opts...) })
 }
 
-func (o *operator) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	return o.ask(func() error { return o.Client.Delete(ctx, obj, opts...) })
+func (c *operatorClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	return c.request(func() error { return c.Client.Delete(ctx, obj, opts...) })
 }
 
-// A server reads past the cache.
-type server struct{ *operator }
+// An apiReader reads from the server instead of the cache.
+type apiReader struct{ *operatorClient }
 
-func (s server) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	return s.ask(func() error { return s.Client.Get(ctx, key, obj, opts...) })
+func (s apiReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return s.request(func() error { return s.Client.Get(ctx, key, obj, opts...) })
 }

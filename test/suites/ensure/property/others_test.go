@@ -20,8 +20,8 @@ type write struct {
 	clashes bool
 }
 
-// writeTheirs writes the additions and clashes of other programs, in any order.
-func (r *round) writeTheirs() {
+// writeAsOthers writes the additions and clashes of other programs, in any order.
+func (r *round) writeAsOthers() {
 	writes := r.additionsByOthers()
 	shuffled := len(writes)
 	for i, c := range r.chosen {
@@ -33,7 +33,7 @@ func (r *round) writeTheirs() {
 			writes = append(writes, write{c.theirs, form, true})
 		}
 	}
-	if r.wanted() != immutable { // what makes it so comes last
+	if r.wantedOutcome() != immutable { // what makes it so comes last
 		shuffled = len(writes)
 	}
 	r.rng.Shuffle(shuffled, func(i, j int) { writes[i], writes[j] = writes[j], writes[i] })
@@ -76,16 +76,16 @@ func (r *round) write(form string, places []place, who int) bool {
 		"status": {"a-controller"}, "scale": {"autoscaler"},
 	}[form]
 	by := managers[who%len(managers)]
-	err := retry.RetryOnConflict(patient, func() error { return r.send(form, by, places) })
-	r.tell("%s by %s: %v: %s", form, by, places, explain(err))
+	err := retry.RetryOnConflict(conflictRetry, func() error { return r.send(form, by, places) })
+	r.logf("%s by %s: %v: %s", form, by, places, explain(err))
 	if !apierrors.IsInvalid(err) {
 		require.NoError(r.t, err, "%s by %s: %v", form, by, places)
 	}
 	return err == nil
 }
 
-// patient is for a machine on which a controller often comes in between.
-var patient = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Steps: 20, Cap: time.Second}
+// conflictRetry is for a machine on which a controller often comes in between.
+var conflictRetry = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Steps: 20, Cap: time.Second}
 
 func (r *round) send(form, by string, places []place) error {
 	live := r.live()
@@ -112,30 +112,30 @@ func (r *round) send(form, by string, places []place) error {
 	return r.client.Update(ctx, live, owner)
 }
 
-// makeTrouble lets something go wrong with one request, or two, or with the cache.
-func (r *round) makeTrouble() {
+// injectFaults lets something go wrong with one request, or two, or with the cache.
+func (r *round) injectFaults() {
 	for range []int{0, 0, 1, 1, 2}[r.rng.IntN(5)] {
-		at, t := r.operator.requests+1+r.rng.IntN(7), troubles(r.rng)
-		r.operator.trouble[at] = t
-		r.tell("request %d fails, done: %t: %v", at-r.operator.requests, t.done, t.err)
+		at, t := r.operator.requests+1+r.rng.IntN(7), randomFault(r.rng)
+		r.operator.faults[at] = t
+		r.logf("request %d fails, done: %t: %v", at-r.operator.requests, t.delivered, t.err)
 	}
 	switch r.rng.IntN(6) {
 	case 0:
-		r.operator.lags, r.operator.lag = true, 1+r.rng.IntN(3)
+		r.operator.isLagging, r.operator.laggedReads = true, 1+r.rng.IntN(3)
 		if i := r.rng.IntN(len(r.snapshot) + 1); i < len(r.snapshot) {
-			r.operator.stale = r.snapshot[i]
+			r.operator.laggingCopy = r.snapshot[i]
 		}
-		r.tell("the cache lags for %d reads, shows something: %t", r.operator.lag, r.operator.stale != nil)
+		r.logf("the cache lags for %d reads, shows something: %t", r.operator.laggedReads, r.operator.laggingCopy != nil)
 	case 1:
-		r.operator.strips = true
-		r.tell("the cache strips managed fields")
+		r.operator.stripsManagedFields = true
+		r.logf("the cache strips managed fields")
 	case 2, 3:
 		addition := []place{"metadata.labels[between]=theirs"}
 		if len(r.additions) > 0 && r.rng.IntN(3) > 0 {
 			addition = r.additions[r.rng.IntN(len(r.additions))]
 		}
 		at := r.operator.requests + 1 + r.rng.IntN(7)
-		r.operator.trouble[at] = &trouble{before: func() {
+		r.operator.faults[at] = &fault{before: func() {
 			if r.write("Update", addition, 1) {
 				r.between = append(r.between, addition...)
 			}

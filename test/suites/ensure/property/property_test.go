@@ -17,13 +17,13 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// TestNothingOfOthersIsLost plays rounds at random. Round 17 of seed 2 alone is
+// TestNothingOfOthersIsLost runs random rounds. Round 17 of seed 2 alone is
 //
 //	go test ./ensure/property -run 'TestNothingOfOthersIsLost/seed_2/round_17$'
 func TestNothingOfOthersIsLost(t *testing.T) {
 	c := program.Client(t, shared, "property")
 	define(t, c)
-	kinds := subjects()
+	kinds := kindCases()
 	rounds := []int{334, 333, 333}
 	if testing.Short() {
 		rounds = []int{len(kinds) * 3 / 2}
@@ -36,12 +36,12 @@ func TestNothingOfOthersIsLost(t *testing.T) {
 				t.Run(fmt.Sprintf("round %d", number), func(t *testing.T) {
 					t.Parallel()
 					r := &round{
-						t: t, rng: rand.New(rand.NewPCG(uint64(seed), uint64(number))), subject: kinds[number%len(kinds)],
+						t: t, rng: rand.New(rand.NewPCG(uint64(seed), uint64(number))), kindCase: kinds[number%len(kinds)],
 						name: fmt.Sprintf("s%d-r%d", seed, number), namespace: namespace, client: c,
-						operator: &operator{Client: c, trouble: map[int]*trouble{}}, applies: map[string][]place{},
+						operator: &operatorClient{Client: c, faults: map[int]*fault{}}, applies: map[string][]place{},
 					}
 					r.newEnsurer()
-					r.play()
+					r.run()
 				})
 			}
 		})

@@ -33,16 +33,16 @@ type round struct {
 	t   *testing.T
 	rng *rand.Rand
 
-	subject
+	kindCase
 	asTyped   bool
 	name      string
 	namespace string
 	client    client.Client
-	operator  *operator
+	operator  *operatorClient
 	ensurer   *ensure.Ensurer
 	clock     *clocktesting.FakePassiveClock
 
-	story    []string
+	log      []string
 	last     *unstructured.Unstructured // as it is in the end
 	chosen   []clash
 	applied  bool // what clashes, so that it is not ours to remove
@@ -52,11 +52,11 @@ type round struct {
 	snapshot []*unstructured.Unstructured
 }
 
-// play plays the round to its end.
-func (r *round) play() {
+// run runs the round to its end.
+func (r *round) run() {
 	r.t.Cleanup(func() {
 		if r.t.Failed() {
-			r.t.Log(strings.Join(r.story, "\n"))
+			r.t.Log(strings.Join(r.log, "\n"))
 		}
 	})
 	r.choose()
@@ -70,43 +70,43 @@ func (r *round) play() {
 	r.awaitEstablished()
 	r.snapshot = append(r.snapshot, r.live())
 
-	r.writeTheirs()
+	r.writeAsOthers()
 	before := r.live()
 	for _, c := range r.chosen {
 		r.writeTo(r.desired, c.ours)
 	}
-	r.tell("desired: %s", jsonOf(r.desired))
-	r.makeTrouble()
-	changes, err := r.untilQuiet()
+	r.logf("desired: %s", jsonOf(r.desired))
+	r.injectFaults()
+	changes, err := r.reconcileUntilQuiet()
 	after := r.live()
-	r.tell("error: %s", explain(err))
-	r.tell("changes: %v", changes)
-	r.tell("before: %s", jsonOf(before.Object))
-	r.tell("after: %s", jsonOf(after.Object))
-	r.judge(before, after, changes, err)
+	r.logf("error: %s", explain(err))
+	r.logf("changes: %v", changes)
+	r.logf("before: %s", jsonOf(before.Object))
+	r.logf("after: %s", jsonOf(after.Object))
+	r.check(before, after, changes, err)
 }
 
-func (r *round) tell(format string, args ...any) {
-	r.story = append(r.story, fmt.Sprintf(format, args...))
+func (r *round) logf(format string, args ...any) {
+	r.log = append(r.log, fmt.Sprintf(format, args...))
 }
 
 // choose chooses the clashes: mostly one, sometimes two or none.
 func (r *round) choose() {
 	r.asTyped = r.typed && r.rng.IntN(2) == 0
-	r.tell("kind: %s, typed: %t", r.subject.name, r.asTyped)
+	r.logf("kind: %s, typed: %t", r.kindCase.name, r.asTyped)
 	for n := []int{0, 1, 1, 1, 1, 2}[r.rng.IntN(6)]; n > 0 && len(r.clashes) > 0; n-- {
 		c := r.clashes[r.rng.IntN(len(r.clashes))]
 		if slices.ContainsFunc(r.chosen, func(other clash) bool { return !c.goesWith(other) }) {
 			continue
 		}
 		r.chosen = append(r.chosen, c)
-		r.tell("clash: %s", c.name)
+		r.logf("clash: %s", c.name)
 	}
 	r.applied = len(r.chosen) > 0 && r.rng.IntN(6) == 0 && r.chosen[0].unlessApplied
 }
 
-// wanted is how the round has to end.
-func (r *round) wanted() outcome {
+// wantedOutcome is how the round has to end.
+func (r *round) wantedOutcome() outcome {
 	for i, c := range r.chosen {
 		switch {
 		case c.outcome != repaired:
@@ -158,7 +158,7 @@ func (r *round) pass() (ensure.Result[client.Object], error) {
 		made.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		desired, _ = made.(client.Object)
 	}
-	if r.wanted() == immutable {
+	if r.wantedOutcome() == immutable {
 		return ensure.Object(r.t.Context(), r.ensurer, desired)
 	}
 	return ensure.Object(r.t.Context(), r.ensurer, desired, // which may delete what is immutable, and nothing is
@@ -168,8 +168,8 @@ func (r *round) pass() (ensure.Result[client.Object], error) {
 // maxPasses bounds the number of passes until the operator is done.
 const maxPasses = 20
 
-// untilQuiet runs passes until one sends no request, and returns all changes.
-func (r *round) untilQuiet() ([]ensure.Change, error) {
+// reconcileUntilQuiet runs passes until one sends no request, and returns all changes.
+func (r *round) reconcileUntilQuiet() ([]ensure.Change, error) {
 	var changes []ensure.Change
 	quiet, restart := 0, r.rng.IntN(4)
 	for pass := range maxPasses {
@@ -178,9 +178,9 @@ func (r *round) untilQuiet() ([]ensure.Change, error) {
 		}
 		asked := r.operator.requests
 		res, err := r.pass()
-		r.tell("pass: %s %v stale: %t, %d requests, %s", res.Operation, res.Changes, res.Stale, r.operator.requests-asked, explain(err))
+		r.logf("pass: %s %v stale: %t, %d requests, %s", res.Operation, res.Changes, res.Stale, r.operator.requests-asked, explain(err))
 		changes = append(changes, res.Changes...)
-		if r.operator.requests == asked && !res.Stale && r.operator.lag == 0 {
+		if r.operator.requests == asked && !res.Stale && r.operator.laggedReads == 0 {
 			quiet++
 		} else {
 			quiet = 0
@@ -195,7 +195,7 @@ func (r *round) untilQuiet() ([]ensure.Change, error) {
 
 func (r *round) newEnsurer() {
 	r.clock = clocktesting.NewFakePassiveClock(time.Now())
-	r.ensurer = ensure.New(r.operator, server{r.operator}, fieldOwner, ensure.WithClock(r.clock))
+	r.ensurer = ensure.New(r.operator, apiReader{r.operator}, fieldOwner, ensure.WithClock(r.clock))
 }
 
 func (r *round) parse(text string) map[string]any {
@@ -232,7 +232,7 @@ func (r *round) live() *unstructured.Unstructured {
 
 // awaitEstablished waits until a CustomResourceDefinition is established: only then is its scope immutable.
 func (r *round) awaitEstablished() {
-	if r.subject.name != "CustomResourceDefinition" {
+	if r.kindCase.name != "CustomResourceDefinition" {
 		return
 	}
 	require.NoError(r.t, await.Until(r.t.Context(), time.Minute, func(context.Context) error {

@@ -1,8 +1,8 @@
 package property_test
 
 // untyped are kinds that the operator has no Go type of; NAME is that of the object.
-func untyped() []subject {
-	return append([]subject{
+func untyped() []kindCase {
+	return append([]kindCase{
 		{
 			name: "CustomResourceDefinition",
 			first: `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.NAME.example.com}, spec: {
@@ -61,8 +61,8 @@ func untyped() []subject {
 }
 
 // custom are kinds that this test defines.
-func custom() []subject {
-	return []subject{
+func custom() []kindCase {
+	return []kindCase{
 		{
 			name:  "Source",
 			first: `{apiVersion: property.example.com/v1, kind: Source, spec: {git: {url: 'https://example.com'}, items: [{name: ours, port: 1}]}}`,

@@ -19,15 +19,15 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// A crashing client sends nothing any more after the first JSON patch that is stored: a repair has
+// A crashingClient sends nothing any more after the first JSON patch that is stored: a repair has
 // taken fields over, and its apply has not been sent.
-type crashing struct {
+type crashingClient struct {
 	client.Client
 
 	crashed bool
 }
 
-func (c *crashing) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *crashingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if c.crashed {
 		return errCrashed
 	}
@@ -41,15 +41,15 @@ func (c *crashing) Patch(ctx context.Context, obj client.Object, patch client.Pa
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-func (c *crashing) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *crashingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if c.crashed {
 		return errCrashed
 	}
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// A crash is one of a program that repairs an object for a desired state.
-type crash struct {
+// A crashCase is a crash of a program that repairs an object for a desired state.
+type crashCase struct {
 	first  string // desired at first
 	others write
 	second string // needs a repair
@@ -61,7 +61,7 @@ const rolling = `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0, str
 
 var withoutStrategy = strings.Replace(rolling, "strategy: {type: RollingUpdate}, ", "", 1)
 
-var crashes = map[string]crash{
+var crashCases = map[string]crashCase{
 	"an item of a list": {
 		service, metricsPort, strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1),
 		"spec.ports[name=metrics].port=9090",
@@ -84,26 +84,26 @@ var crashes = map[string]crash{
 	},
 }
 
-// crashed returns a stage after the crash.
-func (c *crash) crashed(t *testing.T, typed bool, opts ...ensure.Option) *stage {
+// crashed returns a fixture after the crash.
+func (c *crashCase) crashed(t *testing.T, typed bool, opts ...ensure.Option) *fixture {
 	t.Helper()
-	s := newStage(t, typed, nil)
-	s.mustEnsure(c.first)
-	s.write(c.first, c.others)
-	broken := &crashing{Client: s.operate}
-	_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), s.parse(c.second), opts...)
+	f := newFixture(t, typed, nil)
+	f.mustEnsure(c.first)
+	f.write(c.first, c.others)
+	broken := &crashingClient{Client: f.client}
+	_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), f.parse(c.second), opts...)
 	require.ErrorIs(t, err, errCrashed)
 	require.True(t, broken.crashed)
-	requireAt(t, s.live(c.first), c.kept)
-	return s
+	requireAt(t, f.live(c.first), c.kept)
+	return f
 }
 
 // restart has another process ensure the object, perhaps with a cache that strips managed fields.
-func (s *stage) restart(strips bool) {
-	c := program.Client(s.t, shared, "operator")
-	s.ensurer = ensure.New(c, c, fieldOwner)
+func (f *fixture) restart(strips bool) {
+	c := program.Client(f.t, shared, "operator")
+	f.ensurer = ensure.New(c, c, fieldOwner)
 	if strips {
-		s.ensurer = ensure.New(&stripping{c}, c, fieldOwner)
+		f.ensurer = ensure.New(&strippingClient{c}, c, fieldOwner)
 	}
 }
 
@@ -111,52 +111,52 @@ func (s *stage) restart(strips bool) {
 // state, another one, or the same.
 func TestCrashedRepair(t *testing.T) {
 	t.Parallel()
-	for name, tc := range crashes {
+	for name, tc := range crashCases {
 		inBothForms(t, name, func(t *testing.T, typed bool) {
 			t.Helper()
 			another := tc.first[:len(tc.first)-1] + ", metadata: {labels: {state: another}}}"
 			for caches, strips := range map[string]bool{"a whole cache": false, "a cache that strips": true} {
 				t.Run("the earlier state, "+caches, func(t *testing.T) {
-					s := tc.crashed(t, typed)
-					s.restart(strips)
-					s.mustEnsure(tc.first)
-					requireAt(t, s.live(tc.first), tc.kept)
-					require.Equal(t, ensure.Unchanged, s.mustEnsure(tc.first).Operation)
-					s.restart(strips)
-					require.Equal(t, ensure.Unchanged, s.mustEnsure(tc.first).Operation)
-					s.mustEnsure(another)
-					requireAt(t, s.live(tc.first), tc.kept)
+					f := tc.crashed(t, typed)
+					f.restart(strips)
+					f.mustEnsure(tc.first)
+					requireAt(t, f.live(tc.first), tc.kept)
+					require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.first).Operation)
+					f.restart(strips)
+					require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.first).Operation)
+					f.mustEnsure(another)
+					requireAt(t, f.live(tc.first), tc.kept)
 				})
 				t.Run("another state, "+caches, func(t *testing.T) {
-					s := tc.crashed(t, typed)
-					s.restart(strips)
-					s.mustEnsure(another)
-					requireAt(t, s.live(tc.first), tc.kept, "metadata.labels.state=another")
-					require.Equal(t, ensure.Unchanged, s.mustEnsure(another).Operation)
+					f := tc.crashed(t, typed)
+					f.restart(strips)
+					f.mustEnsure(another)
+					requireAt(t, f.live(tc.first), tc.kept, "metadata.labels.state=another")
+					require.Equal(t, ensure.Unchanged, f.mustEnsure(another).Operation)
 				})
 				t.Run("the same state, "+caches, func(t *testing.T) {
-					s := tc.crashed(t, typed)
-					s.restart(strips)
-					s.mustEnsure(tc.second)
-					require.NotContains(t, specified(s.live(tc.first))["owners"], fieldOwner+" Update")
-					require.Equal(t, ensure.Unchanged, s.mustEnsure(tc.second).Operation)
+					f := tc.crashed(t, typed)
+					f.restart(strips)
+					f.mustEnsure(tc.second)
+					require.NotContains(t, specified(f.live(tc.first))["owners"], fieldOwner+" Update")
+					require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.second).Operation)
 				})
 			}
 			t.Run("a migration", func(t *testing.T) {
-				s := tc.crashed(t, typed, ensure.MigrateFrom("old-manager"))
-				s.restart(false)
-				result, err := s.ensure(tc.first, ensure.MigrateFrom("old-manager"))
+				f := tc.crashed(t, typed, ensure.MigrateFrom("old-manager"))
+				f.restart(false)
+				result, err := f.ensure(tc.first, ensure.MigrateFrom("old-manager"))
 				require.NoError(t, err)
-				requireAt(t, s.live(tc.first), tc.kept)
+				requireAt(t, f.live(tc.first), tc.kept)
 				require.NotEqual(t, ensure.Migrated, result.Cause, "the old manager wrote nothing")
 			})
 			for version, next := range nextVersions {
 				t.Run(version, func(t *testing.T) {
-					s := tc.crashed(t, typed)
-					e, opts := next(s.operate)
-					result, err := ensure.Object(t.Context(), e, s.parse(tc.first), opts...)
+					f := tc.crashed(t, typed)
+					e, opts := next(f.client)
+					result, err := ensure.Object(t.Context(), e, f.parse(tc.first), opts...)
 					require.NoError(t, err)
-					requireAt(t, s.live(tc.first), tc.kept)
+					requireAt(t, f.live(tc.first), tc.kept)
 					require.NotContains(t, fmt.Sprint(result.Changes), "spec.")
 				})
 			}
@@ -182,15 +182,15 @@ func TestTwoCrashes(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
 		t.Helper()
-		tc := crashes["a struct"]
-		s := tc.crashed(t, typed)
-		s.write(tc.first, write{by: "somebody", yaml: `spec: {strategy: {rollingUpdate: {maxUnavailable: 3}}}`})
-		broken := &crashing{Client: s.operate}
-		_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), s.parse(tc.second))
+		tc := crashCases["a struct"]
+		f := tc.crashed(t, typed)
+		f.write(tc.first, write{by: "somebody", yaml: `spec: {strategy: {rollingUpdate: {maxUnavailable: 3}}}`})
+		broken := &crashingClient{Client: f.client}
+		_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), f.parse(tc.second))
 		require.ErrorIs(t, err, errCrashed)
-		s.restart(false)
-		s.mustEnsure(tc.first)
-		requireAt(t, s.live(tc.first), tc.kept, "spec.strategy.rollingUpdate.maxUnavailable=3")
+		f.restart(false)
+		f.mustEnsure(tc.first)
+		requireAt(t, f.live(tc.first), tc.kept, "spec.strategy.rollingUpdate.maxUnavailable=3")
 	})
 }
 
@@ -200,25 +200,25 @@ func TestCrashedRepairInADroppedStruct(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
 		t.Helper()
-		tc := crashes["a struct"]
-		s := tc.crashed(t, typed)
-		s.restart(false)
-		s.mustEnsure(withoutStrategy)
-		requireAt(t, s.live(tc.first), tc.kept)
-		require.Equal(t, ensure.Unchanged, s.mustEnsure(withoutStrategy).Operation)
+		tc := crashCases["a struct"]
+		f := tc.crashed(t, typed)
+		f.restart(false)
+		f.mustEnsure(withoutStrategy)
+		requireAt(t, f.live(tc.first), tc.kept)
+		require.Equal(t, ensure.Unchanged, f.mustEnsure(withoutStrategy).Operation)
 	})
 }
 
 type replaceable struct{ client.Client }
 
-// A frozen cache shows an old copy.
-type frozen struct {
+// A frozenCache shows an old copy.
+type frozenCache struct {
 	client.Client
 
 	shown *unstructured.Unstructured // nil until the cache freezes
 }
 
-func (f *frozen) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (f *frozenCache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	into, ok := obj.(*unstructured.Unstructured)
 	if f.shown == nil || !ok {
 		return f.Client.Get(ctx, key, obj, opts...)
@@ -231,23 +231,23 @@ func (f *frozen) Get(ctx context.Context, key client.ObjectKey, obj client.Objec
 // cache does not show that the fields are ours when another state is desired.
 func TestRepairInterruptedBehindItsCache(t *testing.T) {
 	t.Parallel()
-	tc := crashes["a struct"]
-	s := newStage(t, false, nil)
-	server := &replaceable{s.operate}
-	cache := &frozen{Client: server}
-	s.ensurer = ensure.New(cache, server, fieldOwner)
-	s.mustEnsure(tc.first)
-	s.write(tc.first, tc.others)
-	s.mustEnsure(tc.first)
-	cache.shown = s.live(tc.first)
+	tc := crashCases["a struct"]
+	f := newFixture(t, false, nil)
+	server := &replaceable{f.client}
+	cache := &frozenCache{Client: server}
+	f.ensurer = ensure.New(cache, server, fieldOwner)
+	f.mustEnsure(tc.first)
+	f.write(tc.first, tc.others)
+	f.mustEnsure(tc.first)
+	cache.shown = f.live(tc.first)
 
-	server.Client = &crashing{Client: s.operate}
-	_, err := s.ensure(tc.second)
+	server.Client = &crashingClient{Client: f.client}
+	_, err := f.ensure(tc.second)
 	require.ErrorIs(t, err, errCrashed)
 
-	server.Client = s.operate
-	s.mustEnsure(tc.first[:len(tc.first)-1] + ", metadata: {labels: {state: another}}}")
-	requireAt(t, s.live(tc.first), tc.kept, "metadata.labels.state=another")
+	server.Client = f.client
+	f.mustEnsure(tc.first[:len(tc.first)-1] + ", metadata: {labels: {state: another}}}")
+	requireAt(t, f.live(tc.first), tc.kept, "metadata.labels.state=another")
 }
 
 // TestCrashedRepairOfAnAdoptedObject: giving the object up keeps the fields that were taken over, and
@@ -256,22 +256,22 @@ func TestCrashedRepairOfAnAdoptedObject(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "a struct", func(t *testing.T, typed bool) {
 		t.Helper()
-		tc := crashes["a struct"]
-		s := newStage(t, typed, nil)
-		plain := *s
+		tc := crashCases["a struct"]
+		f := newFixture(t, typed, nil)
+		plain := *f
 		plain.typed = false
 		require.NoError(t, program.Client(t, shared, other).Create(t.Context(), plain.parse(withoutStrategy)))
-		_, err := s.ensure(tc.first, ensure.Adopt())
+		_, err := f.ensure(tc.first, ensure.Adopt())
 		require.NoError(t, err)
-		s.write(tc.first, tc.others)
-		broken := &crashing{Client: s.operate}
-		_, err = ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), s.parse(tc.second), ensure.Adopt())
+		f.write(tc.first, tc.others)
+		broken := &crashingClient{Client: f.client}
+		_, err = ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), f.parse(tc.second), ensure.Adopt())
 		require.ErrorIs(t, err, errCrashed)
-		s.restart(false)
-		result, err := ensure.Absent(t.Context(), s.ensurer, s.parse(tc.first))
+		f.restart(false)
+		result, err := ensure.Absent(t.Context(), f.ensurer, f.parse(tc.first))
 		require.NoError(t, err)
 		require.Equal(t, ensure.Released, result.Operation)
-		live := s.live(tc.first)
+		live := f.live(tc.first)
 		requireAt(t, live, tc.kept)
 		require.NotContains(t, live.GetAnnotations(), "spec-hash.trueup-go.github.io/"+fieldOwner)
 		require.NotContains(t, specified(live)["owners"], fieldOwner+" "+string(metav1.ManagedFieldsOperationApply))

@@ -74,10 +74,10 @@ func defineRouters(t *testing.T) {
 	program.Define(t, shared, routers, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Router"})
 }
 
-// defaulted are scenes in which desired leaves out members of keys that the API server fills in.
-func defaulted() map[string]scene {
+// defaulted are cases in which desired leaves out members of keys that the API server fills in.
+func defaulted() map[string]repairCase {
 	debug := write{by: person, yaml: `spec: {debug: {by: me}}`}
-	return map[string]scene{
+	return map[string]repairCase{
 		"somebody applies an item in another zone": {
 			first: router(`mode: open, zones: [{name: a, primary: true}]`),
 			others: []write{debug, {
@@ -128,21 +128,21 @@ func defaulted() map[string]scene {
 func TestRepairOfItemsWithDefaultedKeys(t *testing.T) {
 	t.Parallel()
 	defineRouters(t)
-	for name, sc := range defaulted() {
+	for name, tc := range defaulted() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newStage(t, false, nil).play(sc)
+			newFixture(t, false, nil).run(tc)
 		})
 	}
 }
 
-// A confined client may write one object only, as a role with resourceNames permits.
-type confined struct {
+// A restrictedClient may write one object only, as a role with resourceNames permits.
+type restrictedClient struct {
 	client.Client
 	name string
 }
 
-func (c *confined) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *restrictedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if obj.GetName() != c.name {
 		return apierrors.NewForbidden(schema.GroupResource{Group: "repair.example.com", Resource: "routers"}, obj.GetName(), nil)
 	}
@@ -153,20 +153,20 @@ func (c *confined) Patch(ctx context.Context, obj client.Object, patch client.Pa
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	defineRouters(t)
-	for name, sc := range defaulted() {
+	for name, tc := range defaulted() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			limits := &confined{}
-			s := newStage(t, false, func(c client.Client) client.Client { limits.Client = c; return limits })
-			limits.name = s.key.Name
-			s.mustEnsure(sc.first)
-			for _, w := range sc.others {
-				s.write(sc.first, w)
+			limits := &restrictedClient{}
+			f := newFixture(t, false, func(c client.Client) client.Client { limits.Client = c; return limits })
+			limits.name = f.key.Name
+			f.mustEnsure(tc.first)
+			for _, w := range tc.others {
+				f.write(tc.first, w)
 			}
-			before := s.live(sc.first)
-			_, err := s.force(sc.then)
+			before := f.live(tc.first)
+			_, err := f.ensureAllowingRecreation(tc.then)
 			require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
-			require.Equal(t, specified(before), specified(s.live(sc.first)))
+			require.Equal(t, specified(before), specified(f.live(tc.first)))
 		})
 	}
 }
@@ -177,10 +177,10 @@ func TestDefaultedKeysAfterARestart(t *testing.T) {
 	t.Parallel()
 	defineRouters(t)
 	desired := router(`mode: open, zones: [{name: a}, {name: a, zone: there}, {name: b, kind: fancy}], dns: [{port: 53}, {port: 53, protocol: TCP}]`)
-	s := newStage(t, false, nil)
-	s.mustEnsure(desired)
-	before := s.live(desired)
-	s.ensurer = ensure.New(s.operate, s.operate, fieldOwner)
-	require.Equal(t, ensure.Unchanged, s.mustEnsure(desired).Operation)
-	require.Equal(t, before.GetResourceVersion(), s.live(desired).GetResourceVersion())
+	f := newFixture(t, false, nil)
+	f.mustEnsure(desired)
+	before := f.live(desired)
+	f.ensurer = ensure.New(f.client, f.client, fieldOwner)
+	require.Equal(t, ensure.Unchanged, f.mustEnsure(desired).Operation)
+	require.Equal(t, before.GetResourceVersion(), f.live(desired).GetResourceVersion())
 }

@@ -28,15 +28,15 @@ func TestDependentsStay(t *testing.T) {
 	} {
 		inBothForms(t, name, func(t *testing.T, typed bool) {
 			t.Helper()
-			s := newStage(t, typed, nil)
-			s.mustEnsure(volume)
-			s.write(volume, write{by: mesh, yaml: `spec: {template: {spec: ` + yaml + `}}`})
-			before := s.live(volume)
-			_, err := s.force(deployment)
+			f := newFixture(t, typed, nil)
+			f.mustEnsure(volume)
+			f.write(volume, write{by: mesh, yaml: `spec: {template: {spec: ` + yaml + `}}`})
+			before := f.live(volume)
+			_, err := f.ensureAllowingRecreation(deployment)
 			require.ErrorIs(t, err, ensure.ErrInvalid)
 			require.ErrorContains(t, err, name)
 			require.ErrorContains(t, err, mesh)
-			require.Equal(t, specified(before), specified(s.live(deployment)))
+			require.Equal(t, specified(before), specified(f.live(deployment)))
 		})
 	}
 }
@@ -45,16 +45,16 @@ func TestDependentsStay(t *testing.T) {
 // that.
 func TestDependentsStayBesideAnObstacle(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, true, nil)
-	s.mustEnsure(with("    spec:", "      volumes: [{name: data, emptyDir: {}}]"))
-	s.write(deployment, write{by: mesh, yaml: `spec: {template: {spec: {containers: [
+	f := newFixture(t, true, nil)
+	f.mustEnsure(with("    spec:", "      volumes: [{name: data, emptyDir: {}}]"))
+	f.write(deployment, write{by: mesh, yaml: `spec: {template: {spec: {containers: [
 		{name: sidecar, image: "example.com/x:1", volumeMounts: [{name: data, mountPath: /data}]}]}}}`})
-	s.write(deployment, write{by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`})
-	before := s.live(deployment)
-	_, err := s.force(with("    spec:", "      shareProcessNamespace: true"))
+	f.write(deployment, write{by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`})
+	before := f.live(deployment)
+	_, err := f.ensureAllowingRecreation(with("    spec:", "      shareProcessNamespace: true"))
 	require.ErrorIs(t, err, ensure.ErrInvalid)
 	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
-	require.Equal(t, specified(before), specified(s.live(deployment)))
+	require.Equal(t, specified(before), specified(f.live(deployment)))
 }
 
 // TestDependentsOnFieldsStay: a sidecar that needs a field which desired drops.
@@ -65,14 +65,14 @@ func TestDependentsOnFieldsStay(t *testing.T) {
 	const security = `securityContext: {windowsOptions: {hostProcess: true}}`
 	first := strings.NewReplacer("HOST", "hostNetwork: true,", "SECURITY", ", "+security).Replace(pods)
 	then := strings.NewReplacer("HOST", "", "SECURITY", "").Replace(pods)
-	s := newStage(t, true, nil)
-	s.mustEnsure(first)
-	s.write(first, write{by: mesh, yaml: `spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/x:1", ` + security + `}]}}}`})
-	before := s.live(first)
-	_, err := s.force(then)
+	f := newFixture(t, true, nil)
+	f.mustEnsure(first)
+	f.write(first, write{by: mesh, yaml: `spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/x:1", ` + security + `}]}}}`})
+	before := f.live(first)
+	_, err := f.ensureAllowingRecreation(then)
 	require.ErrorIs(t, err, ensure.ErrInvalid)
 	require.ErrorContains(t, err, "containers[name=sidecar], which "+mesh+" sets")
-	require.Equal(t, specified(before), specified(s.live(first)))
+	require.Equal(t, specified(before), specified(f.live(first)))
 }
 
 // limited returns the deployment with a limit, and requested returns another program's requests.
@@ -87,10 +87,10 @@ func TestRemovalsHaveNames(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "a port", func(t *testing.T, typed bool) {
 		t.Helper()
-		s := newStage(t, typed, nil)
-		s.mustEnsure(service)
-		s.write(service, movedPort)
-		res := s.mustEnsure(service)
+		f := newFixture(t, typed, nil)
+		f.mustEnsure(service)
+		f.write(service, movedPort)
+		res := f.mustEnsure(service)
 		require.Contains(t, res.Changes, ensure.Change{Path: "spec.ports[port=81,protocol=TCP]", Manager: person}, "%v", res.Changes)
 	})
 }
@@ -100,9 +100,9 @@ func TestDuplicateKeys(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "container ports", func(t *testing.T, typed bool) {
 		t.Helper()
-		s := newStage(t, typed, nil)
-		s.mustEnsure(deployment)
-		live := s.live(deployment)
+		f := newFixture(t, typed, nil)
+		f.mustEnsure(deployment)
+		live := f.live(deployment)
 		main, _ := at(live.Object, "spec.template.spec.containers[name=main]").(map[string]any)
 		main["ports"] = []any{
 			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "http"},
@@ -110,11 +110,11 @@ func TestDuplicateKeys(t *testing.T) {
 		}
 		live.SetResourceVersion("") // the controllers write, too
 		require.NoError(t, program.Client(t, shared, person).Update(t.Context(), live))
-		before := s.live(deployment)
-		_, err := s.force(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
+		before := f.live(deployment)
+		_, err := f.ensureAllowingRecreation(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
 		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
 		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+person+" sets")
-		require.Equal(t, specified(before), specified(s.live(deployment)))
+		require.Equal(t, specified(before), specified(f.live(deployment)))
 	})
 }
 
@@ -125,10 +125,10 @@ func TestImmutableByOthers(t *testing.T) {
 	const settings = `{apiVersion: v1, kind: ConfigMap, data: {a: "1"}}`
 	inBothForms(t, "a ConfigMap", func(t *testing.T, typed bool) {
 		t.Helper()
-		s := newStage(t, typed, nil)
-		s.mustEnsure(settings)
-		s.write(settings, write{by: person, yaml: `{immutable: true}`})
-		_, err := s.ensure(`{apiVersion: v1, kind: ConfigMap, data: {a: "2"}}`)
+		f := newFixture(t, typed, nil)
+		f.mustEnsure(settings)
+		f.write(settings, write{by: person, yaml: `{immutable: true}`})
+		_, err := f.ensure(`{apiVersion: v1, kind: ConfigMap, data: {a: "2"}}`)
 		require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
 	})
 }
@@ -137,36 +137,36 @@ func TestImmutableByOthers(t *testing.T) {
 // the operator asks again after a second for each request.
 func TestUnfinishedJudgement(t *testing.T) {
 	t.Parallel()
-	var b *busy
-	s := newStage(t, true, func(c client.Client) client.Client {
-		b = &busy{Client: c}
+	var b *failingClient
+	f := newFixture(t, true, func(c client.Client) client.Client {
+		b = &failingClient{Client: c}
 		return b
 	})
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	s.ensurer = ensure.New(s.operate, s.operate, fieldOwner, ensure.WithClock(clock))
-	s.mustEnsure(deployment)
+	f.ensurer = ensure.New(f.client, f.client, fieldOwner, ensure.WithClock(clock))
+	f.mustEnsure(deployment)
 	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
-	b.is = true
-	_, err := s.ensure(changed)
+	b.fails = true
+	_, err := f.ensure(changed)
 	require.ErrorIs(t, err, ensure.ErrInvalid)
 	var failed *ensure.Error
 	require.ErrorAs(t, err, &failed)
 	require.Less(t, failed.After, time.Minute)
 	clock.SetTime(clock.Now().Add(failed.After))
-	b.is = false
-	_, err = s.ensure(changed)
+	b.fails = false
+	_, err = f.ensure(changed)
 	require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
 }
 
-// A busy server creates nothing.
-type busy struct {
+// A failingClient fails each creation while fails is set, as with a server that is too busy.
+type failingClient struct {
 	client.Client
 
-	is bool
+	fails bool
 }
 
-func (b *busy) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	if b.is {
+func (b *failingClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if b.fails {
 		return apierrors.NewServerTimeout(schema.GroupResource{Resource: "deployments"}, "create", 1)
 	}
 	return b.Client.Create(ctx, obj, opts...)
@@ -177,14 +177,14 @@ func (b *busy) Create(ctx context.Context, obj client.Object, opts ...client.Cre
 // delete.
 func TestRepairBelowAnEmptyMap(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, false, nil)
-	s.mustEnsure(with("spec:", "  strategy: {}"))
-	before := s.live(deployment)
-	res, err := s.force(with("spec:", "  strategy: {type: Recreate}"))
+	f := newFixture(t, false, nil)
+	f.mustEnsure(with("spec:", "  strategy: {}"))
+	before := f.live(deployment)
+	res, err := f.ensureAllowingRecreation(with("spec:", "  strategy: {type: Recreate}"))
 	require.NoError(t, err, "%s", explain(err))
 	require.Equal(t, ensure.Updated, res.Operation)
-	require.Equal(t, before.GetUID(), s.live(deployment).GetUID())
-	requireAt(t, s.live(deployment), "spec.strategy.type=Recreate")
+	require.Equal(t, before.GetUID(), f.live(deployment).GetUID())
+	requireAt(t, f.live(deployment), "spec.strategy.type=Recreate")
 }
 
 // TestBrokenRepairGivesBack: if the apply after taking over does not arrive and desired changes,
@@ -193,14 +193,14 @@ func TestBrokenRepairGivesBack(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "of a port", func(t *testing.T, typed bool) {
 		t.Helper()
-		s := newStage(t, typed, func(c client.Client) client.Client { return &program.Broken{Client: c, At: 4} })
-		s.mustEnsure(service)
-		s.write(service, metricsPort)
-		before := s.live(service)
-		_, err := s.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
-		require.ErrorIs(t, err, program.ErrBroken)
-		requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
-		s.mustEnsure(service)
-		require.Equal(t, specified(before), specified(s.live(service)))
+		f := newFixture(t, typed, func(c client.Client) client.Client { return &program.FailingClient{Client: c, FailAt: 4} })
+		f.mustEnsure(service)
+		f.write(service, metricsPort)
+		before := f.live(service)
+		_, err := f.ensure(strings.Replace(service, "ports: [", "ports: [{name: metrics, port: 81, protocol: TCP}, ", 1))
+		require.ErrorIs(t, err, program.ErrConnectionLost)
+		requireAt(t, f.live(service), "spec.ports[name=metrics].port=9090")
+		f.mustEnsure(service)
+		require.Equal(t, specified(before), specified(f.live(service)))
 	})
 }

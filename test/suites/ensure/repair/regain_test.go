@@ -13,16 +13,16 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// A theft takes fields of ours in a way that no value shows afterwards. The desired state without
+// A lostFieldCase takes fields of ours in a way that no value shows afterwards. The desired state without
 // them then has to remove them.
-type theft struct {
+type lostFieldCase struct {
 	first, then string
 	writes      []write
 	gone, stays []string
 }
 
-func thefts() map[string]theft {
-	return map[string]theft{
+func lostFieldCases() map[string]lostFieldCase {
+	return map[string]lostFieldCase{
 		"a field changed and changed back": {
 			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
 			writes: []write{
@@ -72,32 +72,32 @@ func thefts() map[string]theft {
 // still removed when desired drops it, at no cost in between.
 func TestLossIsNoticed(t *testing.T) {
 	t.Parallel()
-	for name, th := range thefts() {
+	for name, tc := range lostFieldCases() {
 		inBothForms(t, name, func(t *testing.T, typed bool) {
 			t.Helper()
-			s := newStage(t, typed, nil)
-			s.mustEnsure(th.first)
-			for _, w := range th.writes {
-				s.write(th.first, w)
+			f := newFixture(t, typed, nil)
+			f.mustEnsure(tc.first)
+			for _, w := range tc.writes {
+				f.write(tc.first, w)
 			}
-			require.Equal(t, ensure.Unchanged, s.mustEnsure(th.first).Operation, "nothing but owners moves")
+			require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.first).Operation, "nothing but owners moves")
 			mark := shared.Mark()
-			require.Equal(t, ensure.Unchanged, s.mustEnsure(th.first).Operation)
-			requireOnlyReads(t, mark, s)
+			require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.first).Operation)
+			requireOnlyReads(t, mark, f)
 
-			require.Equal(t, ensure.Updated, s.mustEnsure(th.then).Operation)
-			live := s.live(th.then)
-			for _, place := range th.gone {
+			require.Equal(t, ensure.Updated, f.mustEnsure(tc.then).Operation)
+			live := f.live(tc.then)
+			for _, place := range tc.gone {
 				require.Nil(t, at(live.Object, place), place)
 			}
-			requireAt(t, live, th.stays...)
+			requireAt(t, live, tc.stays...)
 		})
 	}
 }
 
-func requireOnlyReads(t *testing.T, since cluster.Mark, s *stage) {
+func requireOnlyReads(t *testing.T, since cluster.Mark, f *fixture) {
 	t.Helper()
-	for _, request := range program.Requests(t, shared, since, "operator of "+s.key.Namespace) {
+	for _, request := range program.Requests(t, shared, since, "operator of "+f.key.Namespace) {
 		require.Equal(t, "get", request.Verb)
 	}
 }
@@ -108,30 +108,30 @@ func TestOwnedTwice(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(client.Client) client.Client{
 		"read from the server":               func(c client.Client) client.Client { return c },
-		"a cache that strips managed fields": func(c client.Client) client.Client { return &stripping{c} },
+		"a cache that strips managed fields": func(c client.Client) client.Client { return &strippingClient{c} },
 	} {
 		inBothForms(t, name, func(t *testing.T, typed bool) {
 			t.Helper()
-			s := newStage(t, typed, nil)
-			s.ensurer = ensure.New(read(s.operate), s.operate, fieldOwner)
+			f := newFixture(t, typed, nil)
+			f.ensurer = ensure.New(read(f.client), f.client, fieldOwner)
 			desired := with("spec:", "  minReadySeconds: 3")
-			s.mustEnsure(desired)
-			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
-			s.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 3}`})
-			s.mustEnsure(strings.Replace(desired, "replicas: 1", "replicas: 2", 1))
-			require.Contains(t, specified(s.live(deployment))["owners"], fieldOwner+" Update")
+			f.mustEnsure(desired)
+			f.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 4, paused: true}`})
+			f.write(deployment, write{by: fieldOwner, yaml: `spec: {minReadySeconds: 3}`})
+			f.mustEnsure(strings.Replace(desired, "replicas: 1", "replicas: 2", 1))
+			require.Contains(t, specified(f.live(deployment))["owners"], fieldOwner+" Update")
 
-			s.mustEnsure(deployment)
-			requireAt(t, s.live(deployment), "spec.paused=true")
-			require.Nil(t, at(s.live(deployment).Object, "spec.minReadySeconds"))
+			f.mustEnsure(deployment)
+			requireAt(t, f.live(deployment), "spec.paused=true")
+			require.Nil(t, at(f.live(deployment).Object, "spec.minReadySeconds"))
 		})
 	}
 }
 
-// A stripping client reads as from a cache that strips managed fields.
-type stripping struct{ client.Client }
+// A strippingClient reads as from a cache that strips managed fields.
+type strippingClient struct{ client.Client }
 
-func (s *stripping) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (s *strippingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := s.Client.Get(ctx, key, obj, opts...)
 	obj.SetManagedFields(nil)
 	return err

@@ -47,8 +47,8 @@ func with(line, more string) string {
 	return strings.Replace(deployment, line+"\n", line+"\n"+more+"\n", 1)
 }
 
-// crowd is an addition of other programs to a Deployment.
-const crowd = `
+// othersFields are fields that other programs add to a Deployment.
+const othersFields = `
 metadata: {labels: {team: theirs}}
 spec:
   minReadySeconds: 7
@@ -62,7 +62,7 @@ spec:
       - {name: main, env: [{name: THEIRS, value: "1"}]}
 `
 
-var crowdStays = []string{
+var othersFieldsKept = []string{
 	"metadata.labels[team]=theirs",
 	"spec.template.spec.nodeSelector[disk]=ssd",
 	"spec.template.spec.tolerations[key=theirs].operator=Exists",
@@ -71,8 +71,8 @@ var crowdStays = []string{
 	"spec.template.spec.containers[name=main].env[name=THEIRS].value=1",
 }
 
-func scenes() map[string]scene {
-	return map[string]scene{
+func repairCases() map[string]repairCase {
+	return map[string]repairCase{
 		"an edited port of a Service": {
 			first:  service,
 			others: []write{metricsPort, movedPort},
@@ -83,45 +83,45 @@ func scenes() map[string]scene {
 		},
 		"hostPID beside shareProcessNamespace": {
 			first:  deployment,
-			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`}},
 			then:   with("    spec:", "      shareProcessNamespace: true"),
-			keeps:  append(crowdStays, "spec.minReadySeconds=7"),
+			keeps:  append(othersFieldsKept, "spec.minReadySeconds=7"),
 			gains:  []string{"spec.template.spec.shareProcessNamespace=true"},
 			loses:  []string{"spec.template.spec.hostPID"},
 			from:   []string{person},
 		},
 		"a request beyond a limit": {
 			first:  limited("1"),
-			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: requested}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: requested}},
 			then:   limited("200m"),
-			keeps:  append(crowdStays, "spec.template.spec.containers[name=main].resources.requests.memory=1Gi"),
+			keeps:  append(othersFieldsKept, "spec.template.spec.containers[name=main].resources.requests.memory=1Gi"),
 			gains:  []string{"spec.template.spec.containers[name=main].resources.limits.cpu=200m"},
 			loses:  []string{"spec.template.spec.containers[name=main].resources.requests.cpu"},
 			from:   []string{person},
 		},
 		"minReadySeconds beyond progressDeadlineSeconds": {
 			first:  deployment,
-			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: `spec: {minReadySeconds: 100}`}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: `spec: {minReadySeconds: 100}`}},
 			then:   with("spec:", "  progressDeadlineSeconds: 60"),
-			keeps:  crowdStays,
+			keeps:  othersFieldsKept,
 			gains:  []string{"spec.progressDeadlineSeconds=60"},
 			loses:  []string{"spec.minReadySeconds"},
 			from:   []string{person},
 		},
 		"another kind of probe": {
 			first:  with("      - {name: main, image: example.com/web:1}", "        # probed"),
-			others: []write{{by: mesh, yaml: crowd}, {by: person, yaml: `spec: {template: {spec: {containers: [{name: main, livenessProbe: {tcpSocket: {port: 80}}}]}}}`}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: `spec: {template: {spec: {containers: [{name: main, livenessProbe: {tcpSocket: {port: 80}}}]}}}`}},
 			then:   strings.Replace(deployment, "image: example.com/web:1", "image: example.com/web:1, livenessProbe: {httpGet: {port: 80}}", 1),
-			keeps:  crowdStays,
+			keeps:  othersFieldsKept,
 			gains:  []string{"spec.template.spec.containers[name=main].livenessProbe.httpGet.port=80"},
 			loses:  []string{"spec.template.spec.containers[name=main].livenessProbe.tcpSocket"},
 			from:   []string{person},
 		},
 		"a default that goes with another strategy": {
 			first:  deployment,
-			others: []write{{by: mesh, yaml: crowd}},
+			others: []write{{by: mesh, yaml: othersFields}},
 			then:   with("spec:", "  strategy: {type: Recreate}"),
-			keeps:  crowdStays,
+			keeps:  othersFieldsKept,
 			gains:  []string{"spec.strategy.type=Recreate"},
 			loses:  []string{"spec.strategy.rollingUpdate"},
 		},
@@ -165,8 +165,8 @@ func scenes() map[string]scene {
 	}
 }
 
-// untyped are scenes of kinds that the operator has no Go type of.
-func untyped() map[string]scene {
+// untyped are cases of kinds that the operator has no Go type of.
+func untyped() map[string]repairCase {
 	const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -179,7 +179,7 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `
 	conversion := `conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: NAMESPACE, name: webhook}}}}`
-	return map[string]scene{
+	return map[string]repairCase{
 		"an injected bundle of a conversion that is dropped": {
 			first: strings.Replace(definition, "CONVERSION", conversion, 1),
 			others: []write{
@@ -271,10 +271,10 @@ spec:
 // nothing else of theirs is lost.
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	for name, sc := range scenes() {
+	for name, tc := range repairCases() {
 		inBothForms(t, name, func(t *testing.T, typed bool) {
 			t.Helper()
-			newStage(t, typed, nil).play(sc)
+			newFixture(t, typed, nil).run(tc)
 		})
 	}
 }
@@ -293,10 +293,10 @@ func inBothForms(t *testing.T, name string, test func(t *testing.T, typed bool))
 func TestRepairOfKindsWithoutAGoType(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, sources, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Source"})
-	for name, sc := range untyped() {
+	for name, tc := range untyped() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newStage(t, false, nil).play(sc)
+			newFixture(t, false, nil).run(tc)
 		})
 	}
 }
@@ -313,24 +313,24 @@ func TestRepairOfWhatNobodyOwns(t *testing.T) {
 		"an entry of status": {emptied, {by: other, status: true, yaml: `status: {conditions: [
 			{type: Theirs, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`}},
 	} {
-		for name, sc := range scenes() {
+		for name, tc := range repairCases() {
 			if name == "a request beyond a limit" {
 				continue // the server removes what is nobody's with the last field of the map that is ours
 			}
-			sc.others, sc.from = slices.Concat(sc.others, writes), nil
+			tc.others, tc.from = slices.Concat(tc.others, writes), nil
 			inBothForms(t, after+", "+name, func(t *testing.T, typed bool) {
 				t.Helper()
-				newStage(t, typed, nil).play(sc)
+				newFixture(t, typed, nil).run(tc)
 			})
 		}
-		for name, sc := range untyped() {
+		for name, tc := range untyped() {
 			if name == "an injected bundle of a conversion that is dropped" {
 				continue // what desired drops is nobody's by now, too, and stays
 			}
 			t.Run(after+", "+name, func(t *testing.T) {
 				t.Parallel()
-				sc.others, sc.from = slices.Concat(sc.others, writes), nil
-				newStage(t, false, nil).play(sc)
+				tc.others, tc.from = slices.Concat(tc.others, writes), nil
+				newFixture(t, false, nil).run(tc)
 			})
 		}
 	}
@@ -342,15 +342,15 @@ func TestRepairBesideAWriter(t *testing.T) {
 	for request := range 4 { // the apply, a trial, the one that takes over, the apply
 		inBothForms(t, fmt.Sprintf("before write %d", request+1), func(t *testing.T, typed bool) {
 			t.Helper()
-			var s *stage
-			s = newStage(t, typed, func(c client.Client) client.Client {
-				return &meddled{Client: c, at: request + 1, do: func() { s.write(service, metricsPort) }}
+			var f *fixture
+			f = newFixture(t, typed, func(c client.Client) client.Client {
+				return &interceptingClient{Client: c, at: request + 1, do: func() { f.write(service, metricsPort) }}
 			})
-			s.mustEnsure(service)
-			s.write(service, movedPort)
-			s.mustEnsure(service)
-			requireAt(t, s.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
-			require.Len(t, at(s.live(service).Object, "spec.ports"), 2)
+			f.mustEnsure(service)
+			f.write(service, movedPort)
+			f.mustEnsure(service)
+			requireAt(t, f.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
+			require.Len(t, at(f.live(service).Object, "spec.ports"), 2)
 		})
 	}
 }
@@ -363,35 +363,37 @@ func TestRepairBreaksOff(t *testing.T) {
 		for _, done := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d, done: %t", request+1, done), func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t, true, func(c client.Client) client.Client { return &program.Broken{Client: c, At: request + 1, Done: done} })
-				s.mustEnsure(service)
-				s.write(service, metricsPort)
-				s.write(service, movedPort)
-				_, err := s.ensure(service)
-				require.ErrorIs(t, err, program.ErrBroken)
+				f := newFixture(t, true, func(c client.Client) client.Client {
+					return &program.FailingClient{Client: c, FailAt: request + 1, Delivered: done}
+				})
+				f.mustEnsure(service)
+				f.write(service, metricsPort)
+				f.write(service, movedPort)
+				_, err := f.ensure(service)
+				require.ErrorIs(t, err, program.ErrConnectionLost)
 
-				s.ensurer = ensure.New(s.operate, s.operate, fieldOwner)
-				s.mustEnsure(service)
-				requireAt(t, s.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
-				require.Len(t, at(s.live(service).Object, "spec.ports"), 2)
-				s.mustEnsure(strings.Replace(service, "ports: [{name: http, port: 80, protocol: TCP}]", "ports: [{name: https, port: 443, protocol: TCP}]", 1))
-				require.Nil(t, at(s.live(service).Object, "spec.ports[name=http]"))
-				requireAt(t, s.live(service), "spec.ports[name=metrics].port=9090")
+				f.ensurer = ensure.New(f.client, f.client, fieldOwner)
+				f.mustEnsure(service)
+				requireAt(t, f.live(service), "spec.ports[name=http].port=80", "spec.ports[name=metrics].port=9090")
+				require.Len(t, at(f.live(service).Object, "spec.ports"), 2)
+				f.mustEnsure(strings.Replace(service, "ports: [{name: http, port: 80, protocol: TCP}]", "ports: [{name: https, port: 443, protocol: TCP}]", 1))
+				require.Nil(t, at(f.live(service).Object, "spec.ports[name=http]"))
+				requireAt(t, f.live(service), "spec.ports[name=metrics].port=9090")
 			})
 		}
 	}
 }
 
-// A meddled client runs a function before one of its patches; the first patch, the creation, has
+// An interceptingClient runs a function before one of its patches; the first patch, the creation, has
 // the number 0.
-type meddled struct {
+type interceptingClient struct {
 	client.Client
 
 	at, patches int
 	do          func()
 }
 
-func (m *meddled) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (m *interceptingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if m.patches == m.at {
 		m.do()
 	}
@@ -403,43 +405,43 @@ func (m *meddled) Patch(ctx context.Context, obj client.Object, patch client.Pat
 // therefore named instead, and the field is never a reason to delete.
 func TestRepairStopsAtAnApply(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, true, nil)
-	s.mustEnsure(deployment)
-	s.write(deployment, write{by: "flux", apply: true, yaml: `
+	f := newFixture(t, true, nil)
+	f.mustEnsure(deployment)
+	f.write(deployment, write{by: "flux", apply: true, yaml: `
 metadata: {name: NAME, namespace: NAMESPACE}
 spec: {minReadySeconds: 100}`})
-	before := s.live(deployment)
-	_, err := s.force(with("spec:", "  progressDeadlineSeconds: 60"))
+	before := f.live(deployment)
+	_, err := f.ensureAllowingRecreation(with("spec:", "  progressDeadlineSeconds: 60"))
 	require.ErrorIs(t, err, ensure.ErrInvalid)
 	require.ErrorContains(t, err, "spec.minReadySeconds, which flux sets")
-	require.Equal(t, specified(before), specified(s.live(deployment)))
+	require.Equal(t, specified(before), specified(f.live(deployment)))
 }
 
 // TestImmutableStaysSo: an immutable field that no removal helps is named, and other owners keep
 // their fields.
 func TestImmutableStaysSo(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, true, nil)
-	s.mustEnsure(deployment)
-	s.write(deployment, write{by: mesh, yaml: crowd})
-	before := s.live(deployment)
-	_, err := s.ensure(strings.ReplaceAll(deployment, "{app: web}", "{app: other}"))
+	f := newFixture(t, true, nil)
+	f.mustEnsure(deployment)
+	f.write(deployment, write{by: mesh, yaml: othersFields})
+	before := f.live(deployment)
+	_, err := f.ensure(strings.ReplaceAll(deployment, "{app: web}", "{app: other}"))
 	require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
-	require.Equal(t, specified(before), specified(s.live(deployment)))
+	require.Equal(t, specified(before), specified(f.live(deployment)))
 }
 
 // TestRefusalIsRemembered: a permanent refusal costs one request.
 func TestRefusalIsRemembered(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, true, nil)
-	s.mustEnsure(deployment)
+	f := newFixture(t, true, nil)
+	f.mustEnsure(deployment)
 	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
-	_, err := s.ensure(changed)
+	_, err := f.ensure(changed)
 	require.ErrorIs(t, err, ensure.ErrImmutable)
 	mark := shared.Mark()
 	for range 10 {
-		_, err := s.ensure(changed)
+		_, err := f.ensure(changed)
 		require.ErrorIs(t, err, ensure.ErrImmutable)
 	}
-	requireOnlyReads(t, mark, s)
+	requireOnlyReads(t, mark, f)
 }

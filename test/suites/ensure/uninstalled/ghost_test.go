@@ -56,93 +56,93 @@ func (l *GhostList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// everyClient names the clients that operators use.
-var everyClient = []string{"plain", "cached"}
+// clients names the clients that operators use.
+var clients = []string{"plain", "cached"}
 
-// A house has Ghosts of a group of its own, if the kind is installed.
-type house struct {
+// A fixture is a namespace with an API group of its own, whose kind Ghost may be installed or not.
+type fixture struct {
 	t         *testing.T
 	gvk       schema.GroupVersionKind
 	namespace string
 	typed     bool
 	installer client.Client
 	client    client.Client
-	e         *ensure.Ensurer
+	ensurer   *ensure.Ensurer
 }
 
 // each runs test with clients that read so, and with and without Go types.
-func each(t *testing.T, reads []string, test func(t *testing.T, h *house)) {
+func each(t *testing.T, reads []string, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	for _, reads := range reads {
 		for _, form := range []string{"typed", "unstructured"} {
 			t.Run(reads+" "+form, func(t *testing.T) {
-				h := newHouse(t, form == "typed")
-				h.start(reads == "cached")
-				test(t, h)
+				f := newFixture(t, form == "typed")
+				f.start(reads == "cached")
+				test(t, f)
 			})
 		}
 	}
 }
 
-func newHouse(t *testing.T, typed bool) *house {
+func newFixture(t *testing.T, typed bool) *fixture {
 	t.Helper()
-	h := &house{t: t, namespace: shared.Namespace(t), typed: typed, installer: program.Client(t, shared, "installer")}
-	h.gvk = schema.GroupVersionKind{Group: h.namespace + ".example.com", Version: "v1", Kind: "Ghost"}
-	return h
+	f := &fixture{t: t, namespace: shared.Namespace(t), typed: typed, installer: program.Client(t, shared, "installer")}
+	f.gvk = schema.GroupVersionKind{Group: f.namespace + ".example.com", Version: "v1", Kind: "Ghost"}
+	return f
 }
 
 // start begins a new process of the operator's.
-func (h *house) start(cached bool) {
-	h.t.Helper()
+func (f *fixture) start(cached bool) {
+	f.t.Helper()
 	scheme := runtime.NewScheme()
-	require.NoError(h.t, clientgoscheme.AddToScheme(scheme))
-	scheme.AddKnownTypeWithName(h.gvk, &Ghost{})
-	scheme.AddKnownTypeWithName(h.gvk.GroupVersion().WithKind("GhostList"), &GhostList{})
-	metav1.AddToGroupVersion(scheme, h.gvk.GroupVersion())
+	require.NoError(f.t, clientgoscheme.AddToScheme(scheme))
+	scheme.AddKnownTypeWithName(f.gvk, &Ghost{})
+	scheme.AddKnownTypeWithName(f.gvk.GroupVersion().WithKind("GhostList"), &GhostList{})
+	metav1.AddToGroupVersion(scheme, f.gvk.GroupVersion())
 	if cached {
-		running := cluster.Cached(h.t, shared.Config(), runtimecluster.Options{Scheme: scheme})
-		h.client = running.GetClient()
-		h.e = ensure.New(h.client, running.GetAPIReader(), fieldOwner)
+		running := cluster.Cached(f.t, shared.Config(), runtimecluster.Options{Scheme: scheme})
+		f.client = running.GetClient()
+		f.ensurer = ensure.New(f.client, running.GetAPIReader(), fieldOwner)
 		return
 	}
 	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
-	require.NoError(h.t, err)
-	h.client, h.e = c, ensure.New(c, c, fieldOwner)
+	require.NoError(f.t, err)
+	f.client, f.ensurer = c, ensure.New(c, c, fieldOwner)
 }
 
-// meet has the operator's RESTMapper learn of the kind.
-func (h *house) meet() {
-	h.t.Helper()
-	_, err := h.client.RESTMapper().RESTMapping(h.gvk.GroupKind(), h.gvk.Version)
-	require.NoError(h.t, err)
+// discoverKind has the operator's RESTMapper discover the kind.
+func (f *fixture) discoverKind() {
+	f.t.Helper()
+	_, err := f.client.RESTMapper().RESTMapping(f.gvk.GroupKind(), f.gvk.Version)
+	require.NoError(f.t, err)
 }
 
-func (h *house) ghost() client.Object {
-	if h.typed {
-		return &Ghost{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "ghost"}}
+func (f *fixture) ghost() client.Object {
+	if f.typed {
+		return &Ghost{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "ghost"}}
 	}
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(h.gvk)
-	u.SetNamespace(h.namespace)
+	u.SetGroupVersionKind(f.gvk)
+	u.SetNamespace(f.namespace)
 	u.SetName("ghost")
 	return u
 }
 
-func (h *house) crd() *unstructured.Unstructured {
+func (f *fixture) crd() *unstructured.Unstructured {
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	crd.SetName("ghosts." + h.gvk.Group)
+	crd.SetName("ghosts." + f.gvk.Group)
 	return crd
 }
 
 // install defines the kind, which the server serves in these versions.
-func (h *house) install(versions ...string) {
-	h.t.Helper()
+func (f *fixture) install(versions ...string) {
+	f.t.Helper()
 	var served []string
 	for i, version := range versions {
 		served = append(served, fmt.Sprintf("{name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object}}}", version, i == 0))
 	}
-	definition := strings.NewReplacer("GROUP", h.gvk.Group, "VERSIONS", strings.Join(served, ", ")).Replace(`
+	definition := strings.NewReplacer("GROUP", f.gvk.Group, "VERSIONS", strings.Join(served, ", ")).Replace(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: ghosts.GROUP}
@@ -152,18 +152,18 @@ spec:
   names: {plural: ghosts, kind: Ghost}
   versions: [VERSIONS]
 `)
-	program.Define(h.t, shared, definition, h.gvk.GroupKind().WithVersion(versions[0]))
+	program.Define(f.t, shared, definition, f.gvk.GroupKind().WithVersion(versions[0]))
 }
 
 // uninstall removes the kind and returns when the server no longer serves it.
-func (h *house) uninstall() {
-	h.t.Helper()
-	require.NoError(h.t, client.IgnoreNotFound(h.installer.Delete(h.t.Context(), h.crd())))
-	h.await(func(ctx context.Context) error {
-		if err := h.installer.Get(ctx, client.ObjectKey{Name: h.crd().GetName()}, h.crd()); !apierrors.IsNotFound(err) {
+func (f *fixture) uninstall() {
+	f.t.Helper()
+	require.NoError(f.t, client.IgnoreNotFound(f.installer.Delete(f.t.Context(), f.crd())))
+	f.await(func(ctx context.Context) error {
+		if err := f.installer.Get(ctx, client.ObjectKey{Name: f.crd().GetName()}, f.crd()); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the definition is still there: %w", err)
 		}
-		err := h.installer.Get(ctx, client.ObjectKeyFromObject(h.ghost()), h.untyped())
+		err := f.installer.Get(ctx, client.ObjectKeyFromObject(f.ghost()), f.untyped())
 		if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 			return fmt.Errorf("the kind is still served: %w", err)
 		}
@@ -171,46 +171,46 @@ func (h *house) uninstall() {
 	})
 }
 
-func (h *house) untyped() *unstructured.Unstructured {
+func (f *fixture) untyped() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(h.gvk)
+	u.SetGroupVersionKind(f.gvk)
 	return u
 }
 
-func (h *house) await(try func(context.Context) error) {
-	h.t.Helper()
-	require.NoError(h.t, shared.Await(h.t.Context(), limit, "", try))
+func (f *fixture) await(try func(context.Context) error) {
+	f.t.Helper()
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, "", try))
 }
 
-func (h *house) owner() client.Object {
-	h.t.Helper()
+func (f *fixture) owner() client.Object {
+	f.t.Helper()
 	owner := &unstructured.Unstructured{}
 	owner.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-	owner.SetNamespace(h.namespace)
+	owner.SetNamespace(f.namespace)
 	owner.SetName("owner")
-	require.NoError(h.t, client.IgnoreAlreadyExists(h.installer.Create(h.t.Context(), owner)))
-	require.NoError(h.t, h.installer.Get(h.t.Context(), client.ObjectKeyFromObject(owner), owner))
+	require.NoError(f.t, client.IgnoreAlreadyExists(f.installer.Create(f.t.Context(), owner)))
+	require.NoError(f.t, f.installer.Get(f.t.Context(), client.ObjectKeyFromObject(owner), owner))
 	return owner
 }
 
 // calls returns the calls that do not need an existing object.
-func (h *house) calls() map[string]func(context.Context) (ensure.Operation, error) {
-	owner := h.owner()
+func (f *fixture) calls() map[string]func(context.Context) (ensure.Operation, error) {
+	owner := f.owner()
 	return map[string]func(context.Context) (ensure.Operation, error){
 		"Absent": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Absent(ctx, h.e, h.ghost())
+			res, err := ensure.Absent(ctx, f.ensurer, f.ghost())
 			return res.Operation, err
 		},
 		"Absent of a child": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Absent(ctx, h.e, h.ghost(), ensure.ControlledBy(owner))
+			res, err := ensure.Absent(ctx, f.ensurer, f.ghost(), ensure.ControlledBy(owner))
 			return res.Operation, err
 		},
 		"IfExists": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Object(ctx, h.e, h.ghost(), ensure.IfExists())
+			res, err := ensure.Object(ctx, f.ensurer, f.ghost(), ensure.IfExists())
 			return res.Operation, err
 		},
 		"Prune": func(ctx context.Context) (ensure.Operation, error) {
-			res, err := ensure.Set(ctx, h.e, owner, nil, ensure.Prune(h.ghost()))
+			res, err := ensure.Set(ctx, f.ensurer, owner, nil, ensure.Prune(f.ghost()))
 			if len(res.Pruned) > 0 {
 				return res.Pruned[0].Operation, err
 			}

@@ -27,12 +27,12 @@ const short = 200 * time.Millisecond
 // TestCallsCutShortLeaveNoGoroutine has callers give up on reads that a cache cannot answer, and on
 // kinds that go and come back.
 func TestCallsCutShortLeaveNoGoroutine(t *testing.T) {
-	each(t, everyClient, func(t *testing.T, h *house) {
+	each(t, clients, func(t *testing.T, f *fixture) {
 		visit := func() {
-			h.install("v1")
-			h.requireDeletion()
-			h.uninstall()
-			for _, call := range h.calls() {
+			f.install("v1")
+			f.requireDeletion()
+			f.uninstall()
+			for _, call := range f.calls() {
 				ctx, cancel := context.WithTimeout(t.Context(), short)
 				_, _ = call(ctx) // some are answered in time
 				cancel()

@@ -15,109 +15,109 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// patience is more than ensure waits for a cache that does not answer.
-const patience = 20 * time.Second
+// callTimeout is more than ensure waits for a cache that does not answer.
+const callTimeout = 20 * time.Second
 
-func (h *house) within(call func(context.Context) (ensure.Operation, error)) (ensure.Operation, error) {
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+func (f *fixture) callWithTimeout(call func(context.Context) (ensure.Operation, error)) (ensure.Operation, error) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), callTimeout)
 	defer cancel()
 	return call(ctx)
 }
 
-func (h *house) requireGone(why string) {
-	h.t.Helper()
-	for name, call := range h.calls() {
-		operation, err := h.within(call)
-		require.NoError(h.t, err, "%s: %s", name, why)
-		require.Equal(h.t, ensure.Gone, operation, "%s: %s", name, why)
+func (f *fixture) requireGone(why string) {
+	f.t.Helper()
+	for name, call := range f.calls() {
+		operation, err := f.callWithTimeout(call)
+		require.NoError(f.t, err, "%s: %s", name, why)
+		require.Equal(f.t, ensure.Gone, operation, "%s: %s", name, why)
 	}
 }
 
-func (h *house) requireFailure(why string) {
-	h.t.Helper()
-	for name, call := range h.calls() {
+func (f *fixture) requireFailure(why string) {
+	f.t.Helper()
+	for name, call := range f.calls() {
 		for range 3 {
-			_, err := h.within(call)
-			require.ErrorIs(h.t, err, ensure.ErrAPI, "%s: %s", name, why)
+			_, err := f.callWithTimeout(call)
+			require.ErrorIs(f.t, err, ensure.ErrAPI, "%s: %s", name, why)
 		}
 	}
 }
 
 // requireDeletion has the operator create and delete the Ghost.
-func (h *house) requireDeletion() {
-	h.t.Helper()
-	_, err := ensure.Object(h.t.Context(), h.e, h.ghost())
-	require.NoError(h.t, err)
-	h.await(func(ctx context.Context) error {
-		res, err := ensure.Absent(ctx, h.e, h.ghost())
+func (f *fixture) requireDeletion() {
+	f.t.Helper()
+	_, err := ensure.Object(f.t.Context(), f.ensurer, f.ghost())
+	require.NoError(f.t, err)
+	f.await(func(ctx context.Context) error {
+		res, err := ensure.Absent(ctx, f.ensurer, f.ghost())
 		if err == nil && res.Operation != ensure.Gone {
 			err = fmt.Errorf("it is %s", res.Operation)
 		}
 		return err
 	})
-	err = h.installer.Get(h.t.Context(), client.ObjectKeyFromObject(h.ghost()), h.untyped())
-	require.True(h.t, apierrors.IsNotFound(err), "%v", err)
+	err = f.installer.Get(f.t.Context(), client.ObjectKeyFromObject(f.ghost()), f.untyped())
+	require.True(f.t, apierrors.IsNotFound(err), "%v", err)
 }
 
 func TestAKindThatIsNotInstalled(t *testing.T) {
-	each(t, everyClient, func(t *testing.T, h *house) {
-		h.requireGone("there is no such kind")
-		_, err := ensure.Object(t.Context(), h.e, h.ghost())
+	each(t, clients, func(t *testing.T, f *fixture) {
+		f.requireGone("there is no such kind")
+		_, err := ensure.Object(t.Context(), f.ensurer, f.ghost())
 		require.ErrorIs(t, err, ensure.ErrAPI, "its definition may come")
-		h.install("v1")
-		h.requireDeletion()
+		f.install("v1")
+		f.requireDeletion()
 	})
 }
 
 func TestAKindThatIsRemovedAndComesBack(t *testing.T) {
-	each(t, everyClient, func(_ *testing.T, h *house) {
-		h.install("v1")
-		h.requireDeletion()
-		h.uninstall()
-		h.requireGone("its definition was deleted")
-		h.install("v1")
-		h.requireDeletion()
+	each(t, clients, func(_ *testing.T, f *fixture) {
+		f.install("v1")
+		f.requireDeletion()
+		f.uninstall()
+		f.requireGone("its definition was deleted")
+		f.install("v1")
+		f.requireDeletion()
 	})
 }
 
 // A cache waits for the first list of a kind that it has discovered.
 func TestAKindThatIsRemovedBeforeItIsRead(t *testing.T) {
-	each(t, []string{"cached"}, func(_ *testing.T, h *house) {
-		h.install("v1")
-		h.meet()
-		h.uninstall()
-		h.requireGone("its definition was deleted")
+	each(t, []string{"cached"}, func(_ *testing.T, f *fixture) {
+		f.install("v1")
+		f.discoverKind()
+		f.uninstall()
+		f.requireGone("its definition was deleted")
 	})
 }
 
 func TestAKindOfAnotherVersion(t *testing.T) {
-	each(t, everyClient, func(_ *testing.T, h *house) {
-		h.install("v2")
-		h.requireFailure("it is there in another version")
+	each(t, clients, func(_ *testing.T, f *fixture) {
+		f.install("v2")
+		f.requireFailure("it is there in another version")
 	})
 }
 
 // The group is served, by a server that is down.
 func TestAnAPIThatIsDown(t *testing.T) {
-	each(t, everyClient, func(t *testing.T, h *house) {
+	each(t, clients, func(t *testing.T, f *fixture) {
 		service := &unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"name": "v1." + h.gvk.Group},
+			"metadata": map[string]any{"name": "v1." + f.gvk.Group},
 			"spec": map[string]any{
-				"group": h.gvk.Group, "version": "v1", "insecureSkipTLSVerify": true,
+				"group": f.gvk.Group, "version": "v1", "insecureSkipTLSVerify": true,
 				"groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
-				"service": map[string]any{"namespace": h.namespace, "name": "missing"},
+				"service": map[string]any{"namespace": f.namespace, "name": "missing"},
 			},
 		}}
 		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
-		require.NoError(t, h.installer.Create(t.Context(), service))
-		t.Cleanup(func() { require.NoError(t, h.installer.Delete(context.Background(), service)) })
-		h.await(func(ctx context.Context) error {
-			err := h.installer.Get(ctx, client.ObjectKeyFromObject(h.ghost()), h.untyped())
+		require.NoError(t, f.installer.Create(t.Context(), service))
+		t.Cleanup(func() { require.NoError(t, f.installer.Delete(context.Background(), service)) })
+		f.await(func(ctx context.Context) error {
+			err := f.installer.Get(ctx, client.ObjectKeyFromObject(f.ghost()), f.untyped())
 			if !apierrors.IsServiceUnavailable(err) {
 				return fmt.Errorf("it is not down: %w", err)
 			}
 			return nil
 		})
-		h.requireFailure("its server is down")
+		f.requireFailure("its server is down")
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // A step is a write of ours that patches managed fields before it applies.
 type step struct {
-	prepare func(*bench)
+	prepare func(*fixture)
 	spec    DialSpec
 	opts    []ensure.Option
 	after   func(t *testing.T, owners map[string]string, spec map[string]any)
@@ -24,7 +24,7 @@ type step struct {
 // steps are all of them.
 var steps = map[string]step{
 	"MigrateFrom": {
-		prepare: func(b *bench) { b.write("old-operator", "v1", `spec: {marks: {old: x}}`) },
+		prepare: func(f *fixture) { f.write("old-operator", "v1", `spec: {marks: {old: x}}`) },
 		spec:    blue,
 		opts:    []ensure.Option{ensure.MigrateFrom("old-operator")},
 		after: func(t *testing.T, owners map[string]string, spec map[string]any) {
@@ -34,7 +34,7 @@ var steps = map[string]step{
 		},
 	},
 	"Release": {
-		prepare: func(*bench) {},
+		prepare: func(*fixture) {},
 		spec:    blue,
 		opts:    []ensure.Option{ensure.Release("spec.size")},
 		after: func(t *testing.T, _ map[string]string, spec map[string]any) {
@@ -43,7 +43,7 @@ var steps = map[string]step{
 		},
 	},
 	"a repair": {
-		prepare: func(b *bench) { b.write("heater", "v1", `spec: {heat: warm}`) },
+		prepare: func(f *fixture) { f.write("heater", "v1", `spec: {heat: warm}`) },
 		spec:    blue,
 		after: func(t *testing.T, owners map[string]string, spec map[string]any) {
 			t.Helper()
@@ -52,7 +52,7 @@ var steps = map[string]step{
 		},
 	},
 	"a field that the old version lacks": {
-		prepare: func(*bench) {},
+		prepare: func(*fixture) {},
 		spec:    DialSpec{Color: "blue", Unit: "cm"},
 		after: func(t *testing.T, _ map[string]string, spec map[string]any) {
 			t.Helper()
@@ -66,8 +66,8 @@ var steps = map[string]step{
 // gets the default only when it is written.
 func TestPatchesBeforeTheApply(t *testing.T) {
 	t.Parallel()
-	ways := map[string]func(*bench){"a default not stored yet": func(b *bench) { b.addDefault() }}
-	maps.Copy(ways, breaks)
+	ways := map[string]func(*fixture){"a default not stored yet": func(f *fixture) { f.addDefault() }}
+	maps.Copy(ways, brokenConversions)
 	for name, s := range steps {
 		for way, breakIt := range ways {
 			if s.spec.Unit != "" && way == "a version is gone" {
@@ -75,15 +75,15 @@ func TestPatchesBeforeTheApply(t *testing.T) {
 			}
 			t.Run(name+", "+way, func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, len(name+way)%2 == 0)
-				b.mustEnsure(b.operator("v1"), "v1", red)
-				b.othersWrite()
-				s.prepare(b)
-				breakIt(b)
-				want := b.owners()
-				b.mustEnsure(b.operator("v2"), "v2", s.spec, s.opts...)
-				s.after(t, want, b.live().Object["spec"].(map[string]any))
-				require.Empty(t, cmp.Diff(want, b.owners()))
+				f := newFixture(t, len(name+way)%2 == 0)
+				f.mustEnsure(f.operator("v1"), "v1", red)
+				f.othersWrite()
+				s.prepare(f)
+				breakIt(f)
+				want := f.owners()
+				f.mustEnsure(f.operator("v2"), "v2", s.spec, s.opts...)
+				s.after(t, want, f.live().Object["spec"].(map[string]any))
+				require.Empty(t, cmp.Diff(want, f.owners()))
 			})
 		}
 	}
@@ -93,18 +93,18 @@ func TestPatchesBeforeTheApply(t *testing.T) {
 // convert to these, which one dry run shows before a patch.
 func TestVersionsThatConvert(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, false)
-	b.mustEnsure(b.operator("v1"), "v1", red)
-	b.othersWrite()
-	b.addVersion()
+	f := newFixture(t, false)
+	f.mustEnsure(f.operator("v1"), "v1", red)
+	f.othersWrite()
+	f.addVersion()
 	mark := shared.Mark()
-	b.mustEnsure(b.operator("v2"), "v2", blue, ensure.Release("spec.size"))
-	require.Equal(t, map[string]int{"get dials": 1, "patch dials (dry run)": 1, "patch dials": 2}, b.requests(mark))
+	f.mustEnsure(f.operator("v2"), "v2", blue, ensure.Release("spec.size"))
+	require.Equal(t, map[string]int{"get dials": 1, "patch dials (dry run)": 1, "patch dials": 2}, f.requests(mark))
 	versions := map[string]string{}
-	for _, entry := range b.live().GetManagedFields() {
+	for _, entry := range f.live().GetManagedFields() {
 		versions[entry.Manager] = entry.APIVersion
 	}
-	old, current := b.group+"/v1", b.group+"/v2"
+	old, current := f.group+"/v1", f.group+"/v2"
 	require.Equal(t, map[string]string{fieldOwner: current, "dial-controller": old, "gitops": old, "person": old}, versions)
 }
 
@@ -112,41 +112,41 @@ func TestVersionsThatConvert(t *testing.T) {
 // asked, as the fields of another version may have other names.
 func TestConversionOutOfReach(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, false)
-	b.mustEnsure(b.operator("v1"), "v1", red)
-	b.othersWrite()
-	b.addVersion()
-	b.mustEnsure(b.operator("v2"), "v2", DialSpec{Color: "green", Size: 1}) // it is stored in v2
-	b.breakConversion()
+	f := newFixture(t, false)
+	f.mustEnsure(f.operator("v1"), "v1", red)
+	f.othersWrite()
+	f.addVersion()
+	f.mustEnsure(f.operator("v2"), "v2", DialSpec{Color: "green", Size: 1}) // it is stored in v2
+	f.breakConversion()
 	for _, opts := range [][]ensure.Option{nil, {ensure.Release("spec.size")}} {
-		before := b.live().GetManagedFields()
-		_, err := ensure.Object(t.Context(), b.operator("v2"), b.desired("v2", blue), opts...)
+		before := f.live().GetManagedFields()
+		_, err := ensure.Object(t.Context(), f.operator("v2"), f.desired("v2", blue), opts...)
 		require.ErrorIs(t, err, ensure.ErrAPI)
-		require.Empty(t, cmp.Diff(before, b.live().GetManagedFields()))
+		require.Empty(t, cmp.Diff(before, f.live().GetManagedFields()))
 	}
 }
 
 // TestLiveOfAnotherType: an object that does not fit the new schema is named, and left alone.
 func TestLiveOfAnotherType(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, false)
-	b.mustEnsure(b.operator("v1"), "v1", red)
-	b.othersWrite()
-	b.changeType()
+	f := newFixture(t, false)
+	f.mustEnsure(f.operator("v1"), "v1", red)
+	f.othersWrite()
+	f.changeType()
 	for _, opts := range [][]ensure.Option{nil, {ensure.Release("spec.size")}, {ensure.DryRun()}} {
-		before := b.live().GetManagedFields()
-		_, err := ensure.Object(t.Context(), b.operator("v2"), b.desired("v2", blue), opts...)
+		before := f.live().GetManagedFields()
+		_, err := ensure.Object(t.Context(), f.operator("v2"), f.desired("v2", blue), opts...)
 		require.ErrorIs(t, err, ensure.ErrInvalid)
-		require.ErrorContains(t, err, "the live object does not fit the schema of "+b.group+"/v2")
-		require.Empty(t, cmp.Diff(before, b.live().GetManagedFields()))
+		require.ErrorContains(t, err, "the live object does not fit the schema of "+f.group+"/v2")
+		require.Empty(t, cmp.Diff(before, f.live().GetManagedFields()))
 	}
 }
 
 // breakConversion has a webhook convert that nobody answers for.
-func (b *bench) breakConversion() {
-	b.t.Helper()
-	definition := b.definition(version("v1", false), version("v2", false))
-	require.NoError(b.t, b.installer.Get(b.t.Context(), client.ObjectKeyFromObject(definition), definition))
+func (f *fixture) breakConversion() {
+	f.t.Helper()
+	definition := f.definition(version("v1", false), version("v2", false))
+	require.NoError(f.t, f.installer.Get(f.t.Context(), client.ObjectKeyFromObject(definition), definition))
 	url := "https://127.0.0.1:1/convert"
 	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
@@ -155,9 +155,9 @@ func (b *bench) breakConversion() {
 			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: shared.Config().CAData},
 		},
 	}
-	require.NoError(b.t, b.installer.Update(b.t.Context(), definition))
-	require.NoError(b.t, shared.Await(b.t.Context(), limit, "", func(ctx context.Context) error {
-		err := b.client("person", "").Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: "dial"}, b.dial("v1", "", ""))
+	require.NoError(f.t, f.installer.Update(f.t.Context(), definition))
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, "", func(ctx context.Context) error {
+		err := f.client("person", "").Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: "dial"}, f.dial("v1", "", ""))
 		if err == nil {
 			return errStillConverts
 		}
@@ -177,20 +177,20 @@ func TestCaches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forEachBreak(t, func(t *testing.T, b *bench, breakIt func(*bench)) {
+			forEachBrokenConversion(t, func(t *testing.T, f *fixture, breakIt func(*fixture)) {
 				t.Helper()
-				b.mustEnsure(b.operator("v1"), "v1", red)
-				b.othersWrite()
-				b.addVersion()
-				before := b.live()
-				breakIt(b)
-				owners := b.owners()
-				b.wrap = func(c client.Client) client.Client {
-					return &cached{Client: c, show: func(live client.Object) client.Object { return show(live, before) }}
+				f.mustEnsure(f.operator("v1"), "v1", red)
+				f.othersWrite()
+				f.addVersion()
+				before := f.live()
+				breakIt(f)
+				owners := f.owners()
+				f.wrap = func(c client.Client) client.Client {
+					return &cachedClient{Client: c, show: func(live client.Object) client.Object { return show(live, before) }}
 				}
-				b.mustEnsure(b.operator("v2"), "v2", blue)
-				require.Empty(t, cmp.Diff(owners, b.owners()))
-				require.NotContains(t, b.live().Object["spec"], "size")
+				f.mustEnsure(f.operator("v2"), "v2", blue)
+				require.Empty(t, cmp.Diff(owners, f.owners()))
+				require.NotContains(t, f.live().Object["spec"], "size")
 			})
 		})
 	}

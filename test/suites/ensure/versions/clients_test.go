@@ -15,14 +15,14 @@ const limit = time.Minute
 
 var errStillConverts = errors.New("it is still converted")
 
-// A cached client shows something else than the server has.
-type cached struct {
+// A cachedClient returns another state than the server's.
+type cachedClient struct {
 	client.Client
 
 	show func(live client.Object) client.Object
 }
 
-func (c *cached) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *cachedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if err := c.Client.Get(ctx, key, obj, opts...); err != nil {
 		return err
 	}

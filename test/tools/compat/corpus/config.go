@@ -15,7 +15,7 @@ func config() []Entry {
 		{"core/v1/ConfigMap/plain", &corev1.ConfigMap{ObjectMeta: named("shop"), Data: map[string]string{
 			"config.yaml": "listen: :8080\nregion: eu-central-1\nlog:\n  level: info\n", "greeting.txt": "Grüße aus Köln\n",
 		}}},
-		{"core/v1/ConfigMap/nasty-text", nastyConfigMap()},
+		{"core/v1/ConfigMap/nasty-text", oddTextConfigMap()},
 		{"core/v1/ConfigMap/nasty-keys", &corev1.ConfigMap{ObjectMeta: named("keys"), Data: map[string]string{
 			"": "", "a.b": "1", "a": "2", "A": "3", "é": "4", "😀": "5", "\uffff": "6", "a\"b": "7", "a\x00b": "8", "~": "9", "10": "10", "9": "11",
 		}}},
@@ -45,7 +45,7 @@ func config() []Entry {
 	}
 }
 
-func nastyConfigMap() *corev1.ConfigMap {
+func oddTextConfigMap() *corev1.ConfigMap {
 	var controls strings.Builder
 	for r := range rune(0xa0) {
 		controls.WriteRune(r)

@@ -11,7 +11,7 @@ import (
 func core() []Entry {
 	return []Entry{
 		{"core/v1/Service/plain", service()},
-		{"core/v1/Service/twin-ports", twinPortsService()},
+		{"core/v1/Service/twin-ports", samePortService()},
 		{"core/v1/Service/headless", &corev1.Service{ObjectMeta: named("database"), Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, ClusterIPs: []string{corev1.ClusterIPNone}, Selector: labels(), PublishNotReadyAddresses: true,
 		}}},
@@ -67,7 +67,7 @@ func service() *corev1.Service {
 	}}
 }
 
-func twinPortsService() *corev1.Service {
+func samePortService() *corev1.Service {
 	return &corev1.Service{ObjectMeta: named("dns"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
 		{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 		{Name: "dns-tcp", Port: 53, Protocol: corev1.ProtocolTCP, NodePort: 30053},

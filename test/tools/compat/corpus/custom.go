@@ -97,7 +97,7 @@ func fullShop() *Shop {
 			Interval: metav1.Duration{Duration: time.Hour}, Start: moment(), Port: intstr.FromString("http"), Size: resource.MustParse("1000m"),
 			Limits: map[string]*resource.Quantity{"cpu": new(resource.MustParse("0.5"))}, Values: runtime.RawExtension{Raw: []byte(`{"b":1e2,"a":[]}`)},
 			Raw: json.RawMessage(`[ 1.0, null ]`), Later: moment().Time, Anything: map[string]any{"b": []any{int64(1)}, "a": nil},
-			Number: -1 << 63, Ports: twinPortsService().Spec.Ports,
+			Number: -1 << 63, Ports: samePortService().Spec.Ports,
 		},
 		Status: ShopStatus{Conditions: []metav1.Condition{{Type: "Ready"}}},
 	}

@@ -13,7 +13,7 @@ func pods() []Entry {
 		{"core/v1/Pod/nothing", &corev1.Pod{}},
 		{"core/v1/Pod/full", &corev1.Pod{ObjectMeta: named("full"), Spec: fullPodSpec()}},
 		{"core/v1/Pod/sidecar", sidecarPod()},
-		{"core/v1/Pod/twin-ports", twinPortsPod()},
+		{"core/v1/Pod/twin-ports", samePortPod()},
 		{"core/v1/Pod/every-volume", &corev1.Pod{ObjectMeta: named("volumes"), Spec: corev1.PodSpec{Volumes: volumes()}}},
 		{"core/v1/Pod/quantities", quantitiesPod()},
 		{"core/v1/Pod/env", envPod()},
@@ -194,8 +194,8 @@ func sidecarPod() *corev1.Pod {
 	}}
 }
 
-// twinPortsPod has ports that differ in their protocol only.
-func twinPortsPod() *corev1.Pod {
+// samePortPod has ports that differ in their protocol only.
+func samePortPod() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: named("dns"), Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "dns", Image: "dns",
 		Ports: []corev1.ContainerPort{

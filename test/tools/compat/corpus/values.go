@@ -43,7 +43,7 @@ func values() []Entry {
 		{"of/zero-service-spec", corev1.ServiceSpec{}},
 		{"of/deployment-value", *minimalDeployment()},
 		{"of/objects", []runtime.Object{minimalDeployment(), service(), nil}},
-		{"of/list", &corev1.ConfigMapList{Items: []corev1.ConfigMap{*nastyConfigMap(), {}}}},
+		{"of/list", &corev1.ConfigMapList{Items: []corev1.ConfigMap{*oddTextConfigMap(), {}}}},
 		{"of/empty-list", &rbacv1.RoleList{Items: []rbacv1.Role{}}},
 		{"of/quantity", resource.MustParse("1000m")},
 		{"of/quantity-map", map[string]resource.Quantity{"a": resource.MustParse("0.5"), "b": {}}},

@@ -44,75 +44,75 @@ func Slow() Plan {
 
 func (p Plan) quarter() int { return p.Objects / 4 }
 
-// Play carries out a plan.
-func Play(ctx context.Context, plan Plan) (recording *record.Recording, err error) {
-	s, err := open(ctx, plan)
+// Run carries out a plan.
+func Run(ctx context.Context, plan Plan) (recording *record.Recording, err error) {
+	e, err := open(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	s.began = time.Now()
+	defer func() { err = errors.Join(err, e.close()) }()
+	e.began = time.Now()
 	scraping, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.scrape(scraping) })
+	group.Go(func() error { return e.scrape(scraping) })
 	group.Go(func() error {
 		defer stop()
-		return s.play(ctx)
+		return e.runPhases(ctx)
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return s.recording, nil
+	return e.recording, nil
 }
 
-func (s *stage) play(ctx context.Context) error {
+func (e *environment) runPhases(ctx context.Context) error {
 	for _, phase := range []struct {
 		name string
 		play func(context.Context) error
-	}{{"before", s.before}, {"during", s.during}, {"after", s.after}} {
-		from := s.now()
+	}{{"before", e.before}, {"during", e.during}, {"after", e.after}} {
+		from := e.now()
 		if err := phase.play(ctx); err != nil {
 			return err
 		}
-		s.recording.Phase(phase.name, from, s.now())
+		e.recording.Phase(phase.name, from, e.now())
 	}
 	return nil
 }
 
 // act runs do, records its duration, and lets the figures settle.
-func (s *stage) act(ctx context.Context, name string, do func(context.Context) error) error {
-	from := s.now()
+func (e *environment) act(ctx context.Context, name string, do func(context.Context) error) error {
+	from := e.now()
 	if err := do(ctx); err != nil {
 		return err
 	}
-	s.recording.Act(name, from, s.now())
-	return s.rest(ctx)
+	e.recording.Act(name, from, e.now())
+	return e.rest(ctx)
 }
 
 // before is everyday life.
-func (s *stage) before(ctx context.Context) error {
-	if err := s.rest(ctx); err != nil {
+func (e *environment) before(ctx context.Context) error {
+	if err := e.rest(ctx); err != nil {
 		return err
 	}
-	if err := s.act(ctx, "objects are created", s.create); err != nil {
+	if err := e.act(ctx, "objects are created", e.create); err != nil {
 		return err
 	}
-	if err := s.act(ctx, "their specs are changed", s.change); err != nil {
+	if err := e.act(ctx, "their specs are changed", e.change); err != nil {
 		return err
 	}
-	return s.act(ctx, "some are deleted", s.remove)
+	return e.act(ctx, "some are deleted", e.remove)
 }
 
 // during is the phase of the faults. Faults that begin here and last end with the phase.
-func (s *stage) during(ctx context.Context) (err error) {
+func (e *environment) during(ctx context.Context) (err error) {
 	var lasting []func() error // what ends the faults
 	began := map[string]time.Duration{}
 	last := func(name string, begin func(context.Context) (end func() error, err error)) error {
-		began[name] = s.now()
+		began[name] = e.now()
 		end, err := begin(ctx)
 		if err == nil {
 			lasting = append(lasting, end)
-			err = s.rest(ctx)
+			err = e.rest(ctx)
 		}
 		return err
 	}
@@ -121,31 +121,31 @@ func (s *stage) during(ctx context.Context) (err error) {
 			err = errors.Join(err, end())
 		}
 		for name, from := range began {
-			s.recording.Act(name, from, s.now())
+			e.recording.Act(name, from, e.now())
 		}
 	}()
-	if err := last("a finalizer of others holds deletions up", s.holdUp); err != nil {
+	if err := last("a finalizer of others holds deletions up", e.blockDeletion); err != nil {
 		return err
 	}
-	if err := s.act(ctx, "hands edit and delete children", s.meddle); err != nil {
+	if err := e.act(ctx, "hands edit and delete children", e.editChildren); err != nil {
 		return err
 	}
-	if err := s.act(ctx, "somebody else scales a Deployment, too", s.contest); err != nil {
+	if err := e.act(ctx, "somebody else scales a Deployment, too", e.contest); err != nil {
 		return err
 	}
-	if err := last("a policy refuses changes of Deployments", s.refuse); err != nil {
+	if err := last("a policy refuses changes of Deployments", e.refuseUpdates); err != nil {
 		return err
 	}
-	return s.act(ctx, "there is no API server", s.outage)
+	return e.act(ctx, "there is no API server", e.outage)
 }
 
 // after is when nobody does anything any more.
-func (s *stage) after(ctx context.Context) error {
-	if err := s.untilRemoved(ctx, 2*s.plan.quarter()); err != nil || !s.plan.Recover {
+func (e *environment) after(ctx context.Context) error {
+	if err := e.untilRemoved(ctx, 2*e.plan.quarter()); err != nil || !e.plan.Recover {
 		return err
 	}
-	if err := s.untilReady(ctx); err != nil {
+	if err := e.untilReady(ctx); err != nil {
 		return err
 	}
-	return pass(ctx, 3*s.plan.Rest)
+	return pass(ctx, 3*e.plan.Rest)
 }

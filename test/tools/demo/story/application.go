@@ -31,8 +31,8 @@ const strangePort = 9999
 type application struct{ *story }
 
 // Application tells how the operator of that name creates and recreates children.
-func Application(ctx context.Context, stage Stage) (Summary, error) {
-	s := application{&story{Stage: stage, hero: hero{
+func Application(ctx context.Context, env Env) (Summary, error) {
+	s := application{&story{Env: env, mainObject: mainObject{
 		kind: "Application", name: app, work: "children", makes: "object", deployment: deployment,
 		blank:      func() client.Object { return &v1alpha1.Application{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.Application).Status.Conditions },
@@ -40,7 +40,7 @@ func Application(ctx context.Context, stage Stage) (Summary, error) {
 	watched := []client.ObjectList{
 		&v1alpha1.ApplicationList{}, &corev1.SecretList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
 	}
-	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.untouched)
+	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.reconcileUnchanged)
 }
 
 func (s application) created(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (s application) created(ctx context.Context) error {
 	if err := s.run(ctx, "apply", "-f", appSample); err != nil {
 		return err
 	}
-	var first, last page
+	var first, last loggedEvent
 	err := s.expect(ctx, "a Secret, a Deployment and a Service", func(context.Context) (string, bool) {
 		pages := began.seen()
 		found := []int{
@@ -112,7 +112,7 @@ func (s application) deleted(ctx context.Context) error {
 	if err := s.run(ctx, "delete", "service", service); err != nil {
 		return err
 	}
-	var gone, back page
+	var gone, back loggedEvent
 	err := s.expect(ctx, "a new Service", func(context.Context) (string, bool) {
 		pages := began.seen()
 		i := find(pages, service, func(event watch.EventType, _ *corev1.Service) bool { return event == watch.Deleted })

@@ -32,8 +32,8 @@ const (
 type bookStore struct{ *story }
 
 // BookStore tells of a database and of an app that uses the database, in a cluster with storage.
-func BookStore(ctx context.Context, stage Stage) (Summary, error) {
-	s := bookStore{&story{Stage: stage, hero: hero{
+func BookStore(ctx context.Context, env Env) (Summary, error) {
+	s := bookStore{&story{Env: env, mainObject: mainObject{
 		kind: "BookStore", name: store, work: "children", makes: "object", deployment: shop,
 		blank:      func() client.Object { return &v1alpha1.BookStore{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.BookStore).Status.Conditions },
@@ -42,7 +42,7 @@ func BookStore(ctx context.Context, stage Stage) (Summary, error) {
 		&v1alpha1.BookStoreList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.PodList{},
 	}
 	return s.tell(ctx, watched,
-		s.created, s.restarted, s.grown, s.grownOffline, s.grownByItself, s.shrunk, s.untouched, s.deleted)
+		s.created, s.restarted, s.grown, s.grownOffline, s.grownByItself, s.shrunk, s.reconcileUnchanged, s.deleted)
 }
 
 func (s bookStore) created(ctx context.Context) error {
@@ -51,7 +51,7 @@ func (s bookStore) created(ctx context.Context) error {
 	if err := s.run(ctx, "apply", "-f", storeSample); err != nil {
 		return err
 	}
-	var children []page
+	var children []loggedEvent
 	err := s.expect(ctx, "a database and an app", func(context.Context) (string, bool) {
 		pages := began.seen()
 		found := []int{
@@ -192,7 +192,7 @@ func (s bookStore) deleted(ctx context.Context) error {
 	if err := s.run(ctx, "delete", "bookstore", store); err != nil {
 		return err
 	}
-	var first, end page
+	var first, end loggedEvent
 	err = s.expect(ctx, "the BookStore to be gone, its children and their pods", func(context.Context) (string, bool) {
 		pages := began.seen()
 		ends := []int{
@@ -298,7 +298,7 @@ func (s bookStore) restart(ctx context.Context, args ...string) error {
 }
 
 // tellTurns reports the changes of the conditions.
-func (s bookStore) tellTurns(began moment) {
+func (s bookStore) tellTurns(began checkpoint) {
 	s.fact("Ready", s.turnsOf(began.seen(), v1alpha1.ReadyCondition))
 	s.fact("volume", s.turnsOf(began.seen(), v1alpha1.VolumeResizedCondition))
 }

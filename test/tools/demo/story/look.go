@@ -21,9 +21,9 @@ import (
 // undone waits until nothing of a person's change to the object called name is left, and reports
 // how long the change lasted.
 func undone[T client.Object](
-	ctx context.Context, s *story, began moment, name, expected, otherwise string, changed func(T) bool,
+	ctx context.Context, s *story, began checkpoint, name, expected, otherwise string, changed func(T) bool,
 ) (string, error) {
-	var change, undoing page
+	var change, undoing loggedEvent
 	err := s.expect(ctx, expected, func(context.Context) (string, bool) {
 		pages := began.seen()
 		i := find(pages, name, func(_ watch.EventType, object T) bool { return changed(object) })
@@ -40,10 +40,10 @@ func undone[T client.Object](
 	return took(change, undoing), err
 }
 
-// settled waits until the operator has logged the writes, the pods are as desired, and the hero's
+// settled waits until the operator has logged the writes, the pods are as desired, and the main object's
 // Ready is up to date; it returns the message of Ready. The status of Ready alone does not suffice:
 // Ready is also True before the operator has noticed the change.
-func (s *story) settled(ctx context.Context, began moment) (message string, err error) {
+func (s *story) settled(ctx context.Context, began checkpoint) (message string, err error) {
 	err = s.expect(ctx, "Ready to be True", func(ctx context.Context) (string, bool) {
 		if len(began.written()) == 0 {
 			return "nothing in the operator's log", false
@@ -71,13 +71,13 @@ func (s *story) settled(ctx context.Context, began moment) (message string, err 
 	return message, err
 }
 
-// live returns the live hero once the diary has recorded this version.
+// live returns the live main object once the event log has recorded this version.
 func (s *story) live(ctx context.Context) (client.Object, error) {
 	live := s.blank()
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, live); err != nil {
 		return nil, err
 	}
-	isNoted := slices.ContainsFunc(s.diary.since(0), func(p page) bool {
+	isNoted := slices.ContainsFunc(s.events.since(0), func(p loggedEvent) bool {
 		return p.object.GetUID() == live.GetUID() && p.object.GetResourceVersion() == live.GetResourceVersion()
 	})
 	if !isNoted {
@@ -86,7 +86,7 @@ func (s *story) live(ctx context.Context) (client.Object, error) {
 	return live, nil
 }
 
-// becomes waits until the hero's condition of that type has this status for this reason, of
+// becomes waits until the main object's condition of that type has this status for this reason, of
 // the current generation.
 func (s *story) becomes(ctx context.Context, kind string, status metav1.ConditionStatus, reason string) (metav1.Condition, error) {
 	var is metav1.Condition
@@ -106,8 +106,8 @@ func (s *story) becomes(ctx context.Context, kind string, status metav1.Conditio
 	return is, err
 }
 
-// turns returns the changes of the hero's condition of that type, as status and reason.
-func (s *story) turns(pages []page, kind string) []string {
+// turns returns the changes of the main object's condition of that type, as status and reason.
+func (s *story) turns(pages []loggedEvent, kind string) []string {
 	var turns []string
 	for _, page := range pages {
 		if reflect.TypeOf(page.object) != reflect.TypeOf(s.blank()) || page.object.GetName() != s.name {
@@ -120,7 +120,7 @@ func (s *story) turns(pages []page, kind string) []string {
 	return slices.Compact(turns)
 }
 
-func (s *story) turnsOf(pages []page, kind string) string {
+func (s *story) turnsOf(pages []loggedEvent, kind string) string {
 	return strings.Join(s.turns(pages, kind), ", then ")
 }
 
@@ -145,7 +145,7 @@ func missing(found []int, kinds ...string) string {
 	return strings.Join(names, ", no ")
 }
 
-func took(from, to page) string {
+func took(from, to loggedEvent) string {
 	if lasted := to.at.Sub(from.at).Round(time.Millisecond); lasted > 0 {
 		return lasted.String()
 	}

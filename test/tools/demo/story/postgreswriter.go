@@ -34,9 +34,9 @@ type postgresWriter struct {
 
 // PostgresWriter tells of one row in a database of the server. The database has to have a table
 // students, created after the operator's start, and no other table. The sample names its namespace,
-// default, which has to be the stage's, too.
-func PostgresWriter(ctx context.Context, stage Stage, server *postgres.Server, database *postgres.Database) (Summary, error) {
-	s := &postgresWriter{story: &story{Stage: stage, hero: hero{
+// default, which has to be the environment's, too.
+func PostgresWriter(ctx context.Context, env Env, server *postgres.Server, database *postgres.Database) (Summary, error) {
+	s := &postgresWriter{story: &story{Env: env, mainObject: mainObject{
 		kind: "PostgresWriter", name: student, work: "row", makes: "row",
 		blank:      func() client.Object { return &v1.PostgresWriter{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1.PostgresWriter).Status.Conditions },
@@ -94,7 +94,7 @@ func (s *postgresWriter) atRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.untouched(ctx); err != nil {
+	if err := s.reconcileUnchanged(ctx); err != nil {
 		return err
 	}
 	after, err := s.database.Written(ctx)
@@ -158,7 +158,7 @@ func (s *postgresWriter) change(ctx context.Context, patch string) error {
 }
 
 // tellRow reports the new row, and the cost of the change.
-func (s *postgresWriter) tellRow(ctx context.Context, began moment, expected string) error {
+func (s *postgresWriter) tellRow(ctx context.Context, began checkpoint, expected string) error {
 	after, err := s.rowBecomes(ctx, expected)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *postgresWriter) tellRow(ctx context.Context, began moment, expected str
 }
 
 // tellReady reports Ready once it is of the latest generation.
-func (s *postgresWriter) tellReady(ctx context.Context, began moment, status metav1.ConditionStatus, reason string) error {
+func (s *postgresWriter) tellReady(ctx context.Context, began checkpoint, status metav1.ConditionStatus, reason string) error {
 	ready, err := s.becomes(ctx, v1.ReadyCondition, status, reason)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (s *postgresWriter) rowBecomes(ctx context.Context, expected string) (after
 	return "at once", err
 }
 
-// row returns the hero's row in the database.
+// row returns the main object's row in the database.
 func (s *postgresWriter) row(ctx context.Context) (string, error) {
 	var row string
 	err := s.database.Pool.QueryRow(ctx, `select concat_ws(', ', name, age, country) from students where id = $1`, rowKey).Scan(&row)

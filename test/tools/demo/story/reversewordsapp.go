@@ -27,8 +27,8 @@ type reverseWordsApp struct{ *story }
 
 // ReverseWordsApp tells how an object reports its state, and in which order its children are
 // deleted.
-func ReverseWordsApp(ctx context.Context, stage Stage) (Summary, error) {
-	s := reverseWordsApp{&story{Stage: stage, hero: hero{
+func ReverseWordsApp(ctx context.Context, env Env) (Summary, error) {
+	s := reverseWordsApp{&story{Env: env, mainObject: mainObject{
 		kind: "ReverseWordsApp", name: words, work: "children", makes: "object", deployment: wordsDeployment,
 		blank:      func() client.Object { return &v1alpha1.ReverseWordsApp{} },
 		conditions: func(obj client.Object) []metav1.Condition { return obj.(*v1alpha1.ReverseWordsApp).Status.Conditions },
@@ -36,7 +36,7 @@ func ReverseWordsApp(ctx context.Context, stage Stage) (Summary, error) {
 	watched := []client.ObjectList{
 		&v1alpha1.ReverseWordsAppList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.PodList{},
 	}
-	return s.tell(ctx, watched, s.created, s.scaled, s.spoiled, s.repaired, s.untouched, s.deleted)
+	return s.tell(ctx, watched, s.created, s.scaled, s.spoiled, s.repaired, s.reconcileUnchanged, s.deleted)
 }
 
 func (s reverseWordsApp) created(ctx context.Context) error {
@@ -99,7 +99,7 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 	if err := s.run(ctx, "delete", "reversewordsapp", words, "--wait=false"); err != nil {
 		return err
 	}
-	var pages []page
+	var pages []loggedEvent
 	var ends []int
 	err := s.expect(ctx, "the ReverseWordsApp to be gone, its pods and its children", func(context.Context) (string, bool) {
 		pages = began.seen()
@@ -121,7 +121,7 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 
 // tellOrder reports the order of all deletions, which is the order of the resourceVersions: each
 // kind has a separate watch, and a watch may be late.
-func (s reverseWordsApp) tellOrder(pages []page, app, deployment, service, pod page) error {
+func (s reverseWordsApp) tellOrder(pages []loggedEvent, app, deployment, service, pod loggedEvent) error {
 	if !isBefore(pod, deployment) || !isBefore(deployment, app) || !isBefore(service, app) {
 		return fmt.Errorf("expected the last pod to go before the Deployment, and the ReverseWordsApp after that and the Service; "+
 			"seen: resourceVersions %s, %s, %s, %s", pod.object.GetResourceVersion(), deployment.object.GetResourceVersion(),
@@ -138,7 +138,7 @@ func (s reverseWordsApp) change(ctx context.Context, patch string) error {
 }
 
 // tellTurn reports how Ready became False and then True by itself, and names the pods.
-func (s reverseWordsApp) tellTurn(ctx context.Context, began moment, pods int) error {
+func (s reverseWordsApp) tellTurn(ctx context.Context, began checkpoint, pods int) error {
 	if err := s.tellRest(ctx, began); err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// A Stage is the place of one story: a namespace without objects of the story's names.
-type Stage struct {
+// An Env is the place of one story: a namespace without objects of the story's names.
+type Env struct {
 	// Out is written to, line by line.
 	Out io.Writer
 	// Cluster is the cluster of the story, and Operator the installed operator.
@@ -39,32 +39,32 @@ type Stage struct {
 	Process *operator.Process
 	// Namespace is where the story's objects are made.
 	Namespace string
-	// Patience is how long each step may take before the story ends.
-	Patience time.Duration
+	// Timeout is how long each step may take before the story ends.
+	Timeout time.Duration
 }
 
-// A hero is the object that a story is about.
-type hero struct {
+// A mainObject is the object that a story is about.
+type mainObject struct {
 	kind, name string
-	// work is what the operator creates for the hero, and makes is the word for one piece.
+	// work is what the operator creates for the main object, and makes is the word for one piece.
 	work, makes string
-	// deployment is the name of the hero's Deployment.
+	// deployment is the name of the main object's Deployment.
 	deployment string
-	// blank returns an empty object of the hero's Go type, and conditions returns its conditions.
+	// blank returns an empty object of the object's Go type, and conditions returns its conditions.
 	blank      func() client.Object
 	conditions func(client.Object) []metav1.Condition
 }
 
 // A story has the means to tell itself: watches, logs and output.
 type story struct {
-	Stage
-	hero
+	Env
+	mainObject
 
 	client  client.WithWatch
 	kubectl string
-	diary   diary
+	events  eventLog
 	chapter int
-	rest    rest
+	idle    idleCost
 }
 
 // tell tells the chapters and sums up. An unexpected observation is an error with the expected and
@@ -87,7 +87,7 @@ func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters 
 	return s.sumUp(began, time.Since(at))
 }
 
-// open prepares the eyes of the story.
+// open prepares the clients and watches of the story.
 func (s *story) open(ctx context.Context, watched []client.ObjectList) (err error) {
 	if s.kubectl, err = cluster.Kubectl(ctx); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *story) open(ctx context.Context, watched []client.ObjectList) (err erro
 		return err
 	}
 	for _, kind := range watched {
-		if err := s.diary.watch(ctx, s.client, s.Namespace, kind); err != nil {
+		if err := s.events.watch(ctx, s.client, s.Namespace, kind); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (s *story) fact(who, what string) {
 
 // tellRest reports, once everything has settled, the writes in the operator's log and the requests
 // that the API server counted.
-func (s *story) tellRest(ctx context.Context, began moment) error {
+func (s *story) tellRest(ctx context.Context, began checkpoint) error {
 	message, err := s.settled(ctx, began)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s *story) tellRest(ctx context.Context, began moment) error {
 	return nil
 }
 
-func (s *story) tellRequests(began moment) error {
+func (s *story) tellRequests(began checkpoint) error {
 	requests, err := began.requests()
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *story) run(ctx context.Context, args ...string) error {
 
 // expect waits until look sees the expected state, and otherwise returns the last observation.
 func (s *story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
-	return s.Cluster.Await(ctx, s.Patience, "", func(ctx context.Context) error {
+	return s.Cluster.Await(ctx, s.Timeout, "", func(ctx context.Context) error {
 		if seen, ok := look(ctx); !ok {
 			return fmt.Errorf("expected %s; seen: %s", expected, seen)
 		}

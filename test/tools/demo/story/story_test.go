@@ -52,7 +52,7 @@ func install(name string) (*operator.Operator, error) {
 func TestApplication(t *testing.T) {
 	installed, process := start(t, application)
 	var out bytes.Buffer
-	summary, err := story.Application(t.Context(), stage(t, &out, installed, process, time.Minute))
+	summary, err := story.Application(t.Context(), newEnv(t, &out, installed, process, time.Minute))
 	require.NoError(t, err, "%s", &out)
 	requireSummary(t, story.Summary{Operator: "application", Made: 4, What: "object"}, summary)
 	for _, line := range []string{
@@ -73,7 +73,7 @@ func TestApplication(t *testing.T) {
 func TestReverseWordsApp(t *testing.T) {
 	installed, process := start(t, reverseWordsApp)
 	var out bytes.Buffer
-	summary, err := story.ReverseWordsApp(t.Context(), stage(t, &out, installed, process, time.Minute))
+	summary, err := story.ReverseWordsApp(t.Context(), newEnv(t, &out, installed, process, time.Minute))
 	require.NoError(t, err, "%s", &out)
 	requireSummary(t, story.Summary{Operator: "reversewordsapp", Made: 2, What: "object"}, summary)
 	for _, line := range []string{
@@ -92,7 +92,7 @@ func TestReverseWordsApp(t *testing.T) {
 func TestBookStore(t *testing.T) {
 	installed, process := start(t, bookStore, "--restart-after=1s")
 	var out bytes.Buffer
-	summary, err := story.BookStore(t.Context(), stage(t, &out, installed, process, time.Minute))
+	summary, err := story.BookStore(t.Context(), newEnv(t, &out, installed, process, time.Minute))
 	require.NoError(t, err, "%s", &out)
 	requireSummary(t, story.Summary{Operator: "bookstore", Made: 7, What: "object"}, summary)
 	for _, line := range []string{
@@ -120,9 +120,9 @@ func TestPostgresWriter(t *testing.T) {
 	installed.Env = database.Environment()
 	_, process := start(t, postgresWriter, "--create-tables", "--check-interval=2s")
 	var out bytes.Buffer
-	stage := stage(t, &out, installed, process, time.Minute)
-	stage.Namespace = "default" // as the sample has it
-	summary, err := story.PostgresWriter(t.Context(), stage, server, database)
+	env := newEnv(t, &out, installed, process, time.Minute)
+	env.Namespace = "default" // as the sample has it
+	summary, err := story.PostgresWriter(t.Context(), env, server, database)
 	require.NoError(t, err, "%s", &out)
 	requireSummary(t, story.Summary{Operator: "postgreswriter", Made: 2, What: "row"}, summary)
 	lines := []string{
@@ -147,7 +147,7 @@ func TestWithoutAnOperator(t *testing.T) {
 	installed, err := application()
 	require.NoError(t, err)
 	var out bytes.Buffer
-	_, err = story.Application(t.Context(), stage(t, &out, installed, nil, 5*time.Second))
+	_, err = story.Application(t.Context(), newEnv(t, &out, installed, nil, 5*time.Second))
 	require.ErrorContains(t, err, "expected a Secret, a Deployment and a Service; seen: no Secret, no Deployment, no Service")
 	require.NotContains(t, out.String(), "came true")
 }
@@ -160,7 +160,7 @@ func TestOperatorThatEndsBeforeSomebodyScales(t *testing.T) {
 		require.NoError(t, process.Stop())
 		time.AfterFunc(10*time.Second, cancel) // patience is for what comes before
 	}}
-	_, err := story.Application(ctx, stage(t, out, installed, process, time.Minute))
+	_, err := story.Application(ctx, newEnv(t, out, installed, process, time.Minute))
 	require.ErrorContains(t, err, "expected 5 replicas to be 1 again; seen: 5 replicas")
 	require.Contains(t, out.String(), "2. ")
 	require.NotContains(t, out.String(), "3. ")
@@ -211,10 +211,10 @@ func (l *listener) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-func stage(t *testing.T, out io.Writer, installed *operator.Operator, process *operator.Process, patience time.Duration) story.Stage {
+func newEnv(t *testing.T, out io.Writer, installed *operator.Operator, process *operator.Process, patience time.Duration) story.Env {
 	t.Helper()
-	return story.Stage{
-		Out: out, Cluster: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Patience: patience,
+	return story.Env{
+		Out: out, Cluster: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Timeout: patience,
 	}
 }
 

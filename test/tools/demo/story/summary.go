@@ -14,7 +14,7 @@ import (
 type Summary struct {
 	// Operator is the name of the story's operator.
 	Operator string
-	// Made counts the created pieces of What, including replacements: the hero's children as a
+	// Made counts the created pieces of What, including replacements: the main object's children as a
 	// watcher saw them, or rows.
 	Made int
 	What string
@@ -27,19 +27,19 @@ type Summary struct {
 	RestReconciles, RestRequests int
 }
 
-func (s *story) sumUp(began moment, lasted time.Duration) (Summary, error) {
+func (s *story) sumUp(began checkpoint, lasted time.Duration) (Summary, error) {
 	requests, err := began.requests()
 	if err != nil {
 		return Summary{}, err
 	}
 	return Summary{
 		Operator: s.Operator.Name, Made: s.children(began.seen()), What: s.makes, Requests: len(requests), Took: lasted,
-		RestReconciles: s.rest.reconciles, RestRequests: s.rest.requests,
+		RestReconciles: s.idle.reconciles, RestRequests: s.idle.requests,
 	}, nil
 }
 
-// children counts the objects that the hero controls.
-func (s *story) children(pages []page) int {
+// children counts the objects that the main object controls.
+func (s *story) children(pages []loggedEvent) int {
 	uids := map[types.UID]bool{}
 	for _, page := range pages {
 		owner := metav1.GetControllerOfNoCopy(page.object)

@@ -20,11 +20,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience bounds every wait, including the time to settle. It is no target, but turns an endless
+// waitTimeout bounds every wait, including the time to settle. It is no target, but turns an endless
 // wait into an error. An informer that lost the API server may take a minute to try again. A
 // PostgresWriter that people changed repeatedly while the database was down waits up to five
 // minutes for the next attempt.
-const patience = 6 * time.Minute
+const waitTimeout = 6 * time.Minute
 
 // A Plan is how much is tried.
 type Plan struct {
@@ -59,7 +59,7 @@ func Long(seed uint64) Plan {
 // A trial is one kind of fault.
 type trial struct {
 	name string
-	run  func(*stage) error
+	run  func(*fixture) error
 }
 
 // trials run in parallel and do not affect each other. Each has a database and namespaces of its
@@ -81,17 +81,17 @@ func trials() []trial {
 // preparations fail; the errors of the trials are in the report.
 func Run(ctx context.Context, plan Plan, out io.Writer) (report Report, err error) {
 	fmt.Fprintf(out, "Starting three control planes and two databases. The seed is %d.\n", plan.Seed)
-	s, err := open(ctx)
+	e, err := open(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, e.close()) }()
 
 	report = Report{Plan: plan, Results: make([]Result, len(trials()))}
 	var group errgroup.Group
 	for i, t := range trials() {
 		group.Go(func() error {
-			report.Results[i] = s.try(ctx, plan, t)
+			report.Results[i] = e.try(ctx, plan, t)
 			fmt.Fprintf(out, "%s: %s\n", t.name, report.Results[i].Verdict())
 			return nil
 		})
@@ -100,16 +100,16 @@ func Run(ctx context.Context, plan Plan, out io.Writer) (report Report, err erro
 }
 
 // try runs one trial.
-func (s *site) try(ctx context.Context, plan Plan, t trial) Result {
+func (e *environment) try(ctx context.Context, plan Plan, t trial) Result {
 	begun := time.Now()
-	st := &stage{ctx: ctx, site: s, plan: plan, random: randomOf(plan.Seed, t.name)}
-	err := t.run(st)
-	st.result.Trial, st.result.Took = t.name, time.Since(begun)
-	st.result.Err = errors.Join(err, st.clear())
-	if st.result.Missed() != nil {
-		st.result.Err = errors.Join(st.result.Err, st.keepLogs())
+	f := &fixture{ctx: ctx, env: e, plan: plan, random: randomOf(plan.Seed, t.name)}
+	err := t.run(f)
+	f.result.Trial, f.result.Took = t.name, time.Since(begun)
+	f.result.Err = errors.Join(err, f.cleanUp())
+	if f.result.Missed() != nil {
+		f.result.Err = errors.Join(f.result.Err, f.keepLogs())
 	}
-	return st.result
+	return f.result
 }
 
 // randomOf is another for each trial, whatever other trials there are.

@@ -41,15 +41,15 @@ const journal = `
 	end $$;`
 
 // keepJournal starts the journal.
-func (s *stage) keepJournal() error {
-	if err := s.exec(journal); err != nil {
+func (f *fixture) keepJournal() error {
+	if err := f.exec(journal); err != nil {
 		return err
 	}
 	for _, table := range tables {
 		err := errors.Join(
-			s.exec(`create trigger at_once after insert or update or delete on `+table+
+			f.exec(`create trigger at_once after insert or update or delete on `+table+
 				` for each row execute function note('at once')`),
-			s.exec(`create constraint trigger at_commit after insert or update or delete on `+table+
+			f.exec(`create constraint trigger at_commit after insert or update or delete on `+table+
 				` deferrable initially deferred for each row execute function note('at commit')`))
 		if err != nil {
 			return err
@@ -60,32 +60,32 @@ func (s *stage) keepJournal() error {
 
 // watchLease records the acquisitions and releases of the global lock, starting when the first
 // holder has the lock.
-func (s *stage) watchLease(first *party) error {
+func (f *fixture) watchLease(first *instance) error {
 	return errors.Join(
-		s.exec(`insert into holders select holder, '`+first.role+`' from postgreswriter_lease`),
-		s.exec(`create trigger handover after insert or update on postgreswriter_lease for each row execute function note_lease()`))
+		f.exec(`insert into holders select holder, '`+first.role+`' from postgreswriter_lease`),
+		f.exec(`create trigger handover after insert or update on postgreswriter_lease for each row execute function note_lease()`))
 }
 
-// pages returns the number of journal entries so far, for comparison.
-func (s *stage) pages() (n int64, err error) {
-	err = s.database.Pool.QueryRow(s.ctx, `select coalesce(max(n), 0) from journal`).Scan(&n)
+// journalLength returns the number of journal entries so far, for comparison.
+func (f *fixture) journalLength() (n int64, err error) {
+	err = f.database.Pool.QueryRow(f.ctx, `select coalesce(max(n), 0) from journal`).Scan(&n)
 	return n, err
 }
 
-// writesOf counts the row writes of a party since then.
-func (s *stage) writesOf(p *party, since int64) (n int, err error) {
-	err = s.database.Pool.QueryRow(s.ctx,
+// writesOf counts the row writes of an instance since then.
+func (f *fixture) writesOf(p *instance, since int64) (n int, err error) {
+	err = f.database.Pool.QueryRow(f.ctx,
 		`select count(*) from journal where moment = 'at once' and writer = $1 and n > $2`, p.role, since).Scan(&n)
 	return n, err
 }
 
-// trespasses finds forbidden writes: the query returns one line of text for each.
-func (s *stage) trespasses(query string, args ...any) error {
-	found, err := collect(s.ctx, s.database.Pool, query, args...)
+// findViolations finds forbidden writes: the query returns one line of text for each.
+func (f *fixture) findViolations(query string, args ...any) error {
+	found, err := collect(f.ctx, f.database.Pool, query, args...)
 	if err != nil {
 		return fmt.Errorf("cannot read the journal: %w", err)
 	}
-	s.result.Trespasses = append(s.result.Trespasses, found...)
+	f.result.Violations = append(f.result.Violations, found...)
 	return nil
 }
 

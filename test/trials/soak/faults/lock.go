@@ -7,43 +7,43 @@ import (
 
 // rivals prepares two operators that contend for the global lock, which the first one holds.
 // Different cluster names give each operator its own rows; without names both write the same rows.
-func (s *stage) rivals(leftName, rightName string) (holder, waiting *party, err error) {
-	if err := s.prepare(s.site.server); err != nil {
+func (f *fixture) rivals(leftName, rightName string) (holder, waiting *instance, err error) {
+	if err := f.prepare(f.env.server); err != nil {
 		return nil, nil, err
 	}
-	if err := s.keepJournal(); err != nil {
+	if err := f.keepJournal(); err != nil {
 		return nil, nil, err
 	}
-	left, leftErr := s.join(s.site.left, leftName, "--global-lock")
-	right, rightErr := s.join(s.site.right, rightName, "--global-lock")
+	left, leftErr := f.addInstance(f.env.left, leftName, "--global-lock")
+	right, rightErr := f.addInstance(f.env.right, rightName, "--global-lock")
 	if err := errors.Join(leftErr, rightErr); err != nil {
 		return nil, nil, err
 	}
 	if err := left.start(); err != nil {
 		return nil, nil, err
 	}
-	if err := until(s.ctx, "there is a lock", func() error { return s.exec(`table postgreswriter_lease`) }); err != nil {
+	if err := until(f.ctx, "there is a lock", func() error { return f.exec(`table postgreswriter_lease`) }); err != nil {
 		return nil, nil, err
 	}
-	if err := s.exec(`grant select, insert, update on postgreswriter_lease to ` + right.role); err != nil {
+	if err := f.exec(`grant select, insert, update on postgreswriter_lease to ` + right.role); err != nil {
 		return nil, nil, err
 	}
-	if err := until(s.ctx, "somebody holds the lock", s.isHeld); err != nil {
+	if err := until(f.ctx, "somebody holds the lock", f.isHeld); err != nil {
 		return nil, nil, err
 	}
-	return left, right, errors.Join(s.watchLease(left), right.start())
+	return left, right, errors.Join(f.watchLease(left), right.start())
 }
 
-func (s *stage) isHeld() error {
+func (f *fixture) isHeld() error {
 	var holder string
-	return s.database.Pool.QueryRow(s.ctx, `select holder from postgreswriter_lease where holder <> ''`).Scan(&holder)
+	return f.database.Pool.QueryRow(f.ctx, `select holder from postgreswriter_lease where holder <> ''`).Scan(&holder)
 }
 
-// takesOver waits until a party holds the lock and has written rows since then.
-func (s *stage) takesOver(p *party, since int64) error {
-	return until(s.ctx, "another holds the lock, and writes", func() error {
+// takesOver waits until an instance holds the lock and has written rows since then.
+func (f *fixture) takesOver(p *instance, since int64) error {
+	return until(f.ctx, "another holds the lock, and writes", func() error {
 		var owner string
-		err := s.database.Pool.QueryRow(s.ctx,
+		err := f.database.Pool.QueryRow(f.ctx,
 			`select owner from postgreswriter_lease join holders on identity = holder`).Scan(&owner)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (s *stage) takesOver(p *party, since int64) error {
 		if owner != p.role {
 			return errors.New("it is not the holder")
 		}
-		writes, err := s.writesOf(p, since)
+		writes, err := f.writesOf(p, since)
 		if err == nil && writes == 0 {
 			err = errors.New("it has not written")
 		}
@@ -61,67 +61,67 @@ func (s *stage) takesOver(p *party, since int64) error {
 
 // killedHolder kills the holder of the lock. The clusters have the same PostgresWriters, as with a
 // standby cluster.
-func killedHolder(s *stage) error {
-	holder, waiting, err := s.rivals("", "")
+func killedHolder(f *fixture) error {
+	holder, waiting, err := f.rivals("", "")
 	if err != nil {
 		return err
 	}
-	crowd := holder.crowd
-	crowd.clients = append(crowd.clients, waiting.plane.admin)
-	waiting.crowd = crowd
-	phases := float64(2*s.plan.Takeovers + 1)
-	for i := range s.plan.Takeovers {
-		err := meanwhile(
-			func() error { return crowd.advance(s.ctx, float64(2*i+1)/phases, pace) },
-			func() error { return errors.Join(pass(s.ctx, s.atMost(pace)), holder.kill()) },
+	users := holder.users
+	users.clients = append(users.clients, waiting.plane.admin)
+	waiting.users = users
+	phases := float64(2*f.plan.Takeovers + 1)
+	for i := range f.plan.Takeovers {
+		err := concurrently(
+			func() error { return users.advance(f.ctx, float64(2*i+1)/phases, pace) },
+			func() error { return errors.Join(pass(f.ctx, f.atMost(pace)), holder.kill()) },
 		)
 		if err != nil {
 			return err
 		}
 		killed := time.Now()
-		since, err := s.pages()
+		since, err := f.journalLength()
 		if err != nil {
 			return err
 		}
-		if err := crowd.advance(s.ctx, float64(2*i+2)/phases, pace); err != nil {
+		if err := users.advance(f.ctx, float64(2*i+2)/phases, pace); err != nil {
 			return err
 		}
-		if err := s.takesOver(waiting, since); err != nil {
+		if err := f.takesOver(waiting, since); err != nil {
 			return err
 		}
-		s.happened("taken over %s after a kill", time.Since(killed).Round(time.Second))
+		f.happened("taken over %s after a kill", time.Since(killed).Round(time.Second))
 		if err := holder.start(); err != nil {
 			return err
 		}
 		holder, waiting = waiting, holder
 	}
-	if err := crowd.advance(s.ctx, 1, pace); err != nil {
+	if err := users.advance(f.ctx, 1, pace); err != nil {
 		return err
 	}
-	return s.inTurn(holder, waiting)
+	return f.inTurn(holder, waiting)
 }
 
 // inTurn waits until the rows of each operator are right, of the second one after the first has
-// given up the lock, and judges.
-func (s *stage) inTurn(holder, waiting *party) error {
-	unrest := s.settled(holder)
+// given up the lock, and checks the result.
+func (f *fixture) inTurn(holder, waiting *instance) error {
+	unrest := f.settled(holder)
 	if unrest == nil {
-		unrest = errors.Join(holder.stop(), s.settled(waiting))
+		unrest = errors.Join(holder.stop(), f.settled(waiting))
 	}
-	return errors.Join(s.judge(unrest, holder, waiting), s.checkLock())
+	return errors.Join(f.check(unrest, holder, waiting), f.checkLock())
 }
 
 // checkLock looks for three violations: rows written by an operator that did not hold the lock at
 // the time or at the end of the transaction; terms with two writers, or with a write after a later
 // term began to write; and a lock released by an operator that did not hold it.
-func (s *stage) checkLock() error {
+func (f *fixture) checkLock() error {
 	return errors.Join(
-		s.trespasses(`select writer || ' ' || moment || ': ' || op || ' ' || tab || ' ' || key || ', held by ' ||
+		f.findViolations(`select writer || ' ' || moment || ': ' || op || ' ' || tab || ' ' || key || ', held by ' ||
 			coalesce(owner, 'nobody') from journal where owner is distinct from writer`),
-		s.trespasses(`select 'in term ' || term || ' wrote ' || string_agg(distinct writer, ' and ')
+		f.findViolations(`select 'in term ' || term || ' wrote ' || string_agg(distinct writer, ' and ')
 			from journal group by term having count(distinct writer) > 1`),
-		s.trespasses(`select writer || ' wrote ' || key || ' in term ' || term || ' after one in term ' || latest
+		f.findViolations(`select writer || ' wrote ' || key || ' in term ' || term || ' after one in term ' || latest
 			from (select *, max(term) over (order by n) as latest from journal) as j where term < latest`),
-		s.trespasses(`select writer || ' gave up what ' || owner || ' held' from handovers
+		f.findViolations(`select writer || ' gave up what ' || owner || ' held' from handovers
 			join holders on identity = before where after = '' and writer <> owner`))
 }

@@ -21,9 +21,9 @@ type Report struct {
 type Result struct {
 	Trial string
 	Tally
-	// Trespasses are writes of somebody who may not: into another cluster's row, without the
+	// Violations are writes of somebody who may not: into another cluster's row, without the
 	// global lock. They are looked for where several operators share a database.
-	Trespasses []string
+	Violations []string
 	// Happened lists the faults.
 	Happened []string
 	Took     time.Duration
@@ -43,8 +43,8 @@ func (r Result) Missed() error {
 		return nil
 	}
 	errs := []error{r.differs(), r.Err}
-	for _, trespass := range r.Trespasses[:min(shown, len(r.Trespasses))] {
-		errs = append(errs, fmt.Errorf("one of %d trespasses: %s", len(r.Trespasses), trespass))
+	for _, trespass := range r.Violations[:min(shown, len(r.Violations))] {
+		errs = append(errs, fmt.Errorf("one of %d trespasses: %s", len(r.Violations), trespass))
 	}
 	if r.Objects == 0 {
 		errs = append(errs, errors.New("nothing was compared"))
@@ -91,7 +91,7 @@ func (r Report) String() string {
 			continue
 		}
 		fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%s; %s in all\n", t.Trial, t.Objects, t.Rows,
-			t.Lost, t.Doubled, t.LeftBehind, len(t.Trespasses), strings.Join(t.Happened, ", "), t.Took.Round(time.Second))
+			t.Lost, t.Doubled, t.LeftBehind, len(t.Violations), strings.Join(t.Happened, ", "), t.Took.Round(time.Second))
 	}
 	fmt.Fprintln(table, "  target\t\t\t0\t0\t0\t0\t")
 	_ = table.Flush() // what a person reads

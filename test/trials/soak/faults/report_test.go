@@ -32,7 +32,7 @@ func TestMissed(t *testing.T) {
 		{"a lost object", func(r *faults.Result) { r.Lost = 1 }, "missed: second: of 200 objects and 100 rows, 1 are lost"},
 		{"a row twice", func(r *faults.Result) { r.Doubled = 1 }, "1 doubled"},
 		{"something left behind", func(r *faults.Result) { r.LeftBehind = 1 }, "1 left behind"},
-		{"a write of somebody else", func(r *faults.Result) { r.Trespasses = []string{"left wrote"} }, "one of 1 trespasses: left wrote"},
+		{"a write of somebody else", func(r *faults.Result) { r.Violations = []string{"left wrote"} }, "one of 1 trespasses: left wrote"},
 		{"a trial that could not be done", func(r *faults.Result) { r.Err = errors.New("no database") }, "no database"},
 		{"a trial of nothing", func(r *faults.Result) { r.Objects = 0 }, "nothing was compared"},
 		{"logs", func(r *faults.Result) { r.Lost, r.Logs = 1, "/folder" }, "the operators' logs are in /folder"},

@@ -53,14 +53,14 @@ func TestCompare(t *testing.T) {
 }
 
 func TestTheSameSeedMeansTheSameDeeds(t *testing.T) {
-	deedsOf := func(seed uint64) []deed { return deeds(randomOf(seed, "trial"), 30, 15) }
+	deedsOf := func(seed uint64) []action { return plannedActions(randomOf(seed, "trial"), 30, 15) }
 	first, again := deedsOf(1), deedsOf(1)
 	require.Equal(t, first, again)
 	require.NotEqual(t, first, deedsOf(2))
 
 	counts := map[verb]int{}
-	for _, deed := range first {
-		counts[deed.verb]++
+	for _, action := range first {
+		counts[action.verb]++
 	}
 	require.Equal(t, 30, counts[create])
 	require.Equal(t, 15, counts[remove])

@@ -13,7 +13,7 @@ const requestTimeout = 10 * time.Second
 
 // until calls try again and again until try returns nil or the patience ends.
 func until(ctx context.Context, what string, try func() error) error {
-	err := await.Until(ctx, patience, func(context.Context) error { return try() })
+	err := await.Until(ctx, waitTimeout, func(context.Context) error { return try() })
 	switch {
 	case err == nil:
 		return nil

@@ -28,7 +28,7 @@ type instance struct {
 	manager    manager.Manager
 	reconciler *reconciler
 	counter    *counter
-	born       mark
+	started    mark
 	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
 	workers    int
 
@@ -41,12 +41,15 @@ type instance struct {
 // before begin.
 func (t *Trial) start(ctx context.Context, namespace string) (*instance, error) {
 	counter, config := t.newCounter()
-	born := counter.now()
+	started := counter.now()
 	m, err := ctrl.NewManager(config, t.managerOptions(namespace))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a manager: %w", err)
 	}
-	o := &instance{manager: m, reconciler: newReconciler(m), counter: counter, born: born, workers: t.Workers, ended: make(chan struct{})}
+	o := &instance{
+		manager: m, reconciler: newReconciler(m), counter: counter, started: started, workers: t.Workers,
+		ended: make(chan struct{}),
+	}
 	for _, kind := range append(o.children(), &Stack{}) {
 		if _, err := m.GetCache().GetInformer(ctx, kind); err != nil {
 			return nil, fmt.Errorf("cannot watch %T: %w", kind, err)
@@ -136,7 +139,7 @@ func (o *instance) reconcileAll(ctx context.Context, trigger func([]types.Namesp
 
 // await waits until a pass is over.
 func (o *instance) await(ctx context.Context, current *pass) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	select {
 	case <-current.done:

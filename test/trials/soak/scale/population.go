@@ -39,7 +39,7 @@ func (t *Trial) populate(ctx context.Context, children, passes int) (*population
 		if err := t.settle(ctx, o, p.family.namespace); err != nil {
 			return err
 		}
-		p.size.Converging, err = o.counter.since(ctx, o.born)
+		p.size.Converging, err = o.counter.since(ctx, o.started)
 		return err
 	})
 }
@@ -78,7 +78,7 @@ func (p *population) restart(ctx context.Context, o *instance) error {
 	if _, err := o.begin(ctx); err != nil {
 		return err
 	}
-	requests, err := o.counter.since(ctx, o.born)
+	requests, err := o.counter.since(ctx, o.started)
 	p.size.Restarts = p.size.Restarts.plus(requests)
 	p.size.Instances++
 	return err

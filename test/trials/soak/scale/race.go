@@ -94,7 +94,7 @@ func (t *Trial) runOurs(ctx context.Context, f *fleet) (took time.Duration, requ
 		if took, err = o.begin(ctx); err != nil {
 			return fmt.Errorf("the operator failed: %w", err)
 		}
-		requests, err = o.counter.since(ctx, o.born)
+		requests, err = o.counter.since(ctx, o.started)
 		return err
 	})
 	return took, requests, err

@@ -7,9 +7,9 @@ import (
 	"github.com/trueup-go/trueup/test/harness/await"
 )
 
-// patience bounds every wait. This is no target, but turns an endless wait into an error.
-const patience = 10 * time.Minute
+// waitTimeout bounds every wait. This is no target, but turns an endless wait into an error.
+const waitTimeout = 10 * time.Minute
 
 func until(ctx context.Context, try func(context.Context) error) error {
-	return await.Until(ctx, patience, try)
+	return await.Until(ctx, waitTimeout, try)
 }

@@ -131,11 +131,11 @@ spec:
 
 // checkClaims finds claims that are smaller than specified, and claims of databases that should
 // leave nothing behind.
-func checkClaims(w *world, objects []*object) []string {
+func checkClaims(s *clusterState, objects []*object) []string {
 	var found []string
 	for _, o := range objects {
 		db := o.owner.(*v1alpha1.BookStore).Spec.BookDB
-		claims := claimsOf(w, o)
+		claims := claimsOf(s, o)
 		for name, claim := range claims {
 			switch {
 			case !o.isGone:
@@ -164,10 +164,10 @@ func checkClaims(w *world, objects []*object) []string {
 }
 
 // claimsOf returns the claims of a store's database by their names.
-func claimsOf(w *world, o *object) map[ref]*unstructured.Unstructured {
+func claimsOf(s *clusterState, o *object) map[ref]*unstructured.Unstructured {
 	claims := map[ref]*unstructured.Unstructured{}
 	prefix := "mongodb-pvc-" + o.key.Name + "-mongodb-"
-	for name, obj := range w.objects {
+	for name, obj := range s.objects {
 		if name.kind == claimKind && name.namespace == o.key.Namespace && strings.HasPrefix(name.name, prefix) {
 			claims[name] = obj
 		}

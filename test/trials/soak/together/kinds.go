@@ -31,9 +31,9 @@ type kind struct {
 	ready  func(client.Object) (metav1.ConditionStatus, string)
 	status func(client.Object) manifest
 	// check finds other errors, if the kind needs more checks.
-	check func(*world, []*object) []string
-	// acts lists the acts for this kind, besides the acts for all owners and children.
-	acts []act
+	check func(*clusterState, []*object) []string
+	// actions lists the actions for this kind, besides the actions for all owners and children.
+	actions []action
 }
 
 // kinds returns the kinds of all operators.
@@ -45,9 +45,9 @@ func kinds() []*kind {
 type object struct {
 	kind *kind
 	key  client.ObjectKey
-	// isMortal means that the object may be deleted for good. As garbage collection deletes the
+	// isRemovable means that the object may be deleted for good. As garbage collection deletes the
 	// children then, nobody removes their owner references before.
-	isMortal bool
+	isRemovable bool
 	// owner is the wanted object, or the last one before its final deletion.
 	owner  client.Object
 	isGone bool

@@ -50,10 +50,10 @@ type Tally struct {
 }
 
 // tally reads all marks and names the lost ones.
-func (m *marks) tally(w *world) (t Tally, lost map[ref]string) {
+func (m *marks) tally(s *clusterState) (t Tally, lost map[ref]string) {
 	lost = map[ref]string{}
 	for of, mark := range m.all() {
-		live := w.objects[of]
+		live := s.objects[of]
 		if live == nil || live.GetUID() != mark.uid {
 			continue
 		}

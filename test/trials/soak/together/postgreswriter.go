@@ -33,7 +33,7 @@ func postgresWriter() *kind {
 			return manifest{"id": keyOf(owner), "table": owner.(*v1.PostgresWriter).Spec.Table}
 		},
 		check: compareRows,
-		acts: []act{
+		actions: []action{
 			{name: "edit the row", do: onRow("update %s set age = age + 1, name = 'somebody else' where id = $1")},
 			{name: "delete the row", do: onRow("delete from %s where id = $1")},
 			{name: "copy the row into the other table", do: copyRow},
@@ -54,28 +54,28 @@ func editPostgresWriter(random *rand.Rand, owner client.Object) {
 func keyOf(owner client.Object) string { return owner.GetNamespace() + "/" + owner.GetName() }
 
 // onRow returns a statement about the row in its expected table.
-func onRow(statement string) doing {
-	return func(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
-		return h.exec(ctx, fmt.Sprintf(statement, rowOf(o).Table), keyOf(o.owner))
+func onRow(statement string) actionFunc {
+	return func(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
+		return w.exec(ctx, fmt.Sprintf(statement, rowOf(o).Table), keyOf(o.owner))
 	}
 }
 
-func copyRow(ctx context.Context, h *hand, o *object, _ *rand.Rand) error {
+func copyRow(ctx context.Context, w *worker, o *object, _ *rand.Rand) error {
 	here := rowOf(o).Table
 	there := tables[1-slices.Index(tables, here)]
-	return h.exec(ctx, fmt.Sprintf("insert into %s select * from %s where id = $1 on conflict do nothing", there, here), keyOf(o.owner))
+	return w.exec(ctx, fmt.Sprintf("insert into %s select * from %s where id = $1 on conflict do nothing", there, here), keyOf(o.owner))
 }
 
-func moveRow(ctx context.Context, h *hand, o *object, random *rand.Rand) error {
-	if err := copyRow(ctx, h, o, random); err != nil {
+func moveRow(ctx context.Context, w *worker, o *object, random *rand.Rand) error {
+	if err := copyRow(ctx, w, o, random); err != nil {
 		return err
 	}
-	return onRow("delete from %s where id = $1")(ctx, h, o, random)
+	return onRow("delete from %s where id = $1")(ctx, w, o, random)
 }
 
 // exec runs a statement as the owner of the database. A statement that finds no row came too late.
-func (h *hand) exec(ctx context.Context, statement string, args ...any) error {
-	tag, err := h.stage.database.Pool.Exec(ctx, statement, args...)
+func (w *worker) exec(ctx context.Context, statement string, args ...any) error {
+	tag, err := w.env.database.Pool.Exec(ctx, statement, args...)
 	if err == nil && tag.RowsAffected() == 0 {
 		return errTooLate
 	}
@@ -120,7 +120,7 @@ func readTable(ctx context.Context, tx pgx.Tx, table string, all map[string][]ro
 }
 
 // compareRows names the rows that differ from the PostgresWriters.
-func compareRows(w *world, objects []*object) []string {
+func compareRows(s *clusterState, objects []*object) []string {
 	var found []string
 	wanted := map[string]bool{}
 	for _, o := range objects {
@@ -129,11 +129,11 @@ func compareRows(w *world, objects []*object) []string {
 		}
 		key := keyOf(o.owner)
 		wanted[key] = true
-		if is := w.rows[key]; !slices.Equal(is, []row{rowOf(o)}) {
+		if is := s.rows[key]; !slices.Equal(is, []row{rowOf(o)}) {
 			found = append(found, fmt.Sprintf("the rows of %s are %v, not %v", key, is, rowOf(o)))
 		}
 	}
-	for key, is := range w.rows {
+	for key, is := range s.rows {
 		if !wanted[key] {
 			found = append(found, fmt.Sprintf("the rows %v of %s are left behind", is, key))
 		}

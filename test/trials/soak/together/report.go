@@ -27,10 +27,10 @@ type Result struct {
 	// Objects counts the objects of the kind that people want in the end, and Children their
 	// desired children.
 	Objects, Children int
-	// Done counts the acts of people, and Late counts the acts whose object did not exist.
+	// Done counts the actions of people, and Late counts the actions whose object did not exist.
 	Done, Late int
 	// Writes counts the operator's writes of a child or a row. Storm counts its requests, except
-	// events, while the hands were at work.
+	// events, while the workers were active.
 	Writes, Storm int
 	// Errors counts logged errors, and Contests counts how often the operator backed off in a
 	// contest.
@@ -87,14 +87,15 @@ func (r Result) quiet() int {
 // String is the report as a table.
 func (r Report) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d operators together, %d hands at work for %s, seed %d\n", len(r.Results), r.Plan.Hands, r.Plan.Storm, r.Plan.Seed)
+	fmt.Fprintf(&text, "%d operators together, %d workers active for %s, seed %d\n",
+		len(r.Results), r.Plan.Workers, r.Plan.Storm, r.Plan.Seed)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  \tobjects\tchildren\tacts\ttoo late\twrites\terrors\tcontests\trequests\tas desired after\trequests at rest")
 	for _, o := range r.Results {
 		fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", o.Operator, o.Objects, o.Children, o.Done, o.Late,
 			o.Writes, o.Errors, o.Contests, o.Storm, o.Converged.Round(time.Second), o.quiet())
 	}
-	fmt.Fprintf(table, "  target\t\t\t\t\t\t\t0\t\twithin %s\t0 in %s\n", bound, r.Plan.Quiet)
+	fmt.Fprintf(table, "  target\t\t\t\t\t\t\t0\t\twithin %s\t0 in %s\n", convergenceTimeout, r.Plan.Quiet)
 	_ = table.Flush() // what a person reads
 	fmt.Fprintf(&text, "  foreign marks: %d of %d present\n", r.Marks.Made-r.Marks.Lost, r.Marks.Made)
 	return text.String()

@@ -48,7 +48,7 @@ func TestMissed(t *testing.T) {
 func TestReportShowsEachOperator(t *testing.T) {
 	text := good().String()
 	for _, want := range []string{
-		`2 operators together, 8 hands at work for 2m0s, seed 7\n`,
+		`2 operators together, 8 workers active for 2m0s, seed 7\n`,
 		`first +100 +300 +600 +4 +500 +0 +0 +1000 +2s +0\n`,
 		`second +90 +0 +500 +0 +400 +2 +0 +900 +3s +0\n`,
 		`foreign marks: 250 of 250 present\n`,
