@@ -147,7 +147,8 @@ func (i *intent) checkReleased() error {
 			return err
 		}
 		if depth == len(steps) {
-			return i.refuse(path, "is released, so leave it out of desired (the owner, the digest and the labels of ensure.WithLabels are part of desired)")
+			return i.refuse(path, "is released, so leave it out of desired "+
+				"(the owner, the digest and the labels of ensure.WithLabels are part of desired)")
 		}
 	}
 	return nil

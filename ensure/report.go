@@ -193,7 +193,8 @@ func (r report) countRequests(found outcome, err error) {
 // here or in result.go.
 var (
 	contestsTotal = onFirstUse("trueup_ensure_contests_total",
-		"Contests that began: another writer repeatedly reverted the same fields, deleted a child, or desired another state.", "group", "kind")
+		"Contests that began: another writer repeatedly reverted the same fields, deleted a child, or desired another state.",
+		"group", "kind")
 	writesTotal = onFirstUse("trueup_ensure_writes_total",
 		"Changes on the API server, by operation and cause.", "group", "kind", "operation", "cause")
 	requestsTotal = onFirstUse("trueup_ensure_requests_total",

@@ -48,7 +48,8 @@ func (t *target) checkOptions() error {
 	case t.only != nil:
 		return t.refuse("", "ensure.OnlyFor names another object: pass the pointer that ensure.Object got")
 	case t.ifMissing && (t.ifExists || t.adopt || t.recreate != "" || t.changesOwnership()):
-		return t.refuse("", "ensure.IfMissing does not change an existing object: combine it with ensure.ControlledBy and ensure.DryRun only")
+		return t.refuse("", "ensure.IfMissing does not change an existing object: "+
+			"combine it with ensure.ControlledBy and ensure.DryRun only")
 	case t.onDrift && t.recreate == "":
 		return t.refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
 	case t.recreate != "" && t.recreate != metav1.DeletePropagationBackground && t.recreate != metav1.DeletePropagationOrphan:
