@@ -147,7 +147,7 @@ func (o *ownership) planTransfer(live client.Object) (transfer, error) {
 	if err != nil {
 		return transfer{}, err
 	}
-	o.giveToUnknown(p, live, abandoned)
+	giveToUnknown(p, live, o.apiVersion, abandoned)
 	entry = managedfields.WithFields(entry, after.Difference(abandoned))
 	switch {
 	case own >= 0:
@@ -387,13 +387,13 @@ func (o *ownership) takenForAnother(live client.Object, fields *fieldpath.Set) (
 
 // giveToUnknown makes fields of live belong to the manager of fields that nobody is known to have set. If
 // nobody owned them, an apply that drops our last field beside them would remove them, too.
-func (o *ownership) giveToUnknown(p *managedfields.Patch, live client.Object, fields *fieldpath.Set) {
+func giveToUnknown(p *managedfields.Patch, live client.Object, apiVersion string, fields *fieldpath.Set) {
 	if fields.Empty() {
 		return
 	}
 	created := live.GetCreationTimestamp()
 	p.AddFields(managedfields.WithFields(metav1.ManagedFieldsEntry{
-		Manager: beforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.apiVersion,
+		Manager: beforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion,
 		FieldsType: "FieldsV1", Time: &created,
 	}, fields))
 }

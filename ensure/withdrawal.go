@@ -69,7 +69,7 @@ func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (befo
 // note.
 func (w withdrawal) releaseTakenOver(ctx context.Context, live client.Object, taken *fieldpath.Set) (client.Object, error) {
 	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
-		w.giveToUnknown(p, live, w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
+		giveToUnknown(p, live, w.apiVersion, w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
 	})
 	if err != nil {
 		return nil, err
