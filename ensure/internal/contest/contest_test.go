@@ -268,6 +268,11 @@ func TestVerdicts(t *testing.T) {
 		"the first contested return": {
 			"it begins the contest", []step{times(3, takes("blue"), takes("red")), takes("blue")}, begun(by(another, contested(10*time.Second))),
 		},
+		"the first contested return, by a caller that read an old copy": {
+			"the copy shows no difference, so the paths are those of the last write that had some",
+			[]step{times(3, takes("blue"), takes("red")), both(wants("blue"), supersedes())},
+			begun(by(another, contested(10*time.Second))),
+		},
 		"returns of states that stand for five seconds": {
 			"they were kept", []step{times(20, both(takes("blue"), wait(5*time.Second)), both(takes("red"), wait(5*time.Second)))}, none,
 		},

@@ -58,6 +58,7 @@ type state struct {
 	Wanted
 
 	at         time.Time
+	paths      []string // that differed from the superseded state, as far as the writer saw
 	kept       bool // stood long enough, or was asked for again
 	returns    bool // superseded a state that was not kept, and had been written before
 	challenged bool // a call wanted another state while this one was held
@@ -65,11 +66,11 @@ type state struct {
 
 // supersede notes a state. After one state too many, supersede returns the rival: another caller or,
 // if desired is never the same, the field owner itself. In a pause, one state that is not kept is too many.
-func (c *contest) supersede(wanted Wanted, now time.Time, fieldOwner string) (rival string) {
+func (c *contest) supersede(wanted Wanted, paths []string, now time.Time, fieldOwner string) (rival string) {
 	if wanted.Owner.isAfter(c.owner) {
 		c.owner = wanted.Owner
 	}
-	next, resumes := state{Wanted: wanted, at: now}, false
+	next, resumes := state{Wanted: wanted, at: now, paths: paths}, false
 	switch last := c.current(); {
 	case last == nil:
 	case last.Digest == wanted.Digest: // another pass has noted it
@@ -102,6 +103,16 @@ func (c *contest) current() *state {
 		return nil
 	}
 	return &c.states[len(c.states)-1]
+}
+
+// latestPaths returns the paths of the latest state for which they are known.
+func (c *contest) latestPaths() []string {
+	for _, s := range slices.Backward(c.states) {
+		if len(s.paths) > 0 {
+			return s.paths
+		}
+	}
+	return nil
 }
 
 func (c *contest) countReturns() (count int) {

@@ -135,21 +135,22 @@ func (t *Table) Reverted(call Call, write Write) Verdict {
 	return known.verdict(call, known.wait, !wasOn)
 }
 
-// Superseded counts a write, of these paths, that put another desired state in place of one that this
-// process had written. fieldOwner is the rival if desired is not deterministic.
+// Superseded counts a write that put another desired state in place of one that this process had
+// written. paths are those that differed, none if an old copy was read that did not show them.
+// fieldOwner is the rival if desired is not deterministic.
 func (t *Table) Superseded(call Call, paths []string, fieldOwner string) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.getOrBegin(call)
 	wasOn := known.wait > 0
-	switch rival := known.supersede(call.Wanted, call.Now, fieldOwner); {
+	switch rival := known.supersede(call.Wanted, paths, call.Now, fieldOwner); {
 	case wasOn:
 	case rival == "":
 		return Verdict{}
 	default:
 		known.betweenCallers, known.rival = true, rival
 	}
-	known.prolong(paths, call.Now)
+	known.prolong(known.latestPaths(), call.Now)
 	return known.verdict(call, known.wait, !wasOn)
 }
 

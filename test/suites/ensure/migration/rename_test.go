@@ -162,7 +162,7 @@ func TestWithoutControlledBy(t *testing.T) {
 				_, err := ensure.Object(t.Context(), e, desired("red"))
 				require.ErrorIs(t, err, ensure.ErrForeign)
 				require.ErrorContains(t, err, `ConfigMap "owner"`)
-				require.ErrorContains(t, err, "which decides what is in it")
+				require.ErrorContains(t, err, "which decides on its content")
 				require.Equal(t, before.ResourceVersion, live().ResourceVersion, "nothing was written")
 
 				for _, color := range []string{"red", "green"} {
