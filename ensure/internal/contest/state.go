@@ -59,9 +59,9 @@ type state struct {
 
 	at         time.Time
 	paths      []string // that differed from the superseded state, as far as the writer saw
-	kept       bool // stood long enough, or was asked for again
-	returns    bool // superseded a state that was not kept, and had been written before
-	challenged bool // a call wanted another state while this one was held
+	kept       bool     // stood long enough, or was asked for again
+	returns    bool     // superseded a state that was not kept, and had been written before
+	challenged bool     // a call wanted another state while this one was held
 }
 
 // supersede notes a state. After one state too many, supersede returns the rival: another caller or,
