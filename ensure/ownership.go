@@ -148,12 +148,13 @@ func (o *ownership) planTransfer(live client.Object) (transfer, error) {
 		return transfer{}, err
 	}
 	giveToUnknown(p, live, o.apiVersion, abandoned)
-	entry = managedfields.WithFields(entry, after.Difference(abandoned))
+	after = after.Difference(abandoned)
 	switch {
-	case own >= 0:
-		p.Replace(own, entry)
-	case !after.Empty():
-		p.Add(entry)
+	case after.Equals(before):
+	case own < 0:
+		p.Add(managedfields.WithFields(entry, after))
+	default:
+		p.Replace(own, managedfields.WithFields(entry, after))
 	}
 	if len(old) > 0 {
 		return transfer{migrating, old, before, p}, nil

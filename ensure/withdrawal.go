@@ -68,13 +68,9 @@ func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (befo
 // releaseTakenOver is as releaseFieldsExcept for the fields that a repair took over, and removes their
 // note.
 func (w withdrawal) releaseTakenOver(ctx context.Context, live client.Object, taken *fieldpath.Set) (client.Object, error) {
-	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
+	after, err := w.releaseRest(ctx, live, func(p *managedfields.Patch, live client.Object) {
 		giveToUnknown(p, live, w.apiVersion, w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
 	})
-	if err != nil {
-		return nil, err
-	}
-	after, err := w.applyNothing(ctx, live)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +83,17 @@ func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.
 // releaseFieldsExcept removes the fields of live that only this field owner has applied. Fields for
 // which isKept holds stay without an owner.
 func (w withdrawal) releaseFieldsExcept(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
-	_, err := w.patchEntries(ctx, releasing, live, func(p *managedfields.Patch, live client.Object) {
+	return w.releaseRest(ctx, live, func(p *managedfields.Patch, live client.Object) {
 		w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, isKept)
 	})
-	if err != nil {
+}
+
+// releaseRest gives up everything that this field owner has applied to live. Before that, build keeps fields
+// from being given up, by a patch of the managed fields.
+func (w withdrawal) releaseRest(
+	ctx context.Context, live client.Object, build func(p *managedfields.Patch, live client.Object),
+) (client.Object, error) {
+	if _, err := w.patchEntries(ctx, releasing, live, build); err != nil {
 		return nil, err
 	}
 	return w.applyNothing(ctx, live)
@@ -241,7 +244,7 @@ func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added
 // meanwhile: the API server removes a struct together with its fields if nobody owns any of them.
 func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
 	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
-	_, err := w.patchEntries(ctx, releasing, after, func(p *managedfields.Patch, live client.Object) {
+	left, err := w.releaseRest(ctx, after, func(p *managedfields.Patch, live client.Object) {
 		own := managedfields.Applied(live, w.fieldOwner)
 		if kept := w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
 			entry := managedfields.WithFields(*own, kept)
@@ -249,10 +252,6 @@ func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added
 			p.AddFields(entry)
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	left, err := w.applyNothing(ctx, after)
 	if err != nil {
 		return nil, err
 	}

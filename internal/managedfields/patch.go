@@ -140,5 +140,5 @@ func pointer(at int) string { return "/metadata/managedFields/" + strconv.Itoa(a
 
 // isEqual reports whether two entries of one place are the same. Their fields may be written differently.
 func isEqual(a, b metav1.ManagedFieldsEntry) bool {
-	return a.APIVersion == b.APIVersion && isRemoved(a) == isRemoved(b) && Fields(&a).Equals(Fields(&b))
+	return a == b || a.APIVersion == b.APIVersion && isRemoved(a) == isRemoved(b) && Fields(&a).Equals(Fields(&b))
 }
