@@ -95,7 +95,7 @@ func TestFailedCallsBackOff(t *testing.T) {
 		want   []time.Duration
 	}{
 		"a missing right": {
-			"a person has to act", status(403, metav1.StatusReasonForbidden),
+			"a user has to act", status(403, metav1.StatusReasonForbidden),
 			seconds(5, 10, 20, 40, 80, 120, 120),
 		},
 		"an invalid object":     {"a policy may change", status(422, metav1.StatusReasonInvalid), seconds(5, 10, 20, 40, 80, 120, 120)},
@@ -198,7 +198,7 @@ func TestAnotherObjectIsNotBackedOff(t *testing.T) {
 	require.Equal(t, ensure.Created, mustEnsure(t, s.e, configMap()).Operation)
 }
 
-// A person's change is seen within a minute, and one that comes again and again is no reason to
+// A user's change is seen within a minute, and one that comes again and again is no reason to
 // ask more often.
 func TestChangedContentShortensTheBackoff(t *testing.T) {
 	s := newTroubled(t)

@@ -299,7 +299,7 @@ func ExampleWithClock() {
 	// true
 }
 
-// The last line of a Reconcile. What only a person can mend waits for minutes and is
+// The last line of a Reconcile. What only a user can mend waits for minutes and is
 // no error for the log; what the API server may get over is.
 func ExampleRetry() {
 	c := fake.NewFakeClient(greeting()) // somebody else's

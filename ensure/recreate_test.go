@@ -269,7 +269,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 
 	var failed *ensure.Error
 	require.ErrorAs(t, first, &failed)
-	require.Greater(t, failed.After, 2*time.Minute, "a person has to act")
+	require.Greater(t, failed.After, 2*time.Minute, "a user has to act")
 	for _, tc := range []struct {
 		what   string
 		change func()

@@ -369,7 +369,7 @@ func (c *changed) Patch(ctx context.Context, obj client.Object, patch client.Pat
 	return c.server.Patch(ctx, obj, patch, opts...)
 }
 
-func TestWait(t *testing.T) {
+func TestNotDone(t *testing.T) {
 	broken := errors.New("broken")
 	cases := map[string]struct {
 		why    string

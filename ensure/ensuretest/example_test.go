@@ -50,7 +50,7 @@ func ExampleConverge() {
 	fmt.Println(ensuretest.Converge(t, c, reconcile))
 
 	edited := settings("goodbye")
-	fmt.Println(c.Update(context.Background(), edited, client.FieldOwner("a person")))
+	fmt.Println(c.Update(context.Background(), edited, client.FieldOwner("kubectl-edit")))
 	fmt.Println(ensuretest.Converge(t, c, reconcile))
 
 	// Output:

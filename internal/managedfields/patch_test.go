@@ -24,10 +24,10 @@ func TestSetAPIVersion(t *testing.T) {
 	live.UID = "1c8e"
 	live.ManagedFields = []metav1.ManagedFieldsEntry{
 		entry("ours", metav1.ManagedFieldsOperationApply, "v2", "", `{"f:spec":{"f:color":{}}}`),
-		entry("person", metav1.ManagedFieldsOperationUpdate, "v1", "", `{"f:spec":{"f:size":{}}}`),
-		entry("person", metav1.ManagedFieldsOperationUpdate, "v1", "status", `{"f:status":{"f:phase":{}}}`),
-		entry("person", metav1.ManagedFieldsOperationApply, "v1", "", `{"f:metadata":{}}`),
-		entry("person", metav1.ManagedFieldsOperationUpdate, "v2", "", `{"f:spec":{"f:unit":{}}}`),
+		entry("kubectl-edit", metav1.ManagedFieldsOperationUpdate, "v1", "", `{"f:spec":{"f:size":{}}}`),
+		entry("kubectl-edit", metav1.ManagedFieldsOperationUpdate, "v1", "status", `{"f:status":{"f:phase":{}}}`),
+		entry("kubectl-edit", metav1.ManagedFieldsOperationApply, "v1", "", `{"f:metadata":{}}`),
+		entry("kubectl-edit", metav1.ManagedFieldsOperationUpdate, "v2", "", `{"f:spec":{"f:unit":{}}}`),
 	}
 	require.True(t, managedfields.HasOtherVersions(live, "example.com/v2"))
 	p := managedfields.NewPatch(live)

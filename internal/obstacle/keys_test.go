@@ -26,8 +26,8 @@ func inItems(keys ...string) string {
 
 func TestCompleteKeys(t *testing.T) {
 	const custom = "apiVersion: example.com/v1\n"
-	live := []metav1.ManagedFieldsEntry{updated("a person", inItems(`{"a":1,"b":"there"}`))}
-	ports := []metav1.ManagedFieldsEntry{updated("a person", inPorts(metrics))}
+	live := []metav1.ManagedFieldsEntry{updated("kubectl-edit", inItems(`{"a":1,"b":"there"}`))}
+	ports := []metav1.ManagedFieldsEntry{updated("kubectl-edit", inPorts(metrics))}
 	for name, tc := range map[string]struct {
 		why     string
 		desired string

@@ -108,7 +108,7 @@ func TestObstacles(t *testing.T) {
 		"a subresource": {
 			"likewise",
 			scene{"spec: {replicas: 3, paused: true}", "spec: {size: 1}", []metav1.ManagedFieldsEntry{
-				through("scale", updated("autoscaler", `{"f:spec":{"f:replicas":{}}}`)), updated("a person", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`),
+				through("scale", updated("autoscaler", `{"f:spec":{"f:replicas":{}}}`)), updated("kubectl-edit", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`),
 			}, nil},
 			[]string{"spec.paused"},
 		},
@@ -120,21 +120,21 @@ func TestObstacles(t *testing.T) {
 		"a whole struct": {
 			"what is left of it may be invalid; its parts come after it",
 			scene{"spec: {oci: {ref: x, tag: y}, git: {url: z}}", "spec: {git: {url: z}}", []metav1.ManagedFieldsEntry{
-				updated("a person", `{"f:spec":{"f:oci":{".":{},"f:ref":{},"f:tag":{}}}}`),
+				updated("kubectl-edit", `{"f:spec":{"f:oci":{".":{},"f:ref":{},"f:tag":{}}}}`),
 			}, []string{"spec"}},
 			[]string{"spec.oci"},
 		},
 		"the smaller part that is named": {
 			"less may do",
 			scene{"spec: {oci: {ref: x, tag: y}, git: {url: z}}", "spec: {git: {url: z}}", []metav1.ManagedFieldsEntry{
-				updated("a person", `{"f:spec":{"f:oci":{".":{},"f:ref":{},"f:tag":{}}}}`),
+				updated("kubectl-edit", `{"f:spec":{"f:oci":{".":{},"f:ref":{},"f:tag":{}}}}`),
 			}, []string{"spec.OCI.ref"}},
 			[]string{"spec.oci.ref", "spec.oci"},
 		},
 		"around what another applies": {
 			"that stays",
 			scene{"spec: {oci: {ref: x, tag: y}}", "spec: {git: {url: z}}", []metav1.ManagedFieldsEntry{
-				updated("a person", `{"f:spec":{"f:oci":{".":{},"f:ref":{},"f:tag":{}}}}`), applied("flux", `{"f:spec":{"f:oci":{"f:tag":{}}}}`),
+				updated("kubectl-edit", `{"f:spec":{"f:oci":{".":{},"f:ref":{},"f:tag":{}}}}`), applied("flux", `{"f:spec":{"f:oci":{"f:tag":{}}}}`),
 			}, nil},
 			[]string{"spec.oci.ref"},
 		},
@@ -158,30 +158,30 @@ func TestObstacles(t *testing.T) {
 		},
 		"what desired specifies": {
 			"an apply takes that by force",
-			scene{"spec: {size: 3}", "spec: {size: 1}", []metav1.ManagedFieldsEntry{updated("a person", `{"f:spec":{"f:size":{}}}`)}, []string{"spec.size"}},
+			scene{"spec: {size: 3}", "spec: {size: 1}", []metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:size":{}}}`)}, []string{"spec.size"}},
 			nil,
 		},
 		"a part of an item that desired lacks": {
-			"a person's item goes whole or not at all",
+			"a user's item goes whole or not at all",
 			scene{editedPort, port80, []metav1.ManagedFieldsEntry{updated("kubectl-edit", inPorts(foreignHTTP))}, []string{"spec.ports[0].nodePort"}},
 			[]string{"spec.ports[port=81,protocol=TCP]"},
 		},
 		"what live lacks": {
 			"the entry is of another version",
-			scene{"spec: {size: 1}", "spec: {size: 1}", []metav1.ManagedFieldsEntry{updated("a person", `{"f:spec":{"f:amount":{}}}`)}, nil},
+			scene{"spec: {size: 1}", "spec: {size: 1}", []metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:amount":{}}}`)}, nil},
 			nil,
 		},
 		"metadata, status and spec itself": {
 			"never",
 			scene{"metadata: {labels: {a: b}}\nstatus: {a: b}\nspec: {a: b}", "data: {}", []metav1.ManagedFieldsEntry{
-				updated("a person", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:status":{"f:a":{}},"f:spec":{".":{},"f:a":{}}}`),
+				updated("kubectl-edit", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:status":{"f:a":{}},"f:spec":{".":{},"f:a":{}}}`),
 			}, []string{"metadata.labels", "status", "spec"}},
 			[]string{"spec.a"},
 		},
 		"a member of a set": {
 			"it is one item",
 			scene{"spec: {actions: [Warn, Deny]}", "spec: {actions: [Deny]}", []metav1.ManagedFieldsEntry{
-				updated("a person", `{"f:spec":{"f:actions":{"v:\"Warn\"":{}}}}`), applied(owner, `{"f:spec":{"f:actions":{"v:\"Deny\"":{}}}}`),
+				updated("kubectl-edit", `{"f:spec":{"f:actions":{"v:\"Warn\"":{}}}}`), applied(owner, `{"f:spec":{"f:actions":{"v:\"Deny\"":{}}}}`),
 			}, []string{"spec.actions"}},
 			[]string{"spec.actions[Warn]"},
 		},
@@ -227,20 +227,20 @@ func TestTrial(t *testing.T) {
 		"what the apply drops": {
 			"it is ours alone, but for what another owns too",
 			scene{"spec: {old: 1, shared: 2, size: 1}", "spec: {size: 2}", []metav1.ManagedFieldsEntry{
-				applied(owner, `{"f:spec":{"f:old":{},"f:shared":{},"f:size":{}}}`), updated("a person", `{"f:spec":{"f:shared":{}}}`),
+				applied(owner, `{"f:spec":{"f:old":{},"f:shared":{},"f:size":{}}}`), updated("kubectl-edit", `{"f:spec":{"f:shared":{}}}`),
 			}, nil},
 			0,
 			`[{"op":"remove","path":"/spec/old"},{"op":"replace","path":"/spec/size","value":2}]`,
 		},
 		"a map that is written as one": {
 			"it is replaced",
-			scene{"spec: {selector: {a: b}}", "spec: {selector: {c: d}}", []metav1.ManagedFieldsEntry{updated("a person", `{"f:spec":{"f:selector":{}}}`)}, nil},
+			scene{"spec: {selector: {a: b}}", "spec: {selector: {c: d}}", []metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:selector":{}}}`)}, nil},
 			0,
 			`[{"op":"remove","path":"/spec/selector/a"},{"op":"add","path":"/spec/selector/c","value":"d"}]`,
 		},
 		"a list that is written as one": {
 			"likewise",
-			scene{"spec: {args: [a, b]}", "spec: {args: [c]}", []metav1.ManagedFieldsEntry{updated("a person", `{"f:spec":{"f:args":{}}}`)}, nil},
+			scene{"spec: {args: [a, b]}", "spec: {args: [c]}", []metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:args":{}}}`)}, nil},
 			0,
 			`[{"op":"replace","path":"/spec/args","value":["c"]}]`,
 		},
@@ -253,7 +253,7 @@ func TestTrial(t *testing.T) {
 		"an item without any key": {
 			"the list is tried as it is written, for the server to refuse",
 			scene{"spec: {items: [{a: 1, b: x, c: 2}]}", "spec: {items: [{c: 3}]}", []metav1.ManagedFieldsEntry{
-				updated("a person", `{"f:spec":{"f:items":{"k:{\"a\":1,\"b\":\"x\"}":{".":{}}}}}`),
+				updated("kubectl-edit", `{"f:spec":{"f:items":{"k:{\"a\":1,\"b\":\"x\"}":{".":{}}}}}`),
 			}, nil},
 			0,
 			`[{"op":"replace","path":"/spec/items","value":[{"c":3}]}]`,
@@ -294,7 +294,7 @@ func TestAgain(t *testing.T) {
 
 // With what desired drops, somebody's sidecar that needs it is fine.
 func TestTrialWithDropped(t *testing.T) {
-	theirs := updated("a person", `{"f:spec":{"f:sidecar":{},"f:backup":{"f:bucket":{}}}}`)
+	theirs := updated("kubectl-edit", `{"f:spec":{"f:sidecar":{},"f:backup":{"f:bucket":{}}}}`)
 	for name, tc := range map[string]struct {
 		why string
 		scene

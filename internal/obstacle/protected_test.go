@@ -21,7 +21,7 @@ spec:
   plain: [{name: a}]`,
 		desired: `
 spec: {size: 1}`,
-		entries: []metav1.ManagedFieldsEntry{updated("person", `{"f:spec":{
+		entries: []metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{
 			"f:auth":{"f:password":{},"f:realm":{}},"f:mode":{},"f:plain":{},
 			"f:users":{"k:{\"name\":\"guest\"}":{".":{},"f:name":{}},"k:{\"name\":\"root\"}":{".":{},"f:name":{},"f:password":{}}}}}`)},
 	}
@@ -51,7 +51,7 @@ func TestFieldsInsideItems(t *testing.T) {
 	s := scene{
 		live:    "spec: {ports: [{port: 1, name: a}, {port: 2, name: b}]}",
 		desired: "spec: {ports: [{port: 1, name: c}]}",
-		entries: []metav1.ManagedFieldsEntry{updated("person", inside)},
+		entries: []metav1.ManagedFieldsEntry{updated("kubectl-edit", inside)},
 	}
 	found := s.merge(t).Obstacles([]string{"spec.ports"})
 	require.Len(t, found, 1)

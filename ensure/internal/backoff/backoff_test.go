@@ -48,7 +48,7 @@ func TestWaits(t *testing.T) {
 			"it ends by itself", backoff.Failure{Requests: 1, IsTerminating: true}, []int{5, 10, 20, 40, 60, 60}, []int{5, 10, 20, 40, 60, 60},
 		},
 		"a final refusal": {
-			"only a person can end it", backoff.Failure{Requests: 2, IsFinal: true}, []int{180, 180}, []int{10, 20},
+			"only a user can end it", backoff.Failure{Requests: 2, IsFinal: true}, []int{180, 180}, []int{10, 20},
 		},
 	}
 	for name, tc := range cases {

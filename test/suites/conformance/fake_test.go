@@ -193,7 +193,7 @@ func (f *fixture) changed(step string, change edit) observation {
 func (f *fixture) statusWritten() observation {
 	f.t.Helper()
 	return f.written("a status write", func(obj client.Object) error {
-		status := `{"message":"written by a person"}`
+		status := `{"message":"written by a user"}`
 		if obj.GetObjectKind().GroupVersionKind().Group == gadgetGVK.Group || f.name == "Gadget" {
 			status = `{"phase":"Written"}`
 		}

@@ -403,7 +403,7 @@ var foreignFinalizer = edit{"a finalizer", func(obj client.Object) {
 	obj.SetFinalizers(append(obj.GetFinalizers(), "theirs.example.com/finalizer"))
 }}
 
-// commonEdits are changes of a person to any object of ours.
+// commonEdits are changes of a user to any object of ours.
 var commonEdits = []edit{
 	{"an edited label", func(obj client.Object) { obj.SetLabels(with(obj.GetLabels(), ours, "edited")) }},
 	{"a removed annotation", func(obj client.Object) { obj.SetAnnotations(with(obj.GetAnnotations(), ours, "")) }},

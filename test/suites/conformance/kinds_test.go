@@ -15,7 +15,7 @@ type kindCase struct {
 	rename func(obj client.Object, suffix string)
 	// settled reports whether the built-in controllers are done; nil if there are none.
 	settled func(client.Object) bool
-	// edits are changes that a person may make to specified fields.
+	// edits are changes that a user may make to specified fields.
 	edits []edit
 	// additions are fields of other programs besides the specified ones, which survive.
 	additions []edit

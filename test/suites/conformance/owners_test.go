@@ -115,7 +115,7 @@ func (f *fixture) replace(managedFields []metav1.ManagedFieldsEntry) {
 	f.awaitCached(obj)
 }
 
-// TestReplaced: an object that a person replaced as a whole is recognised by its UID and repaired.
+// TestReplaced: an object that a user replaced as a whole is recognised by its UID and repaired.
 // A restarted process relies on the managed fields. If these were reset, too, nothing shows that
 // the object is ours.
 func TestReplaced(t *testing.T) {

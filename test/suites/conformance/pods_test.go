@@ -105,7 +105,7 @@ func isObserved(obj client.Object) bool {
 	return true
 }
 
-// podEdits are changes that a person may make to a pod template.
+// podEdits are changes that a user may make to a pod template.
 func podEdits() []edit {
 	inPods := func(name string, do func(*corev1.PodTemplateSpec)) edit {
 		return edit{name, func(obj client.Object) { do(podTemplateOf(obj)) }}

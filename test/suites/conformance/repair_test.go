@@ -154,7 +154,7 @@ func reorders() []edit {
 	}
 }
 
-// TestReordered: lists that a person puts into another order, beside a foreign
+// TestReordered: lists that a user puts into another order, beside a foreign
 // sidecar, are put back by one request, each time.
 func TestReordered(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ var chapters = []struct {
 	title, text string
 	columns     []column
 }{
-	{"The life of a child", "With every sort of client; edits by a person with every right.", []column{
+	{"The life of a child", "With every sort of client; edits by a user with every right.", []column{
 		{"create", oneRequest},
 		{"free", free},
 		{"restart", freeRestart},

@@ -209,7 +209,7 @@ func podTemplateObject() kindCase {
 	}
 }
 
-// pod returns a pod as an operator makes one for a single task; a person may edit little of it.
+// pod returns a pod as an operator makes one for a single task; a user may edit little of it.
 func pod() kindCase {
 	return kindCase{
 		name: "Pod",

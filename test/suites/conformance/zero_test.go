@@ -22,7 +22,7 @@ import (
 )
 
 // zeroTable lists the fields that a Go type cannot leave out and set to zero in different ways: no
-// pointers, with omitempty. Each line says what a person can do with the field in an object of ours
+// pointers, with omitempty. Each line says what a user can do with the field in an object of ours
 // that does not set it, as far as the trials below find a way:
 //
 //	set      the server accepts a value, which stays, as desired does not specify the field

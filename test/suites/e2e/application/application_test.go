@@ -126,7 +126,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"NAME", "VERSION", "PODS", "READY", "REASON", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "1.0.0", "2", "True", "Ready"}, columns[6:11])
 
-	// A person changes the status and adds a condition of another program. A change of the status
+	// A user changes the status and adds a condition of another program. A change of the status
 	// does not wake the operator; its next pass repairs the status.
 	spoiled := f.application(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}

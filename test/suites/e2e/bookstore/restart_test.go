@@ -79,7 +79,7 @@ func TestNoRestart(t *testing.T) {
 	require.Equal(t, "2Gi", asks(f.claim(t, 0)), "what goes is left alone")
 	require.Zero(t, f.requests(t, mark)["delete pods"])
 
-	// A person who wants to discard the data restarts the pod: it gets a new claim of the new size.
+	// A user who wants to discard the data restarts the pod: it gets a new claim of the new size.
 	require.NoError(t, admin(t).Delete(t.Context(), pod))
 	f.waitForAnotherPod(t, 0, pod.UID)
 	f.settle(t)

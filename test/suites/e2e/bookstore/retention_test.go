@@ -100,7 +100,7 @@ func (f fixture) crash(t *testing.T) {
 	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
 }
 
-// TestRetainHidden deletes a BookStore whose set is missing from the operator's cache: a person
+// TestRetainHidden deletes a BookStore whose set is missing from the operator's cache: a user
 // changed its selecting label while no operator ran.
 func TestRetainHidden(t *testing.T) {
 	process := start(t)

@@ -74,7 +74,7 @@ func testDrift(t *testing.T, f fixture) {
 	require.Equal(t, map[string]int{"patch deployments": 1}, exceptStatus(f.appRequests(t, mark)))
 }
 
-// testShared has the app's definition, its operator and a person write to the app. Fields that the
+// testShared has the app's definition, its operator and a user write to the app. Fields that the
 // site operator does not specify keep their owners.
 func testShared(t *testing.T, f fixture) {
 	f.create(t, SiteSpec{AppVersion: "latest"})
@@ -110,7 +110,7 @@ func testSteadyState(t *testing.T, f fixture) {
 	require.Equal(t, app.Status, f.app(t).Status)
 }
 
-// testPruning makes a Site plain while the app of another owner exists beside its own. A person
+// testPruning makes a Site plain while the app of another owner exists beside its own. A user
 // delays the deletion.
 func testPruning(t *testing.T, f fixture) {
 	theirs := &v1alpha1.ReverseWordsApp{ObjectMeta: f.meta("theirs")}

@@ -66,7 +66,7 @@ func (d *database) create(t *testing.T, table string) {
 	d.exec(t, "create table "+identifier(table)+" (id text primary key, name text, age integer, country text)")
 }
 
-// exec runs SQL as a person who may do everything. Without arguments, the SQL may have several
+// exec runs SQL as a user who may do everything. Without arguments, the SQL may have several
 // statements.
 func (d *database) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()

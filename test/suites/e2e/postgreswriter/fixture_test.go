@@ -137,7 +137,7 @@ func (f fixture) change(t *testing.T, spec string) {
 	tests.Merge(t, f.named(), `{"spec":`+spec+`}`)
 }
 
-// setFinalizers replaces the finalizers, as a person may do.
+// setFinalizers replaces the finalizers, as a user may do.
 func (f fixture) setFinalizers(t *testing.T, list string) {
 	t.Helper()
 	tests.Merge(t, f.named(), `{"metadata":{"finalizers":`+list+`}}`)

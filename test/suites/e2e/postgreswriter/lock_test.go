@@ -65,7 +65,7 @@ func TestGlobalLock(t *testing.T) {
 	})
 }
 
-// testLockedTable has a person lock the table, as the creation of an index does, while all workers
+// testLockedTable has a user lock the table, as the creation of an index does, while all workers
 // want to write. The operator must still renew its lock.
 func testLockedTable(t *testing.T) {
 	d := newDatabase(t, server, "students")

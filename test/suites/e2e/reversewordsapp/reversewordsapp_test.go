@@ -157,7 +157,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"NAME", "VERSION", "REPLICAS", "READY", "REASON", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "latest", "2", "True", "Available"}, columns[6:11])
 
-	// A person changes the status and adds a condition of another program. A change of its own
+	// A user changes the status and adds a condition of another program. A change of its own
 	// kind's status does not wake the operator; the next pass repairs the status.
 	spoiled := f.app(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}

@@ -287,7 +287,7 @@ func TestPruningGivesUp(t *testing.T) {
 	}
 }
 
-// TestACopyCountsAsAdopted: a person copies a child of ours with its digest and owner, and the
+// TestACopyCountsAsAdopted: a user copies a child of ours with its digest and owner, and the
 // operator finds the copy under a name that it wants or no longer wants.
 func TestACopyCountsAsAdopted(t *testing.T) {
 	t.Parallel()

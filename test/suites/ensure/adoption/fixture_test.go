@@ -76,7 +76,7 @@ func labelled(f *fixture) {
 func newFixture(t *testing.T, typed bool, open access) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, typed: typed, userAgent: "operator of " + t.Name(), namespace: shared.Namespace(t), admin: program.Client(t, shared, "person"),
+		t: t, typed: typed, userAgent: "operator of " + t.Name(), namespace: shared.Namespace(t), admin: program.Client(t, shared, "kubectl-edit"),
 	}
 	open(f)
 	f.owner = f.newOwner("owner")

@@ -15,7 +15,7 @@ import (
 
 // A dryRunCase is a call that is made as a dry run first, and then for real.
 type dryRunCase struct {
-	// live is the object before the call, if any; edit returns the object as a person changed it.
+	// live is the object before the call, if any; edit returns the object as a user changed it.
 	live    client.Object
 	edit    func(client.Object)
 	desired client.Object

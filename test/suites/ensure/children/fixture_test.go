@@ -60,7 +60,7 @@ func newFixtureWith(t *testing.T, agent string, c client.Client, reader client.R
 	t.Cleanup(cancel)
 	f := &fixture{
 		t: t, ctx: ctx, userAgent: agent, client: c, reader: reader,
-		admin: program.Client(t, shared, "person"), namespace: shared.Namespace(t),
+		admin: program.Client(t, shared, "kubectl-edit"), namespace: shared.Namespace(t),
 	}
 	f.owner = f.newOwner("owner")
 	f.restart()

@@ -467,7 +467,7 @@ var policiesInstalled = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(program.Config(shared, "person"), client.Options{Scheme: scheme})
+	c, err := client.New(program.Config(shared, "kubectl-edit"), client.Options{Scheme: scheme})
 	if err != nil {
 		return err
 	}

@@ -446,7 +446,7 @@ func TestRecreateBesideDrift(t *testing.T) {
 	}
 }
 
-// TestRecreateSparesWhatDrifted has a person change a child in a way that cannot be reverted. That
+// TestRecreateSparesWhatDrifted has a user change a child in a way that cannot be reverted. That
 // is left alone, also when desired changes in something else.
 func TestRecreateSparesWhatDrifted(t *testing.T) {
 	t.Parallel()
@@ -479,7 +479,7 @@ func TestRecreateSparesWhatDrifted(t *testing.T) {
 	}
 }
 
-// TestRecreateSparesWhatLostItsDigest has a person make a child again, with the reference to its owner and
+// TestRecreateSparesWhatLostItsDigest has a user make a child again, with the reference to its owner and
 // without the digest. The child cannot become as desired, but desired has not changed.
 func TestRecreateSparesWhatLostItsDigest(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func TestNulls(t *testing.T) {
 			f := newFixture(t)
 			created := f.thing("created", tc.desired)
 			unstructured.RemoveNestedField(created.Object, "spec", "any", "metadata", "creationTimestamp")
-			require.NoError(t, program.Client(t, shared, "a person").Create(t.Context(), created))
+			require.NoError(t, program.Client(t, shared, "kubectl-edit").Create(t.Context(), created))
 
 			desired := f.thing("applied", tc.desired)
 			mark := shared.Mark()
@@ -87,8 +87,8 @@ func TestEditedNulls(t *testing.T) {
 				desired := f.thing("thing", map[string]any{"mode": nil, "any": map[string]any{"a": nil, "b": "c"}})
 				_, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 				require.NoError(t, err)
-				person := program.Client(t, shared, "a person")
-				require.NoError(t, person.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte(edit))))
+				editor := program.Client(t, shared, "kubectl-edit")
+				require.NoError(t, editor.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte(edit))))
 				if restarted {
 					f.ensurer = ensure.New(f.client, f.client, "content-operator")
 				}
@@ -111,9 +111,9 @@ func TestNullOverAMap(t *testing.T) {
 	desired := f.thing("thing", map[string]any{"limits": nil})
 	_, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
 	require.NoError(t, err)
-	person := program.Client(t, shared, "a person")
+	editor := program.Client(t, shared, "kubectl-edit")
 	limits := []byte(`{"spec":{"limits":{"cpu":"1"}}}`)
-	require.NoError(t, person.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.MergePatchType, limits)))
+	require.NoError(t, editor.Patch(t.Context(), desired.DeepCopy(), client.RawPatch(types.MergePatchType, limits)))
 	for range 2 {
 		f.unchanged(desired)
 	}

@@ -151,7 +151,7 @@ func (l *laggingCache) get(ctx context.Context, c client.WithWatch, key client.O
 	return nil
 }
 
-// TestNoContestWithALaggingCache: a person reverts one field, once, and the cache shows the
+// TestNoContestWithALaggingCache: a user reverts one field, once, and the cache shows the
 // reverted value long after the repair, while desired changes all the time.
 func TestNoContestWithALaggingCache(t *testing.T) {
 	namespace := shared.Namespace(t)

@@ -57,7 +57,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(cancel)
 	f := &fixture{
 		t: t, ctx: ctx, userAgent: "operator of " + t.Name(),
-		admin: program.Client(t, shared, "person"), namespace: shared.Namespace(t),
+		admin: program.Client(t, shared, "kubectl-edit"), namespace: shared.Namespace(t),
 	}
 	f.owner = &corev1.ConfigMap{ObjectMeta: f.objectMeta("owner")}
 	require.NoError(t, f.admin.Create(ctx, f.owner))

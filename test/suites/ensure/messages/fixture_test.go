@@ -30,7 +30,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	t.Cleanup(cancel)
-	return &fixture{t: t, ctx: ctx, admin: program.Client(t, shared, "person"), namespace: shared.Namespace(t)}
+	return &fixture{t: t, ctx: ctx, admin: program.Client(t, shared, "kubectl-edit"), namespace: shared.Namespace(t)}
 }
 
 func (f *fixture) objectMeta(name string) metav1.ObjectMeta {

@@ -79,7 +79,7 @@ func TestAbsentAfterARename(t *testing.T) {
 			for _, name := range []string{"owned", "pruned"} {
 				mustEnsure(t, former, named(name), ensure.ControlledBy(owner))
 			}
-			require.NoError(t, formerly.Create(t.Context(), named("adopted"), client.FieldOwner("person")))
+			require.NoError(t, formerly.Create(t.Context(), named("adopted"), client.FieldOwner("kubectl-edit")))
 			mustEnsure(t, former, named("adopted"), ensure.ControlledBy(owner), ensure.Adopt())
 
 			name := fmt.Sprintf("absent-%d", i)
@@ -122,7 +122,7 @@ func TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped(t *testing.T) {
 	require.Equal(t, map[string]string{"color": "blue", "dropped": "x"}, dataOf(t, c, namespace))
 }
 
-// TestMigrationFromServerSideApply: a person made the child with kubectl apply --server-side.
+// TestMigrationFromServerSideApply: a user made the child with kubectl apply --server-side.
 func TestMigrationFromServerSideApply(t *testing.T) {
 	for form, written := range writings {
 		t.Run(form, func(t *testing.T) {

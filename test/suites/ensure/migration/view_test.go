@@ -18,7 +18,7 @@ const restarted = "spec.template.metadata.annotations[" + restartedAt + "]"
 // restartedDeployment is one that somebody made and the old operator restarted, with a label.
 func restartedDeployment(t *testing.T, namespace string) *appsv1.Deployment {
 	t.Helper()
-	require.NoError(t, program.Client(t, shared, "person").Create(t.Context(), idle(namespace)))
+	require.NoError(t, program.Client(t, shared, "kubectl-edit").Create(t.Context(), idle(namespace)))
 	old := program.Client(t, shared, oldName)
 	update(t, old, idle(namespace), func(live *appsv1.Deployment) {
 		live.Labels = map[string]string{"team": "old", "dropped": "x"}

@@ -46,7 +46,7 @@ func newFixture(t *testing.T, show cacheView) *fixture {
 	agent := "operator of " + t.Name()
 	f := &fixture{
 		t: t, userAgent: agent, client: &interceptingClient{Client: program.Client(t, shared, agent), show: show, firstSeen: map[client.ObjectKey]client.Object{}},
-		admin: program.Client(t, shared, "person"), namespace: shared.Namespace(t), typed: true,
+		admin: program.Client(t, shared, "kubectl-edit"), namespace: shared.Namespace(t), typed: true,
 	}
 	f.restart()
 	return f
@@ -144,7 +144,7 @@ func (f *fixture) rotate(to string) {
 func (f *fixture) patch(patch string) {
 	f.t.Helper()
 	obj := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "credentials"}}
-	require.NoError(f.t, f.admin.Patch(f.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("person")))
+	require.NoError(f.t, f.admin.Patch(f.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("kubectl-edit")))
 }
 
 // writes are the patches, creations and deletions of the operator since mark.

@@ -104,7 +104,7 @@ func TestRecreateKeepsTheTemplates(t *testing.T) {
 	}
 }
 
-// TestRecreateKeepsThePassword that a person has set, also if the old object is slow to go.
+// TestRecreateKeepsThePassword that a user has set, also if the old object is slow to go.
 func TestRecreateKeepsThePassword(t *testing.T) {
 	for name, show := range cacheViews {
 		for _, slow := range []bool{false, true} {

@@ -58,7 +58,7 @@ func TestTheFirstPasswordStays(t *testing.T) {
 	}
 }
 
-// TestARotationStays: a person's password is neither undone nor asked about.
+// TestARotationStays: a user's password is neither undone nor asked about.
 func TestARotationStays(t *testing.T) {
 	rotations := map[string]func(f *fixture){
 		"by an update": func(f *fixture) { f.rotate("theirs") },
@@ -67,7 +67,7 @@ func TestARotationStays(t *testing.T) {
 			obj.Namespace, obj.Name = f.namespace, "credentials"
 			body := `{"apiVersion": "v1", "kind": "Secret", "data": {"password": "dGhlaXJz"}}`
 			require.NoError(f.t, f.admin.Patch(f.t.Context(), obj, client.RawPatch(types.ApplyPatchType, []byte(body)),
-				client.FieldOwner("person"), client.ForceOwnership))
+				client.FieldOwner("kubectl-edit"), client.ForceOwnership))
 		},
 	}
 	for name, show := range cacheViews {
@@ -177,7 +177,7 @@ func TestWithoutOnceBefore(t *testing.T) {
 	}
 }
 
-// TestADigestIsRemoved by a person, so that desired is applied once more.
+// TestADigestIsRemoved by a user, so that desired is applied once more.
 func TestADigestIsRemoved(t *testing.T) {
 	for name, show := range cacheViews {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestWhatOthersMade(t *testing.T) {
 	}
 }
 
-// TestIfMissingBehindACache: the cache does not show the object. A person's object may stay as it
+// TestIfMissingBehindACache: the cache does not show the object. A user's object may stay as it
 // is, our own is reported, and no pass tries to create the object again.
 func TestIfMissingBehindACache(t *testing.T) {
 	for name, isOurs := range map[string]bool{"ours": true, "theirs": false} {

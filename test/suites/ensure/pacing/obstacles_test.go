@@ -32,12 +32,12 @@ var obstacles = []obstacle{
 		f.changeDesired(func(d *appsv1.Deployment) { d.ResourceVersion = "1" })
 	}},
 	{name: "OwnerTerminating", reason: "OwnerTerminating", before: func(f *fixture) {
-		f.ignoresOwnerDeletion, f.site.Finalizers = true, []string{"example.com/person"}
+		f.ignoresOwnerDeletion, f.site.Finalizers = true, []string{"example.com/user"}
 	}, after: func(f *fixture) {
 		require.NoError(f.t, f.admin.Delete(f.t.Context(), f.site))
 	}},
 	{name: "Terminating", reason: "Terminating", after: func(f *fixture) {
-		f.patch(&appsv1.Deployment{}, `{"metadata":{"finalizers":["example.com/person"]}}`)
+		f.patch(&appsv1.Deployment{}, `{"metadata":{"finalizers":["example.com/user"]}}`)
 		require.NoError(f.t, f.admin.Delete(f.t.Context(), f.deployment()))
 	}},
 	{name: "Foreign", reason: "Foreign", before: func(f *fixture) {

@@ -76,10 +76,10 @@ func TestRequestsOfAnOperatorInTrouble(t *testing.T) {
 func newFixture(t *testing.T, obstacle obstacle) *fixture {
 	t.Helper()
 	namespace := shared.Namespace(t)
-	person, err := client.New(program.Config(shared, "person in "+namespace), client.Options{Scheme: newScheme(t)})
+	admin, err := client.New(program.Config(shared, "user in "+namespace), client.Options{Scheme: newScheme(t)})
 	require.NoError(t, err)
 	f := &fixture{
-		operator: &operator{clock: &offsetClock{}}, t: t, name: "operator in " + namespace, namespace: namespace, admin: person,
+		operator: &operator{clock: &offsetClock{}}, t: t, name: "operator in " + namespace, namespace: namespace, admin: admin,
 		site: &Website{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
 			Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 1},

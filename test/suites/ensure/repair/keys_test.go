@@ -76,7 +76,7 @@ func defineRouters(t *testing.T) {
 
 // defaulted are cases in which desired leaves out members of keys that the API server fills in.
 func defaulted() map[string]repairCase {
-	debug := write{by: person, yaml: `spec: {debug: {by: me}}`}
+	debug := write{by: editor, yaml: `spec: {debug: {by: me}}`}
 	return map[string]repairCase{
 		"somebody applies an item in another zone": {
 			first: router(`mode: open, zones: [{name: a, primary: true}]`),
@@ -87,7 +87,7 @@ func defaulted() map[string]repairCase {
 			keeps: []string{"spec.zones[zone=there].note=theirs", "spec.zones[zone=here].primary=true"},
 			gains: []string{"spec.mode=strict"},
 			loses: []string{"spec.debug"},
-			from:  []string{person},
+			from:  []string{editor},
 		},
 		"somebody's item in another zone is in the way": {
 			first: router(`mode: open, zones: [{name: a, note: ours}]`),

@@ -49,7 +49,7 @@ func TestDependentsStayBesideAnObstacle(t *testing.T) {
 	f.mustEnsure(with("    spec:", "      volumes: [{name: data, emptyDir: {}}]"))
 	f.write(deployment, write{by: mesh, yaml: `spec: {template: {spec: {containers: [
 		{name: sidecar, image: "example.com/x:1", volumeMounts: [{name: data, mountPath: /data}]}]}}}`})
-	f.write(deployment, write{by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`})
+	f.write(deployment, write{by: editor, yaml: `spec: {template: {spec: {hostPID: true}}}`})
 	before := f.live(deployment)
 	_, err := f.ensureAllowingRecreation(with("    spec:", "      shareProcessNamespace: true"))
 	require.ErrorIs(t, err, ensure.ErrInvalid)
@@ -91,7 +91,7 @@ func TestRemovalsHaveNames(t *testing.T) {
 		f.mustEnsure(service)
 		f.write(service, movedPort)
 		res := f.mustEnsure(service)
-		require.Contains(t, res.Changes, ensure.Change{Path: "spec.ports[port=81,protocol=TCP]", Manager: person}, "%v", res.Changes)
+		require.Contains(t, res.Changes, ensure.Change{Path: "spec.ports[port=81,protocol=TCP]", Manager: editor}, "%v", res.Changes)
 	})
 }
 
@@ -109,16 +109,16 @@ func TestDuplicateKeys(t *testing.T) {
 			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "metrics"},
 		}
 		live.SetResourceVersion("") // the controllers write, too
-		require.NoError(t, program.Client(t, shared, person).Update(t.Context(), live))
+		require.NoError(t, program.Client(t, shared, editor).Update(t.Context(), live))
 		before := f.live(deployment)
 		_, err := f.ensureAllowingRecreation(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
 		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
-		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+person+" sets")
+		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+editor+" sets")
 		require.Equal(t, specified(before), specified(f.live(deployment)))
 	})
 }
 
-// TestImmutableByOthers: a field that a person made immutable stays immutable, although the removal
+// TestImmutableByOthers: a field that a user made immutable stays immutable, although the removal
 // of this field alone is refused because of another field.
 func TestImmutableByOthers(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestImmutableByOthers(t *testing.T) {
 		t.Helper()
 		f := newFixture(t, typed, nil)
 		f.mustEnsure(settings)
-		f.write(settings, write{by: person, yaml: `{immutable: true}`})
+		f.write(settings, write{by: editor, yaml: `{immutable: true}`})
 		_, err := f.ensure(`{apiVersion: v1, kind: ConfigMap, data: {a: "2"}}`)
 		require.ErrorIs(t, err, ensure.ErrImmutable, "%s", explain(err))
 	})

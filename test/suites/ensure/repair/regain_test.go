@@ -26,24 +26,24 @@ func lostFieldCases() map[string]lostFieldCase {
 		"a field changed and changed back": {
 			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
 			writes: []write{
-				{by: person, yaml: `spec: {minReadySeconds: 4, paused: true}`},
-				{by: person, yaml: `spec: {minReadySeconds: 3}`},
+				{by: editor, yaml: `spec: {minReadySeconds: 4, paused: true}`},
+				{by: editor, yaml: `spec: {minReadySeconds: 3}`},
 			},
 			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
 		},
 		"a label changed and changed back": {
 			first: with("kind: Deployment", "metadata: {labels: {tier: front}}"), then: deployment,
 			writes: []write{
-				{by: person, yaml: `metadata: {labels: {tier: back, team: theirs}}`},
-				{by: person, yaml: `metadata: {labels: {tier: front}}`},
+				{by: editor, yaml: `metadata: {labels: {tier: back, team: theirs}}`},
+				{by: editor, yaml: `metadata: {labels: {tier: front}}`},
 			},
 			gone: []string{"metadata.labels.tier"}, stays: []string{"metadata.labels.team=theirs"},
 		},
 		"a variable of a container changed and changed back": {
 			first: strings.Replace(deployment, "web:1}", "web:1, env: [{name: COLOR, value: blue}]}", 1), then: deployment,
 			writes: []write{
-				{by: person, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: red}, {name: THEIRS, value: x}]}]}}}`},
-				{by: person, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: blue}]}]}}}`},
+				{by: editor, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: red}, {name: THEIRS, value: x}]}]}}}`},
+				{by: editor, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: blue}]}]}}}`},
 			},
 			gone:  []string{"spec.template.spec.containers[name=main].env[name=COLOR].value"},
 			stays: []string{"spec.template.spec.containers[name=main].env[name=THEIRS].value=x"},
@@ -51,16 +51,16 @@ func lostFieldCases() map[string]lostFieldCase {
 		"managed fields emptied": {
 			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
 			writes: []write{
-				{by: person, yaml: `spec: {paused: true}`},
-				{by: person, yaml: `metadata: {managedFields: [{}]}`},
+				{by: editor, yaml: `spec: {paused: true}`},
+				{by: editor, yaml: `metadata: {managedFields: [{}]}`},
 			},
 			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
 		},
 		"managed fields emptied, and something applied by another": {
 			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
 			writes: []write{
-				{by: person, yaml: `spec: {paused: true}`},
-				{by: person, yaml: `metadata: {managedFields: [{}]}`},
+				{by: editor, yaml: `spec: {paused: true}`},
+				{by: editor, yaml: `metadata: {managedFields: [{}]}`},
 				{by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nspec: {revisionHistoryLimit: 10}"},
 			},
 			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true", "spec.revisionHistoryLimit=10"},

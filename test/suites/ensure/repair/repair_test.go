@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	person = "kubectl-edit"
+	editor = "kubectl-edit"
 	mesh   = "mesh-injector"
 	other  = "another-operator"
 )
@@ -26,7 +26,7 @@ const service = `{apiVersion: v1, kind: Service, spec: {selector: {app: web}, po
 // Changes of other programs to the ports of a Service.
 var (
 	metricsPort = write{by: other, yaml: `spec: {ports: [{name: metrics, port: 9090, protocol: TCP}]}`}
-	movedPort   = write{by: person, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`}
+	movedPort   = write{by: editor, yaml: `spec: {ports: [{name: http, port: 81, protocol: TCP}, {port: 80, $patch: delete}]}`}
 )
 
 const deployment = `
@@ -79,43 +79,43 @@ func repairCases() map[string]repairCase {
 			keeps:  []string{"spec.ports[name=metrics].port=9090"},
 			gains:  []string{"spec.ports[name=http].port=80"},
 			loses:  []string{"spec.ports[port=81]"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"hostPID beside shareProcessNamespace": {
 			first:  deployment,
-			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: `spec: {template: {spec: {hostPID: true}}}`}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: editor, yaml: `spec: {template: {spec: {hostPID: true}}}`}},
 			then:   with("    spec:", "      shareProcessNamespace: true"),
 			keeps:  append(othersFieldsKept, "spec.minReadySeconds=7"),
 			gains:  []string{"spec.template.spec.shareProcessNamespace=true"},
 			loses:  []string{"spec.template.spec.hostPID"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"a request beyond a limit": {
 			first:  limited("1"),
-			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: requested}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: editor, yaml: requested}},
 			then:   limited("200m"),
 			keeps:  append(othersFieldsKept, "spec.template.spec.containers[name=main].resources.requests.memory=1Gi"),
 			gains:  []string{"spec.template.spec.containers[name=main].resources.limits.cpu=200m"},
 			loses:  []string{"spec.template.spec.containers[name=main].resources.requests.cpu"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"minReadySeconds beyond progressDeadlineSeconds": {
 			first:  deployment,
-			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: `spec: {minReadySeconds: 100}`}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: editor, yaml: `spec: {minReadySeconds: 100}`}},
 			then:   with("spec:", "  progressDeadlineSeconds: 60"),
 			keeps:  othersFieldsKept,
 			gains:  []string{"spec.progressDeadlineSeconds=60"},
 			loses:  []string{"spec.minReadySeconds"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"another kind of probe": {
 			first:  with("      - {name: main, image: example.com/web:1}", "        # probed"),
-			others: []write{{by: mesh, yaml: othersFields}, {by: person, yaml: `spec: {template: {spec: {containers: [{name: main, livenessProbe: {tcpSocket: {port: 80}}}]}}}`}},
+			others: []write{{by: mesh, yaml: othersFields}, {by: editor, yaml: `spec: {template: {spec: {containers: [{name: main, livenessProbe: {tcpSocket: {port: 80}}}]}}}`}},
 			then:   strings.Replace(deployment, "image: example.com/web:1", "image: example.com/web:1, livenessProbe: {httpGet: {port: 80}}", 1),
 			keeps:  othersFieldsKept,
 			gains:  []string{"spec.template.spec.containers[name=main].livenessProbe.httpGet.port=80"},
 			loses:  []string{"spec.template.spec.containers[name=main].livenessProbe.tcpSocket"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"a default that goes with another strategy": {
 			first:  deployment,
@@ -125,42 +125,42 @@ func repairCases() map[string]repairCase {
 			gains:  []string{"spec.strategy.type=Recreate"},
 			loses:  []string{"spec.strategy.rollingUpdate"},
 		},
-		"a budget that a person turned round": {
+		"a budget that a user turned round": {
 			first:  `{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}`,
-			others: []write{{by: person, yaml: `spec: {maxUnavailable: 1, minAvailable: null, unhealthyPodEvictionPolicy: AlwaysAllow}`}},
+			others: []write{{by: editor, yaml: `spec: {maxUnavailable: 1, minAvailable: null, unhealthyPodEvictionPolicy: AlwaysAllow}`}},
 			keeps:  []string{"spec.unhealthyPodEvictionPolicy=AlwaysAllow"},
 			gains:  []string{"spec.minAvailable=1"},
 			loses:  []string{"spec.maxUnavailable"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"a budget that is turned round after an edit": {
 			first:  `{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}`,
-			others: []write{{by: person, yaml: `spec: {minAvailable: 2}`}},
+			others: []write{{by: editor, yaml: `spec: {minAvailable: 2}`}},
 			then:   `{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}}`,
 			gains:  []string{"spec.maxUnavailable=1"},
 			loses:  []string{"spec.minAvailable"},
-			from:   []string{person},
+			from:   []string{editor},
 		},
 		"an autoscaler's minimum beyond our maximum": {
 			first: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
 			others: []write{
-				{by: other, yaml: `spec: {behavior: {scaleDown: {stabilizationWindowSeconds: 30}}}`}, {by: person, yaml: `spec: {minReplicas: 10}`},
+				{by: other, yaml: `spec: {behavior: {scaleDown: {stabilizationWindowSeconds: 30}}}`}, {by: editor, yaml: `spec: {minReplicas: 10}`},
 			},
 			then:  `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
 			keeps: []string{"spec.behavior.scaleDown.stabilizationWindowSeconds=30"},
 			gains: []string{"spec.maxReplicas=5", "spec.minReplicas=1"},
-			from:  []string{person},
+			from:  []string{editor},
 		},
 		"source ranges of what is no load balancer any more": {
 			first: `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`,
 			others: []write{
-				{by: other, yaml: `spec: {publishNotReadyAddresses: true}`}, {by: person, yaml: `spec: {loadBalancerSourceRanges: [10.0.0.0/8]}`},
+				{by: other, yaml: `spec: {publishNotReadyAddresses: true}`}, {by: editor, yaml: `spec: {loadBalancerSourceRanges: [10.0.0.0/8]}`},
 			},
 			then:  `{apiVersion: v1, kind: Service, spec: {type: ClusterIP, selector: {app: web}, ports: [{name: http, port: 80, protocol: TCP}]}}`,
 			keeps: []string{"spec.publishNotReadyAddresses=true"},
 			gains: []string{"spec.type=ClusterIP"},
 			loses: []string{"spec.loadBalancerSourceRanges"},
-			from:  []string{person},
+			from:  []string{editor},
 		},
 	}
 }
@@ -210,23 +210,23 @@ spec:
 			first: `{apiVersion: repair.example.com/v1, kind: Source, spec: {git: {url: "https://example.com"}, items: [{name: ours, port: 1}]}}`,
 			others: []write{
 				{by: other, yaml: `spec: {items: [{name: ours, port: 1}, {name: theirs, port: 2}], interval: 7m}`},
-				{by: person, yaml: `spec: {git: null, oci: {ref: x, tag: "1"}}`},
+				{by: editor, yaml: `spec: {git: null, oci: {ref: x, tag: "1"}}`},
 			},
 			keeps: []string{"spec.items[name=theirs].port=2", "spec.interval=7m"},
 			gains: []string{"spec.git.url=https://example.com"},
 			loses: []string{"spec.oci"},
-			from:  []string{person},
+			from:  []string{editor},
 		},
 		"an item of a custom list": {
 			first: `{apiVersion: repair.example.com/v1, kind: Source, spec: {git: {url: "https://example.com"}, items: [{name: ours, port: 1}]}}`,
 			others: []write{
 				{by: other, yaml: `spec: {items: [{name: ours, port: 1}, {name: theirs, port: 2}]}`},
-				{by: person, yaml: `spec: {items: [{name: moved, port: 1}, {name: theirs, port: 2}]}`},
+				{by: editor, yaml: `spec: {items: [{name: moved, port: 1}, {name: theirs, port: 2}]}`},
 			},
 			keeps: []string{"spec.items[name=theirs].port=2"},
 			gains: []string{"spec.items[name=ours].port=1"},
 			loses: []string{"spec.items[name=moved]"},
-			from:  []string{person},
+			from:  []string{editor},
 		},
 	}
 }
@@ -301,12 +301,12 @@ func TestRepairOfKindsWithoutAGoType(t *testing.T) {
 	}
 }
 
-// TestRepairOfWhatNobodyOwns: managed fields that a person emptied name no owners, with or without
+// TestRepairOfWhatNobodyOwns: managed fields that a user emptied name no owners, with or without
 // entries of later writes.
 func TestRepairOfWhatNobodyOwns(t *testing.T) {
 	t.Parallel()
 	program.Define(t, shared, sources, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Source"})
-	emptied := write{by: person, yaml: `metadata: {managedFields: [{}]}`}
+	emptied := write{by: editor, yaml: `metadata: {managedFields: [{}]}`}
 	for after, writes := range map[string][]write{
 		"no entries":          {emptied},
 		"an entry of a label": {emptied, {by: other, yaml: `metadata: {labels: {theirs: x}}`}},

@@ -105,7 +105,7 @@ func TestVersionsThatConvert(t *testing.T) {
 		versions[entry.Manager] = entry.APIVersion
 	}
 	old, current := f.group+"/v1", f.group+"/v2"
-	require.Equal(t, map[string]string{fieldOwner: current, "dial-controller": old, "gitops": old, "person": old}, versions)
+	require.Equal(t, map[string]string{fieldOwner: current, "dial-controller": old, "gitops": old, "kubectl-edit": old}, versions)
 }
 
 // TestConversionOutOfReach: entries are not rewritten while the webhook that converts cannot be
@@ -157,7 +157,7 @@ func (f *fixture) breakConversion() {
 	}
 	require.NoError(f.t, f.installer.Update(f.t.Context(), definition))
 	require.NoError(f.t, shared.Await(f.t.Context(), limit, "", func(ctx context.Context) error {
-		err := f.client("person", "").Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: "dial"}, f.dial("v1", "", ""))
+		err := f.client("kubectl-edit", "").Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: "dial"}, f.dial("v1", "", ""))
 		if err == nil {
 			return errStillConverts
 		}

@@ -95,7 +95,7 @@ func (f *fixture) write(by, version, text string) {
 func (f *fixture) live() *unstructured.Unstructured {
 	f.t.Helper()
 	live := f.dial("v2", f.namespace, "dial")
-	require.NoError(f.t, f.client("person", "").Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
+	require.NoError(f.t, f.client("kubectl-edit", "").Get(f.t.Context(), client.ObjectKeyFromObject(live), live))
 	return live
 }
 
@@ -126,13 +126,13 @@ func (f *fixture) owners() map[string]string {
 	return owners
 }
 
-// othersWrite writes the status, an annotation, a label, and a person's addition as other field
+// othersWrite writes the status, an annotation, a label, and a user's addition as other field
 // owners.
 func (f *fixture) othersWrite() {
 	f.t.Helper()
 	f.write("dial-controller", "v1", `status: {phase: Up}`)
 	f.write("gitops", "v1", `metadata: {name: dial, namespace: `+f.namespace+`, labels: {theirs: x}}`)
-	f.write("person", "v1", `{metadata: {annotations: {theirs: x}}, spec: {marks: {one: here}}}`)
+	f.write("kubectl-edit", "v1", `{metadata: {annotations: {theirs: x}}, spec: {marks: {one: here}}}`)
 }
 
 var (
@@ -144,12 +144,12 @@ var (
 var brokenConversions = map[string]func(*fixture){
 	"a default in a new version": func(f *fixture) {
 		f.addVersion()
-		f.write("person", "v2", `spec: {marks: {two: here}}`) // it is stored in the new version
+		f.write("kubectl-edit", "v2", `spec: {marks: {two: here}}`) // it is stored in the new version
 		f.addDefault()
 	},
 	"a version is gone": func(f *fixture) {
 		f.addVersion()
-		f.write("person", "v2", `spec: {marks: {two: here}}`)
+		f.write("kubectl-edit", "v2", `spec: {marks: {two: here}}`)
 		f.dropVersion()
 	},
 }

@@ -51,7 +51,7 @@ func wordsDeployment(i int) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metadata("dp-words-" + number(i))}
 }
 
-// patch sends a patch as a person.
+// patch sends a patch as a user.
 func (e *environment) patch(ctx context.Context, obj client.Object, format string, args ...any) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, format, args...))
 	return e.admin.Patch(ctx, obj, patch, client.FieldOwner("people"))

@@ -18,7 +18,7 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
-// undone waits until nothing of a person's change to the object called name is left, and reports
+// undone waits until nothing of a user's change to the object called name is left, and reports
 // how long the change lasted.
 func undone[T client.Object](
 	ctx context.Context, s *story, began checkpoint, name, expected, otherwise string, changed func(T) bool,

@@ -177,7 +177,7 @@ func (s *story) expect(ctx context.Context, expected string, look func(context.C
 	})
 }
 
-// quoted returns the arguments as a person would type them.
+// quoted returns the arguments as a user would type them.
 func quoted(args []string) []string {
 	typed := slices.Clone(args)
 	for i, arg := range typed {

@@ -94,6 +94,6 @@ func (r Report) String() string {
 			t.Lost, t.Doubled, t.LeftBehind, len(t.Violations), strings.Join(t.Happened, ", "), t.Took.Round(time.Second))
 	}
 	fmt.Fprintln(table, "  target\t\t\t0\t0\t0\t0\t")
-	_ = table.Flush() // what a person reads
+	_ = table.Flush() // what a user reads
 	return text.String()
 }

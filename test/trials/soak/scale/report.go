@@ -62,7 +62,7 @@ func (r Report) writeSizes(out io.Writer) {
 		}
 		fmt.Fprintf(table, "\t%s\n", line.target)
 	}
-	_ = table.Flush() // what a person reads
+	_ = table.Flush() // what a user reads
 }
 
 func (r Report) writeRace(out io.Writer) {
@@ -70,7 +70,7 @@ func (r Report) writeRace(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  ours, at best\t%s\n  the plain client, likewise\t%s\n", best(r.Race.Ours), best(r.Race.Plain))
 	fmt.Fprintf(table, "  ratio, median of %d rounds\t%.2f\tat least %.1f\n", len(r.Race.Ours), r.Race.Ratio(), minRatio)
-	_ = table.Flush() // what a person reads
+	_ = table.Flush() // what a user reads
 }
 
 // Missed names every target that is missed; nil if none is.

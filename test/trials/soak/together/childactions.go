@@ -60,7 +60,7 @@ func markChild(index int) actionFunc {
 	}
 }
 
-// patchChild sends a patch as a person would.
+// patchChild sends a patch as a user would.
 func patchChild(
 	index int, patch func(want manifest, digest string, random *rand.Rand) (types.PatchType, manifest),
 ) actionFunc {

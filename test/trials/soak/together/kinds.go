@@ -41,7 +41,7 @@ func kinds() []*kind {
 	return []*kind{application(), reverseWordsApp(), bookStore(), postgresWriter()}
 }
 
-// An object is one of a kind that people look after: each the same person's, all the time.
+// An object is a custom resource that one simulated user changes; no other user changes it.
 type object struct {
 	kind *kind
 	key  client.ObjectKey

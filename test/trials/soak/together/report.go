@@ -96,7 +96,7 @@ func (r Report) String() string {
 			o.Writes, o.Errors, o.Contests, o.Storm, o.Converged.Round(time.Second), o.quiet())
 	}
 	fmt.Fprintf(table, "  target\t\t\t\t\t\t\t0\t\twithin %s\t0 in %s\n", convergenceTimeout, r.Plan.Quiet)
-	_ = table.Flush() // what a person reads
+	_ = table.Flush() // what a user reads
 	fmt.Fprintf(&text, "  foreign marks: %d of %d present\n", r.Marks.Made-r.Marks.Lost, r.Marks.Made)
 	return text.String()
 }
