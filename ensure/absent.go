@@ -74,7 +74,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 	if r.isUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
-	return r.finish(found, err)
+	return r.finish(ctx, found, err)
 }
 
 // A removal deletes an object that is not wanted, or gives up an adopted one.
@@ -203,8 +203,8 @@ func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
 }
 
 // finish returns the outcome of a removal after reporting the outcome.
-func (r *removal) finish(found outcome, err error) (outcome, error) {
-	r.report().recordWrite(found)
+func (r *removal) finish(ctx context.Context, found outcome, err error) (outcome, error) {
+	r.report().recordWrite(ctx, found)
 	if err == nil && found.cause == Unwanted && !r.dryRun {
 		found, err = r.contest().finishSuperseding(nil, found)
 	}

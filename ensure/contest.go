@@ -51,8 +51,8 @@ func (c contention) finishUnchanged(found outcome) (outcome, error) {
 
 // finishWrite returns the outcome of a write. live is the object before the write; nil if there was
 // none. The reverted paths are counted; one revert too many is ErrContested.
-func (c contention) finishWrite(live client.Object, found outcome) (outcome, error) {
-	c.report().recordWrite(found)
+func (c contention) finishWrite(ctx context.Context, live client.Object, found outcome) (outcome, error) {
+	c.report().recordWrite(ctx, found)
 	if c.supersedes(live, found) {
 		return c.finishSuperseding(live, found)
 	}

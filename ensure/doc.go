@@ -109,9 +109,10 @@
 // of a field and keeps its value. IfExists updates objects that others create. Once is for values that
 // are set at creation only, such as a generated password, and IfMissing for objects that users edit.
 //
-// # Events and metrics
+// # Logs, events and metrics
 //
-// WithRecorder records an event for each write, with its cause and the changed fields, and a Warning
+// Each write is logged at level 0 with the logger of the context, as a manager provides it: the kind and
+// name of the child, the operation, the cause and the changed fields. WithRecorder records an event for each write, with its cause and the changed fields, and a Warning
 // for a failure that a person has to resolve. The metrics are in controller-runtime's registry,
 // which a manager serves:
 //
@@ -132,9 +133,9 @@
 //   - trueup_ensure_contests_total counts contests by group and kind.
 //
 // A time series appears with its first count. The number of series depends on the number of kinds,
-// operations and causes, and not on the number of children. Labels and events of writes contain no
+// operations and causes, and not on the number of children. Labels, logs and events of writes contain no
 // field values except numbers and booleans, but paths name list items by their keys, such as a name, a
-// port or a mountPath. A call that fails after a patch that only prepares an apply records no event and
+// port or a mountPath. A call that fails after a patch that only prepares an apply logs, records and
 // counts no write.
 //
 // # Requirements

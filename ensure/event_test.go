@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -104,6 +106,36 @@ func TestEachWriteIsAnEvent(t *testing.T) {
 	remove()
 	remove()
 	r.requireTold(t, "it is gone")
+}
+
+func TestEachWriteIsLogged(t *testing.T) {
+	var logged []string
+	logger := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+	ctx := log.IntoContext(t.Context(), logger)
+	s := newServer()
+	e := newEnsurer(s)
+	pass := func(opts ...ensure.Option) {
+		_, err := ensure.Object(ctx, e, configMap(), append(opts, ensure.ControlledBy(shop()))...)
+		require.NoError(t, err)
+	}
+
+	pass(ensure.DryRun())
+	pass()
+	pass()
+	s.edit(t, configMap(), `{"data":{"color":"hunter2"}}`)
+	pass()
+	_, err := ensure.Absent(ctx, e, named(), ensure.ControlledBy(shop()))
+	require.NoError(t, err)
+
+	entry := func(message, operation, cause, changes string) string {
+		return fmt.Sprintf(`"level"=0 "msg"=%q "kind"="ConfigMap" "child"="default/settings" "operation"=%q "cause"=%q "changes"=[%s]`,
+			message, operation, cause, changes)
+	}
+	require.Equal(t, []string{
+		entry("wrote child", "Created", "Missing", ""),
+		entry("wrote child", "Updated", "Drifted", `"data[color]"`),
+		entry("deleted child", "Deleting", "Unwanted", ""),
+	}, logged, "values are not logged")
 }
 
 func TestWhatOthersDoIsNoEvent(t *testing.T) {

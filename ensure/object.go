@@ -361,7 +361,7 @@ func (c *child) updateUnlessContested(ctx context.Context, live client.Object, c
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.contest().finishWrite(live, found)
+	return c.contest().finishWrite(ctx, live, found)
 }
 
 // createUnlessContested creates the child, unless a contest forbids that.
@@ -374,7 +374,7 @@ func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.contest().finishWrite(nil, found)
+	return c.contest().finishWrite(ctx, nil, found)
 }
 
 // createOnly is a resourceVersion, 2^62, that no object has: an apply that carries

@@ -30,6 +30,7 @@ type options struct {
 	propagation   metav1.DeletionPropagation // of Absent, and of pruning
 	deleteAdopted bool
 	prune         []client.Object // one of each kind
+	pruneReady    bool            // once all children are ready
 	only          []narrowed
 	isNil         bool // one of the options
 }

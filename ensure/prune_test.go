@@ -95,6 +95,25 @@ func TestPruneInReverse(t *testing.T) {
 	}
 }
 
+func TestPruneOnceReady(t *testing.T) {
+	s := newServer()
+	created(t, s, called("old"), ensure.ControlledBy(shop()))
+	e := newEnsurer(s)
+	pass := func(children ...client.Object) []string {
+		results, err := ensure.Set(t.Context(), e, shop(), children, ensure.PruneOnceReady(&corev1.ConfigMap{}))
+		require.NoError(t, err)
+		return namesOf(results.Pruned)
+	}
+
+	balanced := with(service(), func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer })
+	require.Empty(t, pass(called("wanted"), balanced), "the Service has no cluster IP yet")
+	s.edit(t, balanced, `{"spec":{"clusterIP":"10.0.0.1"}}`)
+	require.Equal(t, []string{"old"}, pass(called("wanted"), balanced))
+
+	created(t, s, called("old"), ensure.ControlledBy(shop()))
+	require.Equal(t, []string{"wanted", "old"}, pass(), "there is no child to wait for")
+}
+
 // aged is a client that shows one object as the newest of them.
 func aged(s *apiServer, newest string) client.Client {
 	return listing(s, func(_ int, obj client.Object) {

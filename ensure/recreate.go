@@ -198,7 +198,7 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
 	}
 	if deleted.cause != "" { // by us
-		r.report().recordWrite(outcome{live: live, operation: Deleting, cause: cause, changes: changes})
+		r.report().recordWrite(ctx, outcome{live: live, operation: Deleting, cause: cause, changes: changes})
 	}
 	r.replacements.Set(r.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
 	return r.create(ctx)

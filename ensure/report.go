@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trueup-go/trueup/internal/answer"
@@ -59,12 +61,13 @@ type report struct{ *child }
 
 func (c *child) report() report { return report{c} }
 
-// recordWrite counts a write that changed something, and records an event about it.
-func (r report) recordWrite(found outcome) {
+// recordWrite counts a write that changed something, logs the write, and records an event about it.
+func (r report) recordWrite(ctx context.Context, found outcome) {
 	if found.cause == "" || r.dryRun {
 		return
 	}
 	r.countWrite(found)
+	r.logWrite(ctx, found)
 	regarding, related := r.referenceTo(found.live), runtime.Object(nil)
 	if r.controlled {
 		regarding, related = r.referenceToOwner(), regarding
@@ -74,6 +77,24 @@ func (r report) recordWrite(found outcome) {
 		reason = string(Created) // which reads better
 	}
 	r.recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.operation), "%s", r.describeWrite(found))
+}
+
+// logWrite logs a write. A Change has no values other than numbers and booleans.
+func (r report) logWrite(ctx context.Context, found outcome) {
+	message := "wrote child"
+	if found.operation == Deleting {
+		message = "deleted child"
+	}
+	changes := make([]string, len(found.changes))
+	for i, change := range r.shownChanges(found.changes) {
+		changes[i] = change.String()
+	}
+	log.FromContext(ctx).Info(message,
+		"kind", r.gvk.Kind,
+		"child", client.ObjectKeyFromObject(found.live).String(),
+		"operation", found.operation,
+		"cause", found.cause,
+		"changes", changes)
 }
 
 // noteLimit is how many bytes of note the API server takes.

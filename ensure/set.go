@@ -18,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // Set creates or updates the children of owner in order, as Object does with ControlledBy(owner). Set
@@ -54,6 +55,9 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 			return results, err
 		}
 		results.Children[i], results.found[i] = resultOf[client.Object](found), found
+	}
+	if s.prunesOnceReady && !results.areReady() {
+		return results, nil
 	}
 	results.Pruned, err = s.removeRest(ctx)
 	return results, err
@@ -99,6 +103,22 @@ func Prune(kinds ...client.Object) Option {
 	return func(o *options) { o.prune = append(o.prune, kinds...) }
 }
 
+// PruneOnceReady is Prune, except that Set deletes nothing until all children are ready, as package
+// readiness defines it. Use it if children with new names replace those with former names, which
+// continue to serve until then. The next call prunes when the children are ready, so the operator must
+// watch their status: predicates.Owned passes those events.
+//
+//	ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{})
+//
+// Prune and PruneOnceReady together wait for all their kinds.
+func PruneOnceReady(kinds ...client.Object) Option {
+	prune := Prune(kinds...)
+	return func(o *options) {
+		prune(o)
+		o.pruneReady = true
+	}
+}
+
 // Results are the outcome of Set.
 type Results struct {
 	// Children has a Result for each child, in the order of the children. The Results of a failed child
@@ -134,10 +154,18 @@ func (r Results) hasStale() bool {
 	return false
 }
 
+// areReady reports whether all children that exist are ready.
+func (r Results) areReady() bool {
+	return !r.hasStale() && !slices.ContainsFunc(r.Children, func(child Result[client.Object]) bool {
+		return child.Operation != Gone && readiness.Of(child.Live).State != readiness.Ready
+	})
+}
+
 // A set is a call of Set.
 type set struct {
-	children []*child   // in order
-	unwanted []*removal // one for each kind to be pruned, in order
+	children        []*child   // in order
+	unwanted        []*removal // one for each kind to be pruned, in order
+	prunesOnceReady bool
 }
 
 // memberKey tells children apart. The versions of a kind are views of the same objects.
@@ -152,7 +180,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 	if err := checkSetOptions(e, children, o); err != nil {
 		return nil, err
 	}
-	s := &set{}
+	s := &set{prunesOnceReady: o.pruneReady}
 	for _, desired := range children {
 		own := o.of(desired)
 		switch {
@@ -236,7 +264,8 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				}
 				isOwnerCurrent = true
 			}
-			found, err := r.finish(r.removeMember(ctx, live))
+			found, err := r.removeMember(ctx, live)
+			found, err = r.finish(ctx, found, err)
 			if err != nil {
 				return removed, err
 			}

@@ -175,12 +175,12 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
-		u.report().recordWrite(found) // all the same: somebody took control between our read and our apply
+		u.report().recordWrite(ctx, found) // all the same: somebody took control between our read and our apply
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
 	u.confirm(answer)
 	if answer.GetDeletionTimestamp() != nil {
-		u.report().recordWrite(found)
+		u.report().recordWrite(ctx, found)
 		return outcome{}, u.terminatingError("apply", "its deletion began meanwhile")
 	}
 	return found, nil

@@ -3,9 +3,11 @@ package operator
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Stamp returns the labels that an operator adds to every child: the operator's own labels, and the
@@ -38,4 +40,9 @@ func CheckNames(owner string, children ...string) error {
 		}
 	}
 	return nil
+}
+
+// Kind returns the kind of obj, whose type must be declared in k8s.io/api: the kind is the type's name.
+func Kind(obj client.Object) string {
+	return reflect.TypeOf(obj).Elem().Name()
 }

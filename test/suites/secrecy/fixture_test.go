@@ -99,13 +99,12 @@ func (f *fixture) objectBy(e *ensure.Ensurer, desired client.Object, opts ...ens
 	return err
 }
 
-// note logs a result as an operator does.
+// note counts and prints a result as a caller may do. The library has logged the write.
 func (f *fixture) note(result ensure.Result[client.Object]) {
 	if result.Operation == "" || result.Operation == ensure.Unchanged {
 		return
 	}
 	f.writes++
-	log.FromContext(f.ctx).Info("wrote child", "operation", result.Operation, "cause", result.Cause, "changes", result.Changes)
 	for _, change := range result.Changes {
 		f.print(change.String())
 		f.print(fmt.Sprintf("%+v", change))

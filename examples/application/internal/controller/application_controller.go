@@ -102,8 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 	}
 
 	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
-		operator.PruneOnceReady(ctx, r.client, desired.deployment, &corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{})...)
-	operator.LogWrites(ctx, results)
+		ensure.PruneOnceReady(&corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{}))
 	if err != nil {
 		return r.fail(ctx, app, err)
 	}

@@ -106,9 +106,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 
 	storage, storageErr := r.ensureStorage(ctx, store, db, desired.database)
 	storage.writeInto(desired.database)
-	prune := operator.PruneOnceReady(ctx, r.client, desired.app, &appsv1.Deployment{}, &corev1.Service{})
-	results, err := ensure.Set(ctx, r.ensure, store, desired.inOrder(), append(prune, recreateOption(db, desired.database))...)
-	operator.LogWrites(ctx, results)
+	results, err := ensure.Set(ctx, r.ensure, store, desired.inOrder(),
+		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}), recreateOption(db, desired.database))
 	err = r.prepareToRecreate(ctx, db, err)
 
 	set := ensure.ResultOf(results, desired.database)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
 // resizeClaims changes the request of every claim to the desired size, including claims of former
@@ -64,14 +63,10 @@ func (r *Reconciler) resizeClaim(ctx context.Context, volume volume, size resour
 		ObjectMeta: metav1.ObjectMeta{Namespace: volume.claim.Namespace, Name: volume.claim.Name},
 		Spec:       corev1.PersistentVolumeClaimSpec{Resources: requestOf(size)},
 	}, ensure.IfExists(), ensure.Adopt())
-	if err != nil {
-		return err
-	}
 	if resized.Live != nil {
-		operator.LogWrite(ctx, resized)
 		*volume.claim = *resized.Live
 	}
-	return nil
+	return err
 }
 
 // checkReduction returns an error if the API server would refuse the smaller request: the request must

@@ -93,8 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 	}
 
 	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
-		operator.PruneOnceReady(ctx, r.client, desired.deployment, &appsv1.Deployment{}, &corev1.Service{})...)
-	operator.LogWrites(ctx, results)
+		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}))
 	return r.reportChildren(ctx, app, ensure.ResultOf(results, desired.deployment), ensure.ResultOf(results, desired.service), err)
 }
 

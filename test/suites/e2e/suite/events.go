@@ -24,7 +24,7 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 	kind, err := apiutil.GVKForObject(obj, s.Admin(t).Scheme())
 	require.NoError(t, err)
 	written := map[string]int{}
-	for _, entry := range process.Entries("wrote child", "pruned child") {
+	for _, entry := range process.Entries("wrote child", "deleted child") {
 		if entry.About(kind.Kind, obj.GetNamespace(), obj.GetName()) {
 			reason := entry.Text("cause")
 			if reason == string(ensure.Missing) {

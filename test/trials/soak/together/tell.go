@@ -25,7 +25,7 @@ func (e *environment) now() checkpoint {
 
 // writes returns how often an operator logged a write of a child or a row.
 func (e *environment) writes(kind int) int {
-	return len(e.processes[kind].Entries("wrote child", "wrote row", "pruned child"))
+	return len(e.processes[kind].Entries("wrote child", "wrote row", "deleted child"))
 }
 
 // contests returns how often an operator logged that it backed off in a contest.
