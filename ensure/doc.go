@@ -112,9 +112,9 @@
 // # Logs, events and metrics
 //
 // Each write is logged at level 0 with the logger of the context, as a manager provides it: the kind and
-// name of the child, the operation, the cause and the changed fields. WithRecorder records an event for each write, with its cause and the changed fields, and a Warning
-// for a failure that a person has to resolve. The metrics are in controller-runtime's registry,
-// which a manager serves:
+// name of the child, the operation, the cause and the changed fields. WithRecorder records an event for
+// each write, with the same content, and a Warning for a failure that a person has to resolve. The
+// metrics are in controller-runtime's registry, which a manager serves:
 //
 //   - trueup_ensure_writes_total counts changes on the API server by group, kind, operation and cause,
 //     with the values of Result: Created with Missing; Updated with DesiredChanged, Drifted, Adopted or
