@@ -28,17 +28,16 @@ func run(args []string) error {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
 	childTemplates := operator.NewTemplates(templates.Files, scheme)
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
 	if err != nil {
 		return err
 	}
-	mgr, err := operator.NewManager(flags, operator.Options{
-		Scheme: scheme, Lease: lease, ByObject: controller.Cached(),
-	})
+	options.Scheme, options.LeaderElectionID, options.Cache.ByObject = scheme, lease, controller.Cached()
+	mgr, err := operator.NewManager(options)
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, childTemplates, flags.ChildLabels)
+	reconciler, err := controller.New(mgr, childTemplates, options.ChildLabels)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func run(args []string) error {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
 	childTemplates, restartAfter := operator.NewTemplates(templates.Files, scheme), time.Minute
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag, func(set *flag.FlagSet) {
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag, func(set *flag.FlagSet) {
 		set.DurationVar(&restartAfter, "restart-after", restartAfter,
 			"how long a file system may wait for a resize before its pod is restarted, if spec.bookDB.restartForResize is true")
 	})
@@ -41,12 +41,13 @@ func run(args []string) error {
 	if restartAfter < time.Second {
 		return fmt.Errorf("--restart-after is %s: give a second at least", restartAfter)
 	}
-	mgr, err := operator.NewManager(flags, operator.Options{Scheme: scheme, Lease: lease, ByObject: controller.Cached()})
+	options.Scheme, options.LeaderElectionID, options.Cache.ByObject = scheme, lease, controller.Cached()
+	mgr, err := operator.NewManager(options)
 	if err != nil {
 		return err
 	}
 	reconciler, err := controller.New(mgr, controller.Options{
-		ChildLabels: flags.ChildLabels, Templates: childTemplates, RestartAfter: restartAfter,
+		ChildLabels: options.ChildLabels, Templates: childTemplates, RestartAfter: restartAfter,
 	})
 	if err != nil {
 		return err

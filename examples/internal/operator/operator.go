@@ -1,49 +1,116 @@
-// Package operator has the code that the example operators share: flags, the manager, the templates of
-// children, logs and events.
+// Package operator has the code that the example operators share: flags, the manager, names and labels of
+// children, and events.
 package operator
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
+
+// watchNamespaceEnv is the environment variable with the default of the flag --watch-namespace.
+const watchNamespaceEnv = "WATCH_NAMESPACE"
 
 // reconcileTimeout is much longer than a reconcile takes. Without a timeout, a read could wait forever
 // for the cache to show the operator's own writes.
 const reconcileTimeout = time.Minute
 
-// Options are the settings of a manager that differ between operators.
+// Options are the options of an operator and its manager. Flags set some of them, and each operator sets
+// others, such as Scheme and LeaderElectionID.
 type Options struct {
-	Scheme *runtime.Scheme
-	// Lease is the name of the leader election's lease.
-	Lease string
-	// Lock, if not nil, replaces the lease of the leader election, and enables the election.
-	Lock resourcelock.Interface
-	// ByObject limits the cache by kind.
-	ByObject map[client.Object]cache.ByObject
-	// Expected reports whether a warning of the API server is expected and need not be logged. If Expected
-	// is nil, all warnings are logged.
-	Expected func(warning string) bool
+	ctrl.Options
+
+	// WatchNamespace is the only namespace that is watched; empty means all.
+	WatchNamespace string
+	// ChildLabels are added to every child.
+	ChildLabels map[string]string
+	// Warnings handles warnings of the API server. If it is nil, they are logged.
+	Warnings rest.WarningHandlerWithContext
+
+	name string
+	zap  zap.Options
+}
+
+// ParseFlags parses args and the environment of the operator with that name. The functions own add the
+// flags of this operator. With --help, ParseFlags writes the help to stdout and returns flag.ErrHelp.
+func ParseFlags(name string, args []string, stdout io.Writer, own ...func(*flag.FlagSet)) (*Options, error) {
+	options, childLabels := &Options{name: name}, ""
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.SetOutput(io.Discard) // the caller prints errors
+	set.StringVar(&options.Metrics.BindAddress, "metrics-bind-address", ":8080",
+		"`address` that serves metrics; 0 turns them off")
+	set.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
+		"`address` that serves /healthz and /readyz; 0 turns them off")
+	set.BoolVar(&options.LeaderElection, "leader-elect", false,
+		"enable leader election, so that only one of several instances is active")
+	set.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "",
+		"`namespace` of the leader election's lease; the default is the namespace of the operator's pod, "+
+			"so this flag is required outside a cluster")
+	set.StringVar(&options.WatchNamespace, "watch-namespace", os.Getenv(watchNamespaceEnv),
+		"the only `namespace` to watch; empty means all. The default is the value of the environment variable "+watchNamespaceEnv)
+	set.StringVar(&childLabels, "child-labels", "", "`labels` for every child, as key=value,key=value")
+	options.zap.BindFlags(set)
+	config.RegisterFlags(set)
+	for _, add := range own {
+		add(set)
+	}
+
+	switch err := set.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		set.SetOutput(stdout)
+		set.Usage()
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w (see --help)", err)
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q (see --help)", set.Arg(0))
+	}
+	if err := options.check(childLabels); err != nil {
+		return nil, err
+	}
+	return options, nil
+}
+
+// check parses the labels, and returns an error for an invalid namespace: the operator must not fall back
+// to all namespaces. With several namespaces, the client could not read its own writes.
+func (o *Options) check(childLabels string) (err error) {
+	if problems := validation.IsDNS1123Label(o.WatchNamespace); o.WatchNamespace != "" && len(problems) > 0 {
+		return fmt.Errorf("--watch-namespace or %s is %q, which is not the name of one namespace: %s",
+			watchNamespaceEnv, o.WatchNamespace, strings.Join(problems, "; "))
+	}
+	if childLabels == "" {
+		return nil
+	}
+	o.ChildLabels, err = labels.ConvertSelectorToLabelsMap(childLabels)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--child-labels is %q, which is not key=value,key=value: %w", childLabels, err)
+	case len(o.ChildLabels) <= strings.Count(childLabels, ","):
+		return fmt.Errorf("--child-labels is %q, which names a label twice", childLabels)
+	}
+	return nil
 }
 
 // NewManager returns a manager for the cluster of the kubeconfig, or for the cluster in which the
 // operator runs. The manager writes structured logs and serves /healthz and /readyz. Its client reads
 // its own writes.
-func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
-	logger := zap.New(zap.UseFlagOptions(&flags.zap))
+func NewManager(options *Options) (ctrl.Manager, error) {
+	logger := zap.New(zap.UseFlagOptions(&options.zap))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger) // for client-go
 
@@ -52,52 +119,30 @@ func NewManager(flags *Flags, options Options) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("cannot find the configuration of a cluster: %w; outside a cluster, set KUBECONFIG, "+
 			"for example to the path that `make cluster-up` prints", err)
 	}
-	config.UserAgent = flags.name
-	config.WarningHandlerWithContext = newWarningHandler(options.Expected)
+	config.UserAgent, config.WarningHandlerWithContext = options.name, options.Warnings
 
-	mgr, err := ctrl.NewManager(config, managerOptions(flags, options))
-	if err != nil && flags.LeaderElect && flags.LeaderElectionNamespace == "" {
+	if options.WatchNamespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{options.WatchNamespace: {}}
+	}
+	options.Client.Cache = &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}
+	options.Controller.ReconciliationTimeout = reconcileTimeout
+	options.LeaderElectionReleaseOnCancel = true // main returns when the manager stops
+	mgr, err := ctrl.NewManager(config, options.Options)
+	if err != nil && options.LeaderElection && options.LeaderElectionNamespace == "" {
 		err = fmt.Errorf("%w (outside a cluster --leader-elect needs --leader-election-namespace)", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the manager: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, err
 	}
-	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	if flags.WatchNamespace == "" {
+	if options.WatchNamespace == "" {
 		logger.Info("watching all namespaces")
 	} else {
-		logger.Info("watching one namespace", "namespace", flags.WatchNamespace)
+		logger.Info("watching one namespace", "namespace", options.WatchNamespace)
 	}
 	return mgr, nil
-}
-
-func managerOptions(flags *Flags, options Options) ctrl.Options {
-	out := ctrl.Options{
-		Scheme:                        options.Scheme,
-		Metrics:                       server.Options{BindAddress: flags.MetricsBindAddress},
-		HealthProbeBindAddress:        flags.HealthProbeBindAddress,
-		LeaderElection:                flags.LeaderElect,
-		LeaderElectionID:              options.Lease,
-		LeaderElectionNamespace:       flags.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true, // main returns when the manager stops
-		Cache:                         cache.Options{ByObject: options.ByObject},
-		Client: client.Options{
-			Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)},
-		},
-		Controller: controllerconfig.Controller{ReconciliationTimeout: reconcileTimeout},
-	}
-	if options.Lock != nil {
-		out.LeaderElection, out.LeaderElectionResourceLockInterface = true, options.Lock
-	}
-	if flags.WatchNamespace != "" {
-		out.Cache.DefaultNamespaces = map[string]cache.Config{flags.WatchNamespace: {}}
-	}
-	return out
 }
 
 // Exit ends the process. The exit code is 0 if err is nil or flag.ErrHelp. Otherwise, Exit prints err,

@@ -56,9 +56,9 @@ func (f *flags) addTo(set *flag.FlagSet) {
 }
 
 // check returns an error for invalid combinations and values of flags.
-func (f *flags) check(shared *operator.Flags) error {
+func (f *flags) check(shared *operator.Options) error {
 	switch {
-	case f.globalLock && shared.LeaderElect:
+	case f.globalLock && shared.LeaderElection:
 		return errors.New("--global-lock takes the place of --leader-elect: give one of them")
 	case len(shared.ChildLabels) > 0:
 		return errors.New("--child-labels: PostgresWriters have no children in the cluster")

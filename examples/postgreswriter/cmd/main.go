@@ -35,11 +35,11 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	own := &flags{}
-	shared, err := operator.ParseFlags(controller.Name, args, os.Stdout, own.addTo)
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, own.addTo)
 	if err != nil {
 		return err
 	}
-	if err := own.check(shared); err != nil {
+	if err := own.check(options); err != nil {
 		return err
 	}
 	settings, err := database.FromEnvironment(os.Getenv)
@@ -53,30 +53,29 @@ func run(ctx context.Context, args []string) error {
 	defer pool.Close()
 
 	rows := database.Options{Tables: own.tables, Create: own.createTables}
-	scheme := runtime.NewScheme()
-	utilruntime.Must(v1.AddToScheme(scheme))
-	options := operator.Options{Scheme: scheme, Lease: lease}
+	options.Scheme, options.LeaderElectionID = runtime.NewScheme(), lease
+	utilruntime.Must(v1.AddToScheme(options.Scheme))
 	if own.globalLock {
 		lock, err := newLock(pool, own.clusterName)
 		if err != nil {
 			return err
 		}
-		options.Lock, rows.Guard = lock, lock.Guard
+		options.LeaderElection, options.LeaderElectionResourceLockInterface, rows.Guard = true, lock, lock.Guard
 	}
 
-	mgr, err := operator.NewManager(shared, options)
+	mgr, err := operator.NewManager(options)
 	if err != nil {
 		return err
 	}
 	mgr.GetLogger().Info("will write rows", "into", settings.String(), "tables", own.tables)
-	if options.Lock != nil {
-		mgr.GetLogger().Info("will write only with the global lock", "identity", options.Lock.Identity())
+	if lock := options.LeaderElectionResourceLockInterface; lock != nil {
+		mgr.GetLogger().Info("will write only with the global lock", "identity", lock.Identity())
 	}
 	reconciler := controller.New(mgr, database.NewRows(pool, rows), controller.Options{
 		ClusterName:    own.clusterName,
 		CheckInterval:  own.checkInterval,
 		Sweep:          own.sweep || own.clusterName != "",
-		WatchNamespace: shared.WatchNamespace,
+		WatchNamespace: options.WatchNamespace,
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err

@@ -2,12 +2,16 @@
 package main
 
 import (
+	"context"
 	"os"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
@@ -28,17 +32,17 @@ func run(args []string) error {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
 	childTemplates := operator.NewTemplates(templates.Files, scheme)
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
 	if err != nil {
 		return err
 	}
-	mgr, err := operator.NewManager(flags, operator.Options{
-		Scheme: scheme, Lease: lease, ByObject: controller.Cached(), Expected: controller.IsExpected,
-	})
+	options.Scheme, options.LeaderElectionID, options.Cache.ByObject = scheme, lease, controller.Cached()
+	options.Warnings = warnings{log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{})}
+	mgr, err := operator.NewManager(options)
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, childTemplates, flags.ChildLabels)
+	reconciler, err := controller.New(mgr, childTemplates, options.ChildLabels)
 	if err != nil {
 		return err
 	}
@@ -47,4 +51,15 @@ func run(args []string) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// warnings logs the warnings of the API server, except for the warning about the name of the operator's
+// finalizer, which cannot be changed.
+type warnings struct{ rest.WarningHandlerWithContext }
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
+	if !strings.HasPrefix(text, `metadata.finalizers: "`+v1alpha1.Finalizer+`": `) {
+		w.WarningHandlerWithContext.HandleWarningHeaderWithContext(ctx, code, agent, text)
+	}
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -122,10 +121,4 @@ func withoutSpec(obj any) (any, error) {
 		pod.ManagedFields, pod.Spec = nil, corev1.PodSpec{}
 	}
 	return obj, nil
-}
-
-// IsExpected reports whether a warning of the API server is about the name of the operator's finalizer,
-// which cannot be changed.
-func IsExpected(warning string) bool {
-	return strings.HasPrefix(warning, `metadata.finalizers: "`+v1alpha1.Finalizer+`": `)
 }
