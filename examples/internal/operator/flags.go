@@ -85,6 +85,15 @@ func (f *Flags) addTo(set *flag.FlagSet) {
 	f.zap.BindFlags(set)
 }
 
+// TemplatesFlag returns a function for ParseFlags that adds the flag --templates. The flag sets dir.
+func TemplatesFlag(dir *string) func(*flag.FlagSet) {
+	return func(set *flag.FlagSet) {
+		set.StringVar(dir, "templates", "",
+			"`folder` with templates that override the built-in templates of the same name. The folder need not exist; "+
+				"changes take effect without a restart")
+	}
+}
+
 // readEnvironment reads the namespace to watch from the environment, unless the flag is set. An invalid
 // namespace is an error: the operator must not fall back to all namespaces.
 func (f *Flags) readEnvironment(set *flag.FlagSet) (err error) {

@@ -1,5 +1,4 @@
-// Package operator has the code that the example operators share: flags, the manager, the templates of
-// children, logs and events.
+// Package operator has the code that the example operators share: flags, the manager, logs and events.
 package operator
 
 import (

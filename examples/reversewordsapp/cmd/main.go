@@ -9,6 +9,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
@@ -27,8 +28,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	childTemplates := operator.NewTemplates(templates.Files, scheme)
-	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
+	var dir string
+	flags, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir))
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, childTemplates, flags.ChildLabels)
+	reconciler, err := controller.New(mgr, manifest.NewFolder(dir, templates.Files, scheme), flags.ChildLabels)
 	if err != nil {
 		return err
 	}
