@@ -1,15 +1,12 @@
 // Package manifest renders objects from manifests in files. The people who run an operator can change
 // labels, names or resources of its children without a rebuild:
 //
-//	//go:embed templates
-//	var embedded embed.FS
+//	//go:embed *.yaml *.tpl
+//	var defaults embed.FS
 //
-//	defaults, _ := fs.Sub(embedded, "templates")
-//	if folder != "" { // of a flag
-//		defaults = manifest.Overlay(os.DirFS(folder), defaults)
-//	}
-//	renderer := manifest.NewRenderer(defaults, scheme) // once
+//	folder := manifest.NewFolder(dir, defaults, scheme) // once; dir is the value of a flag
 //
+//	renderer := folder.Renderer() // in each reconcile
 //	deployment, err := manifest.Object[*appsv1.Deployment](renderer, "deployment.yaml", app.Namespace, data)
 //	if err != nil {
 //		return ctrl.Result{}, r.reject(ctx, app, err) // a condition; children stay as they are
@@ -61,10 +58,20 @@
 //
 // # Changes of files
 //
-// Each call reads the files, so each reconcile uses their current content. A change of a file
-// triggers no reconcile: the operator needs a timer, or a source that watches the folder and
-// enqueues the objects. See examples/internal/operator/templates_source.go, which reads a folder as
-// a whole once it stops changing, and refuses files that override nothing.
+// A changed file has to trigger a reconcile of the objects. Pass the source of the Folder to the
+// controller:
+//
+//	ctrl.NewControllerManagedBy(mgr).
+//		For(&v1.Website{}).
+//		WatchesRawSource(folder.Source(mgr.GetCache(), &v1.WebsiteList{})).
+//		Complete(r)
+//
+// The source reads the folder as a whole once the folder stops changing, and enqueues every Website.
+// A file that overrides nothing, such as one with a mistyped name, is an error of every manifest. The
+// folder is often a mounted ConfigMap.
+//
+// NewRenderer renders the files of any file system, and reads them at each call, so each reconcile
+// uses their current content. A change triggers no reconcile.
 //
 // # Errors
 //

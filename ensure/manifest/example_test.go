@@ -2,6 +2,8 @@ package manifest_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +38,36 @@ data:
 	// Output:
 	// team-a acme-web <nil>
 	// map["greeting":"Hello, \"you\"\n---\nkind: Pod"]
+}
+
+// A file in the folder overrides the default of the same name. In an operator, the defaults are often
+// embedded, and the folder is the value of a flag.
+func ExampleFolder() {
+	defaults := fstest.MapFS{
+		"names.tpl":   {Data: []byte(`{{define "name"}}{{.}}-config{{end}}`)},
+		"config.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{template \"name\" .}}\n")},
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a folder for temporary files
+	folder := manifest.NewFolder(dir, defaults, scheme.Scheme)
+
+	config, err := manifest.Object[*corev1.ConfigMap](folder.Renderer(), "config.yaml", "team-a", "web")
+	fmt.Println(config.Name, err)
+
+	// Without a controller that watches folder.Source, only a new Folder reads the file.
+	err = os.WriteFile(filepath.Join(dir, "names.tpl"), []byte(`{{define "name"}}acme-{{.}}{{end}}`), 0o600)
+	fmt.Println(err)
+	folder = manifest.NewFolder(dir, defaults, scheme.Scheme)
+	config, err = manifest.Object[*corev1.ConfigMap](folder.Renderer(), "config.yaml", "team-a", "web")
+	fmt.Println(config.Name, err)
+	// Output:
+	// web-config <nil>
+	// <nil>
+	// acme-web <nil>
 }
 
 // What is wrong has a place; nothing comes out.

@@ -12,22 +12,22 @@ import (
 // sharedSuffix is of the files whose definitions every manifest may use.
 const sharedSuffix = ".tpl"
 
-// A source is a file with its text.
-type source struct{ file, text string }
+// A sourceFile is a file with its text.
+type sourceFile struct{ file, text string }
 
-func newSource(file, text string) (source, error) {
+func newSource(file, text string) (sourceFile, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		if number++; !utf8.ValidString(line) {
-			return source{}, &Error{File: file, Line: number, Problem: "is not UTF-8"}
+			return sourceFile{}, &Error{File: file, Line: number, Problem: "is not UTF-8"}
 		}
 	}
-	return source{file: file, text: strings.ReplaceAll(text, "\r\n", "\n")}, nil
+	return sourceFile{file: file, text: strings.ReplaceAll(text, "\r\n", "\n")}, nil
 }
 
 // A parsed is a manifest with the files that it may use.
 type parsed struct {
-	sources []source
+	sources []sourceFile
 	set     *template.Template
 	places  []place // by the index in the marks
 	token   string  // begins every token, and occurs in no source
@@ -43,12 +43,12 @@ func (p place) error(path, problem string) *Error {
 	return &Error{File: p.file, Line: p.line, Path: path, Problem: problem}
 }
 
-func (p *parsed) isOf(sources []source) bool { return slices.Equal(p.sources, sources) }
+func (p *parsed) isOf(sources []sourceFile) bool { return slices.Equal(p.sources, sources) }
 
 // parseSources parses sources, of which the first is the manifest, and adds marks: before each text one
 // that records the position, at the end of each action with a result one that takes the result, and in
 // each range one that counts the iterations.
-func parseSources(sources []source) (*parsed, error) {
+func parseSources(sources []sourceFile) (*parsed, error) {
 	p := &parsed{sources: sources, set: newTemplate(sources[0].file), token: unused(sources)}
 	definedIn := map[string]string{}
 	for _, source := range sources {
@@ -78,15 +78,15 @@ func newTemplate(name string) *template.Template {
 
 // unused returns a character that occurs in no source. A word would not do: two texts may form the word
 // together if the action between them has no result.
-func unused(sources []source) string {
+func unused(sources []sourceFile) string {
 	token := '\ue000' // the first for private use
-	for slices.ContainsFunc(sources, func(s source) bool { return strings.ContainsRune(s.text, token) }) {
+	for slices.ContainsFunc(sources, func(s sourceFile) bool { return strings.ContainsRune(s.text, token) }) {
 		token++
 	}
 	return string(token)
 }
 
-func (p *parsed) mark(source source, list *parse.ListNode) {
+func (p *parsed) mark(source sourceFile, list *parse.ListNode) {
 	if list == nil {
 		return
 	}
@@ -116,14 +116,14 @@ func (p *parsed) mark(source source, list *parse.ListNode) {
 }
 
 // action calls nothing but function.
-func (p *parsed) action(function string, source source, pos parse.Pos) *parse.ActionNode {
+func (p *parsed) action(function string, source sourceFile, pos parse.Pos) *parse.ActionNode {
 	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: &parse.PipeNode{
 		NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{p.call(function, source, pos)},
 	}}
 }
 
 // call returns a call of function whose first argument is the index of the position pos.
-func (p *parsed) call(function string, source source, pos parse.Pos) *parse.CommandNode {
+func (p *parsed) call(function string, source sourceFile, pos parse.Pos) *parse.CommandNode {
 	index := len(p.places)
 	p.places = append(p.places, place{file: source.file, line: 1 + strings.Count(source.text[:pos], "\n")})
 	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{

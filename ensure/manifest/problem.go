@@ -30,7 +30,7 @@ var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\]|\
 
 // notParsed returns the error for a file that cannot be parsed. It hides the strings of the manifest,
 // which may be secrets, and shows the names of functions and fields.
-func notParsed(source source, err error) *Error {
+func notParsed(source sourceFile, err error) *Error {
 	line, problem := dissect(source.file, err.Error())
 	problem = quoted.ReplaceAllStringFunc(problem, func(found string) string {
 		inner, err := strconv.Unquote(found) // a string is quoted twice

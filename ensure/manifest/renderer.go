@@ -24,8 +24,8 @@ type Renderer struct {
 	parsed sync.Map // name of a manifest to *parsed
 }
 
-// NewRenderer returns a Renderer of the manifests in files. files is often an embed.FS, or an
-// Overlay of a mounted folder over an embed.FS. scheme must have the kinds of the objects.
+// NewRenderer returns a Renderer of the manifests in files, which is often an embed.FS. scheme must
+// have the kinds of the objects. For a folder that overrides embedded files, see NewFolder.
 func NewRenderer(files fs.FS, scheme *runtime.Scheme) *Renderer {
 	return &Renderer{files: files, scheme: scheme, strict: newStrictDecoder(scheme)}
 }
@@ -34,6 +34,9 @@ func NewRenderer(files fs.FS, scheme *runtime.Scheme) *Renderer {
 // one document, of the kind of T. Everything else is as for Objects.
 func Object[T client.Object](r *Renderer, name, namespace string, data any) (T, error) {
 	var object T
+	if err := r.check(name); err != nil {
+		return object, err
+	}
 	kind, err := r.kindOf(name, reflect.TypeFor[T]())
 	if err != nil {
 		return object, err
@@ -58,6 +61,9 @@ func Object[T client.Object](r *Renderer, name, namespace string, data any) (T, 
 // *Error, and no objects are returned with an error. The error does not quote values of data or of
 // the manifest, or errors of the methods of data.
 func (r *Renderer) Objects(name, namespace string, data any, kinds ...client.Object) ([]client.Object, error) {
+	if err := r.check(name); err != nil {
+		return nil, err
+	}
 	allowed := make([]schema.GroupVersionKind, 0, len(kinds))
 	for _, object := range kinds {
 		kind, err := r.kindOf(name, reflect.TypeOf(object))
@@ -96,13 +102,18 @@ func (r *Renderer) objects(
 	return objects, nil
 }
 
+// check returns an error if the renderer was made without files or without a scheme.
+func (r *Renderer) check(name string) error {
+	if r == nil || r.files == nil || r.scheme == nil {
+		return &Error{File: name, Problem: "manifest.NewRenderer or NewFolder was given no files or no scheme"}
+	}
+	return nil
+}
+
 // kindOf returns the kind under which the scheme has a Go type.
 func (r *Renderer) kindOf(name string, goType reflect.Type) (schema.GroupVersionKind, error) {
 	if goType == nil || goType.Kind() != reflect.Pointer {
 		return schema.GroupVersionKind{}, &Error{File: name, Problem: "the type parameter must be a pointer, such as *corev1.ConfigMap"}
-	}
-	if r == nil || r.files == nil || r.scheme == nil {
-		return schema.GroupVersionKind{}, &Error{File: name, Problem: "manifest.NewRenderer was given no files or no scheme"}
 	}
 	object, _ := reflect.TypeAssert[client.Object](reflect.New(goType.Elem()))
 	kind, err := apiutil.GVKForObject(object, r.scheme)
@@ -130,7 +141,7 @@ func (r *Renderer) parse(name string) (*parsed, error) {
 }
 
 // sources returns the manifest with this name, followed by the files that all manifests may use.
-func (r *Renderer) sources(name string) ([]source, error) {
+func (r *Renderer) sources(name string) ([]sourceFile, error) {
 	entries, err := fs.ReadDir(r.files, ".")
 	if err != nil {
 		return nil, unreadable(name, err)
@@ -141,7 +152,7 @@ func (r *Renderer) sources(name string) ([]source, error) {
 			files = append(files, entry.Name())
 		}
 	}
-	sources := make([]source, len(files))
+	sources := make([]sourceFile, len(files))
 	for i, file := range files {
 		text, err := fs.ReadFile(r.files, file)
 		if err != nil {
@@ -163,6 +174,9 @@ func isShared(entry fs.DirEntry) bool {
 // unreadable returns an error with the name of the file in the file system, not with the place where
 // the folder is mounted.
 func unreadable(file string, err error) *Error {
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return refused // by a Folder
+	}
 	problem := err
 	if underlying := (*fs.PathError)(nil); errors.As(err, &underlying) {
 		problem = underlying.Err

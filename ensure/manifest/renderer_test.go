@@ -151,7 +151,9 @@ func TestMisuse(t *testing.T) {
 		nil, manifest.NewRenderer(nil, scheme.Scheme), manifest.NewRenderer(folder(nil), nil), manifest.NewRenderer(manifest.Overlay(nil, nil), scheme.Scheme),
 	} {
 		_, err := manifest.Object[*corev1.ConfigMap](renderer, "x", "", nil)
-		require.EqualError(t, err, "x: manifest.NewRenderer was given no files or no scheme")
+		require.EqualError(t, err, "x: manifest.NewRenderer or NewFolder was given no files or no scheme")
+		_, err = renderer.Objects("x", "", nil)
+		require.EqualError(t, err, "x: manifest.NewRenderer or NewFolder was given no files or no scheme")
 	}
 	for _, files := range []fs.FS{manifest.Overlay(nil, folder(map[string]string{"x": configMap})), manifest.Overlay(folder(map[string]string{"x": configMap}), nil)} {
 		_, err := manifest.Object[*corev1.ConfigMap](manifest.NewRenderer(files, scheme.Scheme), "x", "", nil)

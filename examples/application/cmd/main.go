@@ -9,6 +9,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/internal/controller"
 	"github.com/trueup-go/trueup/examples/application/templates"
@@ -27,8 +28,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	childTemplates := operator.NewTemplates(templates.Files, scheme)
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
+	var dir string
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir))
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, childTemplates, options.ChildLabels)
+	reconciler, err := controller.New(mgr, manifest.NewFolder(dir, templates.Files, scheme), options.ChildLabels)
 	if err != nil {
 		return err
 	}

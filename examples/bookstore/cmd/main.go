@@ -12,6 +12,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/internal/controller"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
@@ -30,8 +31,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	childTemplates, restartAfter := operator.NewTemplates(templates.Files, scheme), time.Minute
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag, func(set *flag.FlagSet) {
+	dir, restartAfter := "", time.Minute
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir), func(set *flag.FlagSet) {
 		set.DurationVar(&restartAfter, "restart-after", restartAfter,
 			"how long a file system may wait for a resize before its pod is restarted, if spec.bookDB.restartForResize is true")
 	})
@@ -47,7 +48,7 @@ func run(args []string) error {
 		return err
 	}
 	reconciler, err := controller.New(mgr, controller.Options{
-		ChildLabels: options.ChildLabels, Templates: childTemplates, RestartAfter: restartAfter,
+		ChildLabels: options.ChildLabels, Templates: manifest.NewFolder(dir, templates.Files, scheme), RestartAfter: restartAfter,
 	})
 	if err != nil {
 		return err

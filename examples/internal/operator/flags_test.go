@@ -88,10 +88,18 @@ func TestParseFlagsRefuses(t *testing.T) {
 	}
 }
 
+func TestTemplatesFlag(t *testing.T) {
+	var dir string
+	_, err := operator.ParseFlags("test-operator", []string{"--templates", "mine"}, io.Discard, operator.TemplatesFlag(&dir))
+	require.NoError(t, err)
+	require.Equal(t, "mine", dir)
+}
+
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
-	_, err := operator.ParseFlags("test-operator", []string{"--help"}, &out)
+	_, err := operator.ParseFlags("test-operator", []string{"--help"}, &out, operator.TemplatesFlag(new(string)))
 	require.ErrorIs(t, err, flag.ErrHelp)
 	require.Contains(t, out.String(), "Usage of test-operator:")
 	require.Contains(t, out.String(), "-watch-namespace namespace\n    \tthe only namespace to watch")
+	require.Contains(t, out.String(), "-templates folder\n")
 }

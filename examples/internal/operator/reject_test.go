@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 
@@ -23,7 +24,7 @@ func TestWarn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(1)
-			operator.Warn(recorder, configMap("one"), operator.ReasonInvalidTemplate, "a.yaml: "+test.problem)
+			operator.Warn(recorder, &corev1.ConfigMap{}, operator.ReasonInvalidTemplate, "a.yaml: "+test.problem)
 			note, ok := strings.CutPrefix(<-recorder.Events, "Warning InvalidTemplate ")
 			require.True(t, ok)
 			require.Len(t, note, test.bytes)

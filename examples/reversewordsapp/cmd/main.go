@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
@@ -31,8 +32,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	childTemplates := operator.NewTemplates(templates.Files, scheme)
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, childTemplates.AddFlag)
+	var dir string
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir))
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, childTemplates, options.ChildLabels)
+	reconciler, err := controller.New(mgr, manifest.NewFolder(dir, templates.Files, scheme), options.ChildLabels)
 	if err != nil {
 		return err
 	}

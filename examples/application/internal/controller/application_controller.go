@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/hash"
@@ -31,11 +32,11 @@ type Reconciler struct {
 	client    client.Client
 	ensure    *ensure.Ensurer
 	events    events.EventRecorder
-	templates *operator.Templates
+	templates *manifest.Folder
 }
 
 // New returns a reconciler that renders children from templates. It adds childLabels to every child.
-func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
+func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
 	allLabels, err := operator.Stamp(own, childLabels, managedByLabel, digestLabel)
 	if err != nil {
@@ -112,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 
 // desired returns the desired children of app, or an error and the reason for the condition.
 func (r *Reconciler) desired(app *v1alpha1.Application) (desired *children, reason string, err error) {
-	desired, err = operator.Render(r.templates, app, childrenFor)
+	desired, err = childrenFor(app, r.templates.Renderer())
 	if err != nil {
 		return nil, operator.ReasonInvalidTemplate, err
 	}

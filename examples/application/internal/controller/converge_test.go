@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/internal/controller"
 	"github.com/trueup-go/trueup/examples/application/templates"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 )
 
@@ -27,7 +27,7 @@ func TestConverges(t *testing.T) {
 		Spec:       v1alpha1.ApplicationSpec{Version: "1.0.0", Image: "greeter:1", AmountPods: new(int32(2))},
 	}
 	c := ensuretest.NewClient(scheme, app)
-	r, err := controller.New(operatortest.Manager(c), operator.NewTemplates(templates.Files, scheme), nil)
+	r, err := controller.New(operatortest.Manager(c), manifest.NewFolder("", templates.Files, scheme), nil)
 	require.NoError(t, err)
 	pass := operatortest.Pass(c, r, app)
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/finalizer"
@@ -33,7 +34,7 @@ type Options struct {
 	// ChildLabels are added to every child.
 	ChildLabels map[string]string
 	// Templates are the manifests of the children.
-	Templates *operator.Templates
+	Templates *manifest.Folder
 	// RestartAfter is how long a file system may wait for a resize before its pod is restarted. The BookStore
 	// must allow restarts.
 	RestartAfter time.Duration
@@ -44,7 +45,7 @@ type Reconciler struct {
 	client       client.Client
 	server       client.Reader
 	ensure       *ensure.Ensurer
-	templates    *operator.Templates
+	templates    *manifest.Folder
 	events       events.EventRecorder
 	restartAfter time.Duration
 }
@@ -125,7 +126,7 @@ func (r *Reconciler) desired(store *v1alpha1.BookStore) (*children, *refusal) {
 	if size := store.Spec.BookDB.DBSize; size.Sign() <= 0 {
 		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s: it must be greater than zero", &size)}
 	}
-	desired, err := operator.Render(r.templates, store, childrenFor)
+	desired, err := childrenFor(store, r.templates.Renderer())
 	if err != nil {
 		return nil, &refusal{operator.ReasonInvalidTemplate, err.Error()}
 	}

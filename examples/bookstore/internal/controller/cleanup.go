@@ -10,7 +10,6 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/finalizer"
 )
 
@@ -44,7 +43,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 
 // identityFor returns the identity according to the templates, or nil if the templates cannot be used.
 func (r *Reconciler) identityFor(store *v1alpha1.BookStore) *v1alpha1.Database {
-	desired, err := operator.Render(r.templates, store, childrenFor)
+	desired, err := childrenFor(store, r.templates.Renderer())
 	if err != nil {
 		return nil
 	}

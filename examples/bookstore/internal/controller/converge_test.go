@@ -12,9 +12,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 )
 
@@ -34,7 +34,7 @@ func TestConverges(t *testing.T) {
 	c := ensuretest.NewClient(scheme, store)
 	mgr := operatortest.Manager(c)
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
-	r, err := New(mgr, Options{Templates: operator.NewTemplates(templates.Files, scheme)})
+	r, err := New(mgr, Options{Templates: manifest.NewFolder("", templates.Files, scheme)})
 	require.NoError(t, err)
 	pass := operatortest.Pass(c, r, store)
 

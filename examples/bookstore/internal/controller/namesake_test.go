@@ -16,7 +16,6 @@ import (
 	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 )
 
@@ -65,7 +64,7 @@ func reconcilerWith(t *testing.T, names string, stores ...client.Object) (*ensur
 	mgr := operatortest.Manager(c)
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
 	files := manifest.Overlay(fstest.MapFS{"names.tpl": {Data: []byte(names)}}, templates.Files)
-	r, err := New(mgr, Options{Templates: operator.NewTemplates(files, scheme)})
+	r, err := New(mgr, Options{Templates: manifest.NewFolder("", files, scheme)})
 	require.NoError(t, err)
 	return c, r
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
-	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
@@ -28,7 +28,7 @@ func TestConverges(t *testing.T) {
 	c := ensuretest.NewClient(scheme, app)
 	mgr := operatortest.Manager(c)
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
-	r, err := New(mgr, operator.NewTemplates(templates.Files, scheme), nil)
+	r, err := New(mgr, manifest.NewFolder("", templates.Files, scheme), nil)
 	require.NoError(t, err)
 	pass := operatortest.Pass(c, r, app)
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/finalizer"
@@ -42,12 +43,12 @@ type Reconciler struct {
 	client    client.Client
 	server    client.Reader
 	ensure    *ensure.Ensurer
-	templates *operator.Templates
+	templates *manifest.Folder
 	events    events.EventRecorder
 }
 
 // New returns a reconciler that renders children from templates. It adds childLabels to every child.
-func New(mgr ctrl.Manager, templates *operator.Templates, childLabels map[string]string) (*Reconciler, error) {
+func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]string) (*Reconciler, error) {
 	own := map[string]string{managedByLabel: Name}
 	allLabels, err := operator.Stamp(own, childLabels, managedByLabel)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 
 // desired returns the desired children of app, or an error and the reason for the conditions.
 func (r *Reconciler) desired(app *v1alpha1.ReverseWordsApp) (desired *children, reason string, err error) {
-	desired, err = operator.Render(r.templates, app, childrenFor)
+	desired, err = childrenFor(app, r.templates.Renderer())
 	if err != nil {
 		return nil, operator.ReasonInvalidTemplate, err
 	}

@@ -107,7 +107,7 @@ func (f fixture) waitForTeam(t *testing.T, team string) {
 func (f fixture) waitUntilTaken(t *testing.T, files ...string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
-		taken := f.operator.Entries("loaded templates")
+		taken := f.operator.Entries("loaded manifests")
 		return expect(len(taken) > 0 && slices.Equal(taken[len(taken)-1].List("overridden"), files), "taken up: %v", taken)
 	})
 }

@@ -1,12 +1,9 @@
-package operator_test
+package manifest_test
 
 import (
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -22,7 +19,6 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/ensure/manifest"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
 // limit is the timeout of every wait.
@@ -33,24 +29,16 @@ func configMapManifest(from string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{template \"name\" .}}\ndata:\n  from: " + from + "\n"
 }
 
-func templatesOf(t *testing.T, dir string) *operator.Templates {
-	t.Helper()
-	templates := operator.NewTemplates(fstest.MapFS{
+func newFolder(dir string) *manifest.Folder {
+	return manifest.NewFolder(dir, fstest.MapFS{
 		"config.yaml": {Data: []byte(configMapManifest("defaults"))},
 		"names.tpl":   {Data: []byte(`{{define "name"}}default{{end}}`)},
 	}, clientgoscheme.Scheme)
-	_, err := operator.ParseFlags("test-operator", []string{"--templates", dir}, io.Discard, templates.AddFlag)
-	require.NoError(t, err)
-	return templates
 }
 
 // rendered returns the name and the data of the rendered ConfigMap, or the error.
-func rendered(templates *operator.Templates) string {
-	renderer, err := templates.Renderer()
-	if err != nil {
-		return err.Error()
-	}
-	config, err := manifest.Object[*corev1.ConfigMap](renderer, "config.yaml", "shop", nil)
+func rendered(folder *manifest.Folder) string {
+	config, err := manifest.Object[*corev1.ConfigMap](folder.Renderer(), "config.yaml", "shop", nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -79,7 +67,7 @@ func mount(t *testing.T, dir, version string, files map[string]string) {
 	}
 }
 
-func TestTemplates(t *testing.T) {
+func TestFolder(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*testing.T, string)
 		want    string
@@ -161,35 +149,61 @@ func TestTemplates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "templates")
+			dir := filepath.Join(t.TempDir(), "manifests")
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			test.prepare(t, dir)
-			require.Equal(t, test.want, rendered(templatesOf(t, dir)))
+			require.Equal(t, test.want, rendered(newFolder(dir)))
 		})
 	}
 }
 
-func TestNoTemplates(t *testing.T) {
-	require.Equal(t, "default from defaults", rendered(templatesOf(t, "")))
+func TestNoFolder(t *testing.T) {
+	require.Equal(t, "default from defaults", rendered(newFolder("")))
 }
 
-func TestTemplatesAreNoFolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "file")
-	write(t, filepath.Dir(dir), "file", "")
-	require.Equal(t, "--templates: cannot be read: not a directory", rendered(templatesOf(t, dir)))
+func TestFolderIsAFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "file", "")
+	require.Equal(t, "the folder: cannot be read: not a directory", rendered(newFolder(filepath.Join(dir, "file"))))
 }
 
-func TestTemplatesFlag(t *testing.T) {
-	var out strings.Builder
-	_, err := operator.ParseFlags("test-operator", []string{"--help"}, &out,
-		operator.NewTemplates(fstest.MapFS{}, clientgoscheme.Scheme).AddFlag)
-	require.ErrorIs(t, err, flag.ErrHelp)
-	require.Contains(t, out.String(), "-templates folder\n")
+// TestRelativeFolder changes the working directory after NewFolder.
+func TestRelativeFolder(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "config.yaml", configMapManifest("folder"))
+	t.Chdir(filepath.Dir(dir))
+	folder := newFolder(filepath.Base(dir))
+	t.Chdir(dir)
+	require.Equal(t, "default from folder", rendered(folder))
+}
+
+func TestFolderIsASnapshot(t *testing.T) {
+	dir := t.TempDir()
+	folder := newFolder(dir)
+	require.Equal(t, "default from defaults", rendered(folder))
+	write(t, dir, "config.yaml", configMapManifest("folder"))
+	require.Equal(t, "default from defaults", rendered(folder), "nobody watches the source")
+}
+
+// TestFolderWithNil passes nil where a value is required.
+func TestFolderWithNil(t *testing.T) {
+	files, reader, list := fstest.MapFS{}, fake.NewFakeClient(), &corev1.ConfigMapList{}
+	for _, folder := range []*manifest.Folder{
+		nil, {}, manifest.NewFolder(t.TempDir(), nil, clientgoscheme.Scheme), manifest.NewFolder(t.TempDir(), files, nil),
+	} {
+		require.Equal(t, "config.yaml: manifest.NewRenderer or NewFolder was given no files or no scheme", rendered(folder))
+		err := folder.Source(reader, list).Start(t.Context(), nil)
+		require.EqualError(t, err, "manifest.NewFolder or Folder.Source was given nil")
+	}
+	folder := manifest.NewFolder("", files, clientgoscheme.Scheme)
+	require.Error(t, folder.Source(nil, list).Start(t.Context(), nil))
+	require.Error(t, folder.Source(reader, nil).Start(t.Context(), nil))
+	require.NoError(t, folder.Source(reader, list).Start(t.Context(), nil), "there is no folder to watch")
 }
 
 // TestFollow changes a folder that a source follows.
 func TestFollow(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "templates")
+	dir := filepath.Join(t.TempDir(), "manifests")
 	f := follow(t, dir)
 
 	write(t, dir, "config.yaml", configMapManifest("new folder"))
@@ -217,7 +231,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowMount updates a mounted ConfigMap.
 func TestFollowMount(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "templates")
+	dir := filepath.Join(t.TempDir(), "manifests")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	f := follow(t, dir)
 	mount(t, dir, "..1", map[string]string{"config.yaml": configMapManifest("first"), "names.tpl": `{{define "name"}}first{{end}}`})
@@ -226,33 +240,33 @@ func TestFollowMount(t *testing.T) {
 	f.waitFor(t, "second from second")
 }
 
-// A followed has templates that a source follows, and the queue of the source.
+// A followed has a folder that a source follows, and the queue of the source.
 type followed struct {
-	*operator.Templates
+	*manifest.Folder
 
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func follow(t *testing.T, dir string) followed {
 	t.Helper()
-	reader := fake.NewClientBuilder().WithObjects(configMap("one"), configMap("two")).Build()
+	reader := fake.NewClientBuilder().WithObjects(configMapCalled("one"), configMapCalled("two")).Build()
 	f := followed{
-		Templates: templatesOf(t, dir),
-		queue:     workqueue.NewTypedRateLimitingQueue(ensure.RateLimiter()),
+		Folder: newFolder(dir),
+		queue:  workqueue.NewTypedRateLimitingQueue(ensure.RateLimiter()),
 	}
 	t.Cleanup(f.queue.ShutDown)
 	source := f.Source(reader, &corev1.ConfigMapList{})
-	require.Equal(t, fmt.Sprintf("templates in %q", dir), fmt.Sprint(source))
+	require.Equal(t, fmt.Sprintf("manifests in %q", dir), fmt.Sprint(source))
 	require.NoError(t, source.Start(t.Context(), f.queue))
-	require.Equal(t, "default from defaults", rendered(f.Templates))
+	require.Equal(t, "default from defaults", rendered(f.Folder))
 	return f
 }
 
-func configMap(name string) client.Object {
+func configMapCalled(name string) client.Object {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-// waitFor waits until both ConfigMaps were enqueued for templates with the result want. Other results
+// waitFor waits until both ConfigMaps were enqueued for manifests with the result want. Other results
 // may precede it.
 func (f followed) waitFor(t *testing.T, want string) {
 	t.Helper()
@@ -262,7 +276,7 @@ func (f followed) waitFor(t *testing.T, want string) {
 	for results["one"] != want || results["two"] != want {
 		request, ended := f.queue.Get()
 		require.False(t, ended, "waited for %q, got %v", want, results)
-		results[request.Name] = rendered(f.Templates)
+		results[request.Name] = rendered(f.Folder)
 		f.queue.Done(request)
 	}
 }
