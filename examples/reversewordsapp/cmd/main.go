@@ -42,9 +42,8 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx := ctrl.SetupSignalHandler()
-	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
+	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return mgr.Start(ctrl.SetupSignalHandler())
 }

@@ -1,17 +1,27 @@
-package controller_test
+package controller //nolint:testpackage // tests unexported functions
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Warnings about other finalizers and other fields are not expected.
 func TestIsExpected(t *testing.T) {
 	const hint = ": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
-	require.True(t, controller.IsExpected(`metadata.finalizers: "finalizer.reversewordsapp.apps.linuxera.org"`+hint))
-	require.False(t, controller.IsExpected(`metadata.finalizers: "other.linuxera.org"`+hint))
-	require.False(t, controller.IsExpected(`unknown field "spec.finalizer.reversewordsapp.apps.linuxera.org"`))
+	require.True(t, IsExpected(`metadata.finalizers: "finalizer.reversewordsapp.apps.linuxera.org"`+hint))
+	require.False(t, IsExpected(`metadata.finalizers: "other.linuxera.org"`+hint))
+	require.False(t, IsExpected(`unknown field "spec.finalizer.reversewordsapp.apps.linuxera.org"`))
+}
+
+func TestAppOf(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "dp-shop-1", Labels: map[string]string{"app": "shop"}}}
+	require.Empty(t, appOf(t.Context(), pod))
+	pod.Labels[appLabel] = "shop"
+	want := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "mall", Name: "shop"}}
+	require.Equal(t, []reconcile.Request{want}, appOf(t.Context(), pod))
 }
