@@ -58,8 +58,8 @@ func childrenOf(ctx context.Context, reader client.Reader, app *v1alpha1.Reverse
 	return ensure.Children(ctx, reader, app, &appsv1.DeploymentList{}, &corev1.ServiceList{})
 }
 
-// report writes the status of app from the results of ensure.Set. A child without a result has the
-// readiness problem. ReverseWordsDeploymentNotReady is True if the Deployment is not ready. Ready also
+// report writes the status of app from the results of ensure.Set; problem is the readiness of a child
+// without a result. ReverseWordsDeploymentNotReady is True if the Deployment is not ready. Ready also
 // depends on the Service. status.Setter.Ready does not support conditions that are good when False, so
 // report computes Ready itself.
 func (r *Reconciler) report(
