@@ -27,7 +27,8 @@ import (
 // names the workload as the controller. A label alone proves nothing, since everybody can add labels.
 // The controllers of a Deployment's pods are the ReplicaSets that the Deployment controls.
 //
-// The error of another kind has the class Refused, which ensure.Retry and ensure.Reason recognize.
+// For an object of another kind, the error has the class Refused, which ensure.Retry and ensure.Reason
+// recognize.
 //
 // Pods lists the pods in the workload's namespace with the selector and, for a Deployment, the
 // metadata of ReplicaSets. With a manager's client, both come from the cache: the operator needs the

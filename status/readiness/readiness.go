@@ -138,7 +138,7 @@ func inProgress(format string, args ...any) Readiness {
 	return newReadiness(InProgress, format, args...)
 }
 
-func failed(format string, args ...any) Readiness { return newReadiness(Failed, format, args...) }
+func failed(message string) Readiness { return newReadiness(Failed, "%s", message) }
 
 // because returns r with the reason and the message of the container, the pod or the condition that
 // decides. Both may be empty.
