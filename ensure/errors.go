@@ -174,6 +174,9 @@ const (
 func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool }) (reconcile.Result, error) {
 	next := planFor(err)
 	if next.isReturned {
+		if errors.Is(err, reconcile.TerminalError(nil)) {
+			err = notTerminal{err}
+		}
 		return reconcile.Result{}, err
 	}
 	for _, result := range results {
@@ -186,6 +189,14 @@ func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool
 	}
 	return reconcile.Result{RequeueAfter: next.after}, nil
 }
+
+// A notTerminal joins a terminal error with one that has to be retried. A controller does not retry an
+// error that is terminal in any part.
+type notTerminal struct{ error }
+
+func (e notTerminal) Is(target error) bool { return !isTerminal(target) && errors.Is(e.error, target) }
+
+func (e notTerminal) As(target any) bool { return errors.As(e.error, target) }
 
 // A plan says when Retry retries an error.
 type plan struct {

@@ -1,6 +1,11 @@
 package ensure
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/status/readiness"
+)
 
 // A Result is the outcome of Object or Absent.
 type Result[T client.Object] struct {
@@ -17,6 +22,31 @@ type Result[T client.Object] struct {
 	// Stale means that Live is a cached copy that is older than our last write. The call sent nothing. The
 	// status in Live describes an earlier state, so treat the child as in progress.
 	Stale bool
+}
+
+// Readiness returns the readiness of the child, for a condition. r and err are the results of Object,
+// or of Set and ResultOf:
+//
+//	deployment, err := ensure.Object(ctx, e, deploymentFor(site), ensure.ControlledBy(site))
+//	set.Child(conditions, "Deployed", deployment.Readiness(err))
+//
+// The readiness is
+//
+//   - InProgress, with the Reason and the text of err, if the child was not ensured: a later call may
+//     succeed. For Set, err may be about an earlier child.
+//   - InProgress if r is Stale, because the status in Live describes an earlier state;
+//   - otherwise the result of readiness.WithPods for Live and pods. Without pods, that is the result
+//     of readiness.Of.
+func (r Result[T]) Readiness(err error, pods ...corev1.Pod) readiness.Readiness {
+	switch {
+	case r.Operation == "" && err != nil:
+		return readiness.Readiness{State: readiness.InProgress, Reason: Reason(err), Message: err.Error()}
+	case r.Stale:
+		return readiness.Readiness{
+			State: readiness.InProgress, Reason: string(readiness.InProgress), Message: "the cache does not show the last write yet",
+		}
+	}
+	return readiness.WithPods(r.Live, pods)
 }
 
 // hasStale lets Retry take a Result.

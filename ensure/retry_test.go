@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -223,9 +224,14 @@ func TestRetryOfATerminalError(t *testing.T) {
 			require.Contains(t, logged, tc.message)
 		})
 	}
-	_, logged, err := retry(t, errors.Join(reconcile.TerminalError(refused), errors.New("no route")))
-	require.ErrorContains(t, err, "no route")
+	failed := &url.Error{Op: "Patch", URL: "https://server", Err: errors.New("no route")}
+	_, logged, err := retry(t, errors.Join(reconcile.TerminalError(refused), failed))
+	require.EqualError(t, err, "terminal error: the size is negative\nPatch \"https://server\": no route")
 	require.Empty(t, logged, "the controller logs it")
+	require.NotErrorIs(t, err, reconcile.TerminalError(nil), "a controller does not retry a terminal error")
+	require.ErrorIs(t, err, failed)
+	var found *url.Error
+	require.ErrorAs(t, err, &found)
 }
 
 // What the controller does not get is logged, once.

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,13 +54,14 @@ func (s Setter) Unknown(conditions *[]metav1.Condition, conditionType, reason, m
 }
 
 // Child sets the condition conditionType to True if child is Ready, and to False otherwise.
-// The reason is child's state, and the message is child's message.
+// The reason and the message are those of child. For a child without a reason, which the caller made,
+// the reason is the state.
 func (s Setter) Child(conditions *[]metav1.Condition, conditionType string, child readiness.Readiness) {
 	value := metav1.ConditionFalse
 	if child.State == readiness.Ready {
 		value = metav1.ConditionTrue
 	}
-	s.set(conditions, conditionType, value, string(child.State), child.Message)
+	s.set(conditions, conditionType, value, cmp.Or(child.Reason, string(child.State)), child.Message)
 }
 
 func (s Setter) set(

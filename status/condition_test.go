@@ -92,10 +92,12 @@ func TestChild(t *testing.T) {
 	set := status.For(withGeneration(3))
 	set.Child(&conditions, "Web", readiness.Readiness{State: readiness.Ready, Message: "2 of 2 pods are available"})
 	set.Child(&conditions, "Store", readiness.Readiness{State: readiness.Failed, Message: "it has lost its volume"})
+	set.Child(&conditions, "App", readiness.Readiness{State: readiness.InProgress, Reason: "ImagePullBackOff", Message: "container web waits"})
 
 	require.Empty(t, cmp.Diff([]metav1.Condition{
 		condition("Web", metav1.ConditionTrue, "Ready", "2 of 2 pods are available"),
 		condition("Store", metav1.ConditionFalse, "Failed", "it has lost its volume"),
+		condition("App", metav1.ConditionFalse, "ImagePullBackOff", "container web waits"),
 	}, conditions, ignoreTime))
 }
 

@@ -47,10 +47,10 @@ func custom(obj client.Object) Readiness {
 		if c.isOutdated(generation) {
 			return c.outdated(generation)
 		}
-		return failed("%s", because("it is stalled", c.Reason, c.Message))
+		return failed("it is stalled").because(c.Reason, c.Message)
 	}
 	if c := status.find("Reconciling"); c.Status == metav1.ConditionTrue {
-		return inProgress("%s", because("it is being reconciled", c.Reason, c.Message))
+		return inProgress("it is being reconciled").because(c.Reason, c.Message)
 	}
 	switch c := status.find("Ready"); {
 	case c.Type == "":
@@ -60,7 +60,7 @@ func custom(obj client.Object) Readiness {
 	case c.Status == metav1.ConditionTrue:
 		return ready("its condition Ready is True")
 	default:
-		return inProgress("%s", because("its condition Ready is "+string(c.Status), c.Reason, c.Message))
+		return inProgress("its condition Ready is %s", c.Status).because(c.Reason, c.Message)
 	}
 }
 

@@ -10,41 +10,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kinds are the kinds that have a readiness function of their own. All other kinds are left
-// to custom.
-var kinds = []ofKind{
-	kind(appsv1.SchemeGroupVersion.WithKind("Deployment"), deployment),
-	kind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), replicaSet),
-	kind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), statefulSet),
-	kind(appsv1.SchemeGroupVersion.WithKind("DaemonSet"), daemonSet),
-	kind(corev1.SchemeGroupVersion.WithKind("Pod"), pod),
-	kind(batchv1.SchemeGroupVersion.WithKind("Job"), job),
-	kind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim),
-	kind(corev1.SchemeGroupVersion.WithKind("Service"), service),
-	kind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), definition),
+// kinds are empty objects of the kinds that have rules of their own.
+var kinds = map[schema.GroupVersionKind]runtime.Object{
+	appsv1.SchemeGroupVersion.WithKind("Deployment"):                        &appsv1.Deployment{},
+	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                        &appsv1.ReplicaSet{},
+	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):                       &appsv1.StatefulSet{},
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"):                         &appsv1.DaemonSet{},
+	corev1.SchemeGroupVersion.WithKind("Pod"):                               &corev1.Pod{},
+	batchv1.SchemeGroupVersion.WithKind("Job"):                              &batchv1.Job{},
+	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):             &corev1.PersistentVolumeClaim{},
+	corev1.SchemeGroupVersion.WithKind("Service"):                           &corev1.Service{},
+	apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"): &apiextensionsv1.CustomResourceDefinition{},
 }
 
-// An ofKind returns the readiness of an object of one kind, typed or unstructured, and
-// false for an object of another kind.
-type ofKind func(obj client.Object) (Readiness, bool)
-
-// kind returns the ofKind of the kind gvk, whose Go type is T.
-func kind[T any, P interface {
-	*T
-	client.Object
-}](gvk schema.GroupVersionKind, of func(P) Readiness) ofKind {
-	return func(obj client.Object) (Readiness, bool) {
-		if typed, ok := obj.(P); ok {
-			return of(typed), true
-		}
-		u, ok := obj.(runtime.Unstructured)
-		if !ok || u.GetObjectKind().GroupVersionKind() != gvk {
-			return Readiness{}, false
-		}
-		typed := P(new(T))
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.UnstructuredContent(), typed); err != nil {
-			return inProgress("its content is not that of its kind"), true
-		}
-		return of(typed), true
+// typed returns an unstructured object of one of kinds in its Go type, and any other object as it is.
+func typed(obj client.Object) (client.Object, error) {
+	u, ok := obj.(runtime.Unstructured)
+	if !ok {
+		return obj, nil
 	}
+	empty, ok := kinds[u.GetObjectKind().GroupVersionKind()]
+	if !ok {
+		return obj, nil
+	}
+	out, _ := empty.DeepCopyObject().(client.Object)
+	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(u.UnstructuredContent(), out)
 }

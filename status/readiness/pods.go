@@ -17,7 +17,7 @@ func pod(p *corev1.Pod) Readiness {
 	case phase == corev1.PodSucceeded:
 		return ready("it has completed")
 	case phase == corev1.PodFailed:
-		return failed("%s", because("it has failed", p.Status.Reason, p.Status.Message))
+		return failed("it has failed").because(p.Status.Reason, p.Status.Message)
 	case phase == corev1.PodRunning && isPodReady(p):
 		return ready("it is ready")
 	}
@@ -35,25 +35,17 @@ func isPodReady(p *corev1.Pod) bool {
 // only a running pod Failed: the init containers of a pending pod may wait for an object that
 // does not exist yet.
 func unreadyPod(p *corev1.Pod) Readiness {
-	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
-	waiting := func(c corev1.ContainerStatus) bool { return c.State.Waiting != nil && c.State.Waiting.Reason != "" }
-	crashing := func(c corev1.ContainerStatus) bool {
-		return waiting(c) && c.State.Waiting.Reason == "CrashLoopBackOff"
-	}
-	if i := slices.IndexFunc(statuses, crashing); i >= 0 {
-		readiness := waitsFor(statuses[i])
+	if readiness, ok := waits(p, isCrash); ok {
 		if p.Status.Phase == corev1.PodRunning {
 			readiness.State = Failed
 		}
 		return readiness
 	}
-	if i := slices.IndexFunc(statuses, waiting); i >= 0 {
-		return waitsFor(statuses[i])
+	if readiness, ok := waits(p, isNotEmpty); ok {
+		return readiness
 	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return inProgress("%s", because("it is not scheduled", c.Reason, c.Message))
-		}
+	if readiness, ok := unscheduled(p); ok {
+		return readiness
 	}
 	if p.Status.Phase == corev1.PodRunning {
 		return inProgress("it runs and is not ready")
@@ -61,8 +53,30 @@ func unreadyPod(p *corev1.Pod) Readiness {
 	return inProgress("it does not run yet")
 }
 
-func waitsFor(c corev1.ContainerStatus) Readiness {
-	return inProgress("%s", because("container "+c.Name+" waits", c.State.Waiting.Reason, c.State.Waiting.Message))
+// waits returns the readiness of a pod with a container that waits for a reason with the property
+// has, and false if there is no such container. The first such container decides.
+func waits(p *corev1.Pod, has func(reason string) bool) (Readiness, bool) {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if waiting := c.State.Waiting; waiting != nil && has(waiting.Reason) {
+			return inProgress("container %s waits", c.Name).because(waiting.Reason, waiting.Message), true
+		}
+	}
+	return Readiness{}, false
+}
+
+func isCrash(reason string) bool { return reason == "CrashLoopBackOff" }
+
+func isNotEmpty(reason string) bool { return reason != "" }
+
+// unscheduled returns the readiness of a pod that the scheduler has no node for, and false for
+// another pod.
+func unscheduled(p *corev1.Pod) (Readiness, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return inProgress("it is not scheduled").because(c.Reason, c.Message), true
+		}
+	}
+	return Readiness{}, false
 }
 
 func job(j *batchv1.Job) Readiness {
@@ -75,7 +89,7 @@ func job(j *batchv1.Job) Readiness {
 		case batchv1.JobComplete:
 			return ready("it is complete")
 		case batchv1.JobFailed:
-			return failed("%s", because("it has failed", c.Reason, c.Message))
+			return failed("it has failed").because(c.Reason, c.Message)
 		case batchv1.JobSuspended:
 			suspended = true
 		default: // SuccessCriteriaMet or FailureTarget: Complete or Failed will follow

@@ -1,9 +1,14 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -28,12 +33,17 @@ const (
 // Readiness is the state of an object and the reason for that state.
 type Readiness struct {
 	State State
+	// Reason is a word for a condition: the reason of the container, the pod or the condition that
+	// decides, such as ImagePullBackOff, Unschedulable or ProgressDeadlineExceeded, and otherwise the
+	// State. If State is Ready, Reason is Ready, too. The functions of this package never leave Reason
+	// empty.
+	Reason string
 	// Message is a text without a final full stop. It may contain the messages of conditions.
 	Message string
 }
 
 // Of returns the readiness of obj. The result depends only on obj: Of sends no request and reads no
-// clock.
+// clock. WithPods also considers the pods of a workload.
 //
 // An object with a deletionTimestamp is Terminating. An object whose status has an
 // observedGeneration other than metadata.generation is InProgress. A Deployment, StatefulSet,
@@ -72,41 +82,72 @@ type Readiness struct {
 // metav1.PartialObjectMetadata has no status and is InProgress. The results are those of kstatus
 // (used by kubectl and Flux), with the exceptions that docs/readiness.md lists and explains.
 func Of(obj client.Object) Readiness {
-	if value := reflect.ValueOf(obj); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
+	if isNil(obj) {
 		return inProgress("there is no object")
 	}
 	if obj.GetDeletionTimestamp() != nil {
-		return Readiness{State: Terminating, Message: "it is being deleted"}
+		return newReadiness(Terminating, "it is being deleted")
 	}
 	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		return inProgress("its status is not known, as only its metadata was read")
 	}
-	for _, of := range kinds {
-		if readiness, ok := of(obj); ok {
-			return readiness
-		}
+	known, err := typed(obj)
+	if err != nil {
+		return inProgress("its content is not that of its kind")
+	}
+	return ofKind(known)
+}
+
+// ofKind returns the readiness of obj by the rules for its Go type.
+func ofKind(obj client.Object) Readiness {
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return deployment(obj)
+	case *appsv1.ReplicaSet:
+		return replicaSet(obj)
+	case *appsv1.StatefulSet:
+		return statefulSet(obj)
+	case *appsv1.DaemonSet:
+		return daemonSet(obj)
+	case *corev1.Pod:
+		return pod(obj)
+	case *batchv1.Job:
+		return job(obj)
+	case *corev1.PersistentVolumeClaim:
+		return claim(obj)
+	case *corev1.Service:
+		return service(obj)
+	case *apiextensionsv1.CustomResourceDefinition:
+		return definition(obj)
 	}
 	return custom(obj)
 }
 
-func ready(format string, args ...any) Readiness {
-	return Readiness{State: Ready, Message: fmt.Sprintf(format, args...)}
+func isNil(obj client.Object) bool {
+	value := reflect.ValueOf(obj)
+	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
+
+func newReadiness(state State, format string, args ...any) Readiness {
+	return Readiness{State: state, Reason: string(state), Message: fmt.Sprintf(format, args...)}
+}
+
+func ready(format string, args ...any) Readiness { return newReadiness(Ready, format, args...) }
 
 func inProgress(format string, args ...any) Readiness {
-	return Readiness{State: InProgress, Message: fmt.Sprintf(format, args...)}
+	return newReadiness(InProgress, format, args...)
 }
 
-func failed(format string, args ...any) Readiness {
-	return Readiness{State: Failed, Message: fmt.Sprintf(format, args...)}
-}
+func failed(message string) Readiness { return newReadiness(Failed, "%s", message) }
 
-// because appends the non-empty ones of reason and message to text.
-func because(text, reason, message string) string {
+// because returns r with the reason and the message of the container, the pod or the condition that
+// decides. Both may be empty.
+func (r Readiness) because(reason, message string) Readiness {
+	r.Reason = cmp.Or(reason, r.Reason)
 	for _, part := range []string{reason, message} {
 		if part != "" {
-			text += ": " + part
+			r.Message += ": " + part
 		}
 	}
-	return text
+	return r
 }

@@ -403,13 +403,85 @@ func TestOf(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			want := readiness.Readiness{State: test.state, Message: test.why}
-			require.Empty(t, cmp.Diff(want, readiness.Of(test.obj)))
+			got := readiness.Of(test.obj)
+			want := readiness.Readiness{State: test.state, Reason: got.Reason, Message: test.why}
+			require.Empty(t, cmp.Diff(want, got))
 			require.Empty(t, cmp.Diff(want, readiness.Of(untyped(t, test.obj))), "unstructured")
+			require.NotEmpty(t, got.Reason)
+			if test.state == readiness.Ready {
+				require.Equal(t, "Ready", got.Reason)
+			}
 
 			test.obj.SetDeletionTimestamp(&longAgo)
 			require.Equal(t, readiness.Terminating, readiness.Of(test.obj).State)
 			require.Equal(t, readiness.Terminating, readiness.Of(untyped(t, test.obj)).State)
+		})
+	}
+}
+
+func TestReason(t *testing.T) {
+	resizing := corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimResizing, Status: "True"}
+	pending := corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: "True"}
+	tooSmall := corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimControllerResizeError, Status: "True", Reason: "TooSmall"}
+	for _, test := range []struct {
+		name   string
+		obj    client.Object
+		reason string
+	}{
+		{"Deployment under way", deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2}), "InProgress"},
+		{"Deployment available", deployment(new(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 2}), "Ready"},
+		{
+			"Deployment beyond its deadline",
+			deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded",
+			}}}),
+			"ProgressDeadlineExceeded",
+		},
+		{
+			"Deployment whose pods are refused",
+			deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "exceeded quota",
+			}}}),
+			"FailedCreate",
+		},
+		{
+			"ReplicaSet whose pods are refused",
+			replicaSet(appsv1.ReplicaSetStatus{ObservedGeneration: 2, Conditions: []appsv1.ReplicaSetCondition{{
+				Type: appsv1.ReplicaSetReplicaFailure, Status: "True", Reason: "FailedCreate",
+			}}}),
+			"FailedCreate",
+		},
+		{"Pod without its image", pod(corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("web", "ErrImagePull", "")}}), "ErrImagePull"},
+		{
+			"Pod that crashes",
+			pod(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{waiting("web", "CrashLoopBackOff", "")}}),
+			"CrashLoopBackOff",
+		},
+		{
+			"Pod without a node",
+			pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "Unschedulable"}}}),
+			"Unschedulable",
+		},
+		{"Pod that was evicted", pod(corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}), "Evicted"},
+		{"Pod that failed", pod(corev1.PodStatus{Phase: corev1.PodFailed}), "Failed"},
+		{"Job that failed", job(jobIs(batchv1.JobFailed, "True")), "BackoffLimitExceeded"},
+		{"Job complete", job(jobIs(batchv1.JobComplete, "True")), "Ready"},
+		{"claim that is not growing yet", claim("3Gi", bound("2Gi")), "InProgress"},
+		{"claim that is growing", claim("3Gi", bound("2Gi", resizing, pending)), "FileSystemResizePending"},
+		{"claim that cannot grow", claim("3Gi", bound("2Gi", resizing, tooSmall)), "TooSmall"},
+		{
+			"definition with names that are taken",
+			definition(apiextensionsv1.CustomResourceDefinitionCondition{Type: apiextensionsv1.NamesAccepted, Status: "False", Reason: "PluralConflict"}),
+			"PluralConflict",
+		},
+		{"custom kind that is stalled", custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: "True", Reason: "Bad"}}}), "Bad"},
+		{"custom kind that gives no reason", custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "False"}}}), "InProgress"},
+		{"custom kind that is ready", custom(ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Open"}}}), "Ready"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.reason, readiness.Of(test.obj).Reason)
+			test.obj.SetDeletionTimestamp(&longAgo)
+			require.Equal(t, "Terminating", readiness.Of(test.obj).Reason)
 		})
 	}
 }
@@ -430,7 +502,7 @@ func untyped(t *testing.T, obj client.Object) *unstructured.Unstructured {
 
 func TestOfWhatIsNoObject(t *testing.T) {
 	var none *appsv1.Deployment
-	want := readiness.Readiness{State: readiness.InProgress, Message: "there is no object"}
+	want := readiness.Readiness{State: readiness.InProgress, Reason: "InProgress", Message: "there is no object"}
 	require.Equal(t, want, readiness.Of(nil))
 	require.Equal(t, want, readiness.Of(none))
 }
@@ -438,7 +510,7 @@ func TestOfWhatIsNoObject(t *testing.T) {
 func TestOfMetadataAlone(t *testing.T) {
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: generation}
 	obj.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	want := readiness.Readiness{State: readiness.InProgress, Message: "its status is not known, as only its metadata was read"}
+	want := readiness.Readiness{State: readiness.InProgress, Reason: "InProgress", Message: "its status is not known, as only its metadata was read"}
 	require.Equal(t, want, readiness.Of(obj))
 	obj.DeletionTimestamp = &longAgo
 	require.Equal(t, readiness.Terminating, readiness.Of(obj).State)
@@ -458,7 +530,7 @@ func TestOfWhatCannotBeRead(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{"status": test.text}}
 			u.SetGroupVersionKind(test.kind)
-			require.Equal(t, readiness.Readiness{State: readiness.InProgress, Message: test.why}, readiness.Of(u))
+			require.Equal(t, readiness.Readiness{State: readiness.InProgress, Reason: "InProgress", Message: test.why}, readiness.Of(u))
 		})
 	}
 }

@@ -1,8 +1,6 @@
 package readiness
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -25,13 +23,15 @@ func boundClaim(c *corev1.PersistentVolumeClaim) Readiness {
 	if capacity.Cmp(*wanted) >= 0 {
 		return ready("it is bound")
 	}
-	parts := []string{"it has " + capacity.String() + " of " + wanted.String()}
+	readiness := inProgress("it has %s of %s", capacity, wanted)
 	for _, condition := range c.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue {
-			parts = append(parts, because(string(condition.Type), condition.Reason, condition.Message))
+			readiness.Reason = string(condition.Type)
+			readiness.Message += "; " + string(condition.Type)
+			readiness = readiness.because(condition.Reason, condition.Message)
 		}
 	}
-	return inProgress("%s", strings.Join(parts, "; "))
+	return readiness
 }
 
 func service(s *corev1.Service) Readiness {
@@ -51,11 +51,11 @@ func definition(d *apiextensionsv1.CustomResourceDefinition) Readiness {
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse:
-			return failed("%s", because("its names are not accepted", c.Reason, c.Message))
+			return failed("its names are not accepted").because(c.Reason, c.Message)
 		case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
 			readiness = ready("it is established")
 		case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionFalse && c.Reason != "Installing":
-			readiness = failed("%s", because("it is not established", c.Reason, c.Message))
+			readiness = failed("it is not established").because(c.Reason, c.Message)
 		}
 	}
 	return readiness

@@ -64,13 +64,13 @@ func deployment(d *appsv1.Deployment) Readiness {
 	if readiness, ok := unobserved(d, d.Status.ObservedGeneration); ok {
 		return readiness
 	}
-	why := ""
+	var refusal appsv1.DeploymentCondition // why pods cannot be created
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
-			return failed("%s", because("the rollout does not end within its deadline", c.Reason, c.Message))
+			return failed("the rollout does not end within its deadline").because(c.Reason, c.Message)
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			why = because("", c.Reason, c.Message)
+			refusal = c
 		}
 	}
 	wanted, status := wantedReplicas(d.Spec.Replicas), d.Status
@@ -78,8 +78,7 @@ func deployment(d *appsv1.Deployment) Readiness {
 		podCount{"created", status.Replicas, wanted},
 		podCount{"updated", status.UpdatedReplicas, wanted},
 	); ok {
-		readiness.Message += why
-		return readiness
+		return readiness.because(refusal.Reason, refusal.Message)
 	}
 	if readiness, ok := surplus(status.Replicas, wanted); ok {
 		return readiness
@@ -102,7 +101,7 @@ func replicaSet(r *appsv1.ReplicaSet) Readiness {
 	}
 	for _, c := range r.Status.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
-			return inProgress("%s", because("pods cannot be created or deleted", c.Reason, c.Message))
+			return inProgress("pods cannot be created or deleted").because(c.Reason, c.Message)
 		}
 	}
 	wanted, status := wantedReplicas(r.Spec.Replicas), r.Status

@@ -47,11 +47,10 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx := ctrl.SetupSignalHandler()
-	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
+	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
 // warnings logs the warnings of the API server, except for the warning about the name of the operator's

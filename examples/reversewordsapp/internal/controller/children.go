@@ -3,17 +3,20 @@ package controller
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/ensure/manifest"
-	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-// managedByLabel selects the objects that the manager caches. ensure adds the label to children, and
-// labelPods adds it to their pods and ReplicaSets.
-const managedByLabel = "app.kubernetes.io/managed-by"
+const (
+	// managedByLabel selects the objects that the manager caches: children, to which ensure adds the label,
+	// and their pods and ReplicaSets.
+	managedByLabel = "app.kubernetes.io/managed-by"
+	// appLabel is the name of the ReverseWordsApp on its pods and ReplicaSets.
+	appLabel = "apps.linuxera.org/reversewordsapp"
+)
 
 // children are the desired children of a ReverseWordsApp. They have only the fields of the templates. The
 // API server sets defaults for other fields, which ensure leaves alone.
@@ -23,6 +26,7 @@ type children struct {
 }
 
 // childrenFor renders the children of app. An invalid template, or an invalid result for app, is an error.
+// Whatever the template says, the pods have the labels that the operator needs.
 func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:        app.Name,
@@ -40,23 +44,8 @@ func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*c
 	if err != nil {
 		return nil, err
 	}
-	labelPods(deployment)
+	pods := &deployment.Spec.Template.ObjectMeta
+	metav1.SetMetaDataLabel(pods, managedByLabel, Name)
+	metav1.SetMetaDataLabel(pods, appLabel, app.Name)
 	return &children{deployment, service}, nil
-}
-
-// labelPods adds managedByLabel to the pods of the Deployment, so that the manager caches them.
-func labelPods(deployment *appsv1.Deployment) {
-	pods := &deployment.Spec.Template
-	if pods.Labels == nil {
-		pods.Labels = map[string]string{}
-	}
-	pods.Labels[managedByLabel] = Name
-}
-
-// inOrder returns the Deployment before the Service that sends traffic to its pods.
-func (c *children) inOrder() []client.Object { return []client.Object{c.deployment, c.service} }
-
-// checkNames returns an error if the children cannot be named after the ReverseWordsApp.
-func (c *children) checkNames(app string) error {
-	return operator.CheckNames(app, c.deployment.Name, c.service.Name)
 }

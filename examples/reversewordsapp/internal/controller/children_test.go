@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/trueup-go/trueup/ensure/manifest"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 	"github.com/trueup-go/trueup/hash"
@@ -35,7 +36,9 @@ func TestDefaultChildren(t *testing.T) {
 			Selector: &metav1.LabelSelector{MatchLabels: label},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels: map[string]string{"app": "shop", "app.kubernetes.io/managed-by": "reverse-words-operator"},
+					Labels: map[string]string{
+						"app": "shop", "app.kubernetes.io/managed-by": "reverse-words-operator", "apps.linuxera.org/reversewordsapp": "shop",
+					},
 				},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name:           "reversewords",
@@ -92,7 +95,7 @@ func TestNames(t *testing.T) {
 			made, err := childrenFor(app, overridden(nil))
 			require.NoError(t, err)
 			require.Equal(t, map[string]string{"app": test.app}, made.service.Spec.Selector)
-			err = made.checkNames(app.Name)
+			err = operator.CheckNames(app.Name, made.deployment.Name, made.service.Name)
 			if test.says != "" {
 				require.ErrorContains(t, err, test.says)
 				return
@@ -123,14 +126,14 @@ func TestHostileSpec(t *testing.T) {
 	require.Equal(t, "spec.template.spec.containers[0].image", refused.Path)
 }
 
-// TestPodLabel renders templates without the label of the cache, and with another value of the label.
-func TestPodLabel(t *testing.T) {
+// TestPodLabels renders templates without the labels that the operator needs, and with other values.
+func TestPodLabels(t *testing.T) {
 	const pods = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: any}\nspec: {template: {metadata: {labels: %}}}\n"
-	for _, labels := range []string{"null", "{app.kubernetes.io/managed-by: Helm}"} {
+	for _, labels := range []string{"null", "{app.kubernetes.io/managed-by: Helm, apps.linuxera.org/reversewordsapp: other}"} {
 		files := fstest.MapFS{"deployment.yaml": {Data: []byte(strings.Replace(pods, "%", labels, 1))}}
 		made, err := childrenFor(appCalled("shop"), overridden(files))
 		require.NoError(t, err)
-		require.Equal(t, map[string]string{managedByLabel: Name}, made.deployment.Spec.Template.Labels)
+		require.Equal(t, map[string]string{managedByLabel: Name, appLabel: "shop"}, made.deployment.Spec.Template.Labels)
 	}
 }
 

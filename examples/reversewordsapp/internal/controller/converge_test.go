@@ -1,6 +1,7 @@
 package controller //nolint:testpackage // tests unexported functions
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,9 @@ import (
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-func TestConverges(t *testing.T) {
+// newPass returns a fake client with a ReverseWordsApp of two pods, and a function that reconciles it.
+func newPass(t *testing.T) (*ensuretest.Client, *v1alpha1.ReverseWordsApp, func(context.Context) error) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
@@ -26,11 +29,13 @@ func TestConverges(t *testing.T) {
 		Spec:       v1alpha1.ReverseWordsAppSpec{Replicas: 2, AppVersion: "1", ServiceType: corev1.ServiceTypeClusterIP},
 	}
 	c := ensuretest.NewClient(scheme, app)
-	mgr := operatortest.Manager(c)
-	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
-	r, err := New(mgr, manifest.NewFolder("", templates.Files, scheme), nil)
+	r, err := New(operatortest.Manager(c), manifest.NewFolder("", templates.Files, scheme), nil)
 	require.NoError(t, err)
-	pass := operatortest.Pass(c, r, app)
+	return c, app, operatortest.Pass(c, r, app)
+}
+
+func TestConverges(t *testing.T) {
+	c, app, pass := newPass(t)
 
 	// A finalizer, two children and a status.
 	require.Len(t, ensuretest.Converge(t, c, pass), 4)

@@ -2,6 +2,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,21 +23,15 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // Name is the name of the operator, the field owner and the user agent.
 const Name = "reverse-words-operator"
 
-const (
-	// workers is the number of concurrent reconciles.
-	workers = 10
-	// deletionPollInterval is how often the operator checks whether cached children are gone. Usually, the
-	// event of the deletion triggers a reconcile before.
-	deletionPollInterval = 30 * time.Second
-	// serverPollInterval is how often the operator checks whether other children are gone. The cache does
-	// not show them, so their deletion triggers no reconcile.
-	serverPollInterval = 5 * time.Second
-)
+// pollInterval is how often the operator checks whether the children are gone. Usually, the event of the
+// deletion triggers a reconcile before, but the cache does not show every child.
+const pollInterval = 5 * time.Second
 
 // Reconciler reconciles ReverseWordsApps.
 type Reconciler struct {
@@ -49,8 +44,7 @@ type Reconciler struct {
 
 // New returns a reconciler that renders children from templates. It adds childLabels to every child.
 func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]string) (*Reconciler, error) {
-	own := map[string]string{managedByLabel: Name}
-	allLabels, err := operator.Stamp(own, childLabels, managedByLabel)
+	labels, err := operator.Stamp(map[string]string{managedByLabel: Name}, childLabels, managedByLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +52,7 @@ func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]st
 	return &Reconciler{
 		client:    mgr.GetClient(),
 		server:    mgr.GetAPIReader(),
-		ensure:    ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(allLabels), ensure.WithRecorder(recorder)),
+		ensure:    ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(labels), ensure.WithRecorder(recorder)),
 		templates: templates,
 		events:    recorder,
 	}, nil
@@ -88,77 +82,44 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 	if err != nil || deletion.Done {
 		return r.finish(ctx, app, deletion, err)
 	}
-	desired, reason, err := r.desired(app)
+	desired, err := childrenFor(app, r.templates.Renderer())
 	if err != nil {
-		return r.reject(ctx, app, reason, err)
+		return r.reject(ctx, app, operator.ReasonInvalidTemplate, err)
+	}
+	if err := operator.CheckNames(app.Name, desired.deployment.Name, desired.service.Name); err != nil {
+		return r.reject(ctx, app, "InvalidName", err)
 	}
 
-	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
+	results, err := ensure.Set(ctx, r.ensure, app, []client.Object{desired.deployment, desired.service},
 		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}))
-	return r.reportChildren(ctx, app, ensure.ResultOf(results, desired.deployment), ensure.ResultOf(results, desired.service), err)
-}
-
-// desired returns the desired children of app, or an error and the reason for the conditions.
-func (r *Reconciler) desired(app *v1alpha1.ReverseWordsApp) (desired *children, reason string, err error) {
-	desired, err = childrenFor(app, r.templates.Renderer())
-	if err != nil {
-		return nil, operator.ReasonInvalidTemplate, err
-	}
-	return desired, reasonInvalidName, desired.checkNames(app.Name)
-}
-
-// reportChildren reports the state of both children, and returns when to retry.
-func (r *Reconciler) reportChildren(
-	ctx context.Context, app *v1alpha1.ReverseWordsApp,
-	deployment ensure.Result[*appsv1.Deployment], service ensure.Result[*corev1.Service], err error,
-) (reconcile.Result, error) {
-	live, statusErr := r.observe(ctx, app, deployment.Live, service.Live)
-	if statusErr == nil {
-		statusErr = r.report(ctx, app, live, judgeDeployment(deployment, err, live.pods), judgeService(service, err))
-	}
-	return ensure.Retry(ctx, errors.Join(err, statusErr), deployment, service)
+	statusErr := r.report(ctx, app, ensure.Result[client.Object]{}.Readiness(err), results.Children...)
+	return ensure.Retry(ctx, errors.Join(err, statusErr), results)
 }
 
 // cleanUp deletes all children, and waits until they are gone: the Deployment with its pods, and the
 // Service with its load balancer. It finds the children by their owner reference, since the templates
 // may have changed their names. The garbage collector would delete them only after app is gone.
 func (r *Reconciler) cleanUp(ctx context.Context, app *v1alpha1.ReverseWordsApp) error {
-	children, err := r.cachedChildren(ctx, app)
-	if err != nil {
-		return err
-	}
-	if err := r.remove(ctx, app, children, deletionPollInterval); err != nil {
-		return err
-	}
-	// The cache shows no children, but may be stale.
-	if children, err = childrenOf(ctx, r.server, app); err != nil {
-		return err
-	}
-	return r.remove(ctx, app, children, serverPollInterval)
-}
-
-// remove deletes children, and returns a finalizer.NotDone if some of them still exist.
-func (r *Reconciler) remove(
-	ctx context.Context, app *v1alpha1.ReverseWordsApp, children []client.Object, wait time.Duration,
-) error {
-	var remaining []string
-	var errs []error
-	for _, child := range children {
-		description := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
-		policy := metav1.DeletePropagationBackground
-		if _, ok := child.(*appsv1.Deployment); ok {
-			description, policy = description+" and its pods", metav1.DeletePropagationForeground
+	for _, reader := range []client.Reader{r.client, r.server} { // a cache without children may be stale
+		children, err := childrenOf(ctx, reader, app)
+		errs, remaining := []error{err}, []string(nil)
+		for _, child := range children {
+			description := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
+			policy := metav1.DeletePropagationBackground
+			if _, ok := child.(*appsv1.Deployment); ok {
+				description, policy = description+" and its pods", metav1.DeletePropagationForeground
+			}
+			result, err := ensure.Absent(ctx, r.ensure, child, ensure.ControlledBy(app), ensure.Propagation(policy))
+			if errs = append(errs, err); result.Operation == ensure.Deleting {
+				remaining = append(remaining, description)
+			}
 		}
-		result, err := ensure.Absent(ctx, r.ensure, child, ensure.ControlledBy(app), ensure.Propagation(policy))
-		if errs = append(errs, err); result.Operation == ensure.Deleting {
-			remaining = append(remaining, description)
+		if err := errors.Join(errs...); err != nil {
+			return err
 		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if len(remaining) > 0 {
-		return finalizer.NotDone(wait, "still there: "+strings.Join(remaining, ", "))
+		if len(remaining) > 0 {
+			return finalizer.NotDone(pollInterval, "still there: "+strings.Join(remaining, ", "))
+		}
 	}
 	return nil
 }
@@ -167,22 +128,14 @@ func (r *Reconciler) remove(
 func (r *Reconciler) finish(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, deletion finalizer.Result, err error,
 ) (reconcile.Result, error) {
-	var state verdict
+	problem := notReady("Terminating", cmp.Or(deletion.Reason, "cleanup is complete; somebody else's finalizer is left"))
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(app.Finalizers) == 0:
 		return ensure.Retry(ctx, err) // the cached copy is stale, or app is gone
 	case err != nil:
-		state = notReady(ensure.Reason(err), err.Error())
-	case deletion.Reason != "":
-		state = notReady(reasonTerminating, deletion.Reason)
-	default:
-		state = notReady(reasonTerminating, "cleanup is complete; somebody else's finalizer is left")
+		problem = notReady(ensure.Reason(err), err.Error())
 	}
-	live, statusErr := r.observe(ctx, app, nil, nil)
-	if statusErr == nil {
-		statusErr = r.report(ctx, app, live, state, state)
-	}
-	if err := errors.Join(err, statusErr); err != nil {
+	if err := errors.Join(err, r.report(ctx, app, problem)); err != nil {
 		return ensure.Retry(ctx, err)
 	}
 	return reconcile.Result{RequeueAfter: deletion.After}, nil
@@ -190,18 +143,17 @@ func (r *Reconciler) finish(
 
 // reject reports a mistake in app or in a template, and leaves the children unchanged. The error is
 // terminal: only a change of app or of the templates helps.
-func (r *Reconciler) reject(
-	ctx context.Context, app *v1alpha1.ReverseWordsApp, reason string, err error,
-) (reconcile.Result, error) {
-	live, observeErr := r.observe(ctx, app, nil, nil)
-	if observeErr != nil {
-		return ensure.Retry(ctx, observeErr)
+func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.ReverseWordsApp, reason string, err error) (reconcile.Result, error) {
+	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
+	if err := r.report(ctx, app, notReady(reason, err.Error())); err != nil {
+		return ensure.Retry(ctx, err)
 	}
-	state := notReady(reason, err.Error())
-	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, state.message)
-	reportErr := r.report(ctx, app, live, state, state)
-	if isNews && reportErr == nil {
+	if isNews {
 		operator.Warn(r.events, app, reason, err.Error())
 	}
-	return ensure.Retry(ctx, errors.Join(reconcile.TerminalError(err), reportErr))
+	return ensure.Retry(ctx, reconcile.TerminalError(err))
+}
+
+func notReady(reason, message string) readiness.Readiness {
+	return readiness.Readiness{State: readiness.InProgress, Reason: reason, Message: message}
 }

@@ -1,37 +1,106 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// report writes the status of app. ReverseWordsDeploymentNotReady is True if the Deployment is not ready.
-// Ready also depends on the Service. status.Setter.Ready does not support conditions that are good when
-// False, so report computes Ready itself.
-func (r *Reconciler) report(ctx context.Context, app *v1alpha1.ReverseWordsApp, live liveObjects, deployment, service verdict) error {
+// reasons are the reasons of the conditions for those of package readiness. All others stay as they are.
+var reasons = map[string]string{
+	string(readiness.Ready):      "Available",
+	string(readiness.InProgress): "Progressing",
+}
+
+// judge returns the readiness of a child that was ensured, with a message that names the child.
+func judge(result ensure.Result[client.Object], pods []corev1.Pod) readiness.Readiness {
+	child := result.Readiness(nil, pods...)
+	child.Reason = cmp.Or(reasons[child.Reason], child.Reason)
+	child.Message = fmt.Sprintf("%s %q: %s", operator.Kind(result.Live), result.Live.GetName(), child.Message)
+	return child
+}
+
+// observe returns the live children of app and the active pods of the Deployment. If a child was not
+// ensured, the children are those in the cache.
+func (r *Reconciler) observe(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp, results []ensure.Result[client.Object],
+) (children []client.Object, pods []corev1.Pod, err error) {
+	for _, result := range results {
+		if result.Live != nil {
+			children = append(children, result.Live)
+		}
+	}
+	if len(children) < 2 {
+		children, err = childrenOf(ctx, r.client, app)
+	}
+	for _, child := range children {
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			found, listErr := readiness.Pods(ctx, r.client, deployment)
+			pods, err = append(pods, found...), errors.Join(err, listErr)
+		}
+	}
+	return children, pods, err
+}
+
+// childrenOf returns the children of app, whatever the templates call them.
+func childrenOf(ctx context.Context, reader client.Reader, app *v1alpha1.ReverseWordsApp) ([]client.Object, error) {
+	return ensure.Children(ctx, reader, app, &appsv1.DeploymentList{}, &corev1.ServiceList{})
+}
+
+// report writes the status of app from the results of ensure.Set; problem is the readiness of a child
+// without a result. ReverseWordsDeploymentNotReady is True if the Deployment is not ready. Ready also
+// depends on the Service. status.Setter.Ready does not support conditions that are good when False, so
+// report computes Ready itself.
+func (r *Reconciler) report(
+	ctx context.Context, app *v1alpha1.ReverseWordsApp, problem readiness.Readiness, results ...ensure.Result[client.Object],
+) error {
+	children, pods, err := r.observe(ctx, app, results)
+	if err != nil {
+		return err
+	}
+	deployment, service := problem, problem
+	for _, result := range results {
+		switch result.Live.(type) {
+		case *appsv1.Deployment:
+			deployment = judge(result, pods)
+		case *corev1.Service:
+			service = judge(result, nil)
+		}
+	}
 	set := status.For(app)
 	return status.Patch(ctx, r.client, app, func(app *v1alpha1.ReverseWordsApp) {
 		app.Status.ObservedGeneration = app.Generation
-		app.Status.Children = live.children
-		app.Status.AppPods = make([]string, len(live.pods)) // empty, not nil: appPods is [] without pods
-		for i := range live.pods {
-			app.Status.AppPods[i] = live.pods[i].Name
+		app.Status.Children = nil
+		for _, child := range children {
+			app.Status.Children = append(app.Status.Children,
+				v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()})
+		}
+		app.Status.AppPods = []string{} // not nil: appPods is [] without pods
+		for _, pod := range pods {
+			app.Status.AppPods = append(app.Status.AppPods, pod.Name)
 		}
 
 		conditions := &app.Status.Conditions
 		ready := deployment
-		if deployment.ready {
-			set.False(conditions, v1alpha1.DeploymentNotReadyCondition, deployment.reason, deployment.message)
-			ready = service
+		if deployment.State == readiness.Ready {
+			set.False(conditions, v1alpha1.DeploymentNotReadyCondition, deployment.Reason, deployment.Message)
+			if service.State != readiness.Ready {
+				ready = service
+			}
 		} else {
-			set.True(conditions, v1alpha1.DeploymentNotReadyCondition, deployment.reason, deployment.message)
+			set.True(conditions, v1alpha1.DeploymentNotReadyCondition, deployment.Reason, deployment.Message)
 		}
-		if ready.ready {
-			set.True(conditions, v1alpha1.ReadyCondition, deployment.reason, deployment.message)
-		} else {
-			set.False(conditions, v1alpha1.ReadyCondition, ready.reason, ready.message)
-		}
+		set.Child(conditions, v1alpha1.ReadyCondition, ready)
 	}, status.FieldOwner(Name))
 }

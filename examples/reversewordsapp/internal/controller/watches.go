@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,8 +20,8 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// ownerIndex is an index of children in the cache by the UID of their owner.
-const ownerIndex = "owner"
+// workers is the number of concurrent reconciles.
+const workers = 10
 
 // SetupWithManager sets up a controller with mgr. These events trigger a reconcile:
 //
@@ -30,14 +29,11 @@ const ownerIndex = "owner"
 //   - A change of a child, including its status.
 //   - A change of a pod, including its status. A Deployment reports that a pod cannot pull its image only
 //     after its progress deadline.
-//   - A change of the metadata of a ReplicaSet, which connects pods with their Deployment. A watch of
-//     metadata takes less memory.
+//   - A change of the metadata of a ReplicaSet, which connects pods with their Deployment, and may be seen
+//     after its pods. A watch of metadata takes less memory.
 //   - A change of the templates, for all ReverseWordsApps.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	toApp := handler.EnqueueRequestsFromMapFunc(r.requestsFor)
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	toApp := handler.EnqueueRequestsFromMapFunc(appOf)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.ReverseWordsApp{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
@@ -49,57 +45,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// index adds the index of children to the cache.
-func index(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
-		if err := indexer.IndexField(ctx, kind, ownerIndex, ownerOf); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ownerOf returns the UID of the controller of a child.
-func ownerOf(child client.Object) []string {
-	if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
-		return []string{string(owner.UID)}
-	}
-	return nil
-}
-
-// requestsFor returns a request for the ReverseWordsApp of a pod or of a ReplicaSet. It follows the owner
-// references up to the Deployment, since the templates decide names and labels. If the cache does not
-// have one of the owners yet, there is no request: the event of that owner triggers a reconcile.
-func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
-	replicaSet := &metav1.PartialObjectMetadata{}
-	replicaSet.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
-	if _, isPod := obj.(*corev1.Pod); isPod {
-		if !r.controllerOf(ctx, obj, "ReplicaSet", replicaSet) {
-			return nil
-		}
-		obj = replicaSet
-	}
-	deployment := &appsv1.Deployment{}
-	if !r.controllerOf(ctx, obj, "Deployment", deployment) {
+// appOf returns a request for the ReverseWordsApp that a pod or a ReplicaSet names in appLabel. Everybody
+// can add the label to a pod, which then triggers a reconcile, and is not in appPods.
+func appOf(_ context.Context, obj client.Object) []reconcile.Request {
+	name, ok := obj.GetLabels()[appLabel]
+	if !ok {
 		return nil
 	}
-	app := metav1.GetControllerOfNoCopy(deployment)
-	if app == nil {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: app.Name}}}
-}
-
-// controllerOf reads the controller of obj from the cache into found, and reports whether the cache has a
-// controller of that kind.
-func (r *Reconciler) controllerOf(ctx context.Context, obj client.Object, kind string, found client.Object) bool {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || owner.Kind != kind {
-		return false
-	}
-	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}
-	err := r.client.Get(ctx, key, found, client.DisableReadYourWritesConsistency)
-	return err == nil && found.GetUID() == owner.UID
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
 // Cached limits the cache of the manager to objects with the label of this operator, since other pods

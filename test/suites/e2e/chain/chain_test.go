@@ -37,12 +37,12 @@ func TestChain(t *testing.T) {
 // an image.
 func testReadiness(t *testing.T, f fixture) {
 	f.create(t, SiteSpec{AppVersion: "pending"})
-	f.waitFor(t, "InProgress", "its condition Ready is False: Progressing")
+	f.waitFor(t, "Progressing", "its condition Ready is False: Progressing")
 	f.change(t, `{"appVersion":"latest"}`)
 	f.settle(t)
 
 	f.change(t, `{"appVersion":"missing"}`)
-	ready := f.waitFor(t, "InProgress", `its condition Ready is False: ImagePullBackOff: pod "dp-shop-`)
+	ready := f.waitFor(t, "ImagePullBackOff", `its condition Ready is False: ImagePullBackOff: Deployment "dp-shop": pod "dp-shop-`)
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
 	f.change(t, `{"appVersion":"latest"}`)
 	f.settle(t)
