@@ -43,9 +43,8 @@ type Folder struct {
 // a path in the file system of the operator, override them; an empty dir has no files. scheme must
 // have the kinds of the objects.
 func NewFolder(dir string, defaults fs.FS, scheme *runtime.Scheme) *Folder {
-	f := &Folder{files: fstest.MapFS{}, defaults: defaults, scheme: scheme}
+	f := &Folder{dir: dir, files: fstest.MapFS{}, defaults: defaults, scheme: scheme}
 	if dir != "" {
-		f.dir = dir
 		if absolute, err := filepath.Abs(dir); err == nil {
 			f.dir = absolute
 		}
@@ -78,9 +77,6 @@ func (s *snapshot) equal(other *snapshot) bool {
 	return fmt.Sprint(s.err) == fmt.Sprint(other.err) &&
 		maps.EqualFunc(s.files, other.files, func(a, b *fstest.MapFile) bool { return bytes.Equal(a.Data, b.Data) })
 }
-
-// names returns the names of the files, sorted.
-func (s *snapshot) names() []string { return slices.Sorted(maps.Keys(s.files)) }
 
 // A refusedFS has no file that can be opened.
 type refusedFS struct{ err error }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -114,7 +116,7 @@ func (f *follower) use(ctx context.Context) {
 		logger.Info("cannot use the manifests", "problem", err.Error())
 		return
 	}
-	logger.Info("loaded manifests", "overridden", f.lastRead.names())
+	logger.Info("loaded manifests", "overridden", slices.Sorted(maps.Keys(f.lastRead.files)))
 }
 
 // follow reads the folder after events and at intervals, until ctx is cancelled.
