@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // with returns the volume with these conditions of the claim.
@@ -108,9 +109,12 @@ func TestJudgeVolumes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			is := judgeVolumes(&database{volumes: test.volumes}, test.replicas, test.err)
-			require.Equal(t, test.reason, is.reason)
-			require.Equal(t, test.reason == v1alpha1.ReasonDone, is.ready)
-			require.Contains(t, is.message, test.says)
+			require.Contains(t, is.Message, test.says)
+			if test.reason == v1alpha1.ReasonDone {
+				require.Equal(t, readiness.Ready, is.State)
+			} else {
+				require.Equal(t, test.reason, string(is.State))
+			}
 		})
 	}
 }
