@@ -36,6 +36,11 @@ func (v volume) unbound() volume {
 	return v
 }
 
+func (v volume) lost() volume {
+	v.claim.Status.Phase = corev1.ClaimLost
+	return v
+}
+
 func (v volume) mountedBy(pod string) volume {
 	v.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod}}
 	return v
@@ -93,6 +98,18 @@ func TestJudgeVolumes(t *testing.T) {
 		{
 			name: "deleted, with a pod", volumes: []volume{sized("3Gi", "3Gi").deleted().mountedBy("shop-mongodb-0")}, replicas: 1,
 			reason: v1alpha1.ReasonClaimTerminating, says: `the data is lost when pod "shop-mongodb-0" is deleted`,
+		},
+		{
+			name: "deleted, without a pod", volumes: []volume{sized("3Gi", "3Gi").deleted()}, replicas: 1,
+			reason: v1alpha1.ReasonClaimTerminating, says: "is being deleted",
+		},
+		{
+			name: "lost", volumes: []volume{sized("3Gi", "2Gi").lost()}, replicas: 1,
+			reason: v1alpha1.ReasonProvisioning, says: "has lost its volume",
+		},
+		{
+			name: "two volumes with a reason", volumes: []volume{growing(), done.of(1), growing().of(2)}, replicas: 3,
+			reason: v1alpha1.ReasonResizing, says: "has 2Gi and grows to 3Gi; claim ",
 		},
 		{
 			name: "the most urgent reason", replicas: 3, reason: v1alpha1.ReasonFileSystemResizePending,

@@ -79,6 +79,10 @@ func TestClassify(t *testing.T) {
 		{name: "mounted by another pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{unlabelled(podOn("p", "", firstClaim))}},
 		{name: "mounted by another set's pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", firstClaim)}},
 		{name: "mounted by a pod of an earlier set", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("p", "set", firstClaim)}},
+		{
+			name: "mounted by a leftover pod", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{*shopPod("p", "old", firstClaim)},
+			mounted: "p",
+		},
 		{name: "mounted by another pod with two claims", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", "x", firstClaim)}},
 		{
 			name: "mounted by its own pod and by another pod", claim: claimCalled(firstClaim), own: true, mounted: "p",
