@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	if err != nil {
 		return ensure.Retry(ctx, err)
 	}
-	if renamed := db.checkIdentity(identityOf(desired.database)); renamed != nil {
+	if renamed := checkIdentity(db.identity, identityOf(desired.database)); renamed != nil {
 		return r.reject(ctx, store, renamed)
 	}
 

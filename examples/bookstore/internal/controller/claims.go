@@ -25,7 +25,7 @@ import (
 func (r *Reconciler) resizeClaims(ctx context.Context, db *database, current, desired resource.Quantity) error {
 	var changed []volume
 	for _, volume := range db.volumes {
-		if !volume.isBound() || volume.isDeleting() {
+		if volume.claim.Status.Phase != corev1.ClaimBound || volume.claim.DeletionTimestamp != nil {
 			continue
 		}
 		var err error

@@ -22,7 +22,7 @@ import (
 func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) error {
 	desired, err := operator.Render(r.templates, store, childrenFor)
 	if err != nil {
-		desired = &children{} // the set or the status tell the identity
+		desired = &children{} // the set or the status has the identity
 	}
 	db, err := r.observe(ctx, store, desired.database, r.server)
 	switch {

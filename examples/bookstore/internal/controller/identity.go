@@ -56,8 +56,7 @@ func parseClaim(name string) (prefix string, ordinal int32) {
 // checkIdentity refuses to change the identity of the database. With another StatefulSet, claim template or
 // selector, the database would lose its volumes, and with `retain: false` they would be deleted. With
 // another Service, clients would not find the pods.
-func (db *database) checkIdentity(desired v1alpha1.Database) error {
-	current := db.identity
+func checkIdentity(current, desired v1alpha1.Database) error {
 	var renamed []string
 	for _, part := range []struct{ what, from, to string }{
 		{"StatefulSet", current.StatefulSet, desired.StatefulSet},

@@ -69,7 +69,7 @@ func TestCheckIdentity(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			desired := shopDatabase
 			test.change(&desired)
-			err := (&database{identity: shopDatabase}).checkIdentity(desired)
+			err := checkIdentity(shopDatabase, desired)
 			if test.says == "" {
 				require.NoError(t, err)
 				return

@@ -10,12 +10,6 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// urgency has the reasons of volumes that are not done, the most urgent first.
-var urgency = []string{
-	v1alpha1.ReasonClaimTerminating, v1alpha1.ReasonResizeFailed, v1alpha1.ReasonFileSystemResizePending, v1alpha1.ReasonResizing,
-	v1alpha1.ReasonProvisioning,
-}
-
 // judgeVolumes returns the readiness of the volumes of current replicas, and of former replicas whose pod
 // still runs. The file systems of other volumes are resized when a pod mounts them again. If err is not
 // nil, the reason is that of err. Otherwise, the reason is the most urgent of the volumes, and the message
@@ -33,7 +27,10 @@ func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 		messages[reason] = append(messages[reason], fmt.Sprintf("claim %q %s", volume.claim.Name, message))
 		missing--
 	}
-	for _, reason := range urgency {
+	for _, reason := range []string{ // the most urgent first
+		v1alpha1.ReasonClaimTerminating, v1alpha1.ReasonResizeFailed, v1alpha1.ReasonFileSystemResizePending, v1alpha1.ReasonResizing,
+		v1alpha1.ReasonProvisioning,
+	} {
 		if len(messages[reason]) > 0 {
 			return notReady(reason, strings.Join(messages[reason], "; "))
 		}
@@ -48,10 +45,10 @@ func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 func (v volume) progress() (reason, message string) {
 	isGrowing, failure := v.requested().Cmp(*v.capacity()) > 0, v.failure()
 	isPending := v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) != nil
-	switch {
-	case v.isDeleting() && v.pod == nil:
+	switch phase := v.claim.Status.Phase; {
+	case v.claim.DeletionTimestamp != nil && v.pod == nil:
 		return v1alpha1.ReasonClaimTerminating, "is being deleted"
-	case v.isDeleting():
+	case v.claim.DeletionTimestamp != nil:
 		return v1alpha1.ReasonClaimTerminating, fmt.Sprintf("is being deleted: the data is lost when pod %q is deleted", v.pod.Name)
 	case isGrowing && failure != "": // after a success, the condition of a failure may remain
 		return v1alpha1.ReasonResizeFailed, failure
@@ -60,11 +57,11 @@ func (v volume) progress() (reason, message string) {
 	case isPending:
 		return v1alpha1.ReasonFileSystemResizePending,
 			fmt.Sprintf("has grown, but its file system has not: restart pod %q to finish, unless it grows by itself", v.pod.Name)
-	case isGrowing && v.isBound():
+	case isGrowing && phase == corev1.ClaimBound:
 		return v1alpha1.ReasonResizing, fmt.Sprintf("has %s and grows to %s", v.capacity(), v.requested())
-	case v.claim.Status.Phase == corev1.ClaimLost:
+	case phase == corev1.ClaimLost:
 		return v1alpha1.ReasonProvisioning, "has lost its volume"
-	case !v.isBound():
+	case phase != corev1.ClaimBound:
 		return v1alpha1.ReasonProvisioning, "has no volume yet"
 	}
 	return v1alpha1.ReasonDone, ""

@@ -31,12 +31,13 @@ func (r *Reconciler) restart(
 	}
 	var soonest time.Duration
 	for _, volume := range db.volumes {
-		waits := volume.condition(corev1.PersistentVolumeClaimFileSystemResizePending)
-		if waits == nil || volume.isDeleting() || volume.pod == nil || volume.pod.CreationTimestamp.After(waits.LastTransitionTime.Time) ||
+		pending := volume.condition(corev1.PersistentVolumeClaimFileSystemResizePending)
+		if pending == nil || volume.claim.DeletionTimestamp != nil || volume.pod == nil ||
+			volume.pod.CreationTimestamp.After(pending.LastTransitionTime.Time) ||
 			!db.othersReady(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)) {
 			continue
 		}
-		wait := time.Until(waits.LastTransitionTime.Add(r.restartAfter))
+		wait := time.Until(pending.LastTransitionTime.Add(r.restartAfter))
 		if wait <= 0 {
 			return 0, r.delete(ctx, volume.pod)
 		}

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/ensure/ensuretest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operatortest"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -84,6 +86,36 @@ func TestReport(t *testing.T) {
 			require.Equal(t, &shopDatabase, store.Status.Database)
 		})
 	}
+}
+
+// TestReconcile reports which children are not ready, and that a foreign claim limits the database.
+func TestReconcile(t *testing.T) {
+	store, foreign := storeCalled("shop"), shopClaim(firstClaim)
+	foreign.Labels = nil
+	c, r := reconcilerWith(t, defaultNames, store, foreign)
+	pass := operatortest.Pass(c, r, store)
+	condition := func(conditionType string) metav1.Condition {
+		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(store), store))
+		found := meta.FindStatusCondition(store.Status.Conditions, conditionType)
+		require.NotNil(t, found)
+		return *found
+	}
+	ensuretest.Converge(t, c, pass)
+	require.Contains(t, condition(v1alpha1.DatabaseReadyCondition).Message, `StatefulSet "shop-mongodb": `)
+	require.Contains(t, condition(v1alpha1.AppReadyCondition).Message, `Deployment "shop-app": `)
+	require.Equal(t, v1alpha1.ReasonForeignClaim, condition(v1alpha1.VolumeResizedCondition).Reason)
+
+	set := &appsv1.StatefulSet{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "mall", Name: "shop-mongodb"}, set))
+	require.Zero(t, *set.Spec.Replicas)
+	set.Status.ObservedGeneration = set.Generation
+	require.NoError(t, c.Status().Update(t.Context(), set))
+	ensuretest.Converge(t, c, pass)
+	require.Equal(t, v1alpha1.ReasonForeignClaim, condition(v1alpha1.DatabaseReadyCondition).Reason)
+
+	require.NoError(t, c.Delete(t.Context(), foreign))
+	ensuretest.Converge(t, c, pass)
+	require.Equal(t, "2 of 2 claims do not exist yet", condition(v1alpha1.VolumeResizedCondition).Message)
 }
 
 // TestReject refuses a size that no volume can have, and tries again after minutes.

@@ -68,9 +68,9 @@ func (r *Reconciler) observe(
 	return db, err
 }
 
-// observeAs returns the database of store if it has that identity. A set of store, if there is one with the
-// name, has the last word. The templates may give two databases the same name: then another owner has a set
-// of the name, or another BookStore has a database with these claims.
+// observeAs returns the database of store if it has that identity. If store has a set with the name, that set
+// decides the identity. The templates may give two databases the same name: then another owner has a set of
+// the name, or another BookStore has a database with these claims.
 func (r *Reconciler) observeAs(
 	ctx context.Context, store *v1alpha1.BookStore, identity v1alpha1.Database, reader client.Reader,
 ) (*database, error) {
@@ -190,10 +190,6 @@ func claimsOf(pod *corev1.Pod) []string {
 func (v volume) requested() *resource.Quantity { return v.claim.Spec.Resources.Requests.Storage() }
 
 func (v volume) capacity() *resource.Quantity { return v.claim.Status.Capacity.Storage() }
-
-func (v volume) isBound() bool { return v.claim.Status.Phase == corev1.ClaimBound }
-
-func (v volume) isDeleting() bool { return v.claim.DeletionTimestamp != nil }
 
 func requestOf(size resource.Quantity) corev1.VolumeResourceRequirements {
 	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}}
