@@ -24,6 +24,7 @@ func TestObserve(t *testing.T) {
 		isRecorded bool
 		hasSet     bool
 		pod        *corev1.Pod
+		isUncached bool
 		identity   string
 		volumes    int
 	}{
@@ -34,6 +35,10 @@ func TestObserve(t *testing.T) {
 		{
 			name: "a stranger mounts the claim", isRecorded: true, hasSet: true, identity: "shop-mongodb",
 			pod: new(unlabelled(*shopPod("backup", "", firstClaim))),
+		},
+		{
+			name: "the API server lists pods with the labels only", isRecorded: true, hasSet: true, identity: "shop-mongodb", volumes: 1,
+			pod: new(unlabelled(*shopPod("backup", "", firstClaim))), isUncached: true,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,7 +54,11 @@ func TestObserve(t *testing.T) {
 				store.Status.Database = nil
 			}
 			_, r := reconcilerWith(t, defaultNames, objects...)
-			db, err := r.observe(t.Context(), store, renamed.database, r.client)
+			reader := client.Reader(r.client)
+			if test.isUncached {
+				reader = r.server
+			}
+			db, err := r.observe(t.Context(), store, renamed.database, reader)
 			require.NoError(t, err)
 			require.Equal(t, test.identity, db.identity.StatefulSet)
 			require.Equal(t, test.hasSet, db.set != nil)
