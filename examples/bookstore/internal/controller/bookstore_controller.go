@@ -4,7 +4,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // Name is the name of the operator, the field owner and the user agent.
@@ -52,8 +52,7 @@ type Reconciler struct {
 
 // New returns a reconciler.
 func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
-	own := map[string]string{managedByLabel: Name}
-	allLabels, err := operator.Stamp(own, options.ChildLabels, managedByLabel)
+	allLabels, err := operator.Stamp(map[string]string{managedByLabel: Name}, options.ChildLabels, managedByLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -97,41 +96,40 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	if invalid != nil {
 		return r.reject(ctx, store, invalid)
 	}
-	db, err := r.observe(ctx, store, new(identityOf(desired.database)))
+	db, err := r.observe(ctx, store, desired.database, r.client)
 	if err != nil {
 		return ensure.Retry(ctx, err)
 	}
-	if renamed := db.checkIdentity(identityOf(desired.database)); renamed != nil {
+	if renamed := checkIdentity(db.identity, identityOf(desired.database)); renamed != nil {
 		return r.reject(ctx, store, renamed)
 	}
 
-	storage, storageErr := r.ensureStorage(ctx, store, db, desired.database)
-	storage.writeInto(desired.database)
+	storageErr := r.ensureStorage(ctx, db, desired.database)
 	results, err := ensure.Set(ctx, r.ensure, store, desired.inOrder(),
 		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}), recreateOption(db, desired.database))
 	err = r.prepareToRecreate(ctx, db, err)
 
-	set := ensure.ResultOf(results, desired.database)
+	set, replicas := ensure.ResultOf(results, desired.database), *desired.database.Spec.Replicas
 	wait, restartErr := r.restart(ctx, store, db, set)
-	volumesVerdict, databaseVerdict := judgeVolumes(db, storage.replicas, storageErr), judge(results, err, desired.databaseObjects())
-	if databaseVerdict.ready && storage.replicas < store.Spec.BookDB.Replicas {
-		databaseVerdict = volumesVerdict // says why fewer replicas run
+	volumes, database, app := judgeVolumes(db, replicas, storageErr), judge(results.Children[:2], err), judge(results.Children[2:], err)
+	if database.State == readiness.Ready && replicas < store.Spec.BookDB.Replicas {
+		database = volumes // says why fewer replicas run
 	}
-	reportErr := r.report(ctx, store, db, set.Live, results, volumesVerdict, databaseVerdict, judge(results, err, desired.appObjects()))
+	reportErr := r.report(ctx, store, db, set.Live, results, volumes, database, app)
 	return retry(ctx, wait, results, storageErr, err, restartErr, reportErr)
 }
 
-// desired returns the desired children of store, without the settings of storage.
-func (r *Reconciler) desired(store *v1alpha1.BookStore) (*children, *refusal) {
+// desired returns the desired children of store. An error is a refusal.
+func (r *Reconciler) desired(store *v1alpha1.BookStore) (*children, error) {
 	if size := store.Spec.BookDB.DBSize; size.Sign() <= 0 {
-		return nil, &refusal{reasonInvalidSize, fmt.Sprintf("spec.bookDB.dbSize is %s: it must be greater than zero", &size)}
+		return nil, refuse(reasonInvalidSize, "spec.bookDB.dbSize is %s: it must be greater than zero", &size)
 	}
 	desired, err := childrenFor(store, r.templates.Renderer())
 	if err != nil {
-		return nil, &refusal{operator.ReasonInvalidTemplate, err.Error()}
+		return nil, refuse(operator.ReasonInvalidTemplate, "%s", err)
 	}
 	if err := desired.checkNames(store.Name); err != nil {
-		return nil, &refusal{reasonInvalidName, err.Error()}
+		return nil, refuse(reasonInvalidName, "%s", err)
 	}
 	return desired, nil
 }
@@ -157,14 +155,8 @@ func (r *Reconciler) prepareToRecreate(ctx context.Context, db *database, err er
 	return errors.Join(err, disownErr)
 }
 
-// retry calls ensure.Retry with each refusal as a terminal error, and requeues after wait at the latest,
-// unless wait is zero.
+// retry calls ensure.Retry, and requeues after wait at the latest, unless wait is zero.
 func retry(ctx context.Context, wait time.Duration, results ensure.Results, errs ...error) (reconcile.Result, error) {
-	for i, err := range errs {
-		if _, refused := errors.AsType[*refusal](err); refused {
-			errs[i] = reconcile.TerminalError(err)
-		}
-	}
 	result, err := ensure.Retry(ctx, errors.Join(errs...), results)
 	if err == nil && wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
 		result.RequeueAfter = wait

@@ -5,6 +5,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/manifest"
@@ -23,8 +25,8 @@ const (
 )
 
 // children are the desired children of a BookStore. They have only the fields of the templates, and the
-// database also has those of storage. The API server sets defaults for other fields, which ensure leaves
-// alone.
+// database also has those of writeStorage. The API server sets defaults for other fields, which ensure
+// leaves alone.
 type children struct {
 	databaseService *corev1.Service
 	database        *appsv1.StatefulSet
@@ -32,13 +34,8 @@ type children struct {
 	appService      *corev1.Service
 }
 
-func (c *children) databaseObjects() []client.Object {
-	return []client.Object{c.databaseService, c.database}
-}
-func (c *children) appObjects() []client.Object { return []client.Object{c.app, c.appService} }
-
 func (c *children) inOrder() []client.Object {
-	return slices.Concat(c.databaseObjects(), c.appObjects())
+	return []client.Object{c.databaseService, c.database, c.app, c.appService}
 }
 
 // childrenFor renders the children of store. An invalid template, or an invalid result for store, is an error.
@@ -55,6 +52,7 @@ func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*child
 	if err := checkDatabase(database, service); err != nil {
 		return nil, err
 	}
+	writeStorage(store, database)
 	data.Database.Host = database.Name + "-0." + service.Name
 	app, err := manifest.Object[*appsv1.Deployment](renderer, "app.yaml", store.Namespace, data)
 	if err != nil {
@@ -92,42 +90,35 @@ func dataFor(store *v1alpha1.BookStore) templates.Data {
 // checkDatabase returns an error if the operator could not find the volumes of the database, or if the
 // template specifies a field that the operator writes itself.
 func checkDatabase(set *appsv1.StatefulSet, service *corev1.Service) error {
-	spec := set.Spec
-	if spec.ServiceName != service.Name {
-		return databaseError("spec.serviceName", "is not the name of the Service in "+databaseServiceFile)
+	spec, claim := set.Spec, corev1.PersistentVolumeClaim{}
+	if len(spec.VolumeClaimTemplates) > 0 {
+		claim = spec.VolumeClaimTemplates[0]
 	}
-	if spec.Selector == nil || len(spec.Selector.MatchLabels) == 0 || len(spec.Selector.MatchExpressions) > 0 {
-		return databaseError("spec.selector", "has to consist of matchLabels: the volumes have these labels, too")
-	}
-	if len(spec.VolumeClaimTemplates) != 1 {
-		return databaseError("spec.volumeClaimTemplates", "has to contain one template, whose size the operator writes")
-	}
-	claim := spec.VolumeClaimTemplates[0]
-	if !slices.ContainsFunc(spec.Template.Spec.Containers, func(c corev1.Container) bool { return mounts(c, claim.Name) }) {
-		return databaseError("spec.template.spec.containers", "no container mounts the volume of the claim template")
-	}
-	for _, setting := range []struct {
-		path      string
-		specified bool
+	isMounted := slices.ContainsFunc(spec.Template.Spec.Containers, func(container corev1.Container) bool {
+		return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == claim.Name })
+	})
+	selector, resources := ptr.Deref(spec.Selector, metav1.LabelSelector{}), claim.Spec.Resources
+	hasLabels := len(selector.MatchLabels) > 0 && len(selector.MatchExpressions) == 0
+	const written = "is written by the operator: leave it out"
+	for _, check := range []struct {
+		path    string
+		isValid bool
+		problem string
 	}{
-		{"spec.replicas", spec.Replicas != nil},
-		{"spec.ordinals", spec.Ordinals != nil},
-		{"spec.persistentVolumeClaimRetentionPolicy", spec.PersistentVolumeClaimRetentionPolicy != nil},
-		{"spec.volumeClaimTemplates[0].spec.resources", claim.Spec.Resources.Requests != nil || claim.Spec.Resources.Limits != nil},
+		{"spec.serviceName", spec.ServiceName == service.Name, "is not the name of the Service in " + databaseServiceFile},
+		{"spec.selector", hasLabels, "has to consist of matchLabels: the volumes have these labels, too"},
+		{"spec.volumeClaimTemplates", len(spec.VolumeClaimTemplates) == 1, "has to contain one template, whose size the operator writes"},
+		{"spec.template.spec.containers", isMounted, "no container mounts the volume of the claim template"},
+		{"spec.replicas", spec.Replicas == nil, written},
+		{"spec.ordinals", spec.Ordinals == nil, written},
+		{"spec.persistentVolumeClaimRetentionPolicy", spec.PersistentVolumeClaimRetentionPolicy == nil, written},
+		{"spec.volumeClaimTemplates[0].spec.resources", resources.Requests == nil && resources.Limits == nil, written},
 	} {
-		if setting.specified {
-			return databaseError(setting.path, "is written by the operator: leave it out")
+		if !check.isValid {
+			return &manifest.Error{File: databaseFile, Path: check.path, Problem: check.problem}
 		}
 	}
 	return nil
-}
-
-func databaseError(path, problem string) error {
-	return &manifest.Error{File: databaseFile, Path: path, Problem: problem}
-}
-
-func mounts(container corev1.Container, volume string) bool {
-	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == volume })
 }
 
 // checkNames returns an error if the children cannot be named after the BookStore. The pods of a

@@ -27,7 +27,6 @@ import (
 func TestDefaultChildren(t *testing.T) {
 	made, err := childrenFor(storeCalled("shop"), overridden(nil))
 	require.NoError(t, err)
-	storageFor(storeCalled("shop"), made.database).writeInto(made.database)
 
 	want := []client.Object{oldDatabaseService(), oldDatabase(), oldApp(), oldAppService()}
 	for i, got := range made.inOrder() {
@@ -130,9 +129,11 @@ func TestStorageClass(t *testing.T) {
 	store := storeCalled("shop")
 	made, err := childrenFor(store, overridden(files))
 	require.NoError(t, err)
-	require.Equal(t, "fast", *storageFor(store, made.database).class)
+	require.Equal(t, "fast", *made.database.Spec.VolumeClaimTemplates[0].Spec.StorageClassName)
 	store.Spec.BookDB.StorageClassName = nil
-	require.Equal(t, "slow", *storageFor(store, made.database).class)
+	made, err = childrenFor(store, overridden(files))
+	require.NoError(t, err)
+	require.Equal(t, "slow", *made.database.Spec.VolumeClaimTemplates[0].Spec.StorageClassName)
 }
 
 func TestNames(t *testing.T) {

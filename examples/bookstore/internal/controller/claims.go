@@ -25,11 +25,11 @@ import (
 func (r *Reconciler) resizeClaims(ctx context.Context, db *database, current, desired resource.Quantity) error {
 	var changed []volume
 	for _, volume := range db.volumes {
-		if !volume.isBound() || volume.isDeleting() {
+		if volume.claim.Status.Phase != corev1.ClaimBound || volume.claim.DeletionTimestamp != nil {
 			continue
 		}
 		var err error
-		switch requested := volume.request(); {
+		switch requested := volume.requested(); {
 		case requested.Cmp(desired) < 0:
 			err = r.checkExpansion(ctx, volume)
 		case requested.Cmp(desired) > 0 && (current.Cmp(desired) > 0 || volume.isRequestedByOperator()):
@@ -43,8 +43,15 @@ func (r *Reconciler) resizeClaims(ctx context.Context, db *database, current, de
 		changed = append(changed, volume)
 	}
 	for _, volume := range changed {
-		if err := r.resizeClaim(ctx, volume, desired); err != nil {
+		resized, err := ensure.Object(ctx, r.ensure, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: volume.claim.Namespace, Name: volume.claim.Name},
+			Spec:       corev1.PersistentVolumeClaimSpec{Resources: requestOf(desired)},
+		}, ensure.IfExists(), ensure.Adopt())
+		if err != nil {
 			return err
+		}
+		if resized.Live != nil {
+			*volume.claim = *resized.Live
 		}
 	}
 	return nil
@@ -58,30 +65,19 @@ func (v volume) isRequestedByOperator() bool {
 	})
 }
 
-func (r *Reconciler) resizeClaim(ctx context.Context, volume volume, size resource.Quantity) error {
-	resized, err := ensure.Object(ctx, r.ensure, &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: volume.claim.Namespace, Name: volume.claim.Name},
-		Spec:       corev1.PersistentVolumeClaimSpec{Resources: requestOf(size)},
-	}, ensure.IfExists(), ensure.Adopt())
-	if resized.Live != nil {
-		*volume.claim = *resized.Live
-	}
-	return err
-}
-
 // checkReduction returns an error if the API server would refuse the smaller request: the request must
 // stay above the capacity of the volume.
 func checkReduction(volume volume, size resource.Quantity) error {
-	capacity, requested := volume.capacity(), volume.request()
-	switch order := size.Cmp(capacity); {
+	capacity, requested := volume.capacity(), volume.requested()
+	switch order := size.Cmp(*capacity); {
 	case order > 0:
 		return nil
-	case order == 0 && requested.Cmp(capacity) > 0:
+	case order == 0 && requested.Cmp(*capacity) > 0:
 		return refuse(v1alpha1.ReasonShrinkingRefused,
-			"claim %q requests %s and has %s: the request can only be reduced to more than that", volume.claim.Name, &requested, &capacity)
+			"claim %q requests %s and has %s: the request can only be reduced to more than that", volume.claim.Name, requested, capacity)
 	}
 	return refuse(v1alpha1.ReasonShrinkingRefused,
-		"claim %q has %s, and no volume can become smaller: request %[2]s or more", volume.claim.Name, &capacity)
+		"claim %q has %s, and no volume can become smaller: request %[2]s or more", volume.claim.Name, capacity)
 }
 
 // checkExpansion returns an error if the API server would refuse the larger request: the StorageClass must

@@ -1,16 +1,17 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // cleanUp deletes objects that the garbage collector would not delete, and protects retained claims. If
@@ -18,7 +19,11 @@ import (
 // the claims, since the set may not own all of them. With `retain: true`, cleanUp ensures that the set owns
 // no claims. The garbage collector deletes the children after store is gone.
 func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) error {
-	db, err := r.observeUncached(ctx, store, r.identityFor(store))
+	desired, err := childrenFor(store, r.templates.Renderer())
+	if err != nil {
+		desired = &children{} // the set or the status has the identity
+	}
+	db, err := r.observe(ctx, store, desired.database, r.server)
 	switch {
 	case err != nil:
 		return err
@@ -27,8 +32,13 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 	case db.set == nil && len(db.leftover) > 0:
 		return finalizer.NotDone(deletionPollInterval, fmt.Sprintf("pod %q still belongs to a deleted StatefulSet", db.leftover[0].Name))
 	}
-	if err := r.deleteOrphans(ctx, db); err != nil {
-		return err
+	for i := range db.pods {
+		if db.set != nil {
+			break // the set adopts orphans
+		}
+		if err := r.delete(ctx, &db.pods[i]); err != nil {
+			return err
+		}
 	}
 	if retains(store) {
 		return r.keepClaims(ctx, db)
@@ -41,42 +51,25 @@ func (r *Reconciler) cleanUp(ctx context.Context, store *v1alpha1.BookStore) err
 	return nil
 }
 
-// identityFor returns the identity according to the templates, or nil if the templates cannot be used.
-func (r *Reconciler) identityFor(store *v1alpha1.BookStore) *v1alpha1.Database {
-	desired, err := childrenFor(store, r.templates.Renderer())
-	if err != nil {
-		return nil
+// keepClaims ensures that the deletion of the set does not delete claims.
+func (r *Reconciler) keepClaims(ctx context.Context, db *database) error {
+	owned, err := r.disownClaims(ctx, db)
+	if err == nil && owned {
+		err = finalizer.NotDone(deletionPollInterval, fmt.Sprintf("StatefulSet %q still owns claims that must be retained", db.set.Name))
 	}
-	return new(identityOf(desired.database))
-}
-
-// deleteOrphans deletes the pods of a set that was just being recreated.
-func (r *Reconciler) deleteOrphans(ctx context.Context, db *database) error {
-	if db.set != nil {
-		return nil // the set adopts the pods
-	}
-	for i := range db.pods {
-		if metav1.GetControllerOfNoCopy(&db.pods[i]) != nil {
-			continue
-		}
-		if err := r.delete(ctx, &db.pods[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // finish reports why store is not deleted yet, or why the finalizer could not be added or removed.
 func (r *Reconciler) finish(
 	ctx context.Context, store *v1alpha1.BookStore, deletion finalizer.Result, err error,
 ) (reconcile.Result, error) {
-	switch {
-	case apierrors.IsConflict(err), err == nil && len(store.Finalizers) == 0:
+	if apierrors.IsConflict(err) || err == nil && len(store.Finalizers) == 0 {
 		return ensure.Retry(ctx, err) // the cached copy is stale, or store is gone
-	case err != nil:
-		return retry(ctx, 0, ensure.Results{}, err, r.reportNotReady(ctx, store, ensure.Reason(err), err.Error()))
-	case deletion.Reason == "":
-		deletion.Reason = "cleanup is complete; somebody else's finalizer is left"
 	}
-	return retry(ctx, deletion.After, ensure.Results{}, r.reportNotReady(ctx, store, reasonTerminating, deletion.Reason))
+	state := notReady(string(readiness.Terminating), cmp.Or(deletion.Reason, "cleanup is complete; somebody else's finalizer is left"))
+	if err != nil {
+		state = failed(err)
+	}
+	return retry(ctx, deletion.After, ensure.Results{}, err, r.reportNotReady(ctx, store, state))
 }

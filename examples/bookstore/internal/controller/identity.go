@@ -13,10 +13,6 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 )
 
-// reasonRenameRefused is the reason of a condition and of an event: the templates would change the identity
-// of an existing database.
-const reasonRenameRefused = "RenameRefused"
-
 // A v1alpha1.Database identifies the pods and volumes of a database. The live StatefulSet decides the
 // identity, since the templates may have changed. If there is no set, because the operator is just
 // recreating the set, the status decides. The templates decide only if there are no pods and no volumes.
@@ -53,18 +49,14 @@ func parseClaim(name string) (prefix string, ordinal int32) {
 	if parts == nil {
 		return "", 0
 	}
-	number, err := strconv.ParseInt(parts[2], 10, 32)
-	if err != nil {
-		return "", 0
-	}
+	number, _ := strconv.ParseInt(parts[2], 10, 32) // the expression allows no other text
 	return parts[1], int32(number)
 }
 
 // checkIdentity refuses to change the identity of the database. With another StatefulSet, claim template or
 // selector, the database would lose its volumes, and with `retain: false` they would be deleted. With
 // another Service, clients would not find the pods.
-func (db *database) checkIdentity(desired v1alpha1.Database) *refusal {
-	current := db.identity
+func checkIdentity(current, desired v1alpha1.Database) error {
 	var renamed []string
 	for _, part := range []struct{ what, from, to string }{
 		{"StatefulSet", current.StatefulSet, desired.StatefulSet},
@@ -81,6 +73,6 @@ func (db *database) checkIdentity(desired v1alpha1.Database) *refusal {
 	if len(renamed) == 0 {
 		return nil
 	}
-	return &refusal{reasonRenameRefused, fmt.Sprintf("the templates rename %s: this would create another database, with empty volumes. "+
-		"No child is written until the templates use the current names again", strings.Join(renamed, ", "))}
+	return refuse(reasonRenameRefused, "the templates rename %s: this would create another database, with empty volumes. "+
+		"No child is written until the templates use the current names again", strings.Join(renamed, ", "))
 }

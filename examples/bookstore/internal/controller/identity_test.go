@@ -69,11 +69,13 @@ func TestCheckIdentity(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			desired := shopDatabase
 			test.change(&desired)
-			refused := (&database{identity: shopDatabase}).checkIdentity(desired)
+			err := checkIdentity(shopDatabase, desired)
 			if test.says == "" {
-				require.Nil(t, refused)
+				require.NoError(t, err)
 				return
 			}
+			refused := &refusal{}
+			require.ErrorAs(t, err, &refused)
 			require.Equal(t, "RenameRefused", refused.reason)
 			require.Contains(t, refused.message, test.says)
 		})

@@ -1,138 +1,88 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// judgeVolumes returns the verdict on the volumes in use. If err is not nil, the verdict is about err.
-// Otherwise, the reason is the first of the list below that applies to a volume, and the message names
-// each volume with that reason.
-func judgeVolumes(db *database, replicas int32, err error) verdict {
-	if refused, ok := errors.AsType[*refusal](err); ok {
-		return notReady(refused.reason, refused.message)
-	}
+// judgeVolumes returns the readiness of the volumes of current replicas, and of former replicas whose pod
+// still runs. The file systems of other volumes are resized when a pod mounts them again. If err is not
+// nil, the reason is that of err. Otherwise, the reason is the most urgent of the volumes, and the message
+// names each volume with that reason.
+func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 	if err != nil {
-		return notReady(ensure.Reason(err), err.Error())
+		return failed(err)
 	}
-	checks := []struct {
-		reason   string
-		describe func(volume) string
-	}{
-		{v1alpha1.ReasonClaimTerminating, terminating},
-		{v1alpha1.ReasonResizeFailed, failed},
-		{v1alpha1.ReasonFileSystemResizePending, pending},
-		{v1alpha1.ReasonResizing, resizing},
-		{v1alpha1.ReasonProvisioning, unbound},
-	}
-	volumes := db.inUse(replicas)
-	for _, check := range checks {
-		var messages []string
-		for _, volume := range volumes {
-			if message := check.describe(volume); message != "" {
-				messages = append(messages, fmt.Sprintf("claim %q %s", volume.claim.Name, message))
-			}
+	messages, missing := map[string][]string{}, int(replicas)
+	for _, volume := range db.volumes {
+		if volume.ordinal >= replicas && volume.pod == nil {
+			continue
 		}
-		if len(messages) > 0 {
-			return notReady(check.reason, strings.Join(messages, "; "))
+		reason, message := volume.progress()
+		messages[reason] = append(messages[reason], fmt.Sprintf("claim %q %s", volume.claim.Name, message))
+		missing--
+	}
+	for _, reason := range []string{ // the most urgent first
+		v1alpha1.ReasonClaimTerminating, v1alpha1.ReasonResizeFailed, v1alpha1.ReasonFileSystemResizePending, v1alpha1.ReasonResizing,
+		v1alpha1.ReasonProvisioning,
+	} {
+		if len(messages[reason]) > 0 {
+			return notReady(reason, strings.Join(messages[reason], "; "))
 		}
 	}
-	if missing := int(replicas) - len(volumes); missing > 0 {
+	if missing > 0 {
 		return notReady(v1alpha1.ReasonProvisioning, fmt.Sprintf("%d of %d claims do not exist yet", missing, replicas))
 	}
-	return verdict{ready: true, reason: v1alpha1.ReasonDone, message: "every volume has the requested size"}
+	return readiness.Readiness{State: readiness.Ready, Message: "every volume has the requested size"}
 }
 
-// inUse returns the volumes of current replicas, and of former replicas whose pod still runs. The file
-// systems of other volumes are resized when a pod mounts them again.
-func (db *database) inUse(replicas int32) []volume {
-	return slices.DeleteFunc(slices.Clone(db.volumes), func(v volume) bool {
-		return v.ordinal >= replicas && v.pod == nil
-	})
+// progress returns the most urgent reason of the volume, and a message that follows the name of the claim.
+func (v volume) progress() (reason, message string) {
+	isGrowing, failure := v.requested().Cmp(*v.capacity()) > 0, v.failure()
+	isPending := v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) != nil
+	switch phase := v.claim.Status.Phase; {
+	case v.claim.DeletionTimestamp != nil && v.pod == nil:
+		return v1alpha1.ReasonClaimTerminating, "is being deleted"
+	case v.claim.DeletionTimestamp != nil:
+		return v1alpha1.ReasonClaimTerminating, fmt.Sprintf("is being deleted: the data is lost when pod %q is deleted", v.pod.Name)
+	case isGrowing && failure != "": // after a success, the condition of a failure may remain
+		return v1alpha1.ReasonResizeFailed, failure
+	case isPending && v.pod == nil:
+		return v1alpha1.ReasonFileSystemResizePending, "gets its file system resized when its pod starts"
+	case isPending:
+		return v1alpha1.ReasonFileSystemResizePending,
+			fmt.Sprintf("has grown, but its file system has not: restart pod %q to finish, unless it grows by itself", v.pod.Name)
+	case isGrowing && phase == corev1.ClaimBound:
+		return v1alpha1.ReasonResizing, fmt.Sprintf("has %s and grows to %s", v.capacity(), v.requested())
+	case phase == corev1.ClaimLost:
+		return v1alpha1.ReasonProvisioning, "has lost its volume"
+	case phase != corev1.ClaimBound:
+		return v1alpha1.ReasonProvisioning, "has no volume yet"
+	}
+	return v1alpha1.ReasonDone, ""
 }
 
-func terminating(v volume) string {
-	if !v.isDeleting() {
-		return ""
-	}
-	if v.pod == nil {
-		return "is being deleted"
-	}
-	return fmt.Sprintf("is being deleted: the data is lost when pod %q is deleted", v.pod.Name)
-}
-
-// failed returns a message if the resizer or the kubelet reports a failure. Volumes of the requested size
-// are ignored, because the condition of a failure may remain after a success.
-func failed(v volume) string {
-	if !v.isGrowing() {
-		return ""
-	}
+// failure returns a message if the resizer or the kubelet reports a failure.
+func (v volume) failure() string {
 	progress := v.claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 	if progress == corev1.PersistentVolumeClaimControllerResizeInfeasible || progress == corev1.PersistentVolumeClaimNodeResizeInfeasible {
 		return fmt.Sprintf("cannot become as large as %s (%s): request less, but more than %s; kubectl describe shows the cause",
-			v.requestedSize(), progress, v.currentSize())
+			v.requested(), progress, v.capacity())
 	}
 	for _, conditionType := range []corev1.PersistentVolumeClaimConditionType{
 		corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
 	} {
 		if v.condition(conditionType) != nil && v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) == nil {
 			return fmt.Sprintf("has not become as large as %s (%s), which is tried again; kubectl describe shows the cause",
-				v.requestedSize(), conditionType)
+				v.requested(), conditionType)
 		}
 	}
 	return ""
-}
-
-func pending(v volume) string {
-	switch {
-	case v.condition(corev1.PersistentVolumeClaimFileSystemResizePending) == nil:
-		return ""
-	case v.pod == nil:
-		return "gets its file system resized when its pod starts"
-	}
-	return fmt.Sprintf("has grown, but its file system has not: restart pod %q to finish, unless it grows by itself", v.pod.Name)
-}
-
-func resizing(v volume) string {
-	if !v.isBound() || !v.isGrowing() {
-		return ""
-	}
-	return fmt.Sprintf("has %s and grows to %s", v.currentSize(), v.requestedSize())
-}
-
-func unbound(v volume) string {
-	switch v.claim.Status.Phase {
-	case corev1.ClaimBound:
-		return ""
-	case corev1.ClaimLost:
-		return "has lost its volume"
-	default:
-		return "has no volume yet"
-	}
-}
-
-// isGrowing reports whether the volume is smaller than the claim requests.
-func (v volume) isGrowing() bool {
-	request := v.request()
-	return request.Cmp(v.capacity()) > 0
-}
-
-func (v volume) requestedSize() string {
-	request := v.request()
-	return request.String()
-}
-
-func (v volume) currentSize() string {
-	capacity := v.capacity()
-	return capacity.String()
 }
 
 // condition returns the condition of that type if the condition is true, and nil otherwise.
@@ -144,12 +94,4 @@ func (v volume) condition(conditionType corev1.PersistentVolumeClaimConditionTyp
 		}
 	}
 	return nil
-}
-
-// resizePendingSince returns the time since which the file system waits for a resize, or zero.
-func (v volume) resizePendingSince() metav1.Time {
-	if condition := v.condition(corev1.PersistentVolumeClaimFileSystemResizePending); condition != nil {
-		return condition.LastTransitionTime
-	}
-	return metav1.Time{}
 }

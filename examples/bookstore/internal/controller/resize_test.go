@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // with returns the volume with these conditions of the claim.
@@ -32,6 +33,11 @@ func (v volume) deleted() volume {
 
 func (v volume) unbound() volume {
 	v.claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	return v
+}
+
+func (v volume) lost() volume {
+	v.claim.Status.Phase = corev1.ClaimLost
 	return v
 }
 
@@ -94,6 +100,18 @@ func TestJudgeVolumes(t *testing.T) {
 			reason: v1alpha1.ReasonClaimTerminating, says: `the data is lost when pod "shop-mongodb-0" is deleted`,
 		},
 		{
+			name: "deleted, without a pod", volumes: []volume{sized("3Gi", "3Gi").deleted()}, replicas: 1,
+			reason: v1alpha1.ReasonClaimTerminating, says: "is being deleted",
+		},
+		{
+			name: "lost", volumes: []volume{sized("3Gi", "2Gi").lost()}, replicas: 1,
+			reason: v1alpha1.ReasonProvisioning, says: "has lost its volume",
+		},
+		{
+			name: "two volumes with a reason", volumes: []volume{growing(), done.of(1), growing().of(2)}, replicas: 3,
+			reason: v1alpha1.ReasonResizing, says: "has 2Gi and grows to 3Gi; claim ",
+		},
+		{
 			name: "the most urgent reason", replicas: 3, reason: v1alpha1.ReasonFileSystemResizePending,
 			volumes: []volume{growing().unbound(), growing().of(1), growing().with(pendingFileSystem).of(2)},
 		},
@@ -108,9 +126,12 @@ func TestJudgeVolumes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			is := judgeVolumes(&database{volumes: test.volumes}, test.replicas, test.err)
-			require.Equal(t, test.reason, is.reason)
-			require.Equal(t, test.reason == v1alpha1.ReasonDone, is.ready)
-			require.Contains(t, is.message, test.says)
+			require.Contains(t, is.Message, test.says)
+			if test.reason == v1alpha1.ReasonDone {
+				require.Equal(t, readiness.Ready, is.State)
+			} else {
+				require.Equal(t, test.reason, is.Reason)
+			}
 		})
 	}
 }

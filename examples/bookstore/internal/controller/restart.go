@@ -13,6 +13,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // restart deletes a pod of the database if the file system has waited long enough for a resize, and if
@@ -30,15 +31,14 @@ func (r *Reconciler) restart(
 	}
 	var soonest time.Duration
 	for _, volume := range db.volumes {
-		since := volume.resizePendingSince()
-		if since.IsZero() || volume.isDeleting() || volume.pod == nil || volume.pod.CreationTimestamp.After(since.Time) {
+		pending := volume.condition(corev1.PersistentVolumeClaimFileSystemResizePending)
+		if pending == nil || volume.claim.DeletionTimestamp != nil || volume.pod == nil ||
+			volume.pod.CreationTimestamp.After(pending.LastTransitionTime.Time) ||
+			!db.othersReady(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)) {
 			continue
 		}
-		wait := time.Until(since.Add(r.restartAfter))
-		switch {
-		case !db.othersReady(volume.pod, ptr.Deref(set.Live.Spec.Replicas, 1)):
-			continue
-		case wait <= 0:
+		wait := time.Until(pending.LastTransitionTime.Add(r.restartAfter))
+		if wait <= 0 {
 			return 0, r.delete(ctx, volume.pod)
 		}
 		if soonest == 0 || wait < soonest {
@@ -53,7 +53,7 @@ func (r *Reconciler) restart(
 func (db *database) othersReady(pod *corev1.Pod, replicas int32) bool {
 	ready := int32(1)
 	for i := range db.pods {
-		if db.pods[i].UID != pod.UID && isReady(&db.pods[i]) {
+		if db.pods[i].UID != pod.UID && readiness.Of(&db.pods[i]).State == readiness.Ready {
 			ready++
 		}
 	}

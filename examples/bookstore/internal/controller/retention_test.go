@@ -65,16 +65,15 @@ func TestIsGone(t *testing.T) {
 // TestEnsureStorageOfDeletedSet has a set that is being deleted. The operator need not wait for the
 // controller of the set.
 func TestEnsureStorageOfDeletedSet(t *testing.T) {
-	store := storeCalled("shop")
-	template := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}}}}
-	deleted := template.DeepCopy()
+	deleted := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}}}}
+	desired := deleted.DeepCopy()
+	writeStorage(storeCalled("shop"), desired)
+	want := desired.DeepCopy()
 	deleted.Generation, deleted.DeletionTimestamp = 2, new(metav1.Now())
 	_, r := reconcilerWith(t, namesAfterTeam)
-	desired, err := r.ensureStorage(t.Context(), store, &database{set: deleted}, template)
-	require.NoError(t, err)
-	require.True(t, desired.hasTemplateOf(storageFor(store, template)))
+	require.NoError(t, r.ensureStorage(t.Context(), &database{set: deleted}, desired))
+	require.Empty(t, cmp.Diff(want, desired))
 
 	deleted.DeletionTimestamp = nil
-	_, err = r.ensureStorage(t.Context(), store, &database{set: deleted}, template)
-	require.ErrorContains(t, err, "is recreated once it owns no claims")
+	require.ErrorContains(t, r.ensureStorage(t.Context(), &database{set: deleted}, desired), "is recreated once it owns no claims")
 }

@@ -2,11 +2,11 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -19,61 +19,56 @@ import (
 
 // Reasons of the conditions. Other reasons are the states of children and the results of ensure.Reason.
 const (
-	reasonInvalidName = "InvalidName"
-	reasonInvalidSize = "InvalidSize"
-	reasonTerminating = "Terminating"
+	reasonInvalidName   = "InvalidName"
+	reasonInvalidSize   = "InvalidSize"
+	reasonRenameRefused = "RenameRefused"
 )
 
-// A verdict contains the status, the reason and the message of a condition.
-type verdict struct {
-	ready           bool
-	reason, message string
-}
-
-func notReady(reason, message string) verdict {
-	return verdict{reason: reason, message: message}
-}
-
-func (v verdict) write(set status.Setter, conditions *[]metav1.Condition, conditionType string) {
-	if v.ready {
-		set.True(conditions, conditionType, v.reason, v.message)
-	} else {
-		set.False(conditions, conditionType, v.reason, v.message)
+// failed returns the readiness of something that could not be done because of err.
+func failed(err error) readiness.Readiness {
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return notReady(refused.reason, refused.message)
 	}
+	return notReady(ensure.Reason(err), err.Error())
 }
 
-// judge returns the verdict on the first child that is not ready. If a child was not ensured, the reason
+func notReady(reason, message string) readiness.Readiness {
+	return readiness.Readiness{State: readiness.InProgress, Reason: reason, Message: message}
+}
+
+// judge returns the readiness of the first child that is not ready. If a child was not ensured, the reason
 // comes from err. A stale copy, which does not include the last write, is not ready.
-func judge(results ensure.Results, err error, children []client.Object) verdict {
+func judge(children []ensure.Result[client.Object], err error) readiness.Readiness {
 	for _, child := range children {
-		result := ensure.ResultOf(results, child)
-		if result.Operation == "" {
-			return notReady(ensure.Reason(err), err.Error())
+		current := child.Readiness(err)
+		if current.State == readiness.Ready {
+			continue
 		}
-		name := fmt.Sprintf("%s %q", operator.Kind(child), child.GetName())
-		if result.Stale {
-			return notReady(string(readiness.InProgress), name+": the cache does not show the last write yet")
+		if child.Live != nil {
+			current.Message = fmt.Sprintf("%s %q: %s", operator.Kind(child.Live), child.Live.GetName(), current.Message)
 		}
-		if current := readiness.Of(result.Live); current.State != readiness.Ready {
-			return notReady(string(current.State), name+": "+current.Message)
-		}
+		return current
 	}
-	return verdict{ready: true, reason: string(readiness.Ready), message: "all is ready"}
+	return readiness.Readiness{State: readiness.Ready, Message: "all is ready"}
 }
 
 // report writes the status of store. The list of children stays unchanged after a pass that failed, which
 // does not know all children.
 func (r *Reconciler) report(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, live *appsv1.StatefulSet, results ensure.Results,
-	volumes, database, app verdict,
+	volumes, database, app readiness.Readiness,
 ) error {
 	set := status.For(store)
 	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
 		conditions := &store.Status.Conditions
-		database.write(set, conditions, v1alpha1.DatabaseReadyCondition)
-		app.write(set, conditions, v1alpha1.AppReadyCondition)
+		set.Child(conditions, v1alpha1.DatabaseReadyCondition, database)
+		set.Child(conditions, v1alpha1.AppReadyCondition, app)
 		set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
-		volumes.write(set, conditions, v1alpha1.VolumeResizedCondition)
+		if volumes.State == readiness.Ready {
+			set.True(conditions, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonDone, volumes.Message)
+		} else {
+			set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
+		}
 		store.Status.ObservedGeneration = store.Generation
 		store.Status.Volumes = volumesOf(db)
 		if live != nil {
@@ -85,22 +80,22 @@ func (r *Reconciler) report(
 	}, status.FieldOwner(Name))
 }
 
-// reject reports a mistake in store or in the templates, and leaves the children unchanged. The error is
-// terminal: only a change of store or of the templates helps.
-func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, invalid *refusal) (reconcile.Result, error) {
-	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.message)
-	err := r.reportNotReady(ctx, store, invalid.reason, invalid.message)
-	if isNews && err == nil {
-		operator.Warn(r.events, store, invalid.reason, invalid.message)
+// reject reports a mistake in store or in the templates, and leaves the children unchanged.
+func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, err error) (reconcile.Result, error) {
+	invalid := failed(err)
+	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.Message)
+	reportErr := r.reportNotReady(ctx, store, invalid)
+	if isNews && reportErr == nil {
+		operator.Warn(r.events, store, invalid.Reason, invalid.Message)
 	}
-	return retry(ctx, 0, ensure.Results{}, invalid, err)
+	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }
 
 // reportNotReady sets the Ready condition of store to False, and leaves the other conditions unchanged.
-func (r *Reconciler) reportNotReady(ctx context.Context, store *v1alpha1.BookStore, reason, message string) error {
+func (r *Reconciler) reportNotReady(ctx context.Context, store *v1alpha1.BookStore, state readiness.Readiness) error {
 	set := status.For(store)
 	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
-		set.False(&store.Status.Conditions, v1alpha1.ReadyCondition, reason, message)
+		set.Child(&store.Status.Conditions, v1alpha1.ReadyCondition, state)
 		store.Status.ObservedGeneration = store.Generation
 	}, status.FieldOwner(Name))
 }

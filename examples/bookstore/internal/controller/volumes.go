@@ -7,10 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -22,146 +22,94 @@ type database struct {
 	set       *appsv1.StatefulSet // nil if this BookStore has none
 	nameTaken bool                // another owner has a set of the same name
 	volumes   []volume            // by ordinal
-	foreign   []volume            // claims of other owners with a name of this database's claims
+	foreign   []volume            // claims of other owners with a name of this database's claims, by ordinal
 	pods      []corev1.Pod        // pods of the set, and orphaned pods of a former set
 	leftover  []corev1.Pod        // pods whose controller is a deleted set of the same name
 }
 
-// A volume is a claim, and the pod of the database that mounts the claim, or nil.
+// A volume is a claim, and the pod of the database that mounts the claim, or nil. A leftover pod may mount
+// a foreign claim.
 type volume struct {
 	ordinal int32
 	claim   *corev1.PersistentVolumeClaim
 	pod     *corev1.Pod
 }
 
-// observe returns the database of store from the cache. desired is the identity according to the
-// templates, or nil if the templates cannot be used.
-func (r *Reconciler) observe(ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database) (*database, error) {
-	sets, err := r.cachedSets(ctx, store, desired)
-	if err != nil {
-		return nil, err
-	}
-	return r.findDatabase(ctx, store, desired, sets, func(identity v1alpha1.Database) ([]corev1.Pod, error) {
-		var pods corev1.PodList
-		err := r.client.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claimPrefix(identity)})
-		return pods.Items, err
-	})
-}
-
-// cachedSets returns the sets of store in the cache, and sets of other owners with their names. The list
-// by owner may be stale, so cachedSets reads each set again by its name.
-func (r *Reconciler) cachedSets(
-	ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database,
-) ([]appsv1.StatefulSet, error) {
+// observe returns the database of store. A live set of store decides the identity. Without a set, observe
+// uses the first identity that has objects: the one in the status, or that of the desired set, which is nil
+// if the templates cannot be used. reader reads sets and pods, from the cache or, where the cache may be
+// stale, from the API server.
+func (r *Reconciler) observe(
+	ctx context.Context, store *v1alpha1.BookStore, desired *appsv1.StatefulSet, reader client.Reader,
+) (*database, error) {
 	var own appsv1.StatefulSetList
 	err := r.client.List(ctx, &own, client.InNamespace(store.Namespace),
-		client.MatchingFields{ownerIndex: string(store.UID)}, client.DisableReadYourWritesConsistency)
+		client.MatchingFields{databaseIndex: string(store.UID)}, client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return nil, err
 	}
-	names := sets.New[string]()
+	var identities []v1alpha1.Database
 	for i := range own.Items {
-		names.Insert(own.Items[i].Name)
+		identities = append(identities, identityOf(&own.Items[i]))
 	}
-	for _, identity := range identities(store, desired) {
-		names.Insert(identity.StatefulSet)
-	}
-	var found []appsv1.StatefulSet
-	for name := range names {
-		var set appsv1.StatefulSet
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: store.Namespace, Name: name}, &set)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-		if err == nil {
-			found = append(found, set)
-		}
-	}
-	return found, nil
-}
-
-// observeUncached is like observe, but reads the set and its pods from the server, since the cache may be
-// stale.
-func (r *Reconciler) observeUncached(ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database) (*database, error) {
-	var sets appsv1.StatefulSetList
-	if err := r.server.List(ctx, &sets, client.InNamespace(store.Namespace)); err != nil {
-		return nil, err
-	}
-	return r.findDatabase(ctx, store, desired, sets.Items, func(identity v1alpha1.Database) ([]corev1.Pod, error) {
-		var pods corev1.PodList
-		err := r.server.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingLabels(identity.Selector))
-		return pods.Items, err
-	})
-}
-
-// identities returns the possible identities of a database without a set.
-func identities(store *v1alpha1.BookStore, desired *v1alpha1.Database) []v1alpha1.Database {
-	var all []v1alpha1.Database
 	if identity, ok := recordedIdentity(store); ok {
-		all = append(all, identity)
+		identities = append(identities, identity)
 	}
 	if desired != nil {
-		all = append(all, *desired)
-	}
-	return all
-}
-
-// findDatabase returns the objects of the database. The identity is that of the set of store. Without a
-// set, findDatabase uses the first identity that has objects.
-func (r *Reconciler) findDatabase(
-	ctx context.Context, store *v1alpha1.BookStore, desired *v1alpha1.Database,
-	sets []appsv1.StatefulSet, podsOf func(v1alpha1.Database) ([]corev1.Pod, error),
-) (*database, error) {
-	var set *appsv1.StatefulSet
-	all := identities(store, desired)
-	if own := slices.IndexFunc(sets, func(set appsv1.StatefulSet) bool { return metav1.IsControlledBy(&set, store) }); own >= 0 {
-		set = &sets[own]
-		all = []v1alpha1.Database{identityOf(set)}
+		identities = append(identities, identityOf(desired))
 	}
 	db := &database{}
-	for _, identity := range all {
-		db = &database{identity: identity, set: set}
-		if set == nil {
-			nameTaken, err := r.isNameTaken(ctx, store, identity, sets)
-			if err != nil {
-				return nil, err
-			}
-			db.nameTaken = nameTaken
-		}
-		pods, err := podsOf(identity)
-		if err != nil {
-			return nil, err
-		}
-		var volumes corev1.PersistentVolumeClaimList
-		err = r.client.List(ctx, &volumes, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claimPrefix(identity)})
-		if err != nil {
-			return nil, err
-		}
-		db.classify(pods, volumes.Items)
-		if !db.isEmpty() {
+	for _, identity := range identities {
+		db, err = r.observeAs(ctx, store, identity, reader)
+		if err != nil || db.set != nil || len(db.volumes)+len(db.pods)+len(db.leftover) > 0 {
 			break
 		}
 	}
+	return db, err
+}
+
+// observeAs returns the database of store if it has that identity. If store has a set with the name, that set
+// decides the identity. The templates may give two databases the same name: then another owner has a set of
+// the name, or another BookStore has a database with these claims.
+func (r *Reconciler) observeAs(
+	ctx context.Context, store *v1alpha1.BookStore, identity v1alpha1.Database, reader client.Reader,
+) (*database, error) {
+	namespace := client.InNamespace(store.Namespace)
+	db, set := &database{identity: identity}, &appsv1.StatefulSet{}
+	switch err := reader.Get(ctx, client.ObjectKey{Namespace: store.Namespace, Name: identity.StatefulSet}, set); {
+	case apierrors.IsNotFound(err):
+		var stores v1alpha1.BookStoreList
+		if err := r.client.List(ctx, &stores, namespace, byClaims(identity), client.DisableReadYourWritesConsistency); err != nil {
+			return nil, err
+		}
+		db.nameTaken = slices.ContainsFunc(stores.Items, func(other v1alpha1.BookStore) bool { return other.Name != store.Name })
+	case err != nil:
+		return nil, err
+	case metav1.IsControlledBy(set, store):
+		db.set, db.identity = set, identityOf(set)
+	default:
+		db.nameTaken = true
+	}
+
+	podsOf := client.ListOption(byClaims(db.identity))
+	if reader == r.server {
+		podsOf = client.MatchingLabels(db.identity.Selector) // the API server does not have the index
+	}
+	var pods corev1.PodList
+	if err := reader.List(ctx, &pods, namespace, podsOf); err != nil {
+		return nil, err
+	}
+	var claims corev1.PersistentVolumeClaimList
+	if err := r.client.List(ctx, &claims, namespace, byClaims(db.identity)); err != nil {
+		return nil, err
+	}
+	db.classify(pods.Items, claims.Items)
 	return db, nil
 }
 
-// isNameTaken reports whether another owner has a set of that name, or another BookStore has a database
-// with these claims: the templates may give two databases the same name.
-func (r *Reconciler) isNameTaken(
-	ctx context.Context, store *v1alpha1.BookStore, identity v1alpha1.Database, sets []appsv1.StatefulSet,
-) (bool, error) {
-	if slices.ContainsFunc(sets, func(other appsv1.StatefulSet) bool { return other.Name == identity.StatefulSet }) {
-		return true, nil
-	}
-	var stores v1alpha1.BookStoreList
-	err := r.client.List(ctx, &stores, client.InNamespace(store.Namespace), client.MatchingFields{claimsIndex: claimPrefix(identity)},
-		client.DisableReadYourWritesConsistency)
-	return slices.ContainsFunc(stores.Items, func(other v1alpha1.BookStore) bool { return other.Name != store.Name }), err
-}
-
-// isEmpty reports whether there are no objects of the database.
-func (db *database) isEmpty() bool {
-	return db.set == nil && len(db.volumes)+len(db.pods)+len(db.leftover) == 0
+// byClaims selects objects in the cache by the names of the database's claims.
+func byClaims(identity v1alpha1.Database) client.MatchingFields {
+	return client.MatchingFields{databaseIndex: claimPrefix(identity)}
 }
 
 // classify sorts pods and claims into those of the database and those of others. A claim belongs to the
@@ -169,30 +117,30 @@ func (db *database) isEmpty() bool {
 // Finished pods do not count. If another owner has the name, no claim belongs to this database.
 func (db *database) classify(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) {
 	selector := labels.SelectorFromSet(db.identity.Selector)
-	mountedByOthers := map[string]bool{} // by the name of the claim
-	for i := range pods {
+	var others []corev1.Pod
+	for _, pod := range pods {
 		switch {
-		case pods[i].Status.Phase == corev1.PodSucceeded, pods[i].Status.Phase == corev1.PodFailed:
+		case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed:
 			continue
-		case db.isOwn(&pods[i], selector):
-			db.pods = append(db.pods, pods[i])
+		case db.isOwn(&pod, selector):
+			db.pods = append(db.pods, pod)
 			continue
-		case !db.nameTaken && isLeftover(&pods[i], db.identity.StatefulSet):
-			db.leftover = append(db.leftover, pods[i])
+		case !db.nameTaken && isLeftover(&pod, db.identity.StatefulSet):
+			db.leftover = append(db.leftover, pod)
 		}
-		for _, claim := range claimsOf(&pods[i]) {
-			mountedByOthers[claim] = true
-		}
+		others = append(others, pod)
 	}
 	for i := range claims {
 		claim := &claims[i]
 		_, ordinal := parseClaim(claim.Name)
-		found := volume{ordinal: ordinal, claim: claim, pod: db.podOf(claim.Name)}
-		if !db.nameTaken && selector.Matches(labels.Set(claim.Labels)) && (found.pod != nil || !mountedByOthers[claim.Name]) {
+		found := volume{ordinal: ordinal, claim: claim, pod: mounting(db.pods, claim.Name)}
+		isFree := found.pod != nil || mounting(others, claim.Name) == nil
+		if isFree && !db.nameTaken && selector.Matches(labels.Set(claim.Labels)) {
 			db.volumes = append(db.volumes, found)
-		} else {
-			db.foreign = append(db.foreign, found)
+			continue
 		}
+		found.pod = cmp.Or(found.pod, mounting(db.leftover, claim.Name))
+		db.foreign = append(db.foreign, found)
 	}
 	byOrdinal := func(a, b volume) int { return cmp.Compare(a.ordinal, b.ordinal) }
 	slices.SortFunc(db.volumes, byOrdinal)
@@ -219,11 +167,11 @@ func isLeftover(pod *corev1.Pod, set string) bool {
 	return controller != nil && controller.Kind == "StatefulSet" && controller.Name == set
 }
 
-// podOf returns the pod of the database that mounts the claim, or nil.
-func (db *database) podOf(claim string) *corev1.Pod {
-	for i := range db.pods {
-		if slices.Contains(claimsOf(&db.pods[i]), claim) {
-			return &db.pods[i]
+// mounting returns the first of pods that mounts the claim, or nil.
+func mounting(pods []corev1.Pod, claim string) *corev1.Pod {
+	for i := range pods {
+		if slices.Contains(claimsOf(&pods[i]), claim) {
+			return &pods[i]
 		}
 	}
 	return nil
@@ -239,17 +187,9 @@ func claimsOf(pod *corev1.Pod) []string {
 	return claims
 }
 
-func (v volume) request() resource.Quantity {
-	return v.claim.Spec.Resources.Requests[corev1.ResourceStorage]
-}
+func (v volume) requested() *resource.Quantity { return v.claim.Spec.Resources.Requests.Storage() }
 
-func (v volume) capacity() resource.Quantity {
-	return v.claim.Status.Capacity[corev1.ResourceStorage]
-}
-
-func (v volume) isBound() bool { return v.claim.Status.Phase == corev1.ClaimBound }
-
-func (v volume) isDeleting() bool { return v.claim.DeletionTimestamp != nil }
+func (v volume) capacity() *resource.Quantity { return v.claim.Status.Capacity.Storage() }
 
 func requestOf(size resource.Quantity) corev1.VolumeResourceRequirements {
 	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}}

@@ -79,6 +79,10 @@ func TestClassify(t *testing.T) {
 		{name: "mounted by another pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{unlabelled(podOn("p", "", firstClaim))}},
 		{name: "mounted by another set's pod", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", firstClaim)}},
 		{name: "mounted by a pod of an earlier set", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{podOn("p", "set", firstClaim)}},
+		{
+			name: "mounted by a leftover pod", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{*shopPod("p", "old", firstClaim)},
+			mounted: "p",
+		},
 		{name: "mounted by another pod with two claims", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", "x", firstClaim)}},
 		{
 			name: "mounted by its own pod and by another pod", claim: claimCalled(firstClaim), own: true, mounted: "p",
@@ -128,7 +132,7 @@ func TestSortByOrdinal(t *testing.T) {
 	require.Empty(t, cmp.Diff([]int32{0, 2, 10}, ordinals))
 }
 
-func TestAllowedReplicas(t *testing.T) {
+func TestLimitReplicas(t *testing.T) {
 	foreignVolume := func(ordinal int32, pod *corev1.Pod) volume {
 		claim := claimCalled("claim")
 		return volume{ordinal: ordinal, claim: &claim, pod: pod}
@@ -146,9 +150,10 @@ func TestAllowedReplicas(t *testing.T) {
 		{name: "no replicas", foreign: []volume{foreignVolume(0, nil)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			replicas, err := (&database{foreign: test.foreign}).allowedReplicas(test.desired)
-			require.Equal(t, test.replicas, replicas)
-			if replicas == test.desired {
+			set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &test.desired}}
+			err := (&database{foreign: test.foreign}).limitReplicas(set)
+			require.Equal(t, test.replicas, *set.Spec.Replicas)
+			if test.replicas == test.desired {
 				require.NoError(t, err)
 				return
 			}

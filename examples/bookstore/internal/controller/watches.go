@@ -2,14 +2,12 @@ package controller
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,13 +22,9 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-const (
-	// ownerIndex is an index of StatefulSets by the UID of their owner.
-	ownerIndex = "owner"
-	// claimsIndex is an index of claims, pods, StatefulSets and BookStores by the prefix of the names of
-	// their claims.
-	claimsIndex = "claims"
-)
+// databaseIndex is an index of claims, pods and BookStores by the prefix of the names of their claims, and of
+// StatefulSets by the UID of their owner.
+const databaseIndex = "database"
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a BookStore after a change of
 // the spec or metadata, of the children, of the claims of the database, of the pods that mount the claims,
@@ -53,81 +47,60 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// index adds the indexes to the cache.
+// index adds the index to the cache.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &appsv1.StatefulSet{}, ownerIndex, ownerOf); err != nil {
-		return err
-	}
 	for _, kind := range []client.Object{
 		&corev1.PersistentVolumeClaim{}, &corev1.Pod{}, &appsv1.StatefulSet{}, &v1alpha1.BookStore{},
 	} {
-		if err := indexer.IndexField(ctx, kind, claimsIndex, claimPrefixesOf); err != nil {
+		if err := indexer.IndexField(ctx, kind, databaseIndex, databaseKeysOf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ownerOf returns the UID of the controller of a child.
-func ownerOf(child client.Object) []string {
-	if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
-		return []string{string(owner.UID)}
-	}
-	return nil
-}
-
-// claimPrefixesOf returns the prefixes of the names of the claims of an object: the claim itself, the
-// claims that a pod mounts, the claims of a StatefulSet, or the claims of a BookStore's last known set.
-func claimPrefixesOf(obj client.Object) []string {
+// databaseKeysOf returns the UID of the owner of a StatefulSet, or the prefixes of the names of the claims of
+// another object: the claims of a BookStore's last known set, the claims that a pod mounts, or the claim
+// itself.
+func databaseKeysOf(obj client.Object) []string {
+	var claims, keys []string
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:
-		return []string{claimPrefix(identityOf(obj))}
+		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
+			keys = append(keys, string(owner.UID))
+		}
 	case *v1alpha1.BookStore:
 		if identity, ok := recordedIdentity(obj); ok {
-			return []string{claimPrefix(identity)}
+			keys = append(keys, claimPrefix(identity))
 		}
-		return nil
 	case *corev1.Pod:
-		var prefixes []string
-		for _, claim := range claimsOf(obj) {
-			if prefix, _ := parseClaim(claim); prefix != "" {
-				prefixes = append(prefixes, prefix)
-			}
-		}
-		return prefixes
+		claims = claimsOf(obj)
+	default:
+		claims = []string{obj.GetName()}
 	}
-	prefix, _ := parseClaim(obj.GetName())
-	return []string{prefix}
+	for _, claim := range claims {
+		if prefix, _ := parseClaim(claim); prefix != "" {
+			keys = append(keys, prefix)
+		}
+	}
+	return keys
 }
 
 // requestsFor returns requests for the BookStores to which a claim or a pod may belong. Reconcile checks
-// whether the object really belongs to the BookStore. If the StatefulSet does not exist yet, its
-// creation triggers a reconcile.
+// whether the object really belongs to the BookStore. If the status of the BookStore does not name the
+// database yet, the StatefulSet is new, and its own events trigger a reconcile.
 func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
-	stores := sets.New[string]()
-	for _, prefix := range claimPrefixesOf(obj) {
-		options := []client.ListOption{
-			client.InNamespace(obj.GetNamespace()),
-			client.MatchingFields{claimsIndex: prefix},
-			client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy,
-		}
-		var sets appsv1.StatefulSetList
-		var bookStores v1alpha1.BookStoreList
-		if err := errors.Join(r.client.List(ctx, &sets, options...), r.client.List(ctx, &bookStores, options...)); err != nil {
+	var requests []reconcile.Request
+	for _, prefix := range databaseKeysOf(obj) {
+		var stores v1alpha1.BookStoreList
+		err := r.client.List(ctx, &stores, client.InNamespace(obj.GetNamespace()), client.MatchingFields{databaseIndex: prefix},
+			client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy)
+		if err != nil {
 			log.FromContext(ctx).Error(err, "cannot find the BookStores of an object", "name", obj.GetName())
 		}
-		for i := range sets.Items {
-			if owner := metav1.GetControllerOfNoCopy(&sets.Items[i]); owner != nil {
-				stores.Insert(owner.Name)
-			}
+		for i := range stores.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&stores.Items[i])})
 		}
-		for i := range bookStores.Items {
-			stores.Insert(bookStores.Items[i].Name)
-		}
-	}
-	requests := make([]reconcile.Request, 0, len(stores))
-	for store := range stores {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: store}})
 	}
 	return requests
 }
@@ -146,38 +119,18 @@ func Cached() map[client.Object]cache.ByObject {
 	}
 }
 
-// onlyMounts removes fields that the operator does not read from pods, and keeps the mounted claims.
+// onlyMounts removes fields that the operator does not read from pods. The mounted claims and the readiness
+// stay.
 func onlyMounts(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil
 	}
 	pod.ManagedFields, pod.Annotations = nil, nil
-	pod.Spec = corev1.PodSpec{Volumes: mountsOf(pod)}
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: readinessOf(pod)}
+	pod.Spec = corev1.PodSpec{Volumes: slices.DeleteFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.PersistentVolumeClaim == nil
+	})}
+	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: slices.DeleteFunc(pod.Status.Conditions,
+		func(condition corev1.PodCondition) bool { return condition.Type != corev1.PodReady })}
 	return pod, nil
-}
-
-func readinessOf(pod *corev1.Pod) []corev1.PodCondition {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
-		}
-	}
-	return nil
-}
-
-func isReady(pod *corev1.Pod) bool {
-	ready := readinessOf(pod)
-	return pod.DeletionTimestamp == nil && len(ready) > 0 && ready[0].Status == corev1.ConditionTrue
-}
-
-func mountsOf(pod *corev1.Pod) []corev1.Volume {
-	var mounts []corev1.Volume
-	for _, volume := range pod.Spec.Volumes {
-		if volume.PersistentVolumeClaim != nil {
-			mounts = append(mounts, volume)
-		}
-	}
-	return mounts
 }
