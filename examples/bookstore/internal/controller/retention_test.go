@@ -43,6 +43,16 @@ func TestReleaseClaims(t *testing.T) {
 	}
 }
 
+// TestReleaseGoneClaim releases a claim that somebody deleted after the operator has read it.
+func TestReleaseGoneClaim(t *testing.T) {
+	_, r := reconcilerWith(t, namesAfterTeam)
+	claim := shopClaim(firstClaim)
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "shop-mongodb", UID: "set"}}
+	db := &database{set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "set"}}, volumes: []volume{{claim: claim}}}
+	require.NoError(t, r.releaseClaims(t.Context(), db))
+	require.False(t, db.ownsClaims())
+}
+
 func TestIsGone(t *testing.T) {
 	claims, kind := corev1.Resource("persistentvolumeclaims"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind()
 	invalid := func(at *field.Path) error {

@@ -105,6 +105,9 @@ func TestEnsureStorage(t *testing.T) {
 				claims = append(claims, live.Spec.Resources.Requests.Storage().String())
 			}
 			require.Empty(t, cmp.Diff(test.claims, claims))
+			for _, volume := range db.volumes {
+				require.Equal(t, claims[volume.ordinal], volume.requested().String(), "the volume is the live claim")
+			}
 		})
 	}
 }

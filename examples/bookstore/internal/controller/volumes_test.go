@@ -83,6 +83,10 @@ func TestClassify(t *testing.T) {
 			name: "mounted by a leftover pod", claim: claimCalled(firstClaim), noSet: true, pods: []corev1.Pod{*shopPod("p", "old", firstClaim)},
 			mounted: "p",
 		},
+		{
+			name: "mounted by a leftover pod of another database", claim: claimCalled(firstClaim), noSet: true, nameTaken: true,
+			pods: []corev1.Pod{*shopPod("p", "old", firstClaim)},
+		},
 		{name: "mounted by another pod with two claims", claim: claimCalled(firstClaim), pods: []corev1.Pod{podOn("p", "other", "x", firstClaim)}},
 		{
 			name: "mounted by its own pod and by another pod", claim: claimCalled(firstClaim), own: true, mounted: "p",
