@@ -38,7 +38,7 @@ func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 	if missing > 0 {
 		return notReady(v1alpha1.ReasonProvisioning, fmt.Sprintf("%d of %d claims do not exist yet", missing, replicas))
 	}
-	return readiness.Readiness{State: readiness.Ready, Message: "every volume has the requested size"}
+	return readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: "every volume has the requested size"}
 }
 
 // progress returns the most urgent reason of the volume, and a message that follows the name of the claim.

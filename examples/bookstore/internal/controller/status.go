@@ -49,7 +49,7 @@ func judge(children []ensure.Result[client.Object], err error) readiness.Readine
 		}
 		return current
 	}
-	return readiness.Readiness{State: readiness.Ready, Message: "all is ready"}
+	return readiness.Readiness{State: readiness.Ready, Reason: string(readiness.Ready), Message: "all is ready"}
 }
 
 // report writes the status of store. The list of children stays unchanged after a pass that failed, which
@@ -64,11 +64,7 @@ func (r *Reconciler) report(
 		set.Child(conditions, v1alpha1.DatabaseReadyCondition, database)
 		set.Child(conditions, v1alpha1.AppReadyCondition, app)
 		set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
-		if volumes.State == readiness.Ready {
-			set.True(conditions, v1alpha1.VolumeResizedCondition, v1alpha1.ReasonDone, volumes.Message)
-		} else {
-			set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
-		}
+		set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
 		store.Status.ObservedGeneration = store.Generation
 		store.Status.Volumes = volumesOf(db)
 		if live != nil {

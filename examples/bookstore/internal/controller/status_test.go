@@ -61,7 +61,10 @@ func TestReport(t *testing.T) {
 		volumes readiness.Readiness
 		want    []string
 	}{
-		{"done", ready, []string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "VolumeResized True Done yes"}},
+		{
+			"done", readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: "yes"},
+			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "VolumeResized True Done yes"},
+		},
 		{
 			"resizing", failed(refuse(v1alpha1.ReasonResizing, "grows")),
 			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "VolumeResized False Resizing grows"},
