@@ -62,7 +62,8 @@ func TestReport(t *testing.T) {
 		want    []string
 	}{
 		{
-			"done", readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: "yes"},
+			"done",
+			readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: "yes"},
 			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "VolumeResized True Done yes"},
 		},
 		{
