@@ -175,7 +175,7 @@ func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool
 	next := planFor(err)
 	if next.isReturned {
 		if errors.Is(err, reconcile.TerminalError(nil)) {
-			err = notTerminal{err}
+			err = retriedError{err}
 		}
 		return reconcile.Result{}, err
 	}
@@ -190,13 +190,13 @@ func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool
 	return reconcile.Result{RequeueAfter: next.after}, nil
 }
 
-// A notTerminal joins a terminal error with one that has to be retried. A controller does not retry an
+// A retriedError joins a terminal error with one that has to be retried. A controller does not retry an
 // error that is terminal in any part.
-type notTerminal struct{ error }
+type retriedError struct{ error }
 
-func (e notTerminal) Is(target error) bool { return !isTerminal(target) && errors.Is(e.error, target) }
+func (e retriedError) Is(target error) bool { return !isTerminal(target) && errors.Is(e.error, target) }
 
-func (e notTerminal) As(target any) bool { return errors.As(e.error, target) }
+func (e retriedError) As(target any) bool { return errors.As(e.error, target) }
 
 // A plan says when Retry retries an error.
 type plan struct {

@@ -56,18 +56,20 @@ func (t table) selectByID(index int) string {
 	return "select " + strings.Join(selected, ", ") + " from " + identifier(t.name) + " where id = $1::text"
 }
 
-// existingTables returns the tables and views in the search path that have one of the names.
+// existingTables returns the tables and views in the search path that have one of the names. It reads
+// tables and columns from the same snapshot: to_regclass would also find a table that another operator
+// creates at this moment, whose columns the snapshot does not have yet.
 func existingTables(ctx context.Context, db querier, names []string) (map[string]table, error) {
 	// Category S contains the text types.
 	rows, err := db.Query(ctx, `
-		select listed.name, coalesce(array_agg(a.attname::text) filter (where a.attname is not null), '{}')
-		from unnest($1::text[]) as listed(name)
+		select c.relname::text, coalesce(array_agg(a.attname::text) filter (where a.attname is not null), '{}')
+		from pg_class c
 		left join pg_attribute a
-			on a.attrelid = to_regclass(quote_ident(listed.name)) and a.attnum > 0 and not a.attisdropped
+			on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 			and a.attname = any($2::text[])
 			and (a.attname <> 'id' or (select typcategory from pg_type t where t.oid = a.atttypid) = 'S')
-		where to_regclass(quote_ident(listed.name)) is not null
-		group by listed.name`, names, columns)
+		where c.relname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and pg_table_is_visible(c.oid)
+		group by c.relname`, names, columns)
 	if err != nil {
 		return nil, err
 	}
