@@ -170,7 +170,8 @@ const (
 //
 // An error that the controller does not receive is logged once with the logger of ctx, and not again
 // while calls return it from memory. For joined errors and results, Retry uses the shortest time,
-// whatever their order. If one of the joined errors is returned to the controller, all of them are.
+// whatever their order. If one of the joined errors is returned to the controller, all of them are, and
+// the controller retries even if another one is terminal.
 func Retry(ctx context.Context, err error, results ...interface{ hasStale() bool }) (reconcile.Result, error) {
 	next := planFor(err)
 	if next.isReturned {
