@@ -23,21 +23,11 @@
 //		deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 //
 //		reportErr := status.Patch(ctx, r.Client, site, func(site *Website) {
-//			conditions := &site.Status.Conditions
-//			switch {
-//			case err != nil:
-//				set.False(conditions, "Ready", ensure.Reason(err), err.Error())
-//			case deployment.Stale:
-//				set.False(conditions, "Ready", "InProgress", "the cache does not show the last write yet")
-//			default:
-//				set.Child(conditions, "Ready", readiness.Of(deployment.Live))
-//			}
+//			set.Child(&site.Status.Conditions, "Ready", deployment.Readiness(err))
 //		})
 //		return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 //	}
 //
-// deploymentFor returns a Deployment with only the fields that the operator decides. If Stale is
-// true, Live is older than the operator's last write and does not show the readiness. For several
-// children, use ensure.Set. The README has the whole reconciler. This package itself exports
-// nothing.
+// deploymentFor returns a Deployment with only the fields that the operator decides. For several
+// children, use ensure.Set. The README has the whole reconciler. This package itself exports nothing.
 package trueup

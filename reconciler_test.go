@@ -16,7 +16,6 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
-	"github.com/trueup-go/trueup/status/readiness"
 )
 
 type Reconciler struct {
@@ -47,15 +46,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result,
 	deployment, err := ensure.Object(ctx, r.ensure, deploymentFor(site), ensure.ControlledBy(site))
 
 	reportErr := status.Patch(ctx, r.Client, site, func(site *Website) {
-		conditions := &site.Status.Conditions
-		switch {
-		case err != nil:
-			set.False(conditions, "Ready", ensure.Reason(err), err.Error())
-		case deployment.Stale:
-			set.False(conditions, "Ready", "InProgress", "the cache does not show the last write yet")
-		default:
-			set.Child(conditions, "Ready", readiness.Of(deployment.Live))
-		}
+		set.Child(&site.Status.Conditions, "Ready", deployment.Readiness(err))
 	})
 	return ensure.Retry(ctx, errors.Join(err, reportErr), deployment)
 }

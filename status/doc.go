@@ -9,14 +9,7 @@
 //
 //		patchErr := status.Patch(ctx, r.client, site, func(site *Website) {
 //			conditions := &site.Status.Conditions
-//			switch {
-//			case err != nil:
-//				set.False(conditions, "Deployed", ensure.Reason(err), err.Error())
-//			case deployment.Stale:
-//				set.False(conditions, "Deployed", "Progressing", "the cache does not show the last write yet")
-//			default:
-//				set.Child(conditions, "Deployed", readiness.Of(deployment.Live))
-//			}
+//			set.Child(conditions, "Deployed", deployment.Readiness(err))
 //			set.Ready(conditions, "Deployed")
 //		}, status.Live(r.reader)) // mgr.GetAPIReader()
 //
