@@ -82,8 +82,7 @@ func (a *arena) try(t *testing.T, program, rbac string) *trial {
 	}
 	x.start(t)
 	t.Cleanup(func() {
-		//nolint:usetesting // the test's own context has ended by now
-		ctx := context.Background()
+		ctx := context.Background() // the test's own context has ended by now
 		require.NoError(t, a.admin.DeleteAllOf(ctx, &v1.Hello{}, client.InNamespace(namespace)))
 		require.NoError(t, await.Until(ctx, limit, func(ctx context.Context) error {
 			hellos := &v1.HelloList{}

@@ -247,12 +247,12 @@ func limiters() (byDefault, ours workqueue.TypedRateLimiter[reconcile.Request]) 
 }
 
 // checkDefaults requires that the API server checks and completes a Hello as the markers of step 2 say.
-func (x *arena) checkDefaults(t *testing.T) {
+func (a *arena) checkDefaults(t *testing.T) {
 	t.Helper()
-	namespace := x.Namespace(t)
+	namespace := a.Namespace(t)
 	hello := &v1.Hello{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hello"}}
-	require.ErrorContains(t, x.admin.Create(t.Context(), hello, client.DryRunAll), "spec.message")
+	require.ErrorContains(t, a.admin.Create(t.Context(), hello, client.DryRunAll), "spec.message")
 	hello.Spec.Message = "Hello, world!"
-	require.NoError(t, x.admin.Create(t.Context(), hello, client.DryRunAll))
+	require.NoError(t, a.admin.Create(t.Context(), hello, client.DryRunAll))
 	require.Equal(t, int32(1), *hello.Spec.Replicas)
 }
