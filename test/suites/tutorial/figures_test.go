@@ -96,7 +96,7 @@ func (x *trial) lostAdditions(t *testing.T) int {
 		{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"sidecar","image":"example.com/sidecar:1"}}
 	]`)
 	x.settle(t, &appsv1.Deployment{})
-	x.setMessage(t, name)
+	x.setMessage(t, name, "Hello, Mars!")
 	x.settle(t, &appsv1.Deployment{})
 
 	deployment, service = mustRead(t, x, name, &appsv1.Deployment{}), mustRead(t, x, name, &corev1.Service{})
@@ -115,16 +115,16 @@ func (x *trial) lostAdditions(t *testing.T) int {
 }
 
 // setMessage changes the message of a Hello, and waits until the Deployment has the new one.
-func (x *trial) setMessage(t *testing.T, name string) {
+func (x *trial) setMessage(t *testing.T, name, message string) {
 	t.Helper()
-	x.patch(t, &v1.Hello{ObjectMeta: x.object(name)}, `{"spec":{"message":"Hello, Mars!"}}`)
+	x.patch(t, &v1.Hello{ObjectMeta: x.object(name)}, `{"spec":{"message":"`+message+`"}}`)
 	require.NoError(t, x.Await(t.Context(), limit, x.namespace, func(ctx context.Context) error {
 		deployment, err := read(ctx, x, name, &appsv1.Deployment{})
 		if err != nil {
 			return err
 		}
 		containers := deployment.Spec.Template.Spec.Containers
-		return expect(slices.Equal(containers[0].Args, []string{"-text=Hello, Mars!"}), "no new message")
+		return expect(slices.Equal(containers[0].Args, []string{"-text=" + message}), "no new message")
 	}))
 }
 
@@ -186,7 +186,7 @@ func (x *trial) readyTooEarly(t *testing.T) int {
 	x.eventually(t, x.isReady)
 	require.NoError(t, x.Freeze(cluster.ControllerManager))
 	for _, name := range names() {
-		x.setMessage(t, name)
+		x.setMessage(t, name, "Hello, Venus!")
 	}
 	x.settle(t, &appsv1.Deployment{})
 	found := x.ready(t, 0)
