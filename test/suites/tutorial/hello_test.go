@@ -80,3 +80,24 @@ func asInExample(t *testing.T, path, text string) string {
 	require.NoError(t, err)
 	return string(formatted)
 }
+
+func TestPatch(t *testing.T) {
+	const file = "one\ntwo\nthree\ntwo\n"
+	for _, test := range []struct{ name, hunk, want, err string }{
+		{name: "replaces", hunk: " one\n-two\n+2\n", want: "one\n2\nthree\ntwo\n"},
+		{name: "adds", hunk: " three\n+3\n", want: "one\ntwo\nthree\n3\ntwo\n"},
+		{name: "whole lines", hunk: "-hree\n", err: "0 times"},
+		{name: "ambiguous", hunk: "-two\n", err: "2 times"},
+		{name: "no diff", hunk: "two\n", err: "no line of a diff"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := patch(file, test.hunk)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
