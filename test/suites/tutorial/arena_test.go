@@ -215,16 +215,17 @@ func (x *trial) ready(t *testing.T, want int) int {
 	t.Helper()
 	found := 0
 	_ = await.Until(t.Context(), grace, func(ctx context.Context) error {
-		found = 0
+		ready := 0
 		for _, name := range names() {
 			hello, err := read(ctx, x, name, &v1.Hello{})
 			if err != nil {
 				return err
 			}
 			if meta.IsStatusConditionTrue(hello.Status.Conditions, "Ready") {
-				found++
+				ready++
 			}
 		}
+		found = ready
 		return expect(found == want, "other conditions")
 	})
 	return found

@@ -162,7 +162,7 @@ func measure(t *testing.T, a *arena, b *build) map[int][]row {
 	for i, label := range []string{
 		"edits that are reverted, of 4: the image and the replicas of the Deployment, the selector and the port of the Service",
 		"additions that are lost when the message changes, of 4: a label, a variable and a sidecar of the Deployment, a label of the Service",
-		"writes of Deployments and Services when the operator restarts with 10 Hellos, and nothing is to do",
+		"Deployments and Services, of 20, that the operator writes after a restart, although nothing changed",
 	} {
 		rows[3] = append(rows[3], newRow(label, children["by hand"][i], children["thorough"][i], children["step 3"][i]))
 	}
@@ -171,7 +171,7 @@ func measure(t *testing.T, a *arena, b *build) map[int][]row {
 		newRow("Hellos, of 10, whose condition of step 5 is True once their pods are ready", readyLate[0], readyLate[1]),
 	}
 	rows[5] = []row{
-		newRow("writes of the status when the operator restarts with 10 Hellos, and nothing is to do", status[0], status[1]),
+		newRow("Hellos, of 10, whose status the operator writes after a restart, although nothing changed", status[0], status[1]),
 		newRow("Hellos, of 10, whose condition is True before any pod serves the new message", early[0], early[1]),
 	}
 	rows[6] = []row{newRow("fields lost, of 1 that the CRD has and the operator's Go type has not", fields[0], fields[1])}
