@@ -125,6 +125,10 @@ predicates: ## Record which events wake a reconciler on a real API server and wr
 articles: ## Follow the articles of the operators on a real API server and write docs/articles.md.
 	cd test && go test -count=1 -run '^TestArticles$$' ./suites/articles -update
 
+.PHONY: tutorial
+tutorial: programs ## Follow docs/tutorial.md on a real API server and write the measured figures into it.
+	cd test && go test -count=1 -timeout 30m -run '^TestTutorial$$' ./suites/tutorial -update
+
 .PHONY: dashboard
 dashboard: ## Run operators through faults and draw the panels of docs/dashboard.json; ARGS=-redraw draws the last run again.
 	@cd test/tools/dashboard && go run . $(ARGS)

@@ -12,6 +12,7 @@ require (
 	github.com/trueup-go/trueup v0.0.0
 	github.com/trueup-go/trueup/examples v0.0.0-00010101000000-000000000000
 	golang.org/x/crypto v0.58.0
+	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	gomodules.xyz/jsonpatch/v2 v2.5.0

@@ -68,6 +68,11 @@ func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, err
 	return o, err
 }
 
+// Of returns an operator that is built already: program, which connects to the cluster as the kubeconfig says.
+func Of(program, kubeconfig string) *Operator {
+	return &Operator{program: program, kubeconfig: kubeconfig}
+}
+
 // link returns the path of the operator's program. Several tests may ask at once.
 func link(ctx context.Context, module, name string) (string, error) {
 	bin := filepath.Join(filepath.Dir(module), "test", "bin")
