@@ -68,7 +68,7 @@ func existingTables(ctx context.Context, db querier, names []string) (map[string
 			on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 			and a.attname = any($2::text[])
 			and (a.attname <> 'id' or (select typcategory from pg_type t where t.oid = a.atttypid) = 'S')
-		where c.relname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f') and pg_table_is_visible(c.oid)
+		where c.relname = any($1::text[]) and pg_table_is_visible(c.oid)
 		group by c.relname`, names, columns)
 	if err != nil {
 		return nil, err
