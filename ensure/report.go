@@ -67,6 +67,7 @@ func (r report) recordWrite(ctx context.Context, found outcome) {
 		return
 	}
 	r.countWrite(found)
+	found.changes = r.shownChanges(found.changes)
 	r.logWrite(ctx, found)
 	regarding, related := r.referenceTo(found.live), runtime.Object(nil)
 	if r.controlled {
@@ -86,7 +87,7 @@ func (r report) logWrite(ctx context.Context, found outcome) {
 		message = "deleted child"
 	}
 	changes := make([]string, len(found.changes))
-	for i, change := range r.shownChanges(found.changes) {
+	for i, change := range found.changes {
 		changes[i] = change.String()
 	}
 	log.FromContext(ctx).Info(message,
@@ -106,7 +107,7 @@ const noteLimit = 1024
 func (r report) describeWrite(found outcome) string {
 	name := strings.TrimPrefix(r.key.String(), "/") // of a cluster-scoped object
 	note := strings.ToLower(string(found.operation)) + " " + r.gvk.Kind + " " + name
-	changes := r.notableChanges(r.shownChanges(found.changes))
+	changes := r.notableChanges(found.changes)
 	separator := ": "
 	for i, change := range changes {
 		longer := note + separator + change.String()

@@ -156,8 +156,8 @@ func (r Results) hasStale() bool {
 
 // areReady reports whether all children that exist are ready.
 func (r Results) areReady() bool {
-	return !r.hasStale() && !slices.ContainsFunc(r.Children, func(child Result[client.Object]) bool {
-		return child.Operation != Gone && readiness.Of(child.Live).State != readiness.Ready
+	return !slices.ContainsFunc(r.Children, func(child Result[client.Object]) bool {
+		return child.Operation != Gone && child.Readiness(nil).State != readiness.Ready
 	})
 }
 
