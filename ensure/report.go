@@ -92,11 +92,14 @@ func (r report) logWrite(ctx context.Context, found outcome) {
 	}
 	log.FromContext(ctx).Info(message,
 		"kind", r.gvk.Kind,
-		"child", client.ObjectKeyFromObject(found.live).String(),
+		"child", r.childName(),
 		"operation", found.operation,
 		"cause", found.cause,
 		"changes", changes)
 }
+
+// childName returns the name of the child, with its namespace if it has one.
+func (r report) childName() string { return strings.TrimPrefix(r.key.String(), "/") }
 
 // noteLimit is how many bytes of note the API server takes.
 const noteLimit = 1024
@@ -105,8 +108,7 @@ const noteLimit = 1024
 // not all changes fit, the sentence says how many are left out. A first change that does not fit is cut
 // at the boundary of a rune.
 func (r report) describeWrite(found outcome) string {
-	name := strings.TrimPrefix(r.key.String(), "/") // of a cluster-scoped object
-	note := strings.ToLower(string(found.operation)) + " " + r.gvk.Kind + " " + name
+	note := strings.ToLower(string(found.operation)) + " " + r.gvk.Kind + " " + r.childName()
 	changes := r.notableChanges(found.changes)
 	separator := ": "
 	for i, change := range changes {
