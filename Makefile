@@ -170,7 +170,7 @@ cover: ## Write the coverage of all tests to cover.out and compare it with docs/
 	@cd test && go run ./tools/coverage $(if $(filter 1,$(UPDATE)),-update)
 
 .PHONY: demo
-demo: ## Show four operators at work and count their requests; KEEP=1 keeps them running.
+demo: ## Show five operators at work and count their requests; KEEP=1 keeps them running.
 	@cd test && go run ./tools/demo $(if $(filter 1,$(KEEP)),-keep)
 
 .PHONY: soak
@@ -178,7 +178,7 @@ soak: ## Run the soak tests: 10,000 children, faults, and all operators together
 	@cd test && go run ./trials/soak $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 .PHONY: run
-run: ## Install OPERATOR (hello, application, reversewordsapp, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
+run: ## Install OPERATOR (hello, application, reversewordsapp, site, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.
 	@test -n "$$KUBECONFIG" || { echo 'KUBECONFIG is not set; of the local cluster it is: export KUBECONFIG=$$(make cluster-up STORAGE=1)' >&2; exit 1; }
 	@test -f examples/$(OPERATOR)/Makefile || { echo "no operator $(OPERATOR); there are: $(notdir $(OPERATORS))" >&2; exit 1; }
 	@kubectl=$$(cd test && go run ./harness/cluster/cmd kubectl) && \

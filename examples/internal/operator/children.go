@@ -42,7 +42,7 @@ func CheckNames(owner string, children ...string) error {
 	return nil
 }
 
-// Kind returns the kind of obj, whose type must be declared in k8s.io/api: the kind is the type's name.
+// Kind returns the kind of obj, whose Go type must have the name of the kind.
 func Kind(obj client.Object) string {
 	return reflect.TypeOf(obj).Elem().Name()
 }

@@ -76,6 +76,7 @@ func (d *demo) operatorDemos() []operatorDemo {
 	return []operatorDemo{
 		{operator: "application", tell: story.Application},
 		{operator: "reversewordsapp", tell: story.ReverseWordsApp},
+		{operator: "site", tell: story.Site}, // beside the operator of ReverseWordsApps
 		{operator: "bookstore", args: []string{"--restart-after=1s"}, need: d.addStorage, tell: story.BookStore},
 		{
 			operator: "postgreswriter", args: []string{"--create-tables", "--check-interval=2s"},
@@ -211,7 +212,7 @@ func stay(ctx context.Context, c *cluster.Cluster) error {
 	}
 	fmt.Printf("\nIt stays up until Ctrl-C. In another terminal:\n")
 	fmt.Printf("   export KUBECONFIG=%s\n", c.Kubeconfig())
-	fmt.Printf("   %s get applications,reversewordsapps,bookstores,postgreswriters,all,secrets,pvc\n", kubectl)
+	fmt.Printf("   %s get applications,reversewordsapps,sites,bookstores,postgreswriters,all,secrets,pvc\n", kubectl)
 	<-ctx.Done()
 	fmt.Println("\nStopping.")
 	return nil

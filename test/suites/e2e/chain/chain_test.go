@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/site/api/v1"
 )
 
-// TestChain has both operators look after Sites.
+// TestChain runs both operators.
 func TestChain(t *testing.T) {
-	apps, sites := startApps(t), startSites(t)
+	siteOperator, appOperator := start(t, sites), start(t, apps)
 	for name, test := range map[string]func(*testing.T, fixture){
 		"readiness travels up":                testReadiness,
 		"each puts back what is its own":      testDrift,
@@ -28,7 +29,7 @@ func TestChain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newFixture(t, apps, sites))
+			test(t, newFixture(t, siteOperator, appOperator))
 		})
 	}
 }
@@ -36,7 +37,7 @@ func TestChain(t *testing.T) {
 // testReadiness has the pods keep the Site from being ready: on their way, then for want of
 // an image.
 func testReadiness(t *testing.T, f fixture) {
-	f.create(t, SiteSpec{AppVersion: "pending"})
+	f.create(t, v1.SiteSpec{AppVersion: "pending"})
 	f.waitFor(t, "Progressing", "its condition Ready is False: Progressing")
 	f.change(t, `{"appVersion":"latest"}`)
 	f.settle(t)
@@ -50,11 +51,11 @@ func testReadiness(t *testing.T, f fixture) {
 
 // testDrift changes the app and the app's children. Each operator repairs its own children.
 func testDrift(t *testing.T, f fixture) {
-	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
 	f.settle(t)
 
 	mark := shared.Mark()
-	tests.Merge(t, f.named(), `{"spec":{"replicas":5,"appVersion":"other"}}`)
+	merge(t, f.named(), `{"spec":{"replicas":5,"appVersion":"other"}}`)
 	eventually(t, func(context.Context) error {
 		spec := f.app(t).Spec
 		return expect(spec.Replicas == 2 && spec.AppVersion == "latest", "%+v", spec)
@@ -64,7 +65,7 @@ func testDrift(t *testing.T, f fixture) {
 
 	mark = shared.Mark()
 	deployment := &appsv1.Deployment{ObjectMeta: f.meta("dp-shop")}
-	tests.Merge(t, deployment, `{"spec":{"replicas":5}}`)
+	merge(t, deployment, `{"spec":{"replicas":5}}`)
 	eventually(t, func(context.Context) error {
 		replicas := *get(t, deployment).Spec.Replicas
 		return expect(replicas == 2, "%d replicas", replicas)
@@ -77,14 +78,14 @@ func testDrift(t *testing.T, f fixture) {
 // testShared has the app's definition, its operator and a user write to the app. Fields that the
 // site operator does not specify keep their owners.
 func testShared(t *testing.T, f fixture) {
-	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
 	f.settle(t)
 	want := f.app(t)
 	require.Equal(t, corev1.ServiceTypeLoadBalancer, want.Spec.ServiceType)
 	require.Equal(t, []string{v1alpha1.Finalizer}, want.Finalizers)
 
 	mark := shared.Mark()
-	tests.Merge(t, f.named(), `{"spec":{"serviceType":"NodePort"},"metadata":{"labels":{"team":"blue"}}}`)
+	merge(t, f.named(), `{"spec":{"serviceType":"NodePort"},"metadata":{"labels":{"team":"blue"}}}`)
 	f.settle(t)
 	require.Equal(t, map[string]int{"patch reversewordsapps": 1}, exceptStatus(f.siteRequests(t, mark)), "the server is asked once")
 
@@ -98,7 +99,7 @@ func testShared(t *testing.T, f fixture) {
 }
 
 func testSteadyState(t *testing.T, f fixture) {
-	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
 	f.settle(t)
 	mark, site, app := shared.Mark(), f.site(t), f.app(t)
 	for range 10 {
@@ -115,9 +116,9 @@ func testSteadyState(t *testing.T, f fixture) {
 func testPruning(t *testing.T, f fixture) {
 	theirs := &v1alpha1.ReverseWordsApp{ObjectMeta: f.meta("theirs")}
 	require.NoError(t, admin(t).Create(t.Context(), theirs))
-	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
 	f.settle(t)
-	tests.Merge(t, f.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`","example.org/hold"]}}`)
+	merge(t, f.named(), `{"metadata":{"finalizers":["`+v1alpha1.Finalizer+`","example.org/hold"]}}`)
 	f.settle(t)
 
 	mark := shared.Mark()
@@ -127,9 +128,9 @@ func testPruning(t *testing.T, f fixture) {
 		left := f.app(t).Finalizers
 		return expect(slices.Equal(left, []string{"example.org/hold"}), "%v", left)
 	})
-	f.lookAtSite(t)
+	f.reconcileSite(t)
 	f.waitFor(t, "Pruning", `still there: ReverseWordsApp "shop"`)
-	tests.Merge(t, f.named(), `{"metadata":{"finalizers":null}}`)
+	merge(t, f.named(), `{"metadata":{"finalizers":null}}`)
 	f.waitFor(t, "Plain", "")
 	waitUntilGone(t, f.named())
 	require.Equal(t, map[string]int{"get sites": 1, "delete ingresses": 1, "delete reversewordsapps": 1},
@@ -144,7 +145,7 @@ func testPruning(t *testing.T, f fixture) {
 // testRemoval: the garbage collector deletes the app, and the app's finalizer deletes the app's
 // children.
 func testRemoval(t *testing.T, f fixture) {
-	f.create(t, SiteSpec{AppVersion: "latest"})
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
 	f.settle(t)
 	mark := shared.Mark()
 	require.NoError(t, admin(t).Delete(t.Context(), f.site(t)))
@@ -160,34 +161,32 @@ func testRemoval(t *testing.T, f fixture) {
 
 // TestRestarts stops one operator after the other. A stopped operator does not act on changes.
 func TestRestarts(t *testing.T) {
-	apps := startApps(t)
-	f := newFixture(t, apps, startSites(t))
-	f.create(t, SiteSpec{AppVersion: "latest"})
+	f := newFixture(t, start(t, sites), start(t, apps))
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
 	f.settle(t)
 
 	mark, site, app, pods := shared.Mark(), f.site(t), f.app(t), f.pods(t)
-	require.NoError(t, apps.Kill())
-	orphan := newFixture(t, apps, f.sites)
-	orphan.create(t, SiteSpec{AppVersion: "latest"})
-	orphan.waitFor(t, "InProgress", "nobody has looked at it yet")
+	require.NoError(t, f.appOperator.Kill())
+	orphan := newFixture(t, f.siteOperator, nil)
+	orphan.create(t, v1.SiteSpec{AppVersion: "latest"})
+	orphan.waitFor(t, "InProgress", "has not reported yet")
 
 	began := time.Now()
-	f.apps = startApps(t)
-	orphan.apps = f.apps
+	f.appOperator = start(t, apps)
+	orphan.appOperator = f.appOperator
 	eventually(t, func(context.Context) error {
-		return expect(f.apps.HasReconciled("ReverseWordsApp", f.namespace, "shop", began), "no reconcile")
+		return expect(f.appOperator.HasReconciled("ReverseWordsApp", f.namespace, "shop", began), "no reconcile")
 	})
 	orphan.settle(t)
 	require.Empty(t, f.siteRequests(t, mark))
 	require.Empty(t, f.appRequests(t, mark))
 	require.Equal(t, site, f.site(t))
 
-	mark = shared.Mark()
-	f.sites.stop()
-	f.sites = startSites(t)
+	mark, began = shared.Mark(), time.Now()
+	require.NoError(t, f.siteOperator.Stop())
+	f.siteOperator = start(t, sites)
 	eventually(t, func(context.Context) error {
-		_, looked := f.sites.looked.Load(site.UID)
-		return expect(looked, "no reconcile")
+		return expect(f.siteOperator.HasReconciled("Site", f.namespace, "shop", began), "no reconcile")
 	})
 	require.Empty(t, f.siteRequests(t, mark))
 	require.Empty(t, f.appRequests(t, mark))

@@ -2,11 +2,9 @@ package chain_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/site/api/v1"
 	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/operator"
@@ -25,34 +24,33 @@ import (
 
 // fixture is a namespace with a Site called shop, and both operators.
 type fixture struct {
-	apps      *operator.Process
-	sites     *siteOperator
-	namespace string
+	siteOperator, appOperator *operator.Process
+	namespace                 string
 }
 
-func newFixture(t *testing.T, apps *operator.Process, sites *siteOperator) fixture {
+func newFixture(t *testing.T, siteOperator, appOperator *operator.Process) fixture {
 	t.Helper()
-	return fixture{apps: apps, sites: sites, namespace: shared.Namespace(t)}
+	return fixture{siteOperator, appOperator, shared.Namespace(t)}
 }
 
 func (f fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: f.namespace, Name: name}
 }
 
-func (f fixture) create(t *testing.T, spec SiteSpec) {
+func (f fixture) create(t *testing.T, spec v1.SiteSpec) {
 	t.Helper()
-	require.NoError(t, admin(t).Create(t.Context(), &Site{ObjectMeta: f.meta("shop"), Spec: spec}))
+	require.NoError(t, admin(t).Create(t.Context(), &v1.Site{ObjectMeta: f.meta("shop"), Spec: spec}))
 }
 
 // change patches the Site's spec.
 func (f fixture) change(t *testing.T, spec string) {
 	t.Helper()
-	tests.Merge(t, &Site{ObjectMeta: f.meta("shop")}, `{"spec":`+spec+`}`)
+	merge(t, &v1.Site{ObjectMeta: f.meta("shop")}, `{"spec":`+spec+`}`)
 }
 
-func (f fixture) site(t *testing.T) *Site {
+func (f fixture) site(t *testing.T) *v1.Site {
 	t.Helper()
-	return get(t, &Site{ObjectMeta: f.meta("shop")})
+	return get(t, &v1.Site{ObjectMeta: f.meta("shop")})
 }
 
 // named is the Site's app by name and nothing else.
@@ -90,25 +88,20 @@ func (f fixture) waitFor(t *testing.T, reason, says string) metav1.Condition {
 	return ready
 }
 
-func readyOf(site *Site) metav1.Condition {
+func readyOf(site *v1.Site) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(site.Status.Conditions, status.TypeReady), metav1.Condition{})
 }
 
-// reconcile makes both operators look again, and returns when they have.
+// reconcile makes both operators reconcile, and returns when they have.
 func (f fixture) reconcile(t *testing.T) {
 	t.Helper()
-	tests.Reconcile(t, f.apps, f.named())
-	f.lookAtSite(t)
+	apps.Reconcile(t, f.appOperator, f.named())
+	f.reconcileSite(t)
 }
 
-func (f fixture) lookAtSite(t *testing.T) {
+func (f fixture) reconcileSite(t *testing.T) {
 	t.Helper()
-	site, asked := f.site(t), time.Now().Format(time.RFC3339Nano)
-	tests.Merge(t, site, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, touched, asked))
-	eventually(t, func(context.Context) error {
-		seen, _ := f.sites.looked.Load(site.UID)
-		return expect(seen == asked, "no reconcile")
-	})
+	sites.Reconcile(t, f.siteOperator, &v1.Site{ObjectMeta: f.meta("shop")})
 }
 
 // settle waits until all pods run, the Site is ready, and both operators have nothing left to do.
@@ -132,11 +125,11 @@ func (f fixture) settle(t *testing.T) {
 // isAtRest reads the Site before the objects that the Site depends on, so that it notices a Site
 // that is ready too early.
 func (f fixture) isAtRest(ctx context.Context) error {
-	c, err := tests.Client()
+	c, err := sites.Client()
 	if err != nil {
 		return err
 	}
-	site, app := &Site{ObjectMeta: f.meta("shop")}, f.named()
+	site, app := &v1.Site{ObjectMeta: f.meta("shop")}, f.named()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(site), site); err != nil {
 		return err
 	}
@@ -152,18 +145,16 @@ func (f fixture) isAtRest(ctx context.Context) error {
 	return operator.RolledOut(ctx, c, client.ObjectKey{Namespace: f.namespace, Name: "dp-shop"})
 }
 
-// siteRequests counts the site operator's requests about this namespace since the mark.
+// siteRequests counts the requests of the operator of Sites about this namespace since the mark.
 func (f fixture) siteRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	requests, err := shared.Requests(since, cluster.ByUserAgent(name), func(r cluster.Request) bool { return r.Namespace == f.namespace })
-	require.NoError(t, err)
-	return cluster.Counts(requests)
+	return sites.Requests(t, since, f.namespace)
 }
 
-// appRequests are the ReverseWordsApp operator's.
+// appRequests counts those of the operator of ReverseWordsApps.
 func (f fixture) appRequests(t *testing.T, since cluster.Mark) map[string]int {
 	t.Helper()
-	return tests.Requests(t, since, f.namespace)
+	return apps.Requests(t, since, f.namespace)
 }
 
 // exceptStatus leaves out an operator's status writes.

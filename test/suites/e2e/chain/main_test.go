@@ -1,7 +1,5 @@
-// Package chain_test tests a chain of two operators on a real cluster: the custom resource of one
-// operator is a child of the other. The site operator, which belongs to this package, runs in this
-// process. The ReverseWordsApp operator is the example, a process of its own with the rights of its
-// own ServiceAccount.
+// Package chain_test tests a chain of two operators on a real cluster: a ReverseWordsApp is a child of a
+// Site. Both operators are examples, and run as processes with the rights of their ServiceAccounts.
 package chain_test
 
 import (
@@ -11,13 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/site/api/v1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
@@ -25,41 +21,32 @@ import (
 
 var (
 	shared *cluster.Cluster
-	tests  = suite.New("reversewordsapp", &shared, func(scheme *runtime.Scheme) error {
-		addSites(scheme)
-		return errors.Join(v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
-	})
+	sites  = suite.New("site", &shared, addToScheme)
+	apps   = suite.New("reversewordsapp", &shared, addToScheme)
 )
 
 // Shorthands for the tests.
 var (
-	admin      = tests.Admin
-	eventually = tests.Eventually
+	admin      = sites.Admin
+	merge      = sites.Merge
+	eventually = sites.Eventually
 	expect     = suite.Expect
 )
 
-func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	os.Exit(cluster.Main(m, &shared))
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
+
+func addToScheme(scheme *runtime.Scheme) error {
+	return errors.Join(v1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
-// define installs both custom kinds, before the first object with an owner is made: see
-// operator.Define.
+// define installs both custom kinds before the first object with an owner is made: see operator.Define.
 var define = sync.OnceValue(func() error {
-	ctx := context.Background()
-	c, err := tests.Client()
-	if err != nil {
-		return err
-	}
-	if err := cluster.Define(ctx, c, siteDefinition()); err != nil {
-		return err
-	}
-	return operator.Define(ctx, shared, "reversewordsapp")
+	return operator.Define(context.Background(), shared, "site", "reversewordsapp")
 })
 
-// startApps runs the ReverseWordsApp operator until the test ends. The operator does not wait for a
-// lease, as a killed operator leaves its lease behind.
-func startApps(t *testing.T) *operator.Process {
+// start runs an operator until the test ends. The operator does not wait for a lease, as a killed operator
+// leaves its lease behind.
+func start(t *testing.T, tests *suite.Suite) *operator.Process {
 	t.Helper()
 	require.NoError(t, define())
 	return tests.StartWith(t, tests.Installed(t))

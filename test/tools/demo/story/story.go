@@ -24,6 +24,7 @@ import (
 	storev1alpha1 "github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	rowsv1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	wordsv1alpha1 "github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	sitev1 "github.com/trueup-go/trueup/examples/site/api/v1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
@@ -94,7 +95,7 @@ func (s *story) open(ctx context.Context, watched []client.ObjectList) (err erro
 	}
 	scheme := runtime.NewScheme()
 	err = errors.Join(clientgoscheme.AddToScheme(scheme), appv1alpha1.AddToScheme(scheme), rowsv1.AddToScheme(scheme),
-		wordsv1alpha1.AddToScheme(scheme), storev1alpha1.AddToScheme(scheme))
+		wordsv1alpha1.AddToScheme(scheme), storev1alpha1.AddToScheme(scheme), sitev1.AddToScheme(scheme))
 	if err != nil {
 		return err
 	}

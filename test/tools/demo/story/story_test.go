@@ -31,12 +31,14 @@ func TestMain(m *testing.M) {
 
 // define installs the kinds for all tests, as the demo does.
 var define = sync.OnceValue(func() error {
-	return operator.Define(context.Background(), shared, "application", "reversewordsapp", "bookstore", "postgreswriter")
+	return operator.Define(context.Background(), shared, "application", "reversewordsapp", "site", "bookstore", "postgreswriter")
 })
 
 var application = sync.OnceValues(func() (*operator.Operator, error) { return install("application") })
 
 var reverseWordsApp = sync.OnceValues(func() (*operator.Operator, error) { return install("reversewordsapp") })
+
+var site = sync.OnceValues(func() (*operator.Operator, error) { return install("site") })
 
 var bookStore = sync.OnceValues(func() (*operator.Operator, error) { return install("bookstore") })
 
@@ -87,6 +89,29 @@ func TestReverseWordsApp(t *testing.T) {
 	}
 	require.True(t, strings.HasSuffix(out.String(), "Everything came true.\n"), "%s", &out)
 	require.Less(t, strings.Count(out.String(), "\n"), 50, "it is short")
+}
+
+func TestSite(t *testing.T) {
+	start(t, reverseWordsApp)
+	installed, process := start(t, site)
+	var out bytes.Buffer
+	summary, err := story.Site(t.Context(), newEnv(t, &out, installed, process, time.Minute))
+	require.NoError(t, err, "%s", &out)
+	requireSummary(t, story.Summary{Operator: "site", Made: 3, What: "object"}, summary)
+	for _, line := range []string{
+		"operator  created ReverseWordsApp, Missing\n",
+		"operator  no write of a child\n",
+		"operator  updated ReverseWordsApp, Drifted: spec.replicas 5 -> 2\n",
+		"seen      the serviceType NodePort, still there\n",
+		`its condition Ready is False: ImagePullBackOff: Deployment "dp-site-sample": pod "dp-site-sample-`,
+		"requests  0, reads and dry runs included\n",
+		"True Plain\n",
+		"1 delete ingresses, 1 delete reversewordsapps,",
+	} {
+		require.Contains(t, out.String(), line)
+	}
+	require.True(t, strings.HasSuffix(out.String(), "Everything came true.\n"), "%s", &out)
+	require.Less(t, strings.Count(out.String(), "\n"), 60, "it is short")
 }
 
 func TestBookStore(t *testing.T) {
