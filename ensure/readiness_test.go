@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,4 +70,34 @@ func TestReadiness(t *testing.T) {
 			require.Empty(t, cmp.Diff(test.want, untyped.Readiness(test.err, test.pods...)))
 		})
 	}
+}
+
+func TestReadinessOfASet(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	balanced := with(service(), func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer })
+	absent := called("absent")
+	readinessOf := func(children ...client.Object) readiness.Readiness {
+		opts := []ensure.Option{}
+		if slices.Contains(children, client.Object(absent)) {
+			opts = append(opts, ensure.OnlyFor(absent, ensure.IfExists()))
+		}
+		results, err := ensure.Set(t.Context(), e, shop(), children, opts...)
+		return results.Readiness(err)
+	}
+	ready := readiness.Readiness{State: readiness.Ready, Reason: "Ready", Message: "all children are ready"}
+
+	require.Equal(t, ready, readinessOf())
+	require.Equal(t, ready, readinessOf(configMap(), absent))
+
+	waiting := readinessOf(configMap(), balanced)
+	require.Equal(t, readiness.InProgress, waiting.State)
+	require.Regexp(t, `^Service "web": .`, waiting.Message)
+	s.edit(t, balanced, `{"spec":{"clusterIP":"10.0.0.1"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
+	require.Equal(t, ready, readinessOf(configMap(), balanced))
+
+	failed := readinessOf(balanced, with(called("other"), func(o *corev1.ConfigMap) { o.Namespace = "elsewhere" }))
+	require.Equal(t, readiness.InProgress, failed.State)
+	require.Equal(t, "Refused", failed.Reason)
+	require.Contains(t, failed.Message, "elsewhere")
 }

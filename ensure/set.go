@@ -30,7 +30,7 @@ import (
 //	if err != nil {
 //		return ensure.Retry(ctx, err)
 //	}
-//	deployed := readiness.Of(ensure.ResultOf(children, deployment).Live)
+//	set.Child(conditions, "Deployed", ensure.ResultOf(children, deployment).Readiness(nil))
 //
 // opts apply to each child; OnlyFor limits options to one child. With Prune, objects that are no longer
 // among the children are deleted once all children match.
@@ -55,8 +55,9 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 			return results, err
 		}
 		results.Children[i], results.found[i] = resultOf[client.Object](found), found
+		results.kinds = append(results.kinds, c.gvk.Kind)
 	}
-	if s.prunesOnceReady && !results.areReady() {
+	if s.prunesOnceReady && results.Readiness(nil).State != readiness.Ready {
 		return results, nil
 	}
 	results.Pruned, err = s.removeRest(ctx)
@@ -132,6 +133,7 @@ type Results struct {
 
 	desired []client.Object
 	found   []outcome // of Children
+	kinds   []string  // of the children that were ensured
 }
 
 // ResultOf returns the Result of a child that was given to Set. The pointer identifies the child. The
@@ -154,11 +156,31 @@ func (r Results) hasStale() bool {
 	return false
 }
 
-// areReady reports whether all children that exist are ready.
-func (r Results) areReady() bool {
-	return !slices.ContainsFunc(r.Children, func(child Result[client.Object]) bool {
-		return child.Operation != Gone && child.Readiness(nil).State != readiness.Ready
-	})
+// Readiness returns the readiness of all children, for a condition. r and err are the results of Set:
+//
+//	children, err := ensure.Set(ctx, e, site, []client.Object{deployment, service})
+//	set.Child(conditions, "Deployed", children.Readiness(err))
+//
+// The readiness is
+//
+//   - InProgress, with the Reason and the text of err, if Set failed;
+//   - otherwise that of the first child that is not Ready, by Result.Readiness. The message begins with
+//     the kind and the name of the child. A child that is Gone, because of IfExists, does not count.
+//   - Ready if there is no such child.
+func (r Results) Readiness(err error) readiness.Readiness {
+	if err != nil {
+		return Result[client.Object]{}.Readiness(err)
+	}
+	for i, child := range r.Children {
+		if child.Operation == Gone {
+			continue
+		}
+		if found := child.Readiness(nil); found.State != readiness.Ready {
+			found.Message = fmt.Sprintf("%s %q: %s", r.kinds[i], child.Live.GetName(), found.Message)
+			return found
+		}
+	}
+	return readiness.Readiness{State: readiness.Ready, Reason: string(readiness.Ready), Message: "all children are ready"}
 }
 
 // A set is a call of Set.

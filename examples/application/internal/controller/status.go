@@ -24,12 +24,11 @@ const reasonInvalidName = "InvalidName"
 // A readinessSetter sets the Ready condition.
 type readinessSetter func(set status.Setter, conditions *[]metav1.Condition)
 
-// deploymentReadiness sets the condition from the state of the Deployment. A stale copy, which does not
-// include the last write, counts as in progress. During a rollout, the message has no number of pods, so
-// that each rollout takes two writes of the status.
+// deploymentReadiness sets the condition from the state of the Deployment. During a rollout, the message
+// has no number of pods, so that each rollout takes two writes of the status.
 func deploymentReadiness(deployment ensure.Result[*appsv1.Deployment]) readinessSetter {
-	child := readiness.Of(deployment.Live)
-	if deployment.Stale || child.State == readiness.InProgress {
+	child := deployment.Readiness(nil)
+	if child.State == readiness.InProgress {
 		return notReady(string(readiness.InProgress), fmt.Sprintf("the rollout of Deployment %q is not complete", deployment.Live.Name))
 	}
 	return func(set status.Setter, conditions *[]metav1.Condition) {

@@ -21,7 +21,6 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
-	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // IndexNamespace has a ConfigMap with the greeting of each Hello in the cluster, so that everybody finds them.
@@ -79,14 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, hello *v1.Hello) (ctrl.Resul
 
 	reportErr := status.Patch(ctx, r.Client, hello, func(hello *v1.Hello) {
 		conditions := &hello.Status.Conditions
-		switch deployment := ensure.ResultOf(children, desired); {
-		case childErr != nil:
-			set.False(conditions, "Deployed", ensure.Reason(childErr), childErr.Error())
-		case deployment.Stale:
-			set.False(conditions, "Deployed", "InProgress", "the cache does not show the last write yet")
-		default:
-			set.Child(conditions, "Deployed", readiness.Of(deployment.Live))
-		}
+		set.Child(conditions, "Deployed", children.Readiness(childErr))
 		if greetingErr != nil {
 			set.False(conditions, "Listed", ensure.Reason(greetingErr), greetingErr.Error())
 		} else {
