@@ -73,7 +73,7 @@ func TestConverges(t *testing.T) {
 	require.NoError(t, c.Update(t.Context(), app))
 	requests := ensuretest.Converge(t, c, pass)
 	require.Len(t, requests, 1)
-	require.Equal(t, "apply ReverseWordsApp default/shop: spec.replicas", requests[0].String())
+	require.Equal(t, "apply ReverseWordsApp default/shop: spec.replicas 5 -> 2", requests[0].String())
 	require.Equal(t, corev1.ServiceTypeNodePort, get(t, c, app).Spec.ServiceType)
 }
 
