@@ -1,11 +1,14 @@
 package versions_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -151,7 +154,24 @@ var brokenConversions = map[string]func(*fixture){
 		f.addVersion()
 		f.write("kubectl-edit", "v2", `spec: {marks: {two: here}}`)
 		f.dropVersion()
+		f.awaitBrokenApply()
 	},
+}
+
+// awaitBrokenApply waits until the server refuses applies. For a moment after a version is gone from
+// discovery, the server may still convert to this version.
+func (f *fixture) awaitBrokenApply() {
+	f.t.Helper()
+	c, dial := f.client("installer", ""), f.dial("v2", f.namespace, "dial")
+	text, err := dial.MarshalJSON()
+	require.NoError(f.t, err)
+	require.NoError(f.t, shared.Await(f.t.Context(), limit, "", func(ctx context.Context) error {
+		err := c.Patch(ctx, dial.DeepCopy(), client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("installer"), client.DryRunAll)
+		if refused, ok := errors.AsType[*apierrors.StatusError](err); ok && refused.ErrStatus.Code == http.StatusInternalServerError {
+			return nil
+		}
+		return errors.Join(errors.New("an apply is not refused"), err)
+	}))
 }
 
 func forEachBrokenConversion(t *testing.T, test func(t *testing.T, f *fixture, breakIt func(*fixture))) {
