@@ -100,4 +100,7 @@ func TestReadinessOfASet(t *testing.T) {
 	require.Equal(t, readiness.InProgress, failed.State)
 	require.Equal(t, "Refused", failed.Reason)
 	require.Contains(t, failed.Message, "elsewhere")
+
+	unfinished := ensure.Results{Children: make([]ensure.Result[client.Object], 1)} // and the error was dropped
+	require.Equal(t, readiness.Readiness{State: readiness.InProgress, Reason: "InProgress", Message: "there is no object"}, unfinished.Readiness(nil))
 }

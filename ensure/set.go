@@ -176,7 +176,9 @@ func (r Results) Readiness(err error) readiness.Readiness {
 			continue
 		}
 		if found := child.Readiness(nil); found.State != readiness.Ready {
-			found.Message = fmt.Sprintf("%s %q: %s", r.kinds[i], child.Live.GetName(), found.Message)
+			if i < len(r.kinds) {
+				found.Message = fmt.Sprintf("%s %q: %s", r.kinds[i], child.Live.GetName(), found.Message)
+			}
 			return found
 		}
 	}
