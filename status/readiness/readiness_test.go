@@ -160,6 +160,15 @@ func TestOf(t *testing.T) {
 			readiness.Failed, "the rollout does not end within its deadline: ProgressDeadlineExceeded",
 		},
 		{
+			"Deployment beyond its deadline, whose pods are refused",
+			deployment(nil, appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "too late"},
+				{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota"},
+			}}),
+			readiness.Failed,
+			"the rollout does not end within its deadline: ProgressDeadlineExceeded: too late: FailedCreate: exceeded quota",
+		},
+		{
 			"Deployment available",
 			deployment(new(int32(2)), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}),
 			readiness.Ready, "2 of 2 pods are available",

@@ -1,6 +1,7 @@
 package readiness_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,8 @@ func TestWithPods(t *testing.T) {
 	}
 	late := with(rolling, appsv1.DeploymentProgressing, "False", "ProgressDeadlineExceeded", "")
 	refused := with(rolling, appsv1.DeploymentReplicaFailure, "True", "FailedCreate", "exceeded quota: few")
+	lateAndRefused := refused
+	lateAndRefused.Conditions = slices.Concat(refused.Conditions, late.Conditions)
 	web := func(status appsv1.DeploymentStatus) *appsv1.Deployment { return deployment(new(int32(2)), status) }
 	ofTwo := appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 2}
 
@@ -83,6 +86,11 @@ func TestWithPods(t *testing.T) {
 		{
 			name: "the deadline is exceeded because of an image", workload: web(late), pods: pods(containerWaits("a", "ImagePullBackOff")),
 			state: readiness.Failed, reason: "ImagePullBackOff", message: `pod "a": container web waits: ImagePullBackOff: see there`,
+		},
+		{
+			name: "the deadline is exceeded because of a quota", workload: web(lateAndRefused),
+			state: readiness.Failed, reason: "FailedCreate",
+			message: "the rollout does not end within its deadline: ProgressDeadlineExceeded: FailedCreate: exceeded quota: few",
 		},
 		{
 			name:     "the deadline of an earlier generation was exceeded",

@@ -64,14 +64,18 @@ func deployment(d *appsv1.Deployment) Readiness {
 	if readiness, ok := unobserved(d, d.Status.ObservedGeneration); ok {
 		return readiness
 	}
-	var refusal appsv1.DeploymentCondition // why pods cannot be created
+	var late, refusal appsv1.DeploymentCondition // refusal says why pods cannot be created
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
-			return failed("the rollout does not end within its deadline").because(c.Reason, c.Message)
+			late = c
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
 			refusal = c
 		}
+	}
+	if late.Reason != "" {
+		return failed("the rollout does not end within its deadline").
+			because(late.Reason, late.Message).because(refusal.Reason, refusal.Message)
 	}
 	wanted, status := wantedReplicas(d.Spec.Replicas), d.Status
 	if readiness, ok := shortage(
