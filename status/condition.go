@@ -1,8 +1,6 @@
 package status
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +59,7 @@ func (s Setter) Child(conditions *[]metav1.Condition, conditionType string, chil
 	if child.State == readiness.Ready {
 		value = metav1.ConditionTrue
 	}
-	s.set(conditions, conditionType, value, cmp.Or(child.Reason, string(child.State)), child.Message)
+	s.set(conditions, conditionType, value, reasonOf(child), child.Message)
 }
 
 func (s Setter) set(

@@ -22,7 +22,8 @@
 // conditions, whatever the reason and the message are: both often come from other programs,
 // and a single invalid character would make the API server refuse the whole status. The
 // method Ready summarizes other conditions, and the method Child writes the readiness of a
-// child, which package [github.com/trueup-go/trueup/status/readiness] computes.
+// child, which package [github.com/trueup-go/trueup/status/readiness] computes. Warnings records
+// an event for each new problem of a child.
 //
 // # Writing
 //

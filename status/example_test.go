@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -94,4 +95,18 @@ func ExampleLive() {
 	// <nil>
 	// true
 	// <nil> true 7
+}
+
+// The operator records one event for a container that crashes again and again.
+func ExampleWarnings() {
+	recorder := events.NewFakeRecorder(2) // in an operator: mgr.GetEventRecorder(name)
+	warnings := status.NewWarnings(recorder)
+	shop := &Shop{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+
+	for _, message := range []string{"back-off 10s", "back-off 20s"} {
+		warnings.Record(shop, "Deployed", readiness.Readiness{State: readiness.InProgress, Reason: "CrashLoopBackOff", Message: message})
+	}
+
+	fmt.Println(len(recorder.Events), <-recorder.Events)
+	// Output: 1 Warning CrashLoopBackOff back-off 10s
 }

@@ -17,6 +17,9 @@
 //	}
 //	child := readiness.WithPods(deployment, pods) // such as ImagePullBackOff
 //
+// If the API server refuses pods, a Deployment has a condition with the message. For a StatefulSet,
+// Refusal finds the message in events.
+//
 // The method Child of [github.com/trueup-go/trueup/status.Setter] writes a Readiness into
 // a condition.
 package readiness

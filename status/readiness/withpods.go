@@ -26,7 +26,7 @@ import (
 // A pod that the API server refuses, because of a quota or of pod security, does not exist. For a
 // Deployment and a ReplicaSet, the condition ReplicaFailure has the API server's message, and so has
 // the result. A StatefulSet, a DaemonSet and a Job have no such condition: the result has the number
-// of pods, and only the events of the workload have the API server's message. Also, only the events
+// of pods, and only the events of the workload have the API server's message (see Refusal). Also, only the events
 // of a pod tell that a volume cannot be mounted, or that a probe fails: the pod's status then shows
 // ContainerCreating, or a running container that is not ready.
 func WithPods(workload client.Object, pods []corev1.Pod) Readiness {
