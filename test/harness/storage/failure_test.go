@@ -92,8 +92,6 @@ func TestAsksForLessAfterAFinalFailure(t *testing.T) {
 	storage.Settings{Failures: []storage.Failure{tooMuch}}.Use(t, shared.Dir())
 	growth := f.grow(claim, "5Gi")
 	growth.until("2Gi/5Gi ControllerResizeInfeasible ControllerResizeError+Resizing")
-	// The resizer puts its own copy of the claim into its cache before it records the event: a
-	// request in between is lost until the next change of the claim.
 	failed := `Warning VolumeResizeFailed resize volume "` + claim.Spec.VolumeName + `" by resizer "storage.trueup.example" failed: ` +
 		"rpc error: code = OutOfRange desc = no room"
 	f.awaitEvents(claim, failed, 1)

@@ -142,9 +142,14 @@ func (f *fixture) request(claim *corev1.PersistentVolumeClaim, quantity string) 
 	return f.Patch(f.ctx, claim.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
+// renotify is how often a claim that does not change is written again. After a failure, the resizer puts its own copy of
+// the claim into its cache. A request in that moment is lost until the next event about the claim.
+const renotify = 10 * time.Second
+
 // recording are the states that a claim goes through.
 type recording struct {
 	fixture *fixture
+	claim   *corev1.PersistentVolumeClaim
 	events  watch.Interface
 	states  []string
 	last    *corev1.PersistentVolumeClaim
@@ -164,7 +169,7 @@ func (f *fixture) grow(claim *corev1.PersistentVolumeClaim, quantity string) *re
 	require.NoError(f.t, err)
 	f.t.Cleanup(events.Stop)
 	require.NoError(f.t, f.request(claim, quantity))
-	return &recording{fixture: f, events: events}
+	return &recording{fixture: f, claim: claim, events: events}
 }
 
 // until returns the states up to this one, each once in a row.
@@ -173,8 +178,13 @@ func (r *recording) until(state string) []string {
 	if len(r.states) > 0 && r.states[len(r.states)-1] == state {
 		return r.states
 	}
+	ticker := time.NewTicker(renotify)
+	defer ticker.Stop()
 	for {
 		select {
+		case now := <-ticker.C:
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.org/renotified":%q}}}`, now)
+			require.NoError(r.fixture.t, r.fixture.Patch(r.fixture.ctx, r.claim.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch))))
 		case <-r.fixture.ctx.Done():
 			require.FailNow(r.fixture.t, "the claim did not get there", "%s: %s, but %s",
 				context.Cause(r.fixture.ctx), state, strings.Join(r.states, "\n"))
