@@ -70,7 +70,7 @@ func requireCondition(t *testing.T, c client.Client, conditionType string, want 
 	return condition.Message
 }
 
-// The bubbles of synctest spare the tests the second that Converge waits after a write.
+// Converge waits for a second after a write. The clock of synctest is fake, so the tests do not wait.
 
 func TestConverges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
