@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/application/api/v1beta1"
 	"github.com/trueup-go/trueup/examples/application/internal/controller"
+	"github.com/trueup-go/trueup/examples/application/internal/webhook"
 	"github.com/trueup-go/trueup/examples/application/templates"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
@@ -26,14 +29,18 @@ func main() {
 func run(args []string) error {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(v1beta1.AddToScheme(scheme))
 
 	var dir string
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir))
+	var conversion webhook.Options
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir), conversion.AddFlags)
 	if err != nil {
 		return err
 	}
 	options.Scheme, options.LeaderElectionID, options.Cache.ByObject = scheme, lease, controller.Cached()
+	options.Cache.ByObject[&apiextensionsv1.CustomResourceDefinition{}] = webhook.Cached()
 	mgr, err := operator.NewManager(options)
 	if err != nil {
 		return err
@@ -45,5 +52,9 @@ func run(args []string) error {
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	return mgr.Start(ctrl.SetupSignalHandler())
+	ctx := ctrl.SetupSignalHandler()
+	if err := webhook.SetupWithManager(ctx, mgr, controller.Name, conversion); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
 }

@@ -4,8 +4,8 @@ package templates
 
 import "embed"
 
-// Files are secret.yaml, deployment.yaml and service.yaml, with one object each, and names.tpl, which
-// all of them use.
+// Files are secret.yaml, deployment.yaml and service.yaml, with one object each, and names.tpl and
+// labels.tpl, which all of them use.
 //
 //go:embed *.yaml *.tpl
 var Files embed.FS

@@ -9,7 +9,7 @@ import (
 )
 
 // Files are database-service.yaml, database.yaml, app.yaml and app-service.yaml, with one object each,
-// and names.tpl, which all use.
+// and names.tpl and labels.tpl, which all use.
 //
 //go:embed *.yaml *.tpl
 var Files embed.FS

@@ -10,15 +10,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stamp returns the labels that an operator adds to every child: the operator's own labels, and the
-// childLabels of the flags. It returns an error if childLabels contain a reserved label.
-func Stamp(own, childLabels map[string]string, reserved ...string) (map[string]string, error) {
-	for _, label := range reserved {
+// The recommended labels of Kubernetes that the operators set. Selectors use the first three:
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+const (
+	NameLabel      = "app.kubernetes.io/name"
+	InstanceLabel  = "app.kubernetes.io/instance"
+	ComponentLabel = "app.kubernetes.io/component"
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+)
+
+// ReasonInvalidTemplate is the reason of a condition and of an event. It means that a template is invalid,
+// or that the result of a template for the spec of an object is invalid.
+const ReasonInvalidTemplate = "InvalidTemplate"
+
+// Stamp returns the labels that the operator of that name adds to every child: ManagedByLabel, and the
+// childLabels of the flags. It returns an error if childLabels contain one of the labels above or a
+// reserved label.
+func Stamp(name string, childLabels map[string]string, reserved ...string) (map[string]string, error) {
+	for _, label := range append(reserved, NameLabel, InstanceLabel, ComponentLabel, ManagedByLabel) {
 		if _, taken := childLabels[label]; taken {
 			return nil, fmt.Errorf("--child-labels: %q is a label of the operator's own", label)
 		}
 	}
-	stamp := maps.Clone(own)
+	stamp := map[string]string{ManagedByLabel: name}
 	maps.Copy(stamp, childLabels)
 	return stamp, nil
 }

@@ -14,7 +14,7 @@ import (
 // parsed has the options that flags set.
 type parsed struct {
 	Metrics, Probes         string
-	IsLed                   bool
+	IsSecure, IsLed         bool
 	LeaseNamespace, Watched string
 	ChildLabels             map[string]string
 }
@@ -30,11 +30,11 @@ func TestParseFlags(t *testing.T) {
 		{
 			name: "all",
 			args: []string{
-				"--metrics-bind-address=:1", "--health-probe-bind-address", ":2", "--leader-elect",
+				"--metrics-bind-address=:1", "--metrics-secure", "--health-probe-bind-address", ":2", "--leader-elect",
 				"--leader-election-namespace=leaders", "--watch-namespace=shop", "--child-labels=team=blue,example.org/tier=",
 			},
 			want: parsed{
-				Metrics: ":1", Probes: ":2", IsLed: true, LeaseNamespace: "leaders", Watched: "shop",
+				Metrics: ":1", IsSecure: true, Probes: ":2", IsLed: true, LeaseNamespace: "leaders", Watched: "shop",
 				ChildLabels: map[string]string{"team": "blue", "example.org/tier": ""},
 			},
 		},
@@ -54,7 +54,7 @@ func TestParseFlags(t *testing.T) {
 			got, err := operator.ParseFlags("test-operator", test.args, io.Discard)
 			require.NoError(t, err)
 			require.Equal(t, test.want, parsed{
-				got.Metrics.BindAddress, got.HealthProbeBindAddress, got.LeaderElection, got.LeaderElectionNamespace,
+				got.Metrics.BindAddress, got.HealthProbeBindAddress, got.Metrics.SecureServing, got.LeaderElection, got.LeaderElectionNamespace,
 				got.WatchNamespace, got.ChildLabels,
 			})
 		})

@@ -3,10 +3,13 @@
 package operator
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -21,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 )
 
 // watchNamespaceEnv is the environment variable with the default of the flag --watch-namespace.
@@ -29,6 +33,9 @@ const watchNamespaceEnv = "WATCH_NAMESPACE"
 // reconcileTimeout is much longer than a reconcile takes. Without a timeout, a read could wait forever
 // for the cache to show the operator's own writes.
 const reconcileTimeout = time.Minute
+
+// syncTimeout is how long /readyz waits for the caches. The kubelet waits a second for the answer.
+const syncTimeout = 200 * time.Millisecond
 
 // Options are the options of an operator and its manager. Flags set some of them, and each operator sets
 // others, such as Scheme and LeaderElectionID.
@@ -54,6 +61,8 @@ func ParseFlags(name string, args []string, stdout io.Writer, own ...func(*flag.
 	set.SetOutput(io.Discard) // the caller prints errors
 	set.StringVar(&options.Metrics.BindAddress, "metrics-bind-address", ":8080",
 		"`address` that serves metrics; 0 turns them off")
+	set.BoolVar(&options.Metrics.SecureServing, "metrics-secure", false,
+		"serve metrics over TLS, only to clients whose token grants get on /metrics")
 	set.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
 		"`address` that serves /healthz and /readyz; 0 turns them off")
 	set.BoolVar(&options.LeaderElection, "leader-elect", false,
@@ -136,6 +145,10 @@ func NewManager(options *Options) (ctrl.Manager, error) {
 	options.Client.Cache = &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}
 	options.Controller.ReconciliationTimeout = reconcileTimeout
 	options.LeaderElectionReleaseOnCancel = true // main returns when the manager stops
+	if options.Metrics.SecureServing {
+		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		options.Metrics.TLSOpts = []func(*tls.Config){withoutHTTP2}
+	}
 	mgr, err := ctrl.NewManager(config, options.Options)
 	if err != nil && options.LeaderElection && options.LeaderElectionNamespace == "" {
 		err = fmt.Errorf("%w (outside a cluster --leader-elect needs --leader-election-namespace)", err)
@@ -143,7 +156,8 @@ func NewManager(options *Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the manager: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	caches := cachesSynced(mgr.GetCache())
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", caches)); err != nil {
 		return nil, err
 	}
 	if options.WatchNamespace == "" {
@@ -152,6 +166,22 @@ func NewManager(options *Options) (ctrl.Manager, error) {
 		logger.Info("watching one namespace", "namespace", options.WatchNamespace)
 	}
 	return mgr, nil
+}
+
+// withoutHTTP2 turns HTTP/2 off, whose streams can exhaust a server: CVE-2023-44487 and CVE-2023-39325.
+func withoutHTTP2(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }
+
+// cachesSynced returns a check that all informers have their objects. An instance that is not the leader
+// has no informers yet, and passes: it is ready to take over.
+func cachesSynced(informers cache.Cache) healthz.Checker {
+	return func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), syncTimeout)
+		defer cancel()
+		if !informers.WaitForCacheSync(ctx) {
+			return errors.New("the caches are not synced")
+		}
+		return nil
+	}
 }
 
 // Exit ends the process. The exit code is 0 if err is nil or flag.ErrHelp. Otherwise, Exit prints err,

@@ -26,6 +26,7 @@ type flags struct {
 	globalLock    bool
 	checkInterval time.Duration
 	sweep         bool
+	adoptRows     bool
 }
 
 func (f *flags) addTo(set *flag.FlagSet) {
@@ -50,9 +51,13 @@ func (f *flags) addTo(set *flag.FlagSet) {
 	set.DurationVar(&f.checkInterval, "check-interval", time.Minute,
 		"how often a row is compared with an unchanged PostgresWriter")
 	set.BoolVar(&f.sweep, "sweep", false,
-		"delete rows of PostgresWriters that do not exist, at the start and every ten minutes. "+
+		"delete rows of PostgresWriters that do not exist: at once after a deletion without the finalizer, at the start, "+
+			"and every ten minutes. "+
 			"With --cluster-name, this is always enabled, since keys contain the cluster. Without --cluster-name, every row "+
 			"whose key has the form namespace/name is affected, so enable it only if no other program writes such keys")
+	set.BoolVar(&f.adoptRows, "adopt-rows", false,
+		"overwrite a row that exists before its PostgresWriter carries the finalizer, for example after a restore without "+
+			"finalizers. Without this flag, such a row stays as it is, and the PostgresWriter is not ready")
 }
 
 // check returns an error for invalid combinations and values of flags.

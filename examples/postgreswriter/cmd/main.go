@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,6 +13,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
@@ -23,7 +25,8 @@ import (
 // lease is the name of the lease for leader election. config/rbac contains the same name.
 const lease = "postgreswriter-operator.demo.yash.com"
 
-// connections is the size of the pool: one connection per worker, and three for the lock and the sweeper.
+// connections is the size of the pool: one connection per worker, and three for the lock, the sweeper and the
+// readiness check.
 const connections = controller.Workers + 3
 
 // lockLost is the text of the error of controller-runtime's manager, which has no type.
@@ -52,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer pool.Close()
 
-	rows := database.Options{Tables: own.tables, Create: own.createTables}
+	rowOptions := database.Options{Tables: own.tables, Create: own.createTables}
 	options.Scheme, options.LeaderElectionID = runtime.NewScheme(), lease
 	utilruntime.Must(v1.AddToScheme(options.Scheme))
 	if own.globalLock {
@@ -60,7 +63,8 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		options.LeaderElection, options.LeaderElectionResourceLockInterface, rows.Guard = true, lock, lock.Guard
+		options.LeaderElection, options.LeaderElectionResourceLockInterface, rowOptions.Guard = true, lock, lock.Guard
+		metrics.Registry.MustRegister(lock.Collector())
 	}
 
 	mgr, err := operator.NewManager(options)
@@ -71,9 +75,15 @@ func run(ctx context.Context, args []string) error {
 	if lock := options.LeaderElectionResourceLockInterface; lock != nil {
 		mgr.GetLogger().Info("will write only with the global lock", "identity", lock.Identity())
 	}
-	reconciler := controller.New(mgr, database.NewRows(pool, rows), controller.Options{
+	rows := database.NewRows(pool, rowOptions)
+	metrics.Registry.MustRegister(rows.Collectors()...)
+	if err := mgr.AddReadyzCheck("database", func(request *http.Request) error { return rows.Ping(request.Context()) }); err != nil {
+		return err
+	}
+	reconciler := controller.New(mgr, rows, controller.Options{
 		ClusterName:    own.clusterName,
 		CheckInterval:  own.checkInterval,
+		AdoptRows:      own.adoptRows,
 		Sweep:          own.sweep || own.clusterName != "",
 		WatchNamespace: options.WatchNamespace,
 	})

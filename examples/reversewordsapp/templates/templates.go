@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Files are deployment.yaml and service.yaml, with one object each, and names.tpl, which both use.
+// Files are deployment.yaml and service.yaml, with one object each, and names.tpl and labels.tpl, which
+// both use.
 //
 //go:embed *.yaml *.tpl
 var Files embed.FS

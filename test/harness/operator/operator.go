@@ -47,6 +47,10 @@ func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, e
 	if err := o.deploy(ctx, c); err != nil {
 		return nil, err
 	}
+	// A conversion webhook in config/default has a Service, and that of the process has an address.
+	if err := Define(ctx, c, name); err != nil {
+		return nil, err
+	}
 	return o, o.As(ctx, c, o.Namespace, o.ServiceAccount)
 }
 

@@ -3,6 +3,8 @@ package articles_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,8 +26,16 @@ func startOperator(t *testing.T, r *reader) {
 		require.NoError(t, err)
 		r.operator.Env = append(r.operator.Env, manager.Env[i].Name+"="+value)
 	}
-	// Outside of a pod, the operator cannot determine its namespace.
-	process, err := r.operator.Start(t.Context(), append(manager.Args, "--leader-election-namespace", deployment.Namespace)...)
+	// Outside of a pod, the operator cannot determine its namespace, and the ports may be taken.
+	args := slices.Concat(manager.Args, []string{"--leader-election-namespace", deployment.Namespace, "--metrics-bind-address=127.0.0.1:0"})
+	for _, arg := range manager.Args {
+		if service, ok := strings.CutPrefix(arg, "--webhook-service="); ok {
+			args = append(args, "--webhook-bind-address=127.0.0.1:0")
+			namespace, name, _ := strings.Cut(service, "/")
+			require.NoError(t, r.cluster.LeadHere(t.Context(), namespace, name))
+		}
+	}
+	process, err := r.operator.Start(t.Context(), args...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = process.Kill() }) // as it ended is for endOperator to say
 	r.process = process

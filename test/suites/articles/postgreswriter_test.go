@@ -1,6 +1,7 @@
 package articles_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,11 +23,18 @@ func postgresWriter() articleTest {
 	var database *postgres.Database
 	rows := func(t *testing.T, want ...row) {
 		t.Helper()
-		found, err := database.Pool.Query(t.Context(), "select id, name, age, country from students")
-		require.NoError(t, err)
-		have, err := pgx.CollectRows(found, pgx.RowToStructByPos[row])
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(want, have, cmpopts.EquateEmpty()))
+		const query = "select id, name, age, country from students"
+		eventually(t, query, func() error {
+			found, err := database.Pool.Query(t.Context(), query)
+			if err != nil {
+				return err
+			}
+			have, err := pgx.CollectRows(found, pgx.RowToStructByPos[row])
+			if diff := cmp.Diff(want, have, cmpopts.EquateEmpty()); err == nil && diff != "" {
+				err = errors.New(diff)
+			}
+			return err
+		})
 	}
 	return articleTest{name: "postgreswriter", happens: map[string]event{
 		"there is a database with a table students": func(t *testing.T, r *reader) {
@@ -39,6 +47,10 @@ func postgresWriter() articleTest {
 		"the row of default/sample-student is alex, 23, canada, and there is no other": func(t *testing.T, _ *reader) {
 			t.Helper()
 			rows(t, row{ID: "default/sample-student", Name: "alex", Age: 23, Country: "canada"})
+		},
+		"the row of default/sample-student is Alex, 1000, India, and there is no other": func(t *testing.T, _ *reader) {
+			t.Helper()
+			rows(t, row{ID: "default/sample-student", Name: "Alex", Age: 1000, Country: "India"})
 		},
 		"the table has no row": func(t *testing.T, _ *reader) {
 			t.Helper()

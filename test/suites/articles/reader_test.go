@@ -71,6 +71,10 @@ func newReader(t *testing.T, p articleTest, a *article) *reader {
 func (r *reader) unpack(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, os.CopyFS(r.dir, os.DirFS(r.operator.Dir)))
+	const script = "check-objects.sh" // of all operators
+	check, err := os.ReadFile(filepath.Join(r.operator.Dir, "..", script))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "..", script), check, 0o755)) //nolint:gosec // it is executable
 	samples := filepath.Join(r.dir, "config", "samples")
 	ours := objects(t, samples)
 	require.NoError(t, os.RemoveAll(samples))

@@ -28,14 +28,16 @@ type ApplicationSpec struct {
 	// amountPods is the number of pods.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	AmountPods *int32 `json:"amountPods,omitempty"`
 
-	// image is the container image of the microservice.
+	// image is the container image of the microservice, such as
+	// registry.example.org:5000/greeter:1.0.
 	// +kubebuilder:default="docker.io/nheidloff/simplemicroservice:v1.0.117"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^\S+$`
+	// +kubebuilder:validation:Pattern=`^((\[[0-9a-fA-F:]+\]|[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?)(:[0-9]+)?/)?[a-z0-9]+((\.|__?|-+|/)[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`
 	// +optional
 	Image string `json:"image,omitempty"`
 
@@ -53,11 +55,19 @@ type ApplicationStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions holds Ready: True once the pods of the current generation are
-	// available.
+	// available. Otherwise, the reason says why they are not, as far as the cluster knows.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// replicas is the number of ready pods, without the surplus pods of a rollout.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// selector is the label selector of the pods, for autoscalers.
+	// +optional
+	Selector string `json:"selector,omitempty"`
 
 	// children are the objects of this Application, as of the last reconcile that
 	// succeeded.
@@ -81,13 +91,18 @@ type Child struct {
 // Application runs a microservice that greets: a Deployment with a Service, and a Secret with the greeting.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=applications
+// +kubebuilder:subresource:scale:specpath=.spec.amountPods,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=applications,shortName=ibmapp
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.spec.amountPods`
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name must be a DNS-1035 label, as it begins the name of a Service: lower case letters, digits and hyphens, from a letter to a letter or a digit",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 39",message="the name must have at most 39 characters, as the Deployment's name has 24 more and may have 63",optionalOldSelf=true
 type Application struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

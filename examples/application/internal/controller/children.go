@@ -16,12 +16,12 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// Labels of all children.
+// Labels of the operator's own.
 const (
-	// managedByLabel selects the objects that the manager caches.
-	managedByLabel = "app.kubernetes.io/managed-by"
-	// digestLabel holds the digest of each child's desired state.
+	// digestLabel is the label with the digest of each child's desired state.
 	digestLabel = "utilities.operators.sample.ibm.com/hash"
+	// appLabel is the name of the Application on its pods and ReplicaSets.
+	appLabel = "application.sample.ibm.com/application"
 )
 
 // children are the desired children of an Application. They have only the fields of the templates. The
@@ -43,6 +43,7 @@ func (c *children) checkNames(application string) error {
 }
 
 // childrenFor renders the children of app. An invalid template, or an invalid result for app, is an error.
+// Whatever the template says, the pods have the labels by which the operator finds them.
 func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:       app.Name,
@@ -70,6 +71,7 @@ func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*child
 	if err != nil {
 		return nil, err
 	}
+	operator.LabelPods(&deployment.Spec.Template, Name, appLabel, app.Name)
 	return &children{secret, deployment, service}, nil
 }
 

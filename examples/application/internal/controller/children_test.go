@@ -1,6 +1,8 @@
 package controller //nolint:testpackage // tests unexported functions
 
 import (
+	"maps"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -39,17 +41,17 @@ func TestDigests(t *testing.T) {
 		"all fields": {
 			v1alpha1.ApplicationSpec{Version: "1.0", Image: "example.org/shop:1.0", AmountPods: new(int32(2)), Title: "Universe"},
 			[]string{
-				"428779f4d1cdcb8bbb953f440e2fc98cab3f3aa7",
-				"73505fb981aa654ef9a629846f6867844271b53f",
-				"f4e1b59536177c6ef9ea3e3e23cbbd12173f6a31",
+				"66978faf548a67e35e7815772bcd9c112b8b2a86",
+				"4debaa547481820d0e4c426559d07da749f99c7d",
+				"a98f8e20a1e183c03e7536e8861311051c38d420",
 			},
 		},
 		"no title and no number": {
 			v1alpha1.ApplicationSpec{Version: "1.0.0", Image: "docker.io/nheidloff/simplemicroservice:v1.0.117"},
 			[]string{
-				"2b5b23f32db8986b2efc44bdb9dfbdd8082f5452",
-				"6f59e2a1b2f4a23992d9f80e38138e2cf99f4645",
-				"f4e1b59536177c6ef9ea3e3e23cbbd12173f6a31",
+				"4bd6273c2cfd2acc547e9fa5f81a89608a0971f3",
+				"33503391bd35f8dd88b895b68882aad4142426c4",
+				"a98f8e20a1e183c03e7536e8861311051c38d420",
 			},
 		},
 	} {
@@ -70,28 +72,34 @@ func TestChildren(t *testing.T) {
 		Version: "1.0", Image: "example.org/shop:1.0", AmountPods: new(int32(2)), Title: "Universe",
 	}), defaults())
 	require.NoError(t, err)
-	labels := map[string]string{"app": "shop-microservice", "app.kubernetes.io/version": "1.0"}
-	probe := func(path string) *corev1.Probe {
-		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+	selector := map[string]string{
+		"app.kubernetes.io/name": "application", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": "microservice",
+	}
+	labels := with(selector, "app", "shop-microservice")
+	versioned := with(labels, "app.kubernetes.io/version", "1.0")
+	ofPods := with(versioned, "app.kubernetes.io/managed-by", "application-operator", "application.sample.ibm.com/application", "shop")
+	probe := func(path string, delay int32) *corev1.Probe {
+		return &corev1.Probe{InitialDelaySeconds: delay, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(8081)},
 		}}
 	}
+	seccomp := &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
 	want := &children{
 		secret: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-secret-greeting"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-secret-greeting", Labels: labels},
 			StringData: map[string]string{"GREETING_MESSAGE": "Universe"},
 		},
 		deployment: &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-deployment-microservice", Labels: labels},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-deployment-microservice", Labels: versioned},
 			Spec: appsv1.DeploymentSpec{
 				Replicas: new(int32(2)),
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop-microservice"}},
+				Selector: &metav1.LabelSelector{MatchLabels: selector},
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{
-						Labels:      labels,
+						Labels:      ofPods,
 						Annotations: map[string]string{"application.sample.ibm.com/greeting-hash": "v1-abf43e71553adfe51e4d1ad4fb4074d5"},
 					},
-					Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Spec: corev1.PodSpec{SecurityContext: seccomp, Containers: []corev1.Container{{
 						Name:  "shop-microservice",
 						Image: "example.org/shop:1.0",
 						Ports: []corev1.ContainerPort{{ContainerPort: 8081}},
@@ -101,24 +109,61 @@ func TestChildren(t *testing.T) {
 								Key:                  "GREETING_MESSAGE",
 							},
 						}}},
-						ReadinessProbe: probe("/q/health/ready"),
-						LivenessProbe:  probe("/q/health/live"),
+						ReadinessProbe: probe("/q/health/ready", 20),
+						LivenessProbe:  probe("/q/health/live", 40),
 					}}},
 				},
 			},
 		},
 		service: &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "mall", Name: "shop-service-microservice", Labels: map[string]string{"app": "shop-microservice"},
+				Namespace: "mall", Name: "shop-service-microservice", Labels: labels,
 			},
 			Spec: corev1.ServiceSpec{
 				Type:     corev1.ServiceTypeNodePort,
-				Selector: map[string]string{"app": "shop-microservice"},
+				Selector: selector,
 				Ports:    []corev1.ServicePort{{Port: 8081}},
 			},
 		},
 	}
 	require.Empty(t, cmp.Diff(want, made, cmp.AllowUnexported(children{}), cmpopts.IgnoreTypes(metav1.TypeMeta{})))
+}
+
+// with returns a copy of labels with more of them.
+func with(labels map[string]string, more ...string) map[string]string {
+	labels = maps.Clone(labels)
+	for i := 0; i < len(more); i += 2 {
+		labels[more[i]] = more[i+1]
+	}
+	return labels
+}
+
+// TestRestrictedTemplates compares the documented templates for pod security with the built-in ones: they
+// differ in the security contexts.
+func TestRestrictedTemplates(t *testing.T) {
+	app := shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"})
+	want, err := childrenFor(app, defaults())
+	require.NoError(t, err)
+	restricted := os.DirFS("../../config/templates/restricted")
+	made, err := childrenFor(app, manifest.NewRenderer(manifest.Overlay(restricted, templates.Files), clientgoscheme.Scheme))
+	require.NoError(t, err)
+	require.NotEmpty(t, cmp.Diff(want, made, cmp.AllowUnexported(children{})))
+	require.Empty(t, cmp.Diff(want, made, cmp.AllowUnexported(children{}),
+		cmpopts.IgnoreTypes(&corev1.PodSecurityContext{}, &corev1.SecurityContext{})))
+}
+
+// TestForeignTemplate renders a template without any label: the pods have the labels that the operator needs.
+func TestForeignTemplate(t *testing.T) {
+	override := fstest.MapFS{"labels.tpl": {Data: []byte(`{{define "selector"}}a: b{{end}}{{define "labels"}}a: b{{end}}`)}}
+	made, err := childrenFor(shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"}),
+		manifest.NewRenderer(manifest.Overlay(override, templates.Files), clientgoscheme.Scheme))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "b"}, made.service.Labels)
+	require.Equal(t, map[string]string{"a": "b"}, made.service.Spec.Selector)
+	require.Equal(t, map[string]string{
+		"a": "b", "app.kubernetes.io/version": "1",
+		"app.kubernetes.io/managed-by": "application-operator", "application.sample.ibm.com/application": "shop",
+	}, made.deployment.Spec.Template.Labels)
 }
 
 func TestNames(t *testing.T) {

@@ -17,59 +17,87 @@ import (
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// reasonInvalidName is a reason of the Ready condition. Other reasons are the states of the Deployment and
-// the results of ensure.Reason.
+// reasonInvalidName is a reason of the Ready condition. Other reasons are those of package readiness for the
+// Deployment and its pods, and the results of ensure.Reason.
 const reasonInvalidName = "InvalidName"
 
-// A readinessSetter sets the Ready condition.
-type readinessSetter func(set status.Setter, conditions *[]metav1.Condition)
-
-// deploymentReadiness sets the condition from the state of the Deployment. During a rollout, the message
-// has no number of pods, so that each rollout takes two writes of the status.
-func deploymentReadiness(deployment ensure.Result[*appsv1.Deployment]) readinessSetter {
-	child := deployment.Readiness(nil)
-	if child.State == readiness.InProgress {
-		return notReady(string(readiness.InProgress), fmt.Sprintf("the rollout of Deployment %q is not complete", deployment.Live.Name))
-	}
-	return func(set status.Setter, conditions *[]metav1.Condition) {
-		set.Child(conditions, v1alpha1.ReadyCondition, child)
-	}
-}
-
-func notReady(reason, message string) readinessSetter {
-	return func(set status.Setter, conditions *[]metav1.Condition) {
-		set.False(conditions, v1alpha1.ReadyCondition, reason, message)
-	}
-}
-
-// report writes the status of app. Without children, the list of children in the status stays as it is:
-// a pass that failed does not know all children.
+// report writes the status of app after its children were ensured. A new problem of the Deployment is also
+// an event.
 func (r *Reconciler) report(
-	ctx context.Context, app *v1alpha1.Application, setReady readinessSetter, children ...ensure.Result[client.Object],
+	ctx context.Context, app *v1alpha1.Application, deployment ensure.Result[*appsv1.Deployment], children []ensure.Result[client.Object],
+) error {
+	ready, err := r.readinessOf(ctx, deployment)
+	if err != nil {
+		return err
+	}
+	live := deployment.Live
+	err = r.write(ctx, app, func(set status.Setter, is *v1alpha1.ApplicationStatus) {
+		set.Child(&is.Conditions, v1alpha1.ReadyCondition, ready)
+		is.Replicas = operator.ReadyReplicas(live)
+		is.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
+		is.Children = statusChildren(children)
+	})
+	if err == nil {
+		r.warnings.Record(app, v1alpha1.ReadyCondition, ready)
+	}
+	return err
+}
+
+// readinessOf returns the readiness of the Deployment, with the problem of a pod if there is one. Without
+// a problem, the message of a rollout has no number of pods, so that each rollout takes few writes of the
+// status. The pods of a Deployment that its controller has not looked at yet are those of an earlier
+// template.
+func (r *Reconciler) readinessOf(ctx context.Context, deployment ensure.Result[*appsv1.Deployment]) (readiness.Readiness, error) {
+	child, live := deployment.Readiness(nil), deployment.Live
+	if child.State != readiness.Ready && live.Status.ObservedGeneration == live.Generation {
+		pods, err := readiness.Pods(ctx, r.client, live)
+		if err != nil {
+			return readiness.Readiness{}, err
+		}
+		child = deployment.Readiness(nil, pods...)
+	}
+	switch {
+	case child.State == readiness.Ready:
+	case child.Reason == string(readiness.InProgress):
+		child.Message = fmt.Sprintf("the rollout of Deployment %q is not complete", live.Name)
+	default:
+		child.Message = fmt.Sprintf("Deployment %q: %s", live.Name, child.Message)
+	}
+	return child, nil
+}
+
+// write writes the fields of app's status that change sets, and the generation.
+func (r *Reconciler) write(
+	ctx context.Context, app *v1alpha1.Application, change func(set status.Setter, is *v1alpha1.ApplicationStatus),
 ) error {
 	set := status.For(app)
 	return status.Patch(ctx, r.client, app, func(app *v1alpha1.Application) {
-		setReady(set, &app.Status.Conditions)
+		change(set, &app.Status)
 		app.Status.ObservedGeneration = app.Generation
-		if len(children) > 0 {
-			app.Status.Children = statusChildren(children)
-		}
 	}, status.FieldOwner(Name))
+}
+
+// notReady writes the condition, and leaves the rest of the status as it is: a pass that failed does not
+// know all children.
+func (r *Reconciler) notReady(ctx context.Context, app *v1alpha1.Application, problem readiness.Readiness) error {
+	return r.write(ctx, app, func(set status.Setter, is *v1alpha1.ApplicationStatus) {
+		set.Child(&is.Conditions, v1alpha1.ReadyCondition, problem)
+	})
 }
 
 // fail reports err in the condition, and returns when to retry.
 func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
-	reportErr := r.report(ctx, app, notReady(ensure.Reason(err), err.Error()))
+	reportErr := r.notReady(ctx, app, ensure.Result[client.Object]{}.Readiness(err))
 	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }
 
 // reject reports a mistake in app or in a template, and leaves the children unchanged. The error is
 // terminal: only a change of app or of the templates helps.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, reason string, err error) (reconcile.Result, error) {
-	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
-	reportErr := r.report(ctx, app, notReady(reason, err.Error()))
-	if isNews && reportErr == nil {
-		operator.Warn(r.events, app, reason, err.Error())
+	problem := readiness.Readiness{State: readiness.Failed, Reason: reason, Message: err.Error()}
+	reportErr := r.notReady(ctx, app, problem)
+	if reportErr == nil {
+		r.warnings.Record(app, v1alpha1.ReadyCondition, problem)
 	}
 	return ensure.Retry(ctx, errors.Join(reconcile.TerminalError(err), reportErr))
 }

@@ -63,18 +63,20 @@ type BookStoreSpec struct {
 }
 
 // BookApp is a web app and the Service in front of it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.repository) || !self.repository.endsWith('@sha256') || has(self.tag) && self.tag.size() == 64",message="a repository that ends with @sha256 needs the 64 digits of a digest as tag",fieldPath=".repository"
 type BookApp struct {
 	// repository is the repository of the app's image.
 	// +kubebuilder:default="akash125/pyapp"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^((\[[0-9a-fA-F:]+\]|[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?)(:[0-9]+)?/)?[a-z0-9]+((\.|__?|-+|/)[a-z0-9]+)*(@sha256)?$`
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
 	// tag of the image.
 	// +kubebuilder:default=latest
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	// +kubebuilder:validation:Pattern=`^\w[\w.-]{0,127}$`
 	// +optional
 	Tag string `json:"tag,omitempty"`
 
@@ -87,6 +89,7 @@ type BookApp struct {
 	// replicas is the number of pods of the app.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Replicas int32 `json:"replicas"`
 
@@ -113,18 +116,20 @@ type BookApp struct {
 }
 
 // BookDB is the MongoDB of the app.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.repository) || !self.repository.endsWith('@sha256') || has(self.tag) && self.tag.size() == 64",message="a repository that ends with @sha256 needs the 64 digits of a digest as tag",fieldPath=".repository"
 type BookDB struct {
 	// repository is the repository of the database's image.
 	// +kubebuilder:default=mongo
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^((\[[0-9a-fA-F:]+\]|[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?)(:[0-9]+)?/)?[a-z0-9]+((\.|__?|-+|/)[a-z0-9]+)*(@sha256)?$`
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
 	// tag of the image.
 	// +kubebuilder:default=latest
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	// +kubebuilder:validation:Pattern=`^\w[\w.-]{0,127}$`
 	// +optional
 	Tag string `json:"tag,omitempty"`
 
@@ -138,6 +143,7 @@ type BookDB struct {
 	// mongod with a separate volume, and the app uses the first one.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Replicas int32 `json:"replicas"`
 
@@ -154,15 +160,20 @@ type BookDB struct {
 	// ---
 	// The pattern is narrower than the pattern of a Quantity, which allows values that cannot be
 	// parsed (1e1.5), or not in finite time (1e999999999999). With such a value in one BookStore,
-	// the operator could not list BookStores.
+	// the operator could not list BookStores. For the same reason, the rule uses no quantity(), which the
+	// API server would evaluate even for a value that does not match the pattern.
 	// +kubebuilder:default="2Gi"
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : self.matches('^[+]?[0-9.]*[1-9]')",message="must be greater than zero"
 	// +kubebuilder:validation:Pattern=`^[+-]?[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	// +optional
 	DBSize resource.Quantity `json:"dbSize,omitzero"`
 
 	// storageClassName is the StorageClass of new volumes. The default is the cluster's default class.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
@@ -186,7 +197,16 @@ type BookStoreStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions holds DatabaseReady, AppReady, Ready and VolumeResized.
+	// replicas is the number of ready pods of the app, without the surplus pods of a rollout.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// selector is the label selector of the app's pods, for autoscalers.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// conditions holds DatabaseReady, AppReady, Ready and VolumeResized. The reasons of the first
+	// three say why pods do not run, as far as the cluster knows.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -250,7 +270,11 @@ type Volume struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=bookstores
+// +kubebuilder:subresource:scale:specpath=.spec.bookApp.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=bookstores,shortName=bs
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name must be a DNS-1035 label, as it begins the name of a Service: lower case letters, digits and hyphens, from a letter to a letter or a digit",optionalOldSelf=true
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 44",message="the name must have at most 44 characters, as a label of the database's pods has 19 more and may have 63",optionalOldSelf=true
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.spec.bookDB.dbSize`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

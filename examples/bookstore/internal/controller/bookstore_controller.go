@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -46,13 +46,13 @@ type Reconciler struct {
 	server       client.Reader
 	ensure       *ensure.Ensurer
 	templates    *manifest.Folder
-	events       events.EventRecorder
+	warnings     *status.Warnings
 	restartAfter time.Duration
 }
 
 // New returns a reconciler.
 func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
-	allLabels, err := operator.Stamp(map[string]string{managedByLabel: Name}, options.ChildLabels, managedByLabel)
+	allLabels, err := operator.Stamp(Name, options.ChildLabels)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 		server:       mgr.GetAPIReader(),
 		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(allLabels), ensure.WithRecorder(recorder)),
 		templates:    options.Templates,
-		events:       recorder,
+		warnings:     status.NewWarnings(recorder),
 		restartAfter: options.RestartAfter,
 	}, nil
 }
@@ -75,9 +75,11 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores/status,verbs=patch
 // +kubebuilder:rbac:groups=blog.velotio.com,resources=bookstores/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
+// +kubebuilder:rbac:groups="",resources=events,verbs=list;watch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
@@ -111,12 +113,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 
 	set, replicas := ensure.ResultOf(results, desired.database), *desired.database.Spec.Replicas
 	wait, restartErr := r.restart(ctx, store, db, set)
-	volumes, database, app := judgeVolumes(db, replicas, storageErr), judge(results.Children[:2], err), judge(results.Children[2:], err)
+	volumes := judgeVolumes(db, replicas, storageErr)
+	database, databaseErr := r.judge(ctx, store, results.Children[:2], err)
+	app, appErr := r.judge(ctx, store, results.Children[2:], err)
 	if database.State == readiness.Ready && replicas < store.Spec.BookDB.Replicas {
 		database = volumes // says why fewer replicas run
 	}
-	reportErr := r.report(ctx, store, db, set.Live, results, volumes, database, app)
-	return retry(ctx, wait, results, storageErr, err, restartErr, reportErr)
+	reportErr := r.report(ctx, store, db, results, volumes, database, app, err)
+	return retry(ctx, wait, results, storageErr, err, restartErr, databaseErr, appErr, reportErr)
 }
 
 // desired returns the desired children of store. An error is a refusal.

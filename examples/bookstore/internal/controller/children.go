@@ -15,9 +15,8 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// managedByLabel selects the Deployments, StatefulSets and Services that the manager caches. ensure adds
-// the label to children.
-const managedByLabel = "app.kubernetes.io/managed-by"
+// storeLabel is the name of the BookStore on the pods and the ReplicaSets.
+const storeLabel = "blog.velotio.com/bookstore"
 
 const (
 	databaseFile        = "database.yaml"
@@ -39,6 +38,7 @@ func (c *children) inOrder() []client.Object {
 }
 
 // childrenFor renders the children of store. An invalid template, or an invalid result for store, is an error.
+// Whatever the templates say, the pods have the labels that the operator needs.
 func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*children, error) {
 	data := dataFor(store)
 	service, err := manifest.Object[*corev1.Service](renderer, databaseServiceFile, store.Namespace, data)
@@ -62,6 +62,8 @@ func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*child
 	if err != nil {
 		return nil, err
 	}
+	operator.LabelPods(&database.Spec.Template, Name, storeLabel, store.Name)
+	operator.LabelPods(&app.Spec.Template, Name, storeLabel, store.Name)
 	return &children{service, database, app, appService}, nil
 }
 

@@ -1,11 +1,13 @@
 package controller //nolint:testpackage // tests unexported functions
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +24,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// TestDefaultChildren compares the default children with those of earlier versions of the operator. With
+// TestDefaultChildren compares the default children with those of the last version of the operator. With
 // other digests, an update of the operator would write all children.
 func TestDefaultChildren(t *testing.T) {
 	made, err := childrenFor(storeCalled("shop"), overridden(nil))
@@ -36,29 +38,47 @@ func TestDefaultChildren(t *testing.T) {
 	}
 }
 
-func oldMeta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "mall", Name: name, Labels: map[string]string{"app": name}}
+func oldMeta(component, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "mall", Name: name, Labels: labelsWith(component, "app", name)}
 }
+
+// labelsWith returns the labels of a selector for shop, and more.
+func labelsWith(component string, more ...string) map[string]string {
+	labels := map[string]string{
+		"app.kubernetes.io/name": "bookstore", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": component,
+	}
+	for i := 0; i < len(more); i += 2 {
+		labels[more[i]] = more[i+1]
+	}
+	return labels
+}
+
+// podMeta returns the metadata of pods, which the operator adds to.
+func podMeta(component, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Labels: labelsWith(component, "app", name,
+		"app.kubernetes.io/managed-by", Name, "blog.velotio.com/bookstore", "shop")}
+}
+
+var runtimeDefault = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
 
 func oldDatabaseService() *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: oldMeta("shop-mongodb"),
+		ObjectMeta: oldMeta("database", "shop-mongodb"),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: "None",
-			Selector:  map[string]string{"app": "shop-mongodb"},
+			Selector:  labelsWith("database"),
 			Ports:     []corev1.ServicePort{{Name: "mongodb", Port: 27018, TargetPort: intstr.FromInt32(27018)}},
 		},
 	}
 }
 
 func oldDatabase() *appsv1.StatefulSet {
-	label := map[string]string{"app": "shop-mongodb"}
 	return &appsv1.StatefulSet{
-		ObjectMeta: oldMeta("shop-mongodb"),
+		ObjectMeta: oldMeta("database", "shop-mongodb"),
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:    new(int32(2)),
 			ServiceName: "shop-mongodb",
-			Selector:    &metav1.LabelSelector{MatchLabels: label},
+			Selector:    &metav1.LabelSelector{MatchLabels: labelsWith("database")},
 			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 				WhenDeleted: "Delete", WhenScaled: "Retain",
 			},
@@ -73,8 +93,8 @@ func oldDatabase() *appsv1.StatefulSet {
 				},
 			}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: label},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				ObjectMeta: podMeta("database", "shop-mongodb"),
+				Spec: corev1.PodSpec{SecurityContext: runtimeDefault, Containers: []corev1.Container{{
 					Name:            "mongodb",
 					Image:           "mongo:8.0",
 					ImagePullPolicy: "Always",
@@ -89,15 +109,14 @@ func oldDatabase() *appsv1.StatefulSet {
 }
 
 func oldApp() *appsv1.Deployment {
-	label := map[string]string{"app": "shop-app"}
 	return &appsv1.Deployment{
-		ObjectMeta: oldMeta("shop-app"),
+		ObjectMeta: oldMeta("app", "shop-app"),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(0)),
-			Selector: &metav1.LabelSelector{MatchLabels: label},
+			Selector: &metav1.LabelSelector{MatchLabels: labelsWith("app")},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: label},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				ObjectMeta: podMeta("app", "shop-app"),
+				Spec: corev1.PodSpec{SecurityContext: runtimeDefault, Containers: []corev1.Container{{
 					Name:            "bookstore",
 					Image:           "akash125/pyapp:1.0",
 					ImagePullPolicy: "Never",
@@ -114,13 +133,44 @@ func oldApp() *appsv1.Deployment {
 
 func oldAppService() *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: oldMeta("shop-app"),
+		ObjectMeta: oldMeta("app", "shop-app"),
 		Spec: corev1.ServiceSpec{
 			Type:     "NodePort",
-			Selector: map[string]string{"app": "shop-app"},
+			Selector: labelsWith("app"),
 			Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(3000)}},
 		},
 	}
+}
+
+// TestPodLabels has templates whose pods have no labels except for the selector. The operator adds its own, and
+// leaves the claim template alone.
+func TestPodLabels(t *testing.T) {
+	const labels = `{{define "database-labels"}}{{template "database-selector" .}}{{end}}` +
+		`{{define "app-labels"}}{{template "app-selector" .}}, blog.velotio.com/bookstore: other{{end}}`
+	own, err := templates.Files.ReadFile("labels.tpl")
+	require.NoError(t, err)
+	before, _, _ := strings.Cut(string(own), `{{define "database-labels"`)
+	made, err := childrenFor(storeCalled("shop"), overridden(fstest.MapFS{"labels.tpl": {Data: []byte(before + labels)}}))
+	require.NoError(t, err)
+	for component, pods := range map[string]corev1.PodTemplateSpec{
+		"database": made.database.Spec.Template, "app": made.app.Spec.Template,
+	} {
+		require.Equal(t, labelsWith(component, "app.kubernetes.io/managed-by", Name, "blog.velotio.com/bookstore", "shop"), pods.Labels)
+	}
+	require.Empty(t, made.database.Spec.VolumeClaimTemplates[0].Labels)
+}
+
+// TestRestricted renders the templates of config/templates/restricted, which differ from the default ones in the
+// security contexts only.
+func TestRestricted(t *testing.T) {
+	store := storeCalled("shop")
+	standard, err := childrenFor(store, overridden(nil))
+	require.NoError(t, err)
+	made, err := childrenFor(store, manifest.NewRenderer(
+		manifest.Overlay(os.DirFS("../../config/templates/restricted"), templates.Files), scheme.Scheme))
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(standard.inOrder(), made.inOrder(), cmpopts.IgnoreTypes(&corev1.SecurityContext{}, &corev1.PodSecurityContext{})))
+	require.EqualValues(t, 999, *made.database.Spec.Template.Spec.SecurityContext.FSGroup)
 }
 
 // TestStorageClass takes the class from the spec, or from the template if the spec has none.
@@ -181,7 +231,7 @@ func TestDatabaseTemplate(t *testing.T) {
 	for _, test := range []struct{ name, old, text, says string }{
 		{"another Service", "serviceName: {{", "serviceName: x{{", "spec.serviceName: is not the name of the Service in database-service.yaml"},
 		{"no Service", "serviceName:", "minReadySeconds: 1 #", "spec.serviceName"},
-		{"an expression", "matchLabels:\n      app: {{template \"database\" .}}", "matchExpressions: [{key: app, operator: Exists}]", "spec.selector"},
+		{"an expression", "matchLabels: { {{template \"database-selector\" .}} }", "matchExpressions: [{key: app, operator: Exists}]", "spec.selector"},
 		{"an additional expression", "matchLabels:", "matchExpressions: [{key: app, operator: Exists}]\n    matchLabels:", "spec.selector"},
 		{
 			"no claim template", "  volumeClaimTemplates:\n  - metadata:\n      name: mongodb-pvc\n    spec:\n      accessModes: [ReadWriteOnce]\n", "",

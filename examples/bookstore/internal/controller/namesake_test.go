@@ -32,7 +32,9 @@ func TestNamesakeDeletion(t *testing.T) {
 			c, r := reconcilerWith(t, namesAfterTeam, first, second)
 			ensuretest.Converge(t, c, operatortest.Pass(c, r, first))
 			claim := claimCalled("mongodb-pvc-blue-db-0")
-			claim.Namespace, claim.Labels = first.Namespace, map[string]string{"app": "blue-db"}
+			claim.Namespace, claim.Labels = first.Namespace, map[string]string{
+				"app.kubernetes.io/name": "bookstore", "app.kubernetes.io/instance": "first", "app.kubernetes.io/component": "database",
+			}
 			require.NoError(t, c.Create(t.Context(), &claim))
 			if isRecreated {
 				require.NoError(t, c.Delete(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: "blue-db"}}))

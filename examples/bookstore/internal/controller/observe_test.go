@@ -90,30 +90,25 @@ func TestRequestsFor(t *testing.T) {
 		"a claim of another form":     {shopClaim("mongodb-pvc-shop-mongodb"), nil},
 		"a pod":                       {shopPod("backup", "", firstClaim), want},
 		"a pod without claims":        {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-mongodb-0"}}, nil},
-		"another namespace":           {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: firstClaim}}, nil},
+		"a pod with the label": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "mall", Name: "shop-app-x", Labels: map[string]string{"blog.velotio.com/bookstore": "shop"},
+		}}, want},
+		"another namespace": {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: firstClaim}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { require.Empty(t, cmp.Diff(test.want, r.requestsFor(t.Context(), test.obj))) })
 	}
 }
 
-func TestOnlyMounts(t *testing.T) {
-	pod := shopPod("shop-mongodb-0", "set", firstClaim)
-	mounts := pod.Spec.Volumes
-	want := pod.DeepCopy()
-	want.Status = corev1.PodStatus{
-		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+// TestStoreOfEvent finds the BookStore whose StatefulSet an event is about.
+func TestStoreOfEvent(t *testing.T) {
+	store := shop()
+	foreign := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "other"}}
+	_, r := reconcilerWith(t, defaultNames, store, shopSet(t, store), foreign)
+	for set, want := range map[string][]reconcile.Request{
+		"shop-mongodb": {{NamespacedName: client.ObjectKey{Namespace: "mall", Name: "shop"}}}, "other": nil, "gone": nil,
+	} {
+		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "mall"}, InvolvedObject: corev1.ObjectReference{Name: set}}
+		require.Equal(t, want, r.storeOfEvent(t.Context(), event), set)
 	}
-	pod.Annotations, pod.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-	pod.Spec.NodeName, pod.Spec.Volumes = "node", append([]corev1.Volume{{Name: "tmp"}}, mounts...)
-	pod.Status = corev1.PodStatus{
-		Phase: corev1.PodRunning, PodIP: "10.0.0.1",
-		Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-	}
-	got, err := onlyMounts(pod)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(want, got))
-
-	other, err := onlyMounts(&appsv1.StatefulSet{})
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(&appsv1.StatefulSet{}, other))
+	require.Nil(t, r.storeOfEvent(t.Context(), &corev1.Pod{}))
 }

@@ -25,7 +25,9 @@ func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 		}
 		reason, message := volume.progress()
 		messages[reason] = append(messages[reason], fmt.Sprintf("claim %q %s", volume.claim.Name, message))
-		missing--
+		if volume.ordinal < replicas {
+			missing--
+		}
 	}
 	for _, reason := range []string{ // the most urgent first
 		v1alpha1.ReasonClaimTerminating, v1alpha1.ReasonResizeFailed, v1alpha1.ReasonFileSystemResizePending, v1alpha1.ReasonResizing,

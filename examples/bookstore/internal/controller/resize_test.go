@@ -117,6 +117,10 @@ func TestJudgeVolumes(t *testing.T) {
 		},
 		{name: "a former replica", volumes: []volume{done, growing().of(1)}, replicas: 1, reason: v1alpha1.ReasonDone},
 		{name: "a former replica whose pod still runs", volumes: []volume{done, growing().of(1).mountedBy("p")}, replicas: 1, reason: v1alpha1.ReasonResizing},
+		{
+			name: "a former replica whose pod still runs does not replace a missing claim", volumes: []volume{done.of(1).mountedBy("p")},
+			replicas: 1, reason: v1alpha1.ReasonProvisioning, says: "1 of 1 claims do not exist yet",
+		},
 		{name: "a former replica does not replace a missing claim", volumes: []volume{done.of(5)}, replicas: 1, reason: v1alpha1.ReasonProvisioning},
 		{
 			name: "a refusal", volumes: []volume{done}, replicas: 1, err: refuse(v1alpha1.ReasonShrinkingRefused, "no"),

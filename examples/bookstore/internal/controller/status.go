@@ -3,10 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -27,7 +28,7 @@ const (
 // failed returns the readiness of something that could not be done because of err.
 func failed(err error) readiness.Readiness {
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		return notReady(refused.reason, refused.message)
+		return readiness.Readiness{State: readiness.Failed, Reason: refused.reason, Message: refused.message}
 	}
 	return notReady(ensure.Reason(err), err.Error())
 }
@@ -36,53 +37,61 @@ func notReady(reason, message string) readiness.Readiness {
 	return readiness.Readiness{State: readiness.InProgress, Reason: reason, Message: message}
 }
 
-// judge returns the readiness of the first child that is not ready. If a child was not ensured, the reason
-// comes from err. A stale copy, which does not include the last write, is not ready.
-func judge(children []ensure.Result[client.Object], err error) readiness.Readiness {
-	for _, child := range children {
-		current := child.Readiness(err)
-		if current.State == readiness.Ready {
-			continue
-		}
-		if child.Live != nil {
-			current.Message = fmt.Sprintf("%s %q: %s", operator.Kind(child.Live), child.Live.GetName(), current.Message)
-		}
-		return current
-	}
-	return readiness.Readiness{State: readiness.Ready, Reason: string(readiness.Ready), Message: "all is ready"}
-}
-
-// report writes the status of store. The list of children stays unchanged after a pass that failed, which
-// does not know all children.
+// report writes the status of store, and then records an event for each new problem. The list of children
+// stays unchanged after a pass that failed, which does not know all children, and so does the number of
+// replicas if the pass does not know the Deployment.
 func (r *Reconciler) report(
-	ctx context.Context, store *v1alpha1.BookStore, db *database, live *appsv1.StatefulSet, results ensure.Results,
-	volumes, database, app readiness.Readiness,
+	ctx context.Context, store *v1alpha1.BookStore, db *database, results ensure.Results,
+	volumes, database, app readiness.Readiness, failure error,
 ) error {
 	set := status.For(store)
-	return status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
+	err := status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
 		conditions := &store.Status.Conditions
 		set.Child(conditions, v1alpha1.DatabaseReadyCondition, database)
 		set.Child(conditions, v1alpha1.AppReadyCondition, app)
 		set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
+		if meta.IsStatusConditionTrue(*conditions, v1alpha1.ReadyCondition) {
+			set.True(conditions, v1alpha1.ReadyCondition, string(readiness.Ready), "the database and the app are ready")
+		}
 		set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
 		store.Status.ObservedGeneration = store.Generation
 		store.Status.Volumes = volumesOf(db)
-		if live != nil {
-			store.Status.Database = new(identityOf(live))
-		}
 		if names := statusChildren(results.Children); names != nil {
 			store.Status.Children = names
 		}
+		for _, child := range results.Children {
+			switch live := child.Live.(type) {
+			case *appsv1.StatefulSet:
+				store.Status.Database = new(identityOf(live))
+			case *appsv1.Deployment:
+				store.Status.Replicas = operator.ReadyReplicas(live)
+				store.Status.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
+			}
+		}
 	}, status.FieldOwner(Name))
+	if err != nil {
+		return err
+	}
+	for conditionType, current := range map[string]readiness.Readiness{
+		v1alpha1.DatabaseReadyCondition: database, v1alpha1.AppReadyCondition: app,
+		v1alpha1.ReadyCondition: {State: readiness.Ready}, // not rejected
+	} {
+		if isProblem(current, failure) {
+			r.warnings.Record(store, conditionType, current)
+		}
+	}
+	if isProblem(volumes, nil) && volumes.Reason != database.Reason {
+		r.warnings.Record(store, v1alpha1.VolumeResizedCondition, volumes)
+	}
+	return nil
 }
 
 // reject reports a mistake in store or in the templates, and leaves the children unchanged.
 func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, err error) (reconcile.Result, error) {
 	invalid := failed(err)
-	isNews := operator.IsNews(store.Status.Conditions, v1alpha1.ReadyCondition, invalid.Message)
 	reportErr := r.reportNotReady(ctx, store, invalid)
-	if isNews && reportErr == nil {
-		operator.Warn(r.events, store, invalid.Reason, invalid.Message)
+	if reportErr == nil {
+		r.warnings.Record(store, v1alpha1.ReadyCondition, invalid)
 	}
 	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,38 +19,6 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 	"github.com/trueup-go/trueup/status/readiness"
 )
-
-func TestJudge(t *testing.T) {
-	service := ensure.Result[client.Object]{Operation: ensure.Unchanged, Live: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "front"}}}
-	set := ensure.Result[client.Object]{Operation: ensure.Created, Live: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db", Generation: 1}}}
-	stale := service
-	stale.Stale = true
-	for _, test := range []struct {
-		name            string
-		children        []ensure.Result[client.Object]
-		err             error
-		reason, message string
-	}{
-		{name: "ready", children: []ensure.Result[client.Object]{service}, reason: "Ready", message: "all is ready"},
-		{name: "ready, although a later child failed", children: []ensure.Result[client.Object]{service}, err: errors.New("down"), reason: "Ready"},
-		{name: "not ensured", children: []ensure.Result[client.Object]{service, {}}, err: errors.New("down"), reason: "Unavailable", message: "down"},
-		{name: "in progress", children: []ensure.Result[client.Object]{service, set}, reason: "InProgress", message: `StatefulSet "db": `},
-		{
-			name: "the first counts", children: []ensure.Result[client.Object]{set, {}}, err: errors.New("down"),
-			reason: "InProgress", message: `StatefulSet "db": `,
-		},
-		{
-			name: "stale", children: []ensure.Result[client.Object]{stale},
-			reason: "InProgress", message: `Service "front": the cache does not show the last write yet`,
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := judge(test.children, test.err)
-			require.Equal(t, test.reason, got.Reason)
-			require.Contains(t, got.Message, test.message)
-		})
-	}
-}
 
 // TestReport writes the conditions in their order.
 func TestReport(t *testing.T) {
@@ -76,7 +43,7 @@ func TestReport(t *testing.T) {
 			c, r := reconcilerWith(t, defaultNames, store)
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(store), store))
 			db := &database{volumes: []volume{sized("2Gi", "2Gi")}}
-			require.NoError(t, r.report(t.Context(), store, db, nil, ensure.Results{}, test.volumes, notReady("Waiting", "no"), ready))
+			require.NoError(t, r.report(t.Context(), store, db, ensure.Results{}, test.volumes, notReady("Waiting", "no"), ready, nil))
 			var got []string
 			for _, condition := range store.Status.Conditions {
 				text := condition.Type + " " + string(condition.Status) + " " + condition.Reason
@@ -90,6 +57,31 @@ func TestReport(t *testing.T) {
 			require.Equal(t, &shopDatabase, store.Status.Database)
 		})
 	}
+}
+
+// TestReportReplicas counts the ready pods of the app without surplus ones, and keeps the last number if the
+// Deployment is unknown.
+func TestReportReplicas(t *testing.T) {
+	store, ready := shop(), readiness.Readiness{State: readiness.Ready, Message: "yes"}
+	c, r := reconcilerWith(t, defaultNames, store)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(store), store))
+	report := func(live client.Object) {
+		results := ensure.Results{Children: []ensure.Result[client.Object]{{Live: live}}}
+		require.NoError(t, r.report(t.Context(), store, &database{}, results, ready, ready, ready, nil))
+		require.EqualValues(t, 2, *store.Status.Replicas)
+		require.Equal(t, "app.kubernetes.io/component=app", store.Status.Selector)
+	}
+	report(&appsv1.Deployment{
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/component": "app"}},
+		},
+		Status: appsv1.DeploymentStatus{ReadyReplicas: 3},
+	})
+	summary := meta.FindStatusCondition(store.Status.Conditions, v1alpha1.ReadyCondition)
+	require.NotNil(t, summary)
+	require.Equal(t, "the database and the app are ready", summary.Message)
+	report(nil)
 }
 
 // TestReconcile reports which children are not ready, and that a foreign claim limits the database.

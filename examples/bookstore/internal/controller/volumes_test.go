@@ -16,7 +16,9 @@ import (
 
 var shopDatabase = v1alpha1.Database{
 	StatefulSet: "shop-mongodb", Service: "shop-mongodb", ClaimTemplate: "mongodb-pvc",
-	Selector: map[string]string{"app": "shop-mongodb"},
+	Selector: map[string]string{
+		"app.kubernetes.io/name": "bookstore", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": "database",
+	},
 }
 
 const (

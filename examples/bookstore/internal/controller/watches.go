@@ -2,11 +2,11 @@ package controller
 
 import (
 	"context"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,7 +19,9 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/predicates"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // databaseIndex is an index of claims, pods and BookStores by the prefix of the names of their claims, and of
@@ -28,7 +30,7 @@ const databaseIndex = "database"
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a BookStore after a change of
 // the spec or metadata, of the children, of the claims of the database, of the pods that mount the claims,
-// or of the templates.
+// of the pods and ReplicaSets of the app, or of the templates, and if a StatefulSet cannot create a pod.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -42,6 +44,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Owns(&corev1.Service{}, owned).
 		Watches(&corev1.PersistentVolumeClaim{}, toStores, owned).
 		Watches(&corev1.Pod{}, toStores, owned).
+		WatchesMetadata(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(storeOf), builder.WithPredicates(predicates.Primary())).
+		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.storeOfEvent)).
 		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.BookStoreList{})).
 		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
@@ -90,7 +94,7 @@ func databaseKeysOf(obj client.Object) []string {
 // whether the object really belongs to the BookStore. If the status of the BookStore does not name the
 // database yet, the StatefulSet is new, and its own events trigger a reconcile.
 func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
-	var requests []reconcile.Request
+	requests := storeOf(ctx, obj)
 	for _, prefix := range databaseKeysOf(obj) {
 		var stores v1alpha1.BookStoreList
 		err := r.client.List(ctx, &stores, client.InNamespace(obj.GetNamespace()), client.MatchingFields{databaseIndex: prefix},
@@ -105,32 +109,42 @@ func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []recon
 	return requests
 }
 
+// storeOf returns a request for the BookStore of a pod or a ReplicaSet. The reconcile ignores a pod of somebody else.
+var storeOf = operator.RequestByLabel(storeLabel)
+
+// storeOfEvent returns a request for the BookStore that controls the StatefulSet of an event.
+func (r *Reconciler) storeOfEvent(ctx context.Context, obj client.Object) []reconcile.Request {
+	event, ok := obj.(*corev1.Event)
+	if !ok {
+		return nil
+	}
+	set, key := &appsv1.StatefulSet{}, client.ObjectKey{Namespace: obj.GetNamespace(), Name: event.InvolvedObject.Name}
+	if err := r.client.Get(ctx, key, set, client.DisableReadYourWritesConsistency); err != nil {
+		return nil // usually, the set of another owner, which is not in the cache
+	}
+	if owner := metav1.GetControllerOf(set); owner != nil && owner.Kind == "BookStore" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: set.Namespace, Name: owner.Name}}}
+	}
+	return nil
+}
+
 // Cached limits the cache of the manager. StatefulSets, Deployments and Services are cached if they have
 // the label of this operator. If somebody removes the label from a child, ensure finds the child on the
 // server and adds the label again. All pods and claims are cached, since those of others may conflict
-// with a database. Of pods, only the fields that the operator reads are cached.
+// with a database. Of events, only those of StatefulSets whose pods or claims are refused are cached.
 func Cached() map[client.Object]cache.ByObject {
-	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
+	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operator.ManagedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
 		&appsv1.StatefulSet{}: own,
 		&appsv1.Deployment{}:  own,
 		&corev1.Service{}:     own,
-		&corev1.Pod{}:         {Transform: onlyMounts},
+		&appsv1.ReplicaSet{}:  {Label: own.Label, Transform: cache.TransformStripManagedFields()},
+		&corev1.Pod{}:         {Transform: operator.SlimPod},
+		&corev1.Event{}: {
+			Field: fields.SelectorFromSet(fields.Set{
+				"involvedObject.kind": "StatefulSet", "reason": readiness.ReasonFailedCreate, "type": corev1.EventTypeWarning,
+			}),
+			Transform: cache.TransformStripManagedFields(),
+		},
 	}
-}
-
-// onlyMounts removes fields that the operator does not read from pods. The mounted claims and the readiness
-// stay.
-func onlyMounts(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
-	pod.ManagedFields, pod.Annotations = nil, nil
-	pod.Spec = corev1.PodSpec{Volumes: slices.DeleteFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		return volume.PersistentVolumeClaim == nil
-	})}
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: slices.DeleteFunc(pod.Status.Conditions,
-		func(condition corev1.PodCondition) bool { return condition.Type != corev1.PodReady })}
-	return pod, nil
 }

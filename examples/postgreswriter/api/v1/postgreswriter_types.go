@@ -16,21 +16,25 @@ type PostgresWriterSpec struct {
 	// table changes, the row moves.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 63",message="must not be longer than 63 bytes, the limit of PostgreSQL"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="must not contain NUL, which PostgreSQL cannot store"
 	Table string `json:"table"`
 
 	// name is the value of the column name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="must not contain NUL, which PostgreSQL cannot store"
 	Name string `json:"name"`
 
 	// age is the value of the column age, in years.
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=200
+	// +kubebuilder:validation:Maximum=2147483647
 	Age int32 `json:"age"`
 
 	// country is the value of the column country.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="must not contain NUL, which PostgreSQL cannot store"
 	Country string `json:"country"`
 }
 
@@ -60,10 +64,12 @@ type PostgresWriterStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=postgreswriters
+// +kubebuilder:resource:path=postgreswriters,shortName=pgw
 // +kubebuilder:printcolumn:name="Table",type=string,JSONPath=`.spec.table`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Row",type=string,priority=1,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PostgresWriter struct {
 	metav1.TypeMeta `json:",inline"`

@@ -3,14 +3,15 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // Name is the name of the operator, the field owner, the user agent and the application name in the database.
@@ -37,6 +40,8 @@ type Options struct {
 	// CheckInterval is how often a row is compared with its PostgresWriter without an event. The database
 	// reports no drift.
 	CheckInterval time.Duration
+	// AdoptRows lets a PostgresWriter without the finalizer overwrite a row that exists.
+	AdoptRows bool
 	// Sweep enables the removal of rows whose PostgresWriter no longer exists.
 	Sweep bool
 	// WatchNamespace is the only namespace that is swept; empty means all.
@@ -47,6 +52,7 @@ type Options struct {
 type Reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
+	warnings *status.Warnings
 	rows     *database.Rows
 	keys     keys
 	options  Options
@@ -54,9 +60,11 @@ type Reconciler struct {
 
 // New returns a reconciler of rows.
 func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
+	recorder := mgr.GetEventRecorder(Name)
 	return &Reconciler{
 		client:   mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(Name),
+		recorder: recorder,
+		warnings: status.NewWarnings(recorder),
 		rows:     rows,
 		keys:     keys{cluster: options.ClusterName},
 		options:  options,
@@ -73,7 +81,50 @@ func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
 // Reconcile ensures the row of writer and reports its state in a condition. If writer is being deleted,
 // Reconcile deletes the row instead.
 func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
-	deletion, err := finalizer.Handle(ctx, r.client, writer, finalizer.Step{
+	if r.isNew(writer) {
+		return r.claim(ctx, writer)
+	}
+	deletion, err := r.handleFinalizer(ctx, writer)
+	if err != nil || deletion.Done {
+		return r.finish(ctx, writer, err)
+	}
+	change, err := r.rows.Put(ctx, r.keys.of(keyOf(writer)), rowOf(writer))
+	if err != nil {
+		return r.fail(ctx, writer, err)
+	}
+	return r.succeed(ctx, writer, change)
+}
+
+// isNew reports whether writer has no claim to a row that exists. The finalizer is the claim: every row with
+// the key of a PostgresWriter that has the finalizer belongs to this PostgresWriter.
+func (r *Reconciler) isNew(writer *v1.PostgresWriter) bool {
+	return !r.options.AdoptRows && writer.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(writer, v1.Finalizer)
+}
+
+// claim inserts the row of a new PostgresWriter and adds the finalizer before the commit. So there is no
+// finalizer if somebody else's row exists, and no row without a finalizer. If the commit fails, the next
+// reconcile writes the row.
+func (r *Reconciler) claim(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
+	errGone := errors.New("the PostgresWriter is gone")
+	err := r.rows.Claim(ctx, r.keys.of(keyOf(writer)), rowOf(writer), func(ctx context.Context) error {
+		deletion, err := r.handleFinalizer(ctx, writer)
+		if err == nil && deletion.Done {
+			return errGone
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errGone):
+		return reconcile.Result{}, nil
+	case err != nil:
+		return r.fail(ctx, writer, err)
+	}
+	return r.succeed(ctx, writer, database.Inserted)
+}
+
+// handleFinalizer adds the finalizer, or deletes the row and removes the finalizer if writer is being deleted.
+func (r *Reconciler) handleFinalizer(ctx context.Context, writer *v1.PostgresWriter) (finalizer.Result, error) {
+	return finalizer.Handle(ctx, r.client, writer, finalizer.Step{
 		Name: v1.Finalizer,
 		Cleanup: func(ctx context.Context) error {
 			removed, err := r.remove(ctx, keyOf(writer))
@@ -83,21 +134,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 			return err
 		},
 	})
-	if err != nil || deletion.Done {
-		return r.finish(ctx, writer, err)
-	}
+}
 
-	change, err := r.rows.Put(ctx, r.keys.of(keyOf(writer)), database.Row{
-		Table: writer.Spec.Table, Name: writer.Spec.Name, Age: writer.Spec.Age, Country: writer.Spec.Country,
-	})
-	if err != nil {
-		return r.fail(ctx, writer, err)
-	}
+// succeed reports that the row matches the spec, and returns when to check the row.
+func (r *Reconciler) succeed(ctx context.Context, writer *v1.PostgresWriter, change database.Change) (reconcile.Result, error) {
 	if change != database.Unchanged {
 		log.FromContext(ctx).Info("wrote row", "change", change, "table", writer.Spec.Table)
 		r.recordEvent(writer, string(change), "wrote the row into table "+writer.Spec.Table)
 	}
-
 	if err := r.reportWritten(ctx, writer); err != nil {
 		return ensure.Retry(ctx, err)
 	}
@@ -121,15 +165,21 @@ func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (r
 // finish reports why writer is not deleted yet, or why the finalizer could not be added or removed.
 func (r *Reconciler) finish(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
-	case apierrors.IsConflict(err), err == nil && len(writer.Finalizers) == 0:
-		return ensure.Retry(ctx, err) // the cached copy is stale, or writer is gone
 	case err != nil:
 		return r.fail(ctx, writer, err)
+	case len(writer.Finalizers) == 0:
+		return reconcile.Result{}, nil // writer is gone
 	}
-	err = r.reportNotReady(ctx, writer, reasonTerminating, "the row is deleted; somebody else's finalizer is left")
+	err = r.reportNotReady(ctx, writer, readiness.Readiness{
+		State: readiness.Terminating, Message: "the PostgresWriter has no row any more; somebody else's finalizer is left",
+	})
 	return ensure.Retry(ctx, err)
 }
 
 func keyOf(writer *v1.PostgresWriter) types.NamespacedName {
 	return types.NamespacedName{Namespace: writer.Namespace, Name: writer.Name}
+}
+
+func rowOf(writer *v1.PostgresWriter) database.Row {
+	return database.Row{Table: writer.Spec.Table, Name: writer.Spec.Name, Age: writer.Spec.Age, Country: writer.Spec.Country}
 }

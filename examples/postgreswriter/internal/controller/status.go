@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -11,57 +12,63 @@ import (
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 	"github.com/trueup-go/trueup/status"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
-// Reasons of the Ready condition. Other reasons are those of package database.
-const (
-	reasonWritten     = "Written"
-	reasonTerminating = "Terminating"
-)
+// reasonWritten is a reason of the Ready condition. Other reasons are Terminating, those of package database
+// and the results of ensure.Reason.
+const reasonWritten = "Written"
 
 // reportWritten reports that the row matches the spec, and the table and key of the row.
 func (r *Reconciler) reportWritten(ctx context.Context, writer *v1.PostgresWriter) error {
-	set := status.For(writer)
-	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
-		writer.Status.ID = r.keys.of(keyOf(writer))
-		writer.Status.Table = writer.Spec.Table
-		set.True(&writer.Status.Conditions, v1.ReadyCondition, reasonWritten, "the row matches the spec")
+	written := readiness.Readiness{State: readiness.Ready, Reason: reasonWritten, Message: "the row matches the spec"}
+	return r.report(ctx, writer, written, func(is *v1.PostgresWriterStatus) {
+		is.ID, is.Table = r.keys.of(keyOf(writer)), writer.Spec.Table
 	})
 }
 
 // reportNotReady reports why the row does not match the spec. The table and key of the row stay in the
 // status.
-func (r *Reconciler) reportNotReady(ctx context.Context, writer *v1.PostgresWriter, reason, message string) error {
+func (r *Reconciler) reportNotReady(ctx context.Context, writer *v1.PostgresWriter, row readiness.Readiness) error {
+	return r.report(ctx, writer, row, func(*v1.PostgresWriterStatus) {})
+}
+
+// report writes the readiness of the row into the condition. A new failure is also an event.
+func (r *Reconciler) report(
+	ctx context.Context, writer *v1.PostgresWriter, row readiness.Readiness, change func(*v1.PostgresWriterStatus),
+) error {
 	set := status.For(writer)
-	return r.report(ctx, writer, func(writer *v1.PostgresWriter) {
-		set.False(&writer.Status.Conditions, v1.ReadyCondition, reason, message)
-	})
-}
-
-func (r *Reconciler) report(ctx context.Context, writer *v1.PostgresWriter, change func(*v1.PostgresWriter)) error {
-	return status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) {
+	err := status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) {
 		writer.Status.ObservedGeneration = writer.Generation
-		change(writer)
+		change(&writer.Status)
+		set.Child(&writer.Status.Conditions, v1.ReadyCondition, row)
 	}, status.FieldOwner(Name))
+	if err == nil {
+		r.warnings.Record(writer, v1.ReadyCondition, row)
+	}
+	return err
 }
 
-// fail reports err in the condition, and returns when to retry: after retryRefused if a person has to
-// resolve the error, else as the rate limiter decides.
+// fail reports err in the condition and in an event, and returns when to retry: after retryRefused if a
+// person has to resolve the error, else as the rate limiter decides.
 func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
-	var databaseErr *database.Error
-	if !errors.As(err, &databaseErr) {
-		return ensure.Retry(ctx, errors.Join(err, r.reportNotReady(ctx, writer, ensure.Reason(err), err.Error())))
+	if apierrors.IsConflict(err) {
+		return ensure.Retry(ctx, err) // the cached copy is stale
 	}
-	if databaseErr.Reason == database.NotActive {
+	reason, message, isTemporary := ensure.Reason(err), err.Error(), true
+	if databaseErr, ok := errors.AsType[*database.Error](err); ok {
+		reason, message, isTemporary = databaseErr.Reason, databaseErr.Message, databaseErr.IsTemporary()
+	}
+	if reason == database.NotActive {
 		return ensure.Retry(ctx, err) // the operator with the lock reports the state
 	}
-	reportErr := r.reportNotReady(ctx, writer, databaseErr.Reason, databaseErr.Message)
+	reportErr := r.reportNotReady(ctx, writer, readiness.Readiness{State: readiness.Failed, Reason: reason, Message: message})
 	switch {
-	case databaseErr.IsTemporary():
+	case isTemporary:
 		return ensure.Retry(ctx, errors.Join(err, reportErr))
 	case reportErr != nil:
 		return ensure.Retry(ctx, reportErr)
 	}
-	log.FromContext(ctx).Info("cannot reconcile", "reason", databaseErr.Reason, "message", databaseErr.Message)
+	log.FromContext(ctx).Info("cannot reconcile", "reason", reason, "message", message)
 	return reconcile.Result{RequeueAfter: retryRefused}, nil
 }

@@ -20,17 +20,21 @@ const (
 	sweepRetry = time.Minute
 )
 
-// A rowCleaner deletes the rows of PostgresWriters that no longer exist. Usually, the finalizer does so.
+// A rowCleaner handles PostgresWriters that no longer exist. Usually, the finalizer has deleted their rows.
 // But the API server may lose a finalizer that is added during a deletion, and people may remove one.
 type rowCleaner struct {
 	*Reconciler
 	next reconcile.Reconciler // reconciles PostgresWriters that exist
 }
 
-// Reconcile deletes the row if the cache does not show the PostgresWriter. If the cache is stale, the row
-// is written again as soon as the cache shows the PostgresWriter.
+// Reconcile handles a PostgresWriter that the cache does not show. With Sweep, Reconcile deletes the row. If
+// the cache is stale, the row is written again as soon as the cache shows the PostgresWriter. Without Sweep,
+// the row stays, since another program may have written the row.
 func (l rowCleaner) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	switch err := l.client.Get(ctx, request.NamespacedName, &v1.PostgresWriter{}); {
+	case apierrors.IsNotFound(err) && !l.options.Sweep:
+		l.rows.Forget(l.keys.of(request.NamespacedName))
+		return reconcile.Result{}, nil
 	case apierrors.IsNotFound(err):
 		_, err := l.remove(ctx, request.NamespacedName) // no event, since its object is gone
 		return reconcile.Result{}, err

@@ -16,6 +16,8 @@ const (
 	TableMissing = "TableMissing"
 	// WrongColumns: the table cannot hold such a row.
 	WrongColumns = "WrongColumns"
+	// RowExists: a table has a row with the key already, and the caller has no claim to the row.
+	RowExists = "RowExists"
 	// UniqueViolation: another row has a value that has to be unique.
 	UniqueViolation = "UniqueViolation"
 	// NotStored: the table does not store the row as written.

@@ -51,6 +51,28 @@ func (f findings) changeTo(row Row) Change {
 	return Unchanged
 }
 
+// checkFree returns an error if a table has a row with the key.
+func (f findings) checkFree(key string) error {
+	taken := f.otherTables("")
+	if len(taken) == 0 {
+		return nil
+	}
+	return refuse(RowExists,
+		"table %q already has a row with the key %q; delete the row, or let the operator overwrite it with --adopt-rows",
+		strings.Join(taken, ", "), key)
+}
+
+// tableOf returns the table that has the row, or "". The preferred table takes precedence.
+func (f findings) tableOf(preferred string) string {
+	if _, exists := f.rows[preferred]; exists {
+		return preferred
+	}
+	for _, other := range f.otherTables(preferred) {
+		return other
+	}
+	return ""
+}
+
 // otherTables returns the tables, except for the one with that name, that have a row with the key.
 func (f findings) otherTables(name string) []string {
 	all := slices.Sorted(maps.Keys(f.rows))

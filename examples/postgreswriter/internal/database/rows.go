@@ -22,8 +22,15 @@ const operationTimeout = 15 * time.Second
 // that they work with a pooler.
 const begin = "begin; set local lock_timeout = '1s'; set local idle_in_transaction_session_timeout = '10s'"
 
+// claimTimeout is the timeout of the request to the API server within a transaction. The transaction may
+// delay the renewal of the global lock.
+const claimTimeout = 2 * time.Second
+
 // listTimeout is the timeout of Keys.
 const listTimeout = 5 * time.Minute
+
+// pingTimeout is the timeout of Ping. It is shorter than the timeout of the readiness probe.
+const pingTimeout = 2 * time.Second
 
 // A Row is the desired row of a PostgresWriter.
 type Row struct {
@@ -62,11 +69,12 @@ type Options struct {
 type Rows struct {
 	pool    *pgxpool.Pool
 	options Options
+	metrics *metrics
 }
 
 // NewRows returns the rows in the tables of options.
 func NewRows(pool *pgxpool.Pool, options Options) *Rows {
-	return &Rows{pool: pool, options: options}
+	return &Rows{pool: pool, options: options, metrics: newMetrics(options.Tables)}
 }
 
 // Open returns a pool with that maximum number of connections. Open does not connect yet, so a database
@@ -82,9 +90,8 @@ func Open(ctx context.Context, settings Settings, application string, connection
 // Put inserts or updates the row with the key. If another table has a row with the key, Put moves the row
 // in one transaction. Put writes nothing if the row matches already. Every error is an *Error.
 func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
-	if !slices.Contains(r.options.Tables, row.Table) {
-		return "", refuse(TableNotAllowed, "table %q is not one that the operator may write to: its flag --tables lists %s",
-			row.Table, strings.Join(r.options.Tables, ", "))
+	if err := r.checkAllowed(row.Table); err != nil {
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -92,8 +99,9 @@ func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 	// Usually, nothing has to be done, and reading needs no transaction.
 	found, err := r.findWithRetry(ctx, key)
 	if err != nil {
-		return "", toError(err)
+		return "", r.failure(err)
 	}
+	r.metrics.saw(key, found.tableOf(row.Table))
 	if change := found.changeTo(row); change == Unchanged {
 		return change, nil
 	}
@@ -113,9 +121,17 @@ func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
 		if err := remove(ctx, tx, key, found.otherTables(row.Table)); err != nil {
 			return err
 		}
-		return store(ctx, tx, key, row)
+		stored, err := store(ctx, tx, key, row, overwrite)
+		if err == nil && !stored {
+			return notStored(row.Table)
+		}
+		return err
 	})
-	return change, toError(err)
+	if err != nil {
+		return "", r.failure(err)
+	}
+	r.metrics.wrote(key, row.Table, change)
+	return change, nil
 }
 
 // Delete deletes the row with the key from all tables, and reports whether there was a row. A row or a
@@ -126,14 +142,30 @@ func (r *Rows) Delete(ctx context.Context, key string) (bool, error) {
 
 	found, err := r.findWithRetry(ctx, key)
 	if err != nil {
-		return false, toError(err)
+		return false, r.failure(err)
 	}
 	tables := found.otherTables("")
 	if len(tables) == 0 {
+		r.Forget(key)
 		return false, nil
 	}
-	err = r.write(ctx, func(tx pgx.Tx) error { return remove(ctx, tx, key, tables) })
-	return err == nil, toError(err)
+	if err := r.write(ctx, func(tx pgx.Tx) error { return remove(ctx, tx, key, tables) }); err != nil {
+		return false, r.failure(err)
+	}
+	r.metrics.wrote(key, "", deleted)
+	return true, nil
+}
+
+// Ping returns an error unless the database answers within two seconds. The error has no details of the
+// connection.
+func (r *Rows) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+
+	if known, ok := errors.AsType[*Error](toError(r.pool.Ping(ctx))); ok {
+		return errors.New(known.Message)
+	}
+	return nil
 }
 
 // Keys calls visit with the key of each row in the tables, including rows of other programs. Every error
@@ -144,7 +176,7 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 
 	tables, err := existingTables(ctx, r.pool, r.options.Tables)
 	if err != nil {
-		return toError(err)
+		return r.failure(err)
 	}
 	for name, t := range tables {
 		if !t.hasTextID() {
@@ -156,7 +188,7 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 			_, err = pgx.ForEachRow(rows, []any{&key}, func() error { visit(key); return nil })
 		}
 		if err != nil {
-			return toError(classify(err, name))
+			return r.failure(classify(err, name))
 		}
 	}
 	return nil
@@ -173,10 +205,23 @@ func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 		if err := do(tx); err != nil {
 			return err
 		}
-		// Check deferred constraints now, so that their errors differ from errors of the commit.
-		_, err := tx.Exec(ctx, "set constraints all immediate")
-		return classify(err, r.options.Tables...)
+		return r.checkConstraints(ctx, tx)
 	})
+}
+
+// checkConstraints checks deferred constraints, so that their errors differ from errors of the commit.
+func (r *Rows) checkConstraints(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, "set constraints all immediate")
+	return classify(err, r.options.Tables...)
+}
+
+// checkAllowed returns an error unless rows may be written to the table. It sends nothing to the database.
+func (r *Rows) checkAllowed(table string) error {
+	if slices.Contains(r.options.Tables, table) {
+		return nil
+	}
+	return refuse(TableNotAllowed, "table %q is not one that the operator may write to: its flag --tables lists %s",
+		table, strings.Join(r.options.Tables, ", "))
 }
 
 // ensureTable returns an error if the table cannot store the row, and creates a missing table if Create is
@@ -201,26 +246,36 @@ func remove(ctx context.Context, tx pgx.Tx, key string, tables []string) error {
 	return nil
 }
 
-// store inserts or updates the row, and compares the result with row. A trigger or a type may change the
-// row, and each reconcile would write the row again.
-func store(ctx context.Context, tx pgx.Tx, key string, row Row) error {
+// The conflict clauses of store, for a row with the key that exists.
+const (
+	overwrite = `update set name = excluded.name, age = excluded.age, country = excluded.country`
+	skip      = `nothing`
+)
+
+// store inserts the row, and compares the result with row. A trigger or a type may change the row, and each
+// reconcile would write the row again. stored is false if the database skipped the row without an error.
+func store(ctx context.Context, tx pgx.Tx, key string, row Row, onConflict string) (stored bool, err error) {
 	rows, err := tx.Query(ctx, `
 		insert into `+identifier(row.Table)+` as t (id, name, age, country)
 		values ($1::text, $2::text, $3::integer, $4::text)
-		on conflict (id) do update set name = excluded.name, age = excluded.age, country = excluded.country
+		on conflict (id) do `+onConflict+`
 		returning t.name::text, t.age::text, t.country::text`, key, row.Name, row.Age, row.Country)
 	if err != nil {
-		return classify(err, row.Table)
+		return false, classify(err, row.Table)
 	}
-	stored, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[values])
+	returned, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[values])
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return refuse(NotStored, "table %q takes the row and does not keep it", row.Table)
+		return false, nil
 	case err != nil:
-		return classify(err, row.Table)
+		return false, classify(err, row.Table)
 	}
-	if column := stored.differsIn(row); column != "" {
-		return refuse(NotStored, "table %q does not keep column %q as it is given", row.Table, column)
+	if column := returned.differsIn(row); column != "" {
+		return false, refuse(NotStored, "table %q does not keep column %q as it is given", row.Table, column)
 	}
-	return nil
+	return true, nil
+}
+
+func notStored(table string) error {
+	return refuse(NotStored, "table %q takes the row and does not keep it", table)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,13 +38,29 @@ type Lock struct {
 	pool     *pgxpool.Pool
 	identity string
 	version  int64 // version of the row that was last read or written
+	held     prometheus.Gauge
 }
 
 var _ resourcelock.Interface = &Lock{}
 
 // New returns the lock in the database of pool. The identity must be unique to the process.
 func New(pool *pgxpool.Pool, identity string) *Lock {
-	return &Lock{pool: pool, identity: identity}
+	return &Lock{pool: pool, identity: identity, held: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "postgreswriter_global_lock_held",
+		Help: "1 if this operator held the global lock when it last read or renewed the lock, else 0.",
+	})}
+}
+
+// Collector returns the metric of the lock, for a registry.
+func (l *Lock) Collector() prometheus.Collector { return l.held }
+
+// observe sets the metric after the holder was read or written.
+func (l *Lock) observe(holder string) {
+	if holder == l.identity {
+		l.held.Set(1)
+		return
+	}
+	l.held.Set(0)
 }
 
 // Guard returns an error unless this process holds the lock. Guard locks the row until the transaction ends,
@@ -77,6 +94,7 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot read the global lock: %w", err)
 	}
+	l.observe(record.HolderIdentity)
 	record.AcquireTime, record.RenewTime = metav1.NewTime(acquired), metav1.NewTime(renewed)
 	raw, err := json.Marshal(struct {
 		*resourcelock.LeaderElectionRecord
@@ -103,6 +121,7 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 		return apierrors.NewAlreadyExists(resource, name)
 	}
 	l.version = 1
+	l.observe(record.HolderIdentity)
 	return nil
 }
 
@@ -153,6 +172,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		return apierrors.NewConflict(resource, name, errors.New("another process has changed the lock"))
 	}
 	l.version++
+	l.observe(record.HolderIdentity)
 	return nil
 }
 
@@ -166,6 +186,7 @@ func (l *Lock) release(ctx context.Context, record resourcelock.LeaderElectionRe
 	if err != nil {
 		return fmt.Errorf("cannot release the global lock: %w", err)
 	}
+	l.observe("")
 	return nil
 }
 

@@ -21,17 +21,18 @@ const (
 
 // ReverseWordsAppSpec is the desired state of a ReverseWordsApp.
 type ReverseWordsAppSpec struct {
-	// replicas is the number of pods. 0 means 1.
+	// replicas is the number of pods. 0 means 1, also for kubectl scale: a ReverseWordsApp never runs
+	// without pods.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// appVersion is the tag of the image quay.io/mavazque/reversewords.
 	// +kubebuilder:default=latest
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	// +kubebuilder:validation:Pattern=`^[\w][\w.-]{0,127}$`
 	// +optional
 	AppVersion string `json:"appVersion,omitempty"`
 
@@ -49,6 +50,14 @@ type ReverseWordsAppStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the number of pods that are ready. The surplus pods of a rollout do not count.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// selector selects the pods of the Deployment, as text, for the subresource scale.
+	// +optional
+	Selector string `json:"selector,omitempty"`
 
 	// conditions holds ReverseWordsDeploymentNotReady and Ready.
 	// +listType=map
@@ -84,9 +93,11 @@ type Child struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=reversewordsapps
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=reversewordsapps,shortName=rwa
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 55 && !self.metadata.name.contains('.')",message="the name must have at most 55 characters and no dot, as it is part of the Service's name",optionalOldSelf=true
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.appVersion`
-// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.spec.replicas`
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

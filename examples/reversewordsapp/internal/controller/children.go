@@ -3,20 +3,15 @@ package controller
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/ensure/manifest"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
 
-const (
-	// managedByLabel selects the objects that the manager caches: children, to which ensure adds the label,
-	// and their pods and ReplicaSets.
-	managedByLabel = "app.kubernetes.io/managed-by"
-	// appLabel is the name of the ReverseWordsApp on its pods and ReplicaSets.
-	appLabel = "apps.linuxera.org/reversewordsapp"
-)
+// appLabel is the name of the ReverseWordsApp on its pods and ReplicaSets.
+const appLabel = "apps.linuxera.org/reversewordsapp"
 
 // children are the desired children of a ReverseWordsApp. They have only the fields of the templates. The
 // API server sets defaults for other fields, which ensure leaves alone.
@@ -44,8 +39,6 @@ func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*c
 	if err != nil {
 		return nil, err
 	}
-	pods := &deployment.Spec.Template.ObjectMeta
-	metav1.SetMetaDataLabel(pods, managedByLabel, Name)
-	metav1.SetMetaDataLabel(pods, appLabel, app.Name)
+	operator.LabelPods(&deployment.Spec.Template, Name, appLabel, app.Name)
 	return &children{deployment, service}, nil
 }

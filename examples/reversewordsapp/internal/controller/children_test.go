@@ -1,11 +1,14 @@
 package controller //nolint:testpackage // tests unexported functions
 
 import (
+	"maps"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +27,10 @@ import (
 // TestDefaultChildren compares the default children with those of earlier versions of the operator. With
 // other digests, an update of the operator would write all children.
 func TestDefaultChildren(t *testing.T) {
-	label := map[string]string{"app": "shop"}
+	selector := map[string]string{
+		"app.kubernetes.io/name": "reversewordsapp", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": "web",
+	}
+	label := with(selector, "app", "shop")
 	probe := &corev1.Probe{
 		ProbeHandler:        corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(8080)}},
 		InitialDelaySeconds: 5, TimeoutSeconds: 2, PeriodSeconds: 15,
@@ -33,20 +39,22 @@ func TestDefaultChildren(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "dp-shop", Labels: label},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(2)),
-			Selector: &metav1.LabelSelector{MatchLabels: label},
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels: map[string]string{
-						"app": "shop", "app.kubernetes.io/managed-by": "reverse-words-operator", "apps.linuxera.org/reversewordsapp": "shop",
+				ObjectMeta: metav1.ObjectMeta{Labels: with(label,
+					"app.kubernetes.io/managed-by", "reverse-words-operator", "apps.linuxera.org/reversewordsapp", "shop")},
+				Spec: corev1.PodSpec{
+					SecurityContext: &corev1.PodSecurityContext{
+						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 					},
+					Containers: []corev1.Container{{
+						Name:           "reversewords",
+						Image:          "quay.io/mavazque/reversewords:v1",
+						Ports:          []corev1.ContainerPort{{Name: "reversewords", ContainerPort: 8080}},
+						LivenessProbe:  probe,
+						ReadinessProbe: probe,
+					}},
 				},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name:           "reversewords",
-					Image:          "quay.io/mavazque/reversewords:v1",
-					Ports:          []corev1.ContainerPort{{Name: "reversewords", ContainerPort: 8080}},
-					LivenessProbe:  probe,
-					ReadinessProbe: probe,
-				}}},
 			},
 		},
 	}
@@ -54,7 +62,7 @@ func TestDefaultChildren(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "service-shop", Labels: label},
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeNodePort,
-			Selector: label,
+			Selector: selector,
 			Ports:    []corev1.ServicePort{{Name: "http", Port: 8080}},
 		},
 	}
@@ -65,6 +73,20 @@ func TestDefaultChildren(t *testing.T) {
 	require.Empty(t, cmp.Diff(service, made.service))
 	require.Equal(t, digest(t, deployment), digest(t, made.deployment))
 	require.Equal(t, digest(t, service), digest(t, made.service))
+}
+
+// TestRestricted compares the templates for the pod security standard restricted with the defaults: only
+// security contexts may differ.
+func TestRestricted(t *testing.T) {
+	folder := manifest.Overlay(os.DirFS("../../config/templates/restricted"), templates.Files)
+	restricted, err := childrenFor(appCalled("shop"), manifest.NewRenderer(folder, scheme.Scheme))
+	require.NoError(t, err)
+	defaults, err := childrenFor(appCalled("shop"), overridden(nil))
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(defaults.service, restricted.service))
+	require.True(t, *restricted.deployment.Spec.Template.Spec.SecurityContext.RunAsNonRoot)
+	require.Empty(t, cmp.Diff(defaults.deployment, restricted.deployment,
+		cmpopts.IgnoreFields(corev1.PodSpec{}, "SecurityContext"), cmpopts.IgnoreFields(corev1.Container{}, "SecurityContext")))
 }
 
 func TestReplicas(t *testing.T) {
@@ -94,7 +116,7 @@ func TestNames(t *testing.T) {
 			app := appCalled(test.app)
 			made, err := childrenFor(app, overridden(nil))
 			require.NoError(t, err)
-			require.Equal(t, map[string]string{"app": test.app}, made.service.Spec.Selector)
+			require.Equal(t, test.app, made.service.Spec.Selector[operator.InstanceLabel])
 			err = operator.CheckNames(app.Name, made.deployment.Name, made.service.Name)
 			if test.says != "" {
 				require.ErrorContains(t, err, test.says)
@@ -103,7 +125,7 @@ func TestNames(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, validation.IsDNS1035Label(made.service.Name))
 			require.Empty(t, validation.IsDNS1123Label(made.deployment.Name))
-			require.Empty(t, validation.IsValidLabelValue(made.service.Spec.Selector["app"]))
+			require.Empty(t, validation.IsValidLabelValue(made.service.Spec.Selector[operator.InstanceLabel]))
 		})
 	}
 }
@@ -133,7 +155,7 @@ func TestPodLabels(t *testing.T) {
 		files := fstest.MapFS{"deployment.yaml": {Data: []byte(strings.Replace(pods, "%", labels, 1))}}
 		made, err := childrenFor(appCalled("shop"), overridden(files))
 		require.NoError(t, err)
-		require.Equal(t, map[string]string{managedByLabel: Name, appLabel: "shop"}, made.deployment.Spec.Template.Labels)
+		require.Equal(t, map[string]string{operator.ManagedByLabel: Name, appLabel: "shop"}, made.deployment.Spec.Template.Labels)
 	}
 }
 
@@ -147,6 +169,15 @@ func appCalled(name string) *v1alpha1.ReverseWordsApp {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: name},
 		Spec:       v1alpha1.ReverseWordsAppSpec{Replicas: 2, AppVersion: "v1", ServiceType: corev1.ServiceTypeNodePort},
 	}
+}
+
+// with returns labels with more keys and values.
+func with(labels map[string]string, more ...string) map[string]string {
+	labels = maps.Clone(labels)
+	for i := 0; i < len(more); i += 2 {
+		labels[more[i]] = more[i+1]
+	}
+	return labels
 }
 
 func digest(t *testing.T, obj hash.Obj) string {

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,6 +22,7 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -39,12 +39,12 @@ type Reconciler struct {
 	server    client.Reader
 	ensure    *ensure.Ensurer
 	templates *manifest.Folder
-	events    events.EventRecorder
+	warnings  *status.Warnings
 }
 
 // New returns a reconciler that renders children from templates. It adds childLabels to every child.
 func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]string) (*Reconciler, error) {
-	labels, err := operator.Stamp(map[string]string{managedByLabel: Name}, childLabels, managedByLabel)
+	labels, err := operator.Stamp(Name, childLabels)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]st
 		server:    mgr.GetAPIReader(),
 		ensure:    ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(labels), ensure.WithRecorder(recorder)),
 		templates: templates,
-		events:    recorder,
+		warnings:  status.NewWarnings(recorder),
 	}, nil
 }
 
@@ -128,12 +128,15 @@ func (r *Reconciler) cleanUp(ctx context.Context, app *v1alpha1.ReverseWordsApp)
 func (r *Reconciler) finish(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, deletion finalizer.Result, err error,
 ) (reconcile.Result, error) {
-	problem := notReady("Terminating", cmp.Or(deletion.Reason, "cleanup is complete; somebody else's finalizer is left"))
+	problem := readiness.Readiness{
+		State: readiness.Terminating, Reason: string(readiness.Terminating),
+		Message: cmp.Or(deletion.Reason, "cleanup is complete; somebody else's finalizer is left"),
+	}
 	switch {
 	case apierrors.IsConflict(err), err == nil && len(app.Finalizers) == 0:
 		return ensure.Retry(ctx, err) // the cached copy is stale, or app is gone
 	case err != nil:
-		problem = notReady(ensure.Reason(err), err.Error())
+		problem = ensure.Result[client.Object]{}.Readiness(err)
 	}
 	if err := errors.Join(err, r.report(ctx, app, problem)); err != nil {
 		return ensure.Retry(ctx, err)
@@ -144,16 +147,10 @@ func (r *Reconciler) finish(
 // reject reports a mistake in app or in a template, and leaves the children unchanged. The error is
 // terminal: only a change of app or of the templates helps.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.ReverseWordsApp, reason string, err error) (reconcile.Result, error) {
-	isNews := operator.IsNews(app.Status.Conditions, v1alpha1.ReadyCondition, err.Error())
-	if err := r.report(ctx, app, notReady(reason, err.Error())); err != nil {
+	problem := readiness.Readiness{State: readiness.Failed, Reason: reason, Message: err.Error()}
+	if err := r.report(ctx, app, problem); err != nil {
 		return ensure.Retry(ctx, err)
 	}
-	if isNews {
-		operator.Warn(r.events, app, reason, err.Error())
-	}
+	r.warnings.Record(app, v1alpha1.ReadyCondition, problem)
 	return ensure.Retry(ctx, reconcile.TerminalError(err))
-}
-
-func notReady(reason, message string) readiness.Readiness {
-	return readiness.Readiness{State: readiness.InProgress, Reason: reason, Message: message}
 }

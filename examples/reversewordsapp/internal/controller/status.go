@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -23,10 +24,14 @@ var reasons = map[string]string{
 	string(readiness.InProgress): "Progressing",
 }
 
+func withOwnReason(child readiness.Readiness) readiness.Readiness {
+	child.Reason = cmp.Or(reasons[child.Reason], child.Reason)
+	return child
+}
+
 // judge returns the readiness of a child that was ensured, with a message that names the child.
 func judge(result ensure.Result[client.Object], pods []corev1.Pod) readiness.Readiness {
 	child := result.Readiness(nil, pods...)
-	child.Reason = cmp.Or(reasons[child.Reason], child.Reason)
 	child.Message = fmt.Sprintf("%s %q: %s", operator.Kind(result.Live), result.Live.GetName(), child.Message)
 	return child
 }
@@ -60,7 +65,8 @@ func childrenOf(ctx context.Context, reader client.Reader, app *v1alpha1.Reverse
 
 // report writes the status of app from the results of ensure.Set; problem is the readiness of a child
 // without a result. ReverseWordsDeploymentNotReady is True if the Deployment is not ready. Ready also
-// depends on the Service. status.Setter.Ready does not support conditions that are good when False, so
+// depends on the Service. A new problem of the Deployment is also an event; ensure records events for the
+// errors of ensure.Set. status.Setter.Ready does not support conditions that are good when False, so
 // report computes Ready itself.
 func (r *Reconciler) report(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, problem readiness.Readiness, results ...ensure.Result[client.Object],
@@ -69,20 +75,26 @@ func (r *Reconciler) report(
 	if err != nil {
 		return err
 	}
+	var judged readiness.Readiness
 	deployment, service := problem, problem
 	for _, result := range results {
 		switch result.Live.(type) {
 		case *appsv1.Deployment:
-			deployment = judge(result, pods)
+			judged = judge(result, pods)
+			deployment = withOwnReason(judged)
 		case *corev1.Service:
-			service = judge(result, nil)
+			service = withOwnReason(judge(result, nil))
 		}
 	}
 	set := status.For(app)
-	return status.Patch(ctx, r.client, app, func(app *v1alpha1.ReverseWordsApp) {
+	err = status.Patch(ctx, r.client, app, func(app *v1alpha1.ReverseWordsApp) {
 		app.Status.ObservedGeneration = app.Generation
-		app.Status.Children = nil
+		app.Status.Replicas, app.Status.Selector, app.Status.Children = new(int32(0)), "", nil
 		for _, child := range children {
+			if live, ok := child.(*appsv1.Deployment); ok {
+				app.Status.Replicas = operator.ReadyReplicas(live)
+				app.Status.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
+			}
 			app.Status.Children = append(app.Status.Children,
 				v1alpha1.Child{Kind: operator.Kind(child), Name: child.GetName(), UID: child.GetUID()})
 		}
@@ -103,4 +115,8 @@ func (r *Reconciler) report(
 		}
 		set.Child(conditions, v1alpha1.ReadyCondition, ready)
 	}, status.FieldOwner(Name))
+	if err == nil {
+		r.warnings.Record(app, v1alpha1.ReadyCondition, judged)
+	}
+	return err
 }

@@ -39,10 +39,20 @@ func TestStatus(t *testing.T) {
 	requireStatus(t, c, app, pods, "False ImagePullBackOff",
 		`Deployment "dp-words": pod "dp-words-7d-a": container reversewords waits: ImagePullBackOff`)
 
-	deployment.Status.ReadyReplicas, deployment.Status.AvailableReplicas = 2, 2
+	require.Equal(t, int32(0), *reread(t, c, app).Status.Replicas)
+
+	// A surplus pod of a rollout is ready, too.
+	deployment.Status.Replicas, deployment.Status.ReadyReplicas, deployment.Status.AvailableReplicas = 3, 3, 3
+	require.NoError(t, c.Status().Update(t.Context(), deployment))
+	ensuretest.Converge(t, c, pass)
+	require.Equal(t, int32(2), *reread(t, c, app).Status.Replicas)
+
+	deployment.Status.Replicas, deployment.Status.ReadyReplicas, deployment.Status.AvailableReplicas = 2, 2, 2
 	require.NoError(t, c.Status().Update(t.Context(), deployment))
 	ensuretest.Converge(t, c, pass)
 	requireStatus(t, c, app, pods, "True Available", `Deployment "dp-words": 2 of 2 pods are available`)
+	require.Equal(t, "app.kubernetes.io/component=web,app.kubernetes.io/instance=words,app.kubernetes.io/name=reversewordsapp",
+		reread(t, c, app).Status.Selector)
 }
 
 // TestProblems reports errors that concern both children, or only the Service.

@@ -1,12 +1,9 @@
 package controller
 
 import (
-	"context"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/predicates"
 )
@@ -45,33 +43,18 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// appOf returns a request for the ReverseWordsApp that a pod or a ReplicaSet names in appLabel. Everybody
-// can add the label to a pod, which then triggers a reconcile, and is not in appPods.
-func appOf(_ context.Context, obj client.Object) []reconcile.Request {
-	name, ok := obj.GetLabels()[appLabel]
-	if !ok {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
-}
+// appOf returns a request for the ReverseWordsApp of a pod or a ReplicaSet. A pod of somebody else is not in appPods.
+var appOf = operator.RequestByLabel(appLabel)
 
 // Cached limits the cache of the manager to objects with the label of this operator, since other pods
 // would fill its memory. If somebody removes the label from a child, ensure finds the child on the
 // server and adds the label again. A pod without the label is not in appPods.
 func Cached() map[client.Object]cache.ByObject {
-	own := labels.SelectorFromSet(labels.Set{managedByLabel: Name})
+	own := labels.SelectorFromSet(labels.Set{operator.ManagedByLabel: Name})
 	return map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}: {Label: own},
 		&corev1.Service{}:    {Label: own},
 		&appsv1.ReplicaSet{}: {Label: own, Transform: cache.TransformStripManagedFields()},
-		&corev1.Pod{}:        {Label: own, Transform: withoutSpec},
+		&corev1.Pod{}:        {Label: own, Transform: operator.SlimPod},
 	}
-}
-
-// withoutSpec removes fields that the operator does not read from pods. The operator never writes pods.
-func withoutSpec(obj any) (any, error) {
-	if pod, ok := obj.(*corev1.Pod); ok {
-		pod.ManagedFields, pod.Spec = nil, corev1.PodSpec{}
-	}
-	return obj, nil
 }

@@ -10,6 +10,7 @@ type SiteSpec struct {
 
 	// appVersion is the version of the app that reverses words. The default is that of the ReverseWordsApp.
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^([\w][\w.-]{0,127})?$`
 	// +optional
 	AppVersion string `json:"appVersion,omitempty"`
 
@@ -27,9 +28,12 @@ type SiteStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Site is a page with an app that reverses words.
+// Site is a page with an app that reverses words. The name of a Site is also the name of the app, so the
+// same rule applies.
+//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 55 && !self.metadata.name.contains('.')",message="the name must have at most 55 characters and no dot, as it is part of the name of the app's Service",optionalOldSelf=true
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

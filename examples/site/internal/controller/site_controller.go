@@ -31,9 +31,6 @@ import (
 // Name is the operator's field manager, user agent and label of children.
 const Name = "site-operator"
 
-// managedByLabel selects the objects that the manager caches. ensure adds the label to every child.
-const managedByLabel = "app.kubernetes.io/managed-by"
-
 // Reconciler reconciles Sites.
 type Reconciler struct {
 	client client.Client
@@ -42,7 +39,7 @@ type Reconciler struct {
 
 // New returns a Reconciler that adds childLabels to every child.
 func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
-	stamp, err := operator.Stamp(map[string]string{managedByLabel: Name}, childLabels, managedByLabel)
+	stamp, err := operator.Stamp(Name, childLabels)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Cached limits the cache of the manager to children: a cluster has many other ConfigMaps.
 func Cached() map[client.Object]cache.ByObject {
-	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{managedByLabel: Name})}
+	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operator.ManagedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: own, &wordsv1alpha1.ReverseWordsApp{}: own, &networkingv1.Ingress{}: own,
 	}

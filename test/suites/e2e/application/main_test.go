@@ -6,14 +6,17 @@ import (
 	"os"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
+	"github.com/trueup-go/trueup/examples/application/api/v1beta1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
 var (
 	shared *cluster.Cluster
-	tests  = suite.New("application", &shared, v1alpha1.AddToScheme)
+	tests  = suite.New("application", &shared, v1alpha1.AddToScheme, v1beta1.AddToScheme, apiextensionsv1.AddToScheme)
 )
 
 // Shorthands for the tests.

@@ -155,6 +155,10 @@ func TestWatchNamespace(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, requests)
 			for _, request := range requests {
+				if request.Resource == "customresourcedefinitions" {
+					require.Contains(t, request.URI, "fieldSelector=metadata.name%3Dapplications.application.sample.ibm.com", "its own only")
+					continue
+				}
 				if len(test.watched) == 1 {
 					require.Equal(t, inside, request.Namespace, request.URI)
 				} else {
@@ -213,6 +217,8 @@ func TestBadStarts(t *testing.T) {
 		"label of its own":          {[]string{"--child-labels=app.kubernetes.io/managed-by=x"}, nil, `managed-by" is a label of the operator's own`},
 		"no such address":           {[]string{"--health-probe-bind-address=oops"}, nil, "oops"},
 		"lease without a namespace": {[]string{"--leader-elect"}, nil, "leader-election-namespace"},
+		"no Service":                {[]string{"--webhook-service=oops"}, nil, "not namespace/name"},
+		"no address of the webhook": {[]string{"--webhook-bind-address=oops"}, nil, "--webhook-bind-address: "},
 		"no kubeconfig":             {[]string{"--kubeconfig=/no/such/file"}, nil, "/no/such/file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,8 +236,8 @@ func TestHelp(t *testing.T) {
 	process := run(t, nil, "--help")
 	require.Equal(t, "exit status 0", process.Exit())
 	for _, flag := range []string{
-		"metrics-bind-address", "health-probe-bind-address", "leader-elect", "leader-election-namespace",
-		"watch-namespace", "child-labels", "templates", "kubeconfig", "zap-log-level",
+		"metrics-bind-address", "metrics-secure", "health-probe-bind-address", "leader-elect", "leader-election-namespace",
+		"watch-namespace", "child-labels", "templates", "webhook-bind-address", "webhook-service", "kubeconfig", "zap-log-level",
 	} {
 		lines := strings.Split(process.Log(), "\n")
 		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "-"+flag) })

@@ -2,7 +2,9 @@ package bookstore_test
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,12 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -37,10 +43,11 @@ func TestBookStore(t *testing.T) {
 		"steady state":                  testSteadyState,
 		"two BookStores in a namespace": testTwo,
 		"no pods":                       testNoPods,
-		"a deleted pod comes back on the same claim":   testDeletedPod,
-		"names that do not fit":                        testNames,
+		"a deleted pod comes back on the same claim": testDeletedPod,
+		"scale":                                        testScale,
+		"the column counts what runs":                  testColumn,
+		"strangers with the label app":                 testStrangers,
 		"the longest name":                             testLongestName,
-		"sizes that no volume has":                     testSizes,
 		"a child of that name is somebody else's":      testForeign,
 		"invalid BookStores are refused by the server": testValidation,
 		"finalizers of others stay when ours is added": testOtherFinalizers,
@@ -59,7 +66,7 @@ func testSample(t *testing.T, process *operator.Process) {
 	f.settle(t)
 	require.Equal(t, []string{"bookstores.blog.velotio.com/database"}, f.store(t).Finalizers)
 
-	set, label := f.set(t), map[string]string{"app": "example-bookstore-mongodb"}
+	set, label := f.set(t), selectorOf(f.name, "database")
 	require.Equal(t, int32(1), *set.Spec.Replicas)
 	require.Equal(t, label, set.Spec.Selector.MatchLabels)
 	require.Equal(t, "example-bookstore-mongodb", set.Spec.ServiceName)
@@ -96,7 +103,17 @@ func testSample(t *testing.T, process *operator.Process) {
 
 	front := f.service(t, "example-bookstore-app")
 	require.Equal(t, corev1.ServiceTypeLoadBalancer, front.Spec.Type)
-	require.Equal(t, map[string]string{"app": "example-bookstore-app"}, front.Spec.Selector)
+	require.Equal(t, selectorOf(f.name, "app"), front.Spec.Selector)
+	require.Equal(t, front.Spec.Selector, app.Spec.Selector.MatchLabels)
+	for _, child := range f.children(t) {
+		require.Contains(t, []string{"example-bookstore-app", "example-bookstore-mongodb"}, child.GetLabels()["app"], "%T", child)
+		require.Subset(t, child.GetLabels(), selectorOf(f.name, child.GetLabels()["app.kubernetes.io/component"]), "%T", child)
+	}
+	require.Subset(t, claim.Labels, label)
+	require.NotContains(t, claim.Labels, "blog.velotio.com/bookstore")
+	require.Equal(t, "example-bookstore-mongodb", f.pod(t, 0).Labels["app"])
+	require.Equal(t, "example-bookstore", f.pod(t, 0).Labels["blog.velotio.com/bookstore"])
+	require.Equal(t, "bookstore-operator", f.pod(t, 0).Labels["app.kubernetes.io/managed-by"])
 	require.Equal(t, int32(80), front.Spec.Ports[0].Port)
 	require.Equal(t, intstr.FromInt32(3000), front.Spec.Ports[0].TargetPort)
 }
@@ -199,18 +216,19 @@ func testStatus(t *testing.T, process *operator.Process) {
 		types, reasons = append(types, is.Type), append(reasons, is.Reason)
 	}
 	require.Equal(t, []string{"DatabaseReady", "AppReady", "Ready", "VolumeResized"}, types)
+	require.Equal(t, "the database and the app are ready", want.Conditions[2].Message)
 	require.Equal(t, []string{"Ready", "Ready", "Ready", "Done"}, reasons)
 
-	columns := strings.Fields(kubectl(t, "get", "bookstores", "-n", f.namespace))
-	require.Equal(t, []string{"NAME", "SIZE", "READY", "REASON", "VOLUME", "AGE"}, columns[:6])
-	require.Equal(t, []string{"shop", "2Gi", "True", "Ready", "Done"}, columns[6:11])
+	columns := strings.Fields(kubectl(t, "get", "bs", "-n", f.namespace))
+	require.Equal(t, []string{"NAME", "REPLICAS", "SIZE", "READY", "REASON", "VOLUME", "AGE"}, columns[:7])
+	require.Equal(t, []string{"shop", "2", "2Gi", "True", "Ready", "Done"}, columns[7:13])
 
 	// A user changes the status and adds a condition of another program. A change of its own
 	// kind's status does not wake the operator; the next pass repairs the status.
 	spoiled := f.store(t)
 	spoiled.Status.Children = []v1alpha1.Child{{Kind: "Deployment", Name: "other", UID: "1"}}
 	spoiled.Status.Volumes = []v1alpha1.Volume{{Name: "other", UID: "1"}}
-	spoiled.Status.ObservedGeneration = 99
+	spoiled.Status.ObservedGeneration, spoiled.Status.Replicas, spoiled.Status.Selector = 99, new(int32(7)), "app=other"
 	spoiled.Status.Conditions[1].Status, spoiled.Status.Conditions[1].Reason = metav1.ConditionFalse, "Spoiled"
 	foreign := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.Now()}
 	spoiled.Status.Conditions = append(spoiled.Status.Conditions[1:], foreign)
@@ -298,26 +316,92 @@ func testDeletedPod(t *testing.T, process *operator.Process) {
 	require.Empty(t, f.requests(t, mark), "it is the StatefulSet's to make")
 }
 
-func testNames(t *testing.T, process *operator.Process) {
-	namespace := shared.Namespace(t)
-	for name, message := range map[string]string{
-		strings.Repeat("a", 45): "leave room for 44",
-		"with.dots":             "DNS-1035",
-		"1st":                   "DNS-1035",
-	} {
-		f := fixture{operator: process, namespace: namespace, name: name}
-		f.create(t)
-		require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidName").Message, message)
-		require.Equal(t, f.store(t).Generation, f.store(t).Status.ObservedGeneration)
-		mark := shared.Mark()
-		f.reconcile(t)
-		require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
-		f.delete(t)
-		f.waitUntilGone(t, name, f.named())
+// testStrangers has foreign pods with the labels app of the BookStore's pods: they get no traffic. The
+// endpoints are up to date once they have all own pods, which are younger.
+func testStrangers(t *testing.T, process *operator.Process) {
+	f := newEmptyFixture(t, process)
+	for _, name := range []string{"shop-mongodb", "shop-app"} {
+		stranger := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "strange-" + name, Labels: map[string]string{"app": name}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "example.org/web:1"}}},
+		}
+		require.NoError(t, admin(t).Create(t.Context(), stranger))
+		eventually(t, func(context.Context) error {
+			conditions := get(t, f, stranger.Name, &corev1.Pod{}).Status.Conditions
+			return expect(slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			}), "it is not ready: %+v", conditions)
+		})
 	}
-	var children corev1.ServiceList
-	require.NoError(t, admin(t).List(t.Context(), &children, client.InNamespace(namespace)))
-	require.Empty(t, children.Items)
+	f.create(t)
+	f.settle(t)
+	for _, service := range []string{"shop-mongodb", "shop-app"} {
+		eventually(t, func(context.Context) error {
+			endpoints := f.endpoints(t, service)
+			own := slices.DeleteFunc(slices.Clone(endpoints), func(pod string) bool { return !strings.HasPrefix(pod, service+"-") })
+			if len(own) != 2 {
+				return expect(false, "not yet the endpoints of all pods: %v", endpoints)
+			}
+			require.Equal(t, own, endpoints)
+			return nil
+		})
+	}
+}
+
+// endpoints returns the names of the ready pods to which a Service sends traffic.
+func (f fixture) endpoints(t *testing.T, service string) []string {
+	t.Helper()
+	var list discoveryv1.EndpointSliceList
+	require.NoError(t, admin(t).List(t.Context(), &list, client.InNamespace(f.namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: service}))
+	var pods []string
+	for _, item := range list.Items {
+		for _, endpoint := range item.Endpoints {
+			if endpoint.TargetRef != nil && ptr.Deref(endpoint.Conditions.Ready, false) {
+				pods = append(pods, endpoint.TargetRef.Name)
+			}
+		}
+	}
+	slices.Sort(pods)
+	return pods
+}
+
+// testScale scales the app through the subresource.
+func testScale(t *testing.T, process *operator.Process) {
+	f := newFixture(t, process)
+	for _, replicas := range []int32{3, 0} {
+		kubectl(t, "scale", "bs", f.name, "-n", f.namespace, "--replicas", strconv.Itoa(int(replicas)))
+		f.settle(t)
+		require.Equal(t, replicas, f.store(t).Spec.BookApp.Replicas)
+		scale := &autoscalingv1.Scale{}
+		require.NoError(t, admin(t).SubResource("scale").Get(t.Context(), f.named(), scale))
+		require.Equal(t, replicas, scale.Spec.Replicas)
+		require.Equal(t, replicas, scale.Status.Replicas)
+
+		selector, err := labels.Parse(scale.Status.Selector)
+		require.NoError(t, err)
+		var selected corev1.PodList
+		require.NoError(t, admin(t).List(t.Context(), &selected, client.InNamespace(f.namespace), client.MatchingLabelsSelector{Selector: selector}))
+		require.Len(t, slices.DeleteFunc(selected.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }), int(replicas))
+	}
+	tooMany := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 1001}}
+	err := admin(t).SubResource("scale").Update(t.Context(), f.store(t), client.WithSubResourceBody(tooMany))
+	require.True(t, apierrors.IsInvalid(err), err)
+}
+
+func testColumn(t *testing.T, process *operator.Process) {
+	f := newFixture(t, process)
+	column := func() string {
+		return strings.Fields(kubectl(t, "get", "bs", f.name, "-n", f.namespace, "--no-headers"))[1]
+	}
+	require.Equal(t, "2", column())
+	var pods corev1.PodList
+	require.NoError(t, admin(t).List(t.Context(), &pods, client.InNamespace(f.namespace), client.MatchingLabels(selectorOf(f.name, "app"))))
+	f.setReady(t, &pods.Items[0], corev1.ConditionFalse)
+	eventually(t, func(context.Context) error { return expect(column() == "1", "%s", column()) })
+	f.setReady(t, &pods.Items[0], corev1.ConditionTrue)
+	f.settle(t)
+	require.Equal(t, "2", column())
 }
 
 func testLongestName(t *testing.T, process *operator.Process) {
@@ -328,49 +412,20 @@ func testLongestName(t *testing.T, process *operator.Process) {
 	require.NotEmpty(t, f.claim(t, 1).Spec.VolumeName)
 }
 
-// testSizes asks for invalid sizes. The server refuses sizes that cannot be parsed: they would keep
-// the operator from reading any BookStore.
-func testSizes(t *testing.T, process *operator.Process) {
-	f := newEmptyFixture(t, process)
-	for _, size := range []string{`"0"`, `0`, `"0.000Gi"`, `"-1Gi"`, `-5`} {
-		f.name = "shop" + strings.Trim(strings.NewReplacer(".", "", "Gi", "").Replace(size), `"`) + strconv.Itoa(len(size))
-		f.createRaw(t, `{"bookDB":{"dbSize":`+size+`}}`)
-		require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize").Message, "spec.bookDB.dbSize is ", size)
-		mark := shared.Mark()
-		f.reconcile(t)
-		require.Empty(t, f.allRequests(t, mark), size)
-		f.isAbsent(t, f.name+"-mongodb", &corev1.Service{})
-	}
-	f.grow(t, "2Gi")
-	f.settle(t)
-
-	f.grow(t, "0")
-	f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize")
-	require.Equal(t, "2Gi", template(f.set(t)), "what there is stays")
-	f.grow(t, "2Gi")
-	f.settle(t)
-
-	for _, size := range []string{"1e1.5", "1e999999999999", "1e-999", "Gi", "2 Gi", "1E1E", "", "-"} {
-		f.name = "other"
-		err := f.tryRaw(t, `{"bookDB":{"dbSize":"`+size+`"}}`)
-		require.True(t, apierrors.IsInvalid(err), "%s: %v", size, err)
-		require.ErrorContains(t, err, "spec.bookDB.dbSize", size)
-	}
-}
-
-// createRaw makes a BookStore of a spec that no Go client would write.
-func (f fixture) createRaw(t *testing.T, spec string) {
+// try asks the API server whether it would accept a BookStore.
+func (f fixture) try(t *testing.T, name, spec string) error {
 	t.Helper()
-	require.NoError(t, f.tryRaw(t, spec))
+	return admin(t).Create(t.Context(), f.raw(t, name, spec), client.DryRunAll)
 }
 
-func (f fixture) tryRaw(t *testing.T, spec string) error {
+// raw returns a BookStore with a spec that no Go client would write.
+func (f fixture) raw(t *testing.T, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	raw := &unstructured.Unstructured{}
 	require.NoError(t, raw.UnmarshalJSON([]byte(`{"apiVersion":"blog.velotio.com/v1alpha1","kind":"BookStore","spec":`+spec+`}`)))
 	raw.SetNamespace(f.namespace)
-	raw.SetName(f.name)
-	return admin(t).Create(t.Context(), raw)
+	raw.SetName(name)
+	return raw
 }
 
 // testForeign creates objects of other programs under the children's names: the operator leaves
@@ -401,30 +456,122 @@ func testForeign(t *testing.T, process *operator.Process) {
 
 func testValidation(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	for _, invalid := range []struct{ field, value string }{
-		{"bookApp.repository", `""`},
-		{"bookApp.repository", `"` + strings.Repeat("a", 256) + `"`},
-		{"bookApp.tag", `"a:b"`},
-		{"bookApp.tag", `"-a"`},
-		{"bookApp.tag", `"` + strings.Repeat("a", 129) + `"`},
-		{"bookApp.imagePullPolicy", `"Sometimes"`},
-		{"bookApp.replicas", `-1`},
-		{"bookApp.port", `0`},
-		{"bookApp.targetPort", `65536`},
-		{"bookApp.serviceType", `"ExternalName"`},
-		{"bookDB.repository", `""`},
-		{"bookDB.tag", `"a b"`},
-		{"bookDB.imagePullPolicy", `""`},
-		{"bookDB.replicas", `-1`},
-		{"bookDB.port", `65536`},
-		{"bookDB.storageClassName", `""`},
-		{"bookDB.retain", `"yes"`},
-	} {
-		part, field, _ := strings.Cut(invalid.field, ".")
-		err := f.tryRaw(t, `{"`+part+`":{"`+field+`":`+invalid.value+`}}`)
-		require.True(t, apierrors.IsInvalid(err), "%s %s: %v", invalid.field, invalid.value, err)
-		require.ErrorContains(t, err, "spec."+invalid.field)
+	longest := strings.Repeat("a", 128)
+	repositories := []string{
+		`"mongo"`, `"akash125/pyapp"`, `"docker.io/library/mongo"`, `"registry.example.org:5000/a/b-c__d.e"`, `"localhost:1/a"`, `"[::1]:5000/a"`,
+		`"` + longest + `"`,
 	}
+	noRepositories := []string{
+		`""`, `"` + longest + longest + `"`, `"Mongo"`, `"a b"`, `"a:tag"`, `"a/"`, `"/a"`, `"a\n"`, `"é"`, `"a@sha256"`,
+		`"a\"b\n---\napiVersion: v1\nkind: ConfigMap # {{.Name}}"`, "1",
+	}
+	tags := []string{`"latest"`, `"8.0"`, `"_a"`, `"1"`, `"A-.-"`, `"` + longest + `"`}
+	noTags := []string{`""`, `"-a"`, `".a"`, `"a b"`, `"a:b"`, `"a/b"`, `"é"`, `"a\n"`, `"` + longest + `a"`, "1"}
+	policies, noPolicies := []string{`"Always"`, `"Never"`, `"IfNotPresent"`}, []string{`"Sometimes"`, `""`}
+	ports, noPorts := []string{"1", "65535"}, []string{"0", "65536", "-1", `"http"`}
+	for _, test := range []struct {
+		field            string
+		accepted, others []string // others are refused
+	}{
+		{"bookApp.repository", repositories, noRepositories},
+		{"bookApp.tag", tags, noTags},
+		{"bookApp.imagePullPolicy", policies, noPolicies},
+		{"bookApp.replicas", []string{"0", "1", "1000"}, []string{"-1", "1001", "1.5", `"1"`, "4294967296"}},
+		{"bookApp.port", ports, noPorts},
+		{"bookApp.targetPort", ports, noPorts},
+		{"bookApp.serviceType", []string{`"LoadBalancer"`, `"NodePort"`, `"ClusterIP"`}, []string{`"ExternalName"`, `""`}},
+		{"bookDB.repository", repositories, noRepositories},
+		{"bookDB.tag", tags, noTags},
+		{"bookDB.imagePullPolicy", policies, noPolicies},
+		{"bookDB.replicas", []string{"0", "1", "100"}, []string{"-1", "101"}},
+		{"bookDB.port", ports, noPorts},
+		// A size that cannot be parsed would keep the operator from reading any BookStore.
+		{
+			"bookDB.dbSize",
+			[]string{`"2Gi"`, `"+2Gi"`, `"1"`, "1", `"1.5Gi"`, `"0.5Gi"`, `"1e3"`, `"1E3"`, `"1E"`, `"5M"`, `"1n"`, "4294967296"},
+			[]string{
+				`"0"`, "0", `"0.000Gi"`, `"-0"`, `"-1Gi"`, "-5", `"0e3"`, `"1e1.5"`, `"1e999999999999"`, `"1e-999"`, `"Gi"`, `"2 Gi"`, `"1E1E"`, `""`,
+				`"-"`, "1.5", "true", `"` + longest + `"`,
+			},
+		},
+		{"bookDB.storageClassName", []string{`"fast"`, `"a.b-c"`}, []string{`""`, `"Fast"`, `"a_b"`, `"a..b"`, `"` + longest + longest + `"`}},
+		{"bookDB.retain", []string{"true", "false"}, []string{`"yes"`}},
+		{"bookDB.restartForResize", []string{"true", "false"}, []string{`"yes"`}},
+	} {
+		part, field, _ := strings.Cut(test.field, ".")
+		spec := func(value string) string { return `{"` + part + `":{"` + field + `":` + value + `}}` }
+		for _, value := range test.accepted {
+			require.NoError(t, f.try(t, "shop", spec(value)), "%s: %s", test.field, value)
+		}
+		for _, value := range test.others {
+			err := f.try(t, "shop", spec(value))
+			require.True(t, apierrors.IsInvalid(err), "%s: %s: %v", test.field, value, err)
+			require.ErrorContains(t, err, "spec."+test.field)
+		}
+	}
+	require.NoError(t, f.try(t, "shop", `{"bookDB":{"repository":"mongo@sha256","tag":"`+strings.Repeat("a", 64)+`"}}`))
+	for _, name := range []string{"a", "a-1", strings.Repeat("a", 44)} {
+		require.NoError(t, f.try(t, name, `{}`), name)
+	}
+	for name, says := range map[string]string{
+		"with.dots": "DNS-1035 label", "1st": "DNS-1035 label", strings.Repeat("a", 45): "at most 44 characters",
+	} {
+		err := f.try(t, name, `{}`)
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// TestOldObjects creates BookStores that a former version of the CRD allowed. The present CRD still allows to
+// edit and to delete them, and the operator says what is wrong.
+func TestOldObjects(t *testing.T) {
+	process, namespace := start(t), shared.Namespace(t)
+	f := fixture{operator: process, namespace: namespace, name: strings.Repeat("a", 45)}
+	empty := fixture{operator: process, namespace: namespace, name: "empty"}
+	const (
+		definition = "bookstores.blog.velotio.com"
+		schema     = "/spec/versions/0/schema/openAPIV3Schema"
+		size       = schema + "/properties/spec/properties/bookDB/properties/dbSize"
+		noSize     = `{"bookDB":{"dbSize":"0"}}`
+	)
+	crd := filepath.Join(installed(t).Dir, "config", "crd")
+	kubectl(t, "patch", "crd", definition, "--type=json", "--patch",
+		`[{"op":"remove","path":"`+schema+`/x-kubernetes-validations"},{"op":"remove","path":"`+size+`/x-kubernetes-validations"}]`)
+	t.Cleanup(func() { restore(t, crd) })
+	eventually(t, func(context.Context) error { return errors.Join(f.try(t, f.name, `{}`), f.try(t, "empty", noSize)) })
+	f.create(t)
+	require.NoError(t, admin(t).Create(t.Context(), f.raw(t, "empty", noSize)))
+	restore(t, crd)
+	eventually(t, func(context.Context) error {
+		return expect(apierrors.IsInvalid(f.try(t, f.name+"b", `{}`)) && apierrors.IsInvalid(f.try(t, "other", noSize)), "the rules do not apply yet")
+	})
+
+	require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidName").Message, "leave room for 44")
+	f.change(t, `{"bookApp":{"replicas":3}}`)
+	require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidName").Message, "leave room for 44")
+	mark := shared.Mark()
+	f.reconcile(t)
+	require.Empty(t, f.allRequests(t, mark), "nothing is tried again and again")
+	f.isAbsent(t, f.name+"-mongodb", &corev1.Service{})
+
+	empty.change(t, `{"bookApp":{"replicas":1}}`)
+	require.Contains(t, empty.waitForReason(t, v1alpha1.ReadyCondition, "InvalidSize").Message, "spec.bookDB.dbSize is 0")
+	empty.isAbsent(t, "empty-mongodb", &corev1.Service{})
+	empty.grow(t, "2Gi")
+	empty.settle(t)
+
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+}
+
+// restore applies the CRD again, also at the end of the test, when the test's context is done.
+func restore(t *testing.T, crd string) {
+	t.Helper()
+	path, err := cluster.Kubectl(context.Background())
+	require.NoError(t, err)
+	out, err := exec.CommandContext(context.Background(), path, "--kubeconfig", shared.Kubeconfig(),
+		"apply", "--server-side", "--force-conflicts", "-k", crd).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 func testOtherFinalizers(t *testing.T, process *operator.Process) {

@@ -153,7 +153,7 @@ func TestLabelledStranger(t *testing.T) {
 	f.waitUntilGone(t, f.podName(1), &corev1.Pod{})
 	f.settle(t)
 	stranger := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "backup", Labels: map[string]string{"app": "shop-mongodb"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "backup", Labels: selectorOf(f.name, "database")},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "backup", Image: "backup"}},
 			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{

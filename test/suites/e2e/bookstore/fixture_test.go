@@ -53,6 +53,13 @@ func (f fixture) create(t *testing.T, mutate ...func(*v1alpha1.BookStore)) {
 	require.NoError(t, admin(t).Create(t.Context(), store))
 }
 
+// selectorOf returns the labels by which the children of a BookStore select pods.
+func selectorOf(name, component string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name": "bookstore", "app.kubernetes.io/instance": name, "app.kubernetes.io/component": component,
+	}
+}
+
 // named is the BookStore by name and nothing else.
 func (f fixture) named() *v1alpha1.BookStore {
 	return &v1alpha1.BookStore{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name}}

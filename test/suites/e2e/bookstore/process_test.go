@@ -33,6 +33,7 @@ func TestProcess(t *testing.T) {
 	require.Equal(t, map[string]bool{
 		"bookstores": false, "statefulsets": true, "deployments": true, "services": true,
 		"persistentvolumeclaims": false, "pods": false, "storageclasses": false,
+		"replicasets": true, "events": false,
 	}, watched(t, mark, ""), "of children its own only")
 
 	require.NoError(t, process.Stop())

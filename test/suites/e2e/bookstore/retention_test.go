@@ -97,7 +97,7 @@ func (f fixture) crash(t *testing.T) {
 		}
 		return expect(pod.UID != old && len(pod.Status.ContainerStatuses) > 0 && !pod.Status.ContainerStatuses[0].Ready, "%+v", pod.Status)
 	})
-	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "InProgress")
+	f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "CrashLoopBackOff")
 }
 
 // TestRetainHidden deletes a BookStore whose set is missing from the operator's cache: a user

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,7 @@ func (d templateDir) start(t *testing.T, f fixture) *operator.Process {
 	return startWith(t, installed(t), "--templates", d.Path, "--watch-namespace", f.namespace)
 }
 
-// breakDatabase writes a manifest that is wrong in line 10.
+// breakDatabase writes a manifest that is wrong in line 9.
 func (d templateDir) breakDatabase(t *testing.T) {
 	t.Helper()
 	d.Override(t, databaseFile, "serviceName:", "servicename:")
@@ -58,10 +59,12 @@ func (d templateDir) breakDatabase(t *testing.T) {
 
 const (
 	databaseFile   = "database.yaml"
-	brokenDatabase = "database.yaml:10: spec.servicename: is not a field of this kind"
+	brokenDatabase = "database.yaml:9: spec.servicename: is not a field of this kind"
 	// otherDatabase gives the StatefulSet, its Service and its labels another name.
-	otherDatabase = `{{define "database"}}{{.Name}}-db{{end}}`
-	defaultApp    = `{{define "app"}}{{.Name}}-app{{end}}`
+	otherDatabase    = `{{define "database"}}{{.Name}}-db{{end}}`
+	databaseLabels   = `{{template "database-labels" .}}`
+	databaseSelector = `{{template "database-selector" .}}`
+	defaultApp       = `{{define "app"}}{{.Name}}-app{{end}}`
 )
 
 // warnings are the notes of the events that warn for the reason.
@@ -213,7 +216,7 @@ func TestRenamedDatabase(t *testing.T) {
 	}{
 		"all": {
 			by:   func(t *testing.T, d templateDir) { d.Write(t, "names.tpl", otherDatabase+defaultApp) },
-			says: `StatefulSet from "shop-mongodb" to "shop-db", its Service from "shop-mongodb" to "shop-db", the labels`,
+			says: `StatefulSet from "shop-mongodb" to "shop-db", its Service from "shop-mongodb" to "shop-db":`,
 		},
 		"the set": {
 			by: func(t *testing.T, d templateDir) {
@@ -234,7 +237,7 @@ func TestRenamedDatabase(t *testing.T) {
 		},
 		"the labels": {
 			by: func(t *testing.T, d templateDir) {
-				d.Override(t, databaseFile, `app: {{template "database" .}}`, "db: {{quote .Name}}")
+				d.Override(t, databaseFile, databaseLabels, "db: {{quote .Name}}", databaseSelector, "db: {{quote .Name}}")
 			},
 			says: "the templates rename the labels of its pods and volumes:",
 		},
@@ -321,8 +324,9 @@ func TestOtherNamesFromTheStart(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			d := newTemplateDir(t)
 			d.Write(t, "names.tpl", otherDatabase+defaultApp)
-			d.Override(t, databaseFile, `app: {{template "database" .}}`, "example.org/db: {{quote .Name}}", "name: mongodb-pvc", "name: data")
-			d.Override(t, "database-service.yaml", `app: {{template "database" .}}`, "example.org/db: {{quote .Name}}")
+			const label = "example.org/db: {{quote .Name}}"
+			d.Override(t, databaseFile, databaseLabels, label, databaseSelector, label, "name: mongodb-pvc", "name: data")
+			d.Override(t, "database-service.yaml", databaseLabels, label, databaseSelector, label)
 			f := d.newFixture(t, retaining(retain))
 			require.Equal(t, &v1alpha1.Database{
 				StatefulSet: "shop-db", Service: "shop-db", ClaimTemplate: "data", Selector: map[string]string{"example.org/db": "shop"},
@@ -402,7 +406,7 @@ func TestAppSelector(t *testing.T) {
 	f := d.newFixture(t, retaining(false))
 	f.eventuallyOwned(t, f.set(t), false)
 	before := f.state(t)
-	d.Override(t, "app.yaml", `app: {{template "app" .}}`, "of: {{quote .Name}}")
+	d.Override(t, "app.yaml", `{{template "app-labels" .}}`, "of: {{quote .Name}}", `{{template "app-selector" .}}`, "of: {{quote .Name}}")
 	f.waitForReason(t, v1alpha1.AppReadyCondition, "Immutable")
 	f.reconcile(t)
 	require.Empty(t, cmp.Diff(before, f.state(t)))
@@ -412,25 +416,15 @@ func TestAppSelector(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, f.state(t)))
 }
 
-// TestHostileBookStores has texts that would be something else in a template, were they not
-// one value.
-func TestHostileBookStores(t *testing.T) {
-	f := newTemplateDir(t).newEmptyFixture(t)
-	const hostile = "a\"b\n---\napiVersion: v1\nkind: ConfigMap # {{.Name}}"
-	f.create(t, func(store *v1alpha1.BookStore) {
-		store.Spec.BookApp.Repository, store.Spec.BookDB.Repository = hostile, hostile
-	})
-	eventually(t, func(ctx context.Context) error {
-		app := &appsv1.Deployment{}
-		if err := admin(t).Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: "shop-app"}, app); err != nil {
-			return err
-		}
-		return expect(app.Spec.Template.Spec.Containers[0].Image == hostile+":latest", "%s", app.Spec.Template.Spec.Containers[0].Image)
-	})
-	require.Equal(t, hostile+":latest", f.set(t).Spec.Template.Spec.Containers[0].Image)
-	var maps corev1.ConfigMapList
-	require.NoError(t, admin(t).List(t.Context(), &maps, client.InNamespace(f.namespace)))
-	for i := range maps.Items {
-		require.Equal(t, "kube-root-ca.crt", maps.Items[i].Name, "the cluster's own")
-	}
+// TestNamesOfTemplates has templates with longer names than the default ones.
+func TestNamesOfTemplates(t *testing.T) {
+	d := newTemplateDir(t)
+	d.Write(t, "names.tpl", `{{define "database"}}{{.Name}}-the-database{{end}}`+defaultApp)
+	f := d.newEmptyFixture(t)
+	f.name = strings.Repeat("a", 44)
+	f.create(t)
+	require.Contains(t, f.waitForReason(t, v1alpha1.ReadyCondition, "InvalidName").Message, "leave room for 39")
+	f.isAbsent(t, f.name+"-app", &corev1.Service{})
+	d.Remove(t, "names.tpl")
+	f.settle(t)
 }

@@ -3,6 +3,7 @@ package chain_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/site/api/v1"
@@ -157,6 +160,35 @@ func testRemoval(t *testing.T, f fixture) {
 	require.Empty(t, f.siteRequests(t, mark), "nothing is made again")
 	writes := f.appRequests(t, mark)
 	require.Zero(t, writes["patch deployments"]+writes["patch services"], "%v", writes)
+}
+
+// TestValidation creates Sites with valid and invalid names and versions. A name or a version that the app
+// cannot have is refused for the Site, too.
+func TestValidation(t *testing.T) {
+	namespace := shared.Namespace(t)
+	start(t, sites) // installs the kind
+	longest := strings.Repeat("a", 55)
+	for _, test := range []struct {
+		name, version, says string
+	}{
+		{name: "shop"},
+		{name: "1st", version: "v1.0-rc_1"},
+		{name: longest, version: strings.Repeat("a", 128)},
+		{name: longest + "a", says: "the name must have at most 55 characters and no dot"},
+		{name: "with.dots", says: "the name must have at most 55 characters and no dot"},
+		{name: "shop", version: "-a", says: "spec.appVersion"},
+		{name: "shop", version: "a:b", says: "spec.appVersion"},
+		{name: "shop", version: strings.Repeat("a", 129), says: "spec.appVersion"},
+	} {
+		site := &v1.Site{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: test.name}, Spec: v1.SiteSpec{AppVersion: test.version}}
+		err := admin(t).Create(t.Context(), site, client.DryRunAll)
+		if test.says == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.True(t, apierrors.IsInvalid(err), "%s %s: %v", test.name, test.version, err)
+		require.ErrorContains(t, err, test.says)
+	}
 }
 
 // TestRestarts stops one operator after the other. A stopped operator does not act on changes.

@@ -37,6 +37,31 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestWarnings checks that each new failure has one warning, which repeats the condition.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	f := newFixtureWithOwnOperator(t, d, "--tables=students,missing")
+	d.insert(t, "students", f.key(), berta)
+	f.create(t)
+	for _, failure := range []struct{ table, reason string }{
+		{"students", "RowExists"}, {"unlisted", "TableNotAllowed"}, {"missing", "TableMissing"},
+	} {
+		if failure.reason == "TableMissing" {
+			d.exec(t, "delete from students")
+		}
+		f.change(t, `{"table":"`+failure.table+`"}`)
+		message := f.waitForReason(t, failure.reason).Message
+		for range 3 {
+			f.reconcile(t)
+		}
+		eventually(t, func(context.Context) error {
+			return expect(len(tests.Warnings(t, f.namespace, f.name, failure.reason)) > 0, "no event for %s", failure.reason)
+		})
+		require.Equal(t, []string{message}, tests.Warnings(t, f.namespace, f.name, failure.reason))
+	}
+}
+
 // eventsAbout returns the events about an object of the fixture, in their order.
 func (f fixture) eventsAbout(ctx context.Context, t *testing.T, uid types.UID) []string {
 	t.Helper()

@@ -102,17 +102,24 @@ func (f fixture) key() string {
 // create makes the fixture's PostgresWriter, changed by mutate.
 func (f fixture) create(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) {
 	t.Helper()
-	require.NoError(t, f.tryCreate(t, mutate...))
+	f.createAs(t, f.named(), mutate...)
 }
 
-func (f fixture) tryCreate(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) error {
+// createClaimed is like create, and the PostgresWriter has the finalizer from the start.
+func (f fixture) createClaimed(t *testing.T) {
 	t.Helper()
 	writer := f.named()
+	writer.Finalizers = []string{v1.Finalizer}
+	f.createAs(t, writer)
+}
+
+func (f fixture) createAs(t *testing.T, writer *v1.PostgresWriter, mutate ...func(*v1.PostgresWriterSpec)) {
+	t.Helper()
 	writer.Spec = v1.PostgresWriterSpec{Table: "students", Name: alex.Name, Age: int32(alex.Age), Country: alex.Country}
 	for _, change := range mutate {
 		change(&writer.Spec)
 	}
-	return admin(t).Create(t.Context(), writer)
+	require.NoError(t, admin(t).Create(t.Context(), writer))
 }
 
 func inTable(table string) func(*v1.PostgresWriterSpec) {

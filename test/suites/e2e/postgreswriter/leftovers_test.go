@@ -9,23 +9,46 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVanished deletes a PostgresWriter without its finalizer while the operator runs: its row is
-// deleted, too.
+// TestVanished deletes a PostgresWriter without its finalizer while the operator runs. With --sweep
+// or --cluster-name, the row is deleted, too.
 func TestVanished(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t, server, "students")
-	d.exec(t, "create function object() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$; "+
-		"create trigger t before delete on students for each row execute function object()")
-	f := newFixtureWithOwnOperator(t, d)
-	f.create(t)
-	f.settle(t)
-	f.delete(t)
-	require.Contains(t, f.waitForReason(t, "Refused").Message, "P0001", "so that the operator is not the one to let it go")
-	d.exec(t, "drop trigger t on students")
-	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
-	f.setFinalizers(t, "null")
-	f.waitUntilGone(t)
-	f.waitForRow(t, "students", nil)
+	for name, test := range map[string]struct {
+		args    []string
+		cluster string
+		stays   bool
+	}{
+		"without a flag":    {stays: true},
+		"with sweep":        {args: []string{"--sweep"}},
+		"with cluster name": {args: []string{"--cluster-name=blue"}, cluster: "blue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, server, "students")
+			d.exec(t, "create function object() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$; "+
+				"create trigger t before delete on students for each row execute function object()")
+			f := newFixtureWithOwnOperator(t, d, test.args...)
+			f.cluster = test.cluster
+			f.create(t)
+			f.settle(t)
+			f.delete(t)
+			require.Contains(t, f.waitForReason(t, "Refused").Message, "P0001", "so that the operator is not the one to let it go")
+			d.exec(t, "drop trigger t on students")
+			require.Equal(t, []string{f.key()}, d.keys(t, "students"))
+			f.setFinalizers(t, "null")
+			f.waitUntilGone(t)
+			if !test.stays {
+				f.waitForRow(t, "students", nil)
+				return
+			}
+			other := f.withName("berta") // is handled after the deletion
+			other.create(t)
+			other.settle(t)
+			require.Equal(t, alex, d.rows(t, "students")[f.key()])
+			f.create(t) // and the next one of the name does not get the row
+			f.waitForReason(t, "RowExists")
+		})
+	}
 }
 
 // TestSweep deletes PostgresWriters while no operator runs. Their rows are deleted once an operator
@@ -103,9 +126,9 @@ func TestNoSweep(t *testing.T) {
 	})
 	require.ElementsMatch(t, []string{gone.key(), f.key()}, d.keys(t, "students"))
 
-	gone.create(t) // it takes the row for its own
-	gone.waitUntilReady(t)
+	gone.create(t)
+	gone.waitForReason(t, "RowExists")
 	gone.delete(t)
 	gone.waitUntilGone(t)
-	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
+	require.ElementsMatch(t, []string{gone.key(), f.key()}, d.keys(t, "students"))
 }

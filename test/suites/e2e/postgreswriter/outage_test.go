@@ -3,6 +3,7 @@ package postgreswriter_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,13 +40,22 @@ func TestOutage(t *testing.T) {
 		})
 	}
 	requirePaced(t, f)
+	for _, one := range []fixture{f, going, coming} {
+		repeated := slices.DeleteFunc(tests.Warnings(t, f.namespace, one.name, "DatabaseUnavailable"), func(note string) bool {
+			return note != cannotReach // the last message of a connection is news, too
+		})
+		require.Len(t, repeated, 1, "one event for all attempts")
+	}
 	require.NotNil(t, going.writer(t).DeletionTimestamp, "deletions wait")
-	code, err := f.operator.Probe(t.Context(), "/readyz")
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, code, "a restart would help nobody")
+	require.Equal(t, http.StatusOK, f.probe(t, "/healthz"), "a restart would help nobody")
+	require.Equal(t, http.StatusInternalServerError, f.probe(t, "/readyz"))
+	require.Equal(t, http.StatusOK, f.probe(t, "/readyz/caches"))
 
 	require.NoError(t, own.Restart(t.Context()))
 	d.Pool.Reset()
+	eventually(t, func(context.Context) error {
+		return expect(f.probe(t, "/readyz") == http.StatusOK, "it is not ready")
+	})
 	for _, one := range []fixture{f, coming, going} {
 		one.touch(t) // the next try may be a minute away by now
 	}
@@ -54,6 +64,34 @@ func TestOutage(t *testing.T) {
 	}
 	going.waitUntilGone(t)
 	require.ElementsMatch(t, []string{f.key(), coming.key()}, d.keys(t, "students"))
+}
+
+// TestFrozenDatabase freezes the server: the readiness check ends before the probe of a kubelet
+// would.
+func TestFrozenDatabase(t *testing.T) {
+	t.Parallel()
+	own := postgres.New(t)
+	d := newDatabase(t, own, "students")
+	f := newFixtureAllowingErrors(t, d)
+	require.Equal(t, http.StatusOK, f.probe(t, "/readyz/database"))
+	err := own.Freeze()
+	skipUnsupported(t, err)
+	require.NoError(t, err)
+	began := time.Now()
+	require.Equal(t, http.StatusInternalServerError, f.probe(t, "/readyz/database"))
+	require.Less(t, time.Since(began), 3*time.Second, "the timeout of the Deployment's probe")
+	require.NoError(t, own.Resume())
+	eventually(t, func(context.Context) error {
+		return expect(f.probe(t, "/readyz/database") == http.StatusOK, "it is not ready")
+	})
+}
+
+// probe returns the code of the operator's health server for path.
+func (f fixture) probe(t *testing.T, path string) int {
+	t.Helper()
+	code, err := f.operator.Probe(t.Context(), path)
+	require.NoError(t, err)
+	return code
 }
 
 // TestOutageWithLock stops the database server of an operator with a global lock. The operator

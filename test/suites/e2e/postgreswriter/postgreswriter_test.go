@@ -2,11 +2,11 @@ package postgreswriter_test
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,10 +27,10 @@ func TestRows(t *testing.T) {
 		"the sample":                              testSample,
 		"a life":                                  testLife,
 		"moves in one transaction":                testMoves,
-		"a row that was there before":             testEarlierRow,
 		"rows in several tables":                  testScatteredRows,
+		"a row in the way of a move":              testRowInTheWay,
+		"a row from before a crash":               testRowBeforeCrash,
 		"a corrupted status":                      testCorruptedStatus,
-		"a lost finalizer returns":                testLostFinalizer,
 		"somebody else's finalizer is left alone": testForeignFinalizer,
 		"a name that was used before":             testNameUsedBefore,
 	} {
@@ -51,6 +51,9 @@ func testSample(t *testing.T, d *database, _ *operator.Process) {
 	columns := strings.Split(kubectl(t, "get", "postgreswriters", "sample-student"), "\n")
 	require.Equal(t, []string{"NAME", "TABLE", "READY", "REASON", "AGE"}, strings.Fields(columns[0]))
 	require.Regexp(t, `^sample-student +students +True +Written +\d+s$`, columns[1])
+	wide := strings.Split(kubectl(t, "get", "pgw", "sample-student", "-o", "wide"), "\n")
+	require.Equal(t, []string{"NAME", "TABLE", "READY", "REASON", "ROW", "MESSAGE", "AGE"}, strings.Fields(wide[0]))
+	require.Regexp(t, `^sample-student +students +True +Written +default/sample-student +the row matches the spec +\d+s$`, wide[1])
 
 	kubectl(t, "patch", "postgreswriter", "sample-student", "--type=merge", "--patch", `{"spec":{"country":"norway"}}`)
 	kubectl(t, "wait", "--for=condition=Ready", "--timeout="+suite.Limit.String(), "postgreswriter/sample-student")
@@ -70,13 +73,13 @@ func testLife(t *testing.T, d *database, process *operator.Process) {
 	f.change(t, `{"name":"alexandra","age":0,"country":"chile"}`)
 	f.settle(t)
 	require.Equal(t, row{Name: "alexandra", Country: "chile"}, d.rows(t, "students")[f.key()])
-	f.change(t, `{"age":200}`)
+	f.change(t, `{"age":2147483647}`)
 	f.settle(t)
 
 	f.change(t, `{"table":"teachers"}`)
 	f.settle(t)
 	require.NotContains(t, d.rows(t, "students"), f.key())
-	require.Equal(t, row{Name: "alexandra", Age: 200, Country: "chile"}, d.rows(t, "teachers")[f.key()])
+	require.Equal(t, row{Name: "alexandra", Age: math.MaxInt32, Country: "chile"}, d.rows(t, "teachers")[f.key()])
 
 	f.delete(t)
 	f.waitUntilGone(t)
@@ -132,28 +135,40 @@ func tablesWithRow(ctx context.Context, d *database, key string) (string, error)
 	return strings.Join(found, " and "), err
 }
 
-func testEarlierRow(t *testing.T, d *database, process *operator.Process) {
-	f := newEmptyFixture(t, d, process)
-	d.insert(t, "students", f.key(), row{Name: "berta", Age: 99, Country: "cuba"})
-	f.create(t)
-	f.settle(t)
-	require.Equal(t, alex, d.rows(t, "students")[f.key()])
-}
-
-// testScatteredRows has rows with the key in both tables: one is left, and none at the end.
+// testScatteredRows has copies of the row in the other table. With the finalizer, every row with
+// the key belongs to the PostgresWriter: one is left, and none at the end.
 func testScatteredRows(t *testing.T, d *database, process *operator.Process) {
-	f := newEmptyFixture(t, d, process)
-	d.insert(t, "students", f.key(), row{Name: "berta"})
-	d.insert(t, "teachers", f.key(), alex)
-	f.create(t, inTable("teachers"))
+	f := newFixture(t, d, process)
+	d.insert(t, "teachers", f.key(), row{Name: "berta"})
+	f.reconcile(t)
 	f.settle(t)
-	require.NotContains(t, d.rows(t, "students"), f.key())
+	require.NotContains(t, d.rows(t, "teachers"), f.key())
 
-	d.insert(t, "students", f.key(), row{Name: "berta"})
+	d.insert(t, "teachers", f.key(), row{Name: "berta"})
 	f.delete(t)
 	f.waitUntilGone(t)
 	require.NotContains(t, d.rows(t, "students"), f.key())
 	require.NotContains(t, d.rows(t, "teachers"), f.key())
+}
+
+// testRowInTheWay moves the row to a table in which somebody has inserted a row with the key. With
+// the finalizer, the PostgresWriter owns its key in all listed tables, so the row is overwritten.
+func testRowInTheWay(t *testing.T, d *database, process *operator.Process) {
+	f := newFixture(t, d, process)
+	d.insert(t, "teachers", f.key(), row{Name: "berta", Age: 99, Country: "cuba"})
+	f.change(t, `{"table":"teachers"}`)
+	f.settle(t)
+	require.Equal(t, alex, d.rows(t, "teachers")[f.key()])
+	require.NotContains(t, d.rows(t, "students"), f.key())
+}
+
+// testRowBeforeCrash has the row and the finalizer, and no status, as after a crash between the two.
+func testRowBeforeCrash(t *testing.T, d *database, process *operator.Process) {
+	f := newEmptyFixture(t, d, process)
+	d.insert(t, "students", f.key(), row{Name: "berta", Age: 99, Country: "cuba"})
+	f.createClaimed(t)
+	f.settle(t)
+	require.Equal(t, alex, d.rows(t, "students")[f.key()])
 }
 
 func testCorruptedStatus(t *testing.T, d *database, process *operator.Process) {
@@ -171,22 +186,13 @@ func testCorruptedStatus(t *testing.T, d *database, process *operator.Process) {
 	require.Equal(t, alex, d.rows(t, "students")[f.key()])
 }
 
-// testLostFinalizer has the finalizer taken away while the PostgresWriter lives.
-func testLostFinalizer(t *testing.T, d *database, process *operator.Process) {
-	f := newFixture(t, d, process)
-	f.setFinalizers(t, `null`)
-	eventually(t, func(context.Context) error {
-		return expect(cmp.Equal([]string{v1.Finalizer}, f.writer(t).Finalizers), "%v", f.writer(t).Finalizers)
-	})
-}
-
 func testForeignFinalizer(t *testing.T, d *database, process *operator.Process) {
 	f := newFixture(t, d, process)
 	f.setFinalizers(t, `["example.org/hold","`+v1.Finalizer+`"]`)
 	f.settle(t)
 	f.delete(t)
 	ready := f.waitForReason(t, "Terminating")
-	require.Equal(t, "the row is deleted; somebody else's finalizer is left", ready.Message)
+	require.Equal(t, "the PostgresWriter has no row any more; somebody else's finalizer is left", ready.Message)
 	require.Equal(t, []string{"example.org/hold"}, f.writer(t).Finalizers)
 	require.NotContains(t, d.rows(t, "students"), f.key())
 

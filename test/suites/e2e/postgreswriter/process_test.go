@@ -143,8 +143,8 @@ func TestHelp(t *testing.T) {
 	process := tests.RunToEnd(t, []string{"PSQL_HOST="}, "--help")
 	require.Equal(t, "exit status 0", process.Exit())
 	for _, flag := range []string{
-		"metrics-bind-address", "health-probe-bind-address", "leader-elect", "leader-election-namespace", "watch-namespace", "child-labels",
-		"zap-log-level", "tables", "create-tables", "cluster-name", "global-lock", "check-interval", "sweep",
+		"metrics-bind-address", "metrics-secure", "health-probe-bind-address", "leader-elect", "leader-election-namespace", "watch-namespace", "child-labels",
+		"zap-log-level", "tables", "create-tables", "cluster-name", "global-lock", "check-interval", "sweep", "adopt-rows",
 	} {
 		require.Regexp(t, `(?m)^  -`+flag+`\b.*\n    \t\S+ `, process.Log(), flag)
 	}

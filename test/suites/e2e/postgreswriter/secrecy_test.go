@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/test/harness/port"
 )
 
@@ -34,10 +35,8 @@ func TestSecrecy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-			metrics, err := port.Reserve(port.ReuseAddress)
-			require.NoError(t, err)
-			t.Cleanup(metrics.Release)
-			f.operator = startAllowingErrors(t, append(d.env(), test.env...), "--watch-namespace", f.namespace, "--metrics-bind-address", metrics.Address())
+			metrics := reservePort(t)
+			f.operator = startAllowingErrors(t, append(d.env(), test.env...), "--watch-namespace", f.namespace, "--metrics-bind-address", metrics)
 			f.create(t)
 			eventually(t, func(context.Context) error {
 				ready := condition(f.writer(t))
@@ -46,13 +45,17 @@ func TestSecrecy(t *testing.T) {
 			})
 			requireNoSecret(t, "a status", kubectl(t, "get", "postgreswriters", "-n", f.namespace, "-o", "json"))
 
+			if test.reason != "Written" {
+				f.setFinalizers(t, `["`+v1.Finalizer+`"]`) // as if the row had been written before
+			}
 			f.delete(t)
 			if test.reason != "Written" {
 				f.setFinalizers(t, "null") // then what goes wrong with its removal is told in no status
 			}
 			f.waitUntilGone(t)
+			requireNoSecret(t, "the readiness", f.readiness(t))
 			requireNoSecret(t, "an event", kubectl(t, "get", "events", "-A", "-o", "json"))
-			body := scrape(t, metrics.Address())
+			body := scrape(t, metrics)
 			require.Contains(t, body, "controller_runtime_reconcile_total")
 			requireNoSecret(t, "a metric", body)
 			_ = f.operator.Stop()
@@ -62,9 +65,35 @@ func TestSecrecy(t *testing.T) {
 	}
 }
 
+// reservePort returns an address for the metrics of an operator.
+func reservePort(t *testing.T) string {
+	t.Helper()
+	reserved, err := port.Reserve(port.ReuseAddress)
+	require.NoError(t, err)
+	t.Cleanup(reserved.Release)
+	return reserved.Address()
+}
+
+// readiness is the answer of the check of the database: it has the error.
+func (f fixture) readiness(t *testing.T) string {
+	t.Helper()
+	for _, entry := range f.operator.Entries("starting server") {
+		if entry.Text("name") == "health probe" {
+			return get(t, "http://"+entry.Text("addr")+"/readyz/database")
+		}
+	}
+	require.Fail(t, "it has no health server")
+	return ""
+}
+
 func scrape(t *testing.T, address string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+	return get(t, "http://"+address+"/metrics")
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)

@@ -83,7 +83,7 @@ func testDrift(t *testing.T, process *operator.Process) {
 		{"all labels of the Service", service, `{"metadata":{"labels":null}}`},
 		{"type of the Service", service, `{"spec":{"type":"NodePort"}}`},
 		{"port of the Service", service, `{"spec":{"ports":[{"name":"http","port":9999,"protocol":"TCP","targetPort":8080}]}}`},
-		{"selector of the Service", service, `{"spec":{"selector":{"app":"other"}}}`},
+		{"selector of the Service", service, `{"spec":{"selector":{"app.kubernetes.io/instance":"other"}}}`},
 		{"owner of the Deployment", deployment, `{"metadata":{"ownerReferences":null}}`},
 		{"owner of the Service", service, `{"metadata":{"ownerReferences":null}}`},
 	} {

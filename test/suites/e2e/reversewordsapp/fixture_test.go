@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -55,6 +56,13 @@ func (f fixture) create(t *testing.T, mutate ...func(*v1alpha1.ReverseWordsApp))
 
 func withVersion(version string) func(*v1alpha1.ReverseWordsApp) {
 	return func(app *v1alpha1.ReverseWordsApp) { app.Spec.AppVersion = version }
+}
+
+// selectorOf returns the labels by which a ReverseWordsApp's children select pods.
+func selectorOf(name string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name": "reversewordsapp", "app.kubernetes.io/instance": name, "app.kubernetes.io/component": "web",
+	}
 }
 
 // named is the ReverseWordsApp by name and nothing else.
@@ -119,6 +127,30 @@ func (f fixture) patch(t *testing.T, obj client.Object, patch string) {
 func (f fixture) delete(t *testing.T, opts ...client.DeleteOption) {
 	t.Helper()
 	require.NoError(t, admin(t).Delete(t.Context(), f.named(), opts...))
+}
+
+// warned returns the reasons of all events that warn of the ReverseWordsApp.
+func (f fixture) warned(t *testing.T) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	require.NoError(t, admin(t).List(t.Context(), &list, client.InNamespace(f.namespace)))
+	var reasons []string
+	for i := range list.Items {
+		if event := &list.Items[i]; event.Regarding.UID == f.app(t).UID && event.Type == corev1.EventTypeWarning {
+			reasons = append(reasons, event.Reason)
+		}
+	}
+	return reasons
+}
+
+// waitForWarnings waits until events warn of the ReverseWordsApp for these reasons.
+func (f fixture) waitForWarnings(t *testing.T, reasons ...string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		seen := f.warned(t)
+		slices.Sort(seen)
+		return expect(slices.Equal(reasons, seen), "expected %v, seen %v", reasons, seen)
+	})
 }
 
 // setReady writes a pod's readiness into its status, as its kubelet would.

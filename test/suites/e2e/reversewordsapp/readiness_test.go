@@ -2,6 +2,7 @@ package reversewordsapp_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,9 +131,14 @@ func testMissing(t *testing.T, process *operator.Process) {
 	eventually(t, func(context.Context) error { return expect(len(f.podNames(t)) == 2, "%v", f.podNames(t)) })
 	f.waitForPods(t, func() []string { return f.podNames(t) })
 	require.Len(t, f.app(t).Status.AppPods, 2, "they are pending")
+	f.waitForWarnings(t, "ImagePullBackOff")
 	f.change(t, `{"appVersion":"latest"}`)
 	f.settle(t)
 	f.waitForPods(t, func() []string { return f.podNames(t) })
+
+	// After a success, the same failure is news again.
+	f.change(t, `{"appVersion":"missing"}`)
+	f.waitForWarnings(t, "ImagePullBackOff", "ImagePullBackOff")
 }
 
 // testMissingBehindOld rolls out a version without an image: the old pods still serve, but the
@@ -158,6 +163,7 @@ func testCrashing(t *testing.T, process *operator.Process) {
 	f := newFixture(t, process)
 	f.change(t, `{"appVersion":"crashing"}`)
 	require.Contains(t, f.waitForReason(t, "CrashLoopBackOff").Message, "container reversewords")
+	f.waitForWarnings(t, "CrashLoopBackOff")
 	f.change(t, `{"appVersion":"v0.0.2"}`)
 	f.settle(t)
 }
@@ -169,10 +175,11 @@ func testAppPods(t *testing.T, process *operator.Process) {
 
 	// A foreign pod with all our labels except the ReplicaSet's own, which would make the
 	// ReplicaSet adopt it.
+	labels := maps.Clone(get(t, f, own[0], &corev1.Pod{}).Labels)
+	delete(labels, "pod-template-hash")
 	theirs := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: f.namespace, Name: "a-stranger",
-			Labels: map[string]string{"app": f.name, "app.kubernetes.io/managed-by": "reverse-words-operator"},
+			Namespace: f.namespace, Name: "a-stranger", Labels: labels,
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "reversewords", Image: "quay.io/mavazque/reversewords:latest"}}},
 	}
@@ -218,15 +225,7 @@ func testAppPods(t *testing.T, process *operator.Process) {
 // testNoPods lets no pods be created.
 func testNoPods(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), quota))
-	eventually(t, func(context.Context) error {
-		hard := get(t, f, "none", &corev1.ResourceQuota{}).Status.Hard
-		return expect(len(hard) == 1, "the quota does not count yet")
-	})
+	refuseByQuota(t, f.namespace)
 	f.create(t)
 	f.waitForReason(t, "FailedCreate")
 	pods, found, err := unstructured.NestedSlice(f.raw(t), "status", "appPods")

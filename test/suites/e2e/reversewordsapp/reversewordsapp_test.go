@@ -2,20 +2,30 @@ package reversewordsapp_test
 
 import (
 	"context"
+	"encoding/json"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
@@ -31,7 +41,9 @@ func TestReverseWordsApp(t *testing.T) {
 		"status and columns":                                   testStatus,
 		"steady state":                                         testSteadyState,
 		"two ReverseWordsApps in a namespace":                  testTwo,
-		"names that do not fit":                                testNames,
+		"a stranger with the label app":                        testStranger,
+		"scale":                                                testScale,
+		"the column counts what runs":                          testColumn,
 		"the longest name":                                     testLongestName,
 		"a child of that name is somebody else's":              testForeign,
 		"invalid ReverseWordsApps are refused by the server":   testValidation,
@@ -57,10 +69,11 @@ func testSamples(t *testing.T, process *operator.Process) {
 	require.Equal(t, []string{"finalizer.reversewordsapp.apps.linuxera.org"}, one.app(t).Finalizers)
 
 	deployment := two.deployment(t)
-	label := map[string]string{"app": "example-reversewordsapp-2"}
+	selector := selectorOf("example-reversewordsapp-2")
 	require.Equal(t, int32(2), *deployment.Spec.Replicas)
-	require.Equal(t, label, deployment.Spec.Selector.MatchLabels)
-	require.Equal(t, label["app"], deployment.Spec.Template.Labels["app"])
+	require.Equal(t, selector, deployment.Spec.Selector.MatchLabels)
+	require.Equal(t, "example-reversewordsapp-2", deployment.Spec.Template.Labels["app"])
+	require.Subset(t, deployment.Spec.Template.Labels, selector)
 	probe := &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: "/health", Port: intstr.FromInt32(8080), Scheme: corev1.URISchemeHTTP,
@@ -81,12 +94,13 @@ func testSamples(t *testing.T, process *operator.Process) {
 
 	service := two.service(t)
 	require.Equal(t, corev1.ServiceTypeLoadBalancer, service.Spec.Type)
-	require.Equal(t, label, service.Spec.Selector)
+	require.Equal(t, selector, service.Spec.Selector)
 	require.Equal(t, "http", service.Spec.Ports[0].Name)
 	require.Equal(t, int32(8080), service.Spec.Ports[0].Port)
 
 	for kind, child := range two.children(t) {
-		require.Equal(t, label["app"], child.GetLabels()["app"], kind)
+		require.Equal(t, "example-reversewordsapp-2", child.GetLabels()["app"], kind)
+		require.Subset(t, child.GetLabels(), selector, kind)
 		require.True(t, metav1.IsControlledBy(child, two.app(t)), kind)
 	}
 }
@@ -153,7 +167,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 	require.Equal(t, v1alpha1.ReadyCondition, want.Conditions[1].Type)
 	require.Equal(t, "Available", want.Conditions[1].Reason)
 
-	columns := strings.Fields(kubectl(t, "get", "reversewordsapps", "-n", f.namespace))
+	columns := strings.Fields(kubectl(t, "get", "rwa", "-n", f.namespace))
 	require.Equal(t, []string{"NAME", "VERSION", "REPLICAS", "READY", "REASON", "AGE"}, columns[:6])
 	require.Equal(t, []string{"shop", "latest", "2", "True", "Available"}, columns[6:11])
 
@@ -215,25 +229,92 @@ func testTwo(t *testing.T, process *operator.Process) {
 	one.settle(t)
 }
 
-func testNames(t *testing.T, process *operator.Process) {
-	namespace := shared.Namespace(t)
-	for name, message := range map[string]string{
-		strings.Repeat("a", 56): "leave room for 55",
-		"with.dots":             "DNS-1035",
-	} {
-		f := fixture{operator: process, namespace: namespace, name: name}
-		f.create(t)
-		require.Contains(t, f.waitForReason(t, "InvalidName").Message, message)
-		require.NotNil(t, f.app(t).Status.AppPods)
-		mark := shared.Mark()
-		f.reconcile(t)
-		require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
-		f.delete(t)
-		f.waitUntilGone(t, name, f.named())
+// testStranger has a foreign pod with the label app of the ReverseWordsApp's pods. A third own pod shows
+// that the Service's endpoints are up to date.
+func testStranger(t *testing.T, process *operator.Process) {
+	f := newFixture(t, process)
+	stranger := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "stranger", Labels: map[string]string{"app": f.name}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "example.org/web:1"}}},
 	}
-	var children corev1.ServiceList
-	require.NoError(t, admin(t).List(t.Context(), &children, client.InNamespace(namespace)))
-	require.Empty(t, children.Items)
+	require.NoError(t, admin(t).Create(t.Context(), stranger))
+	eventually(t, func(context.Context) error {
+		conditions := get(t, f, stranger.Name, &corev1.Pod{}).Status.Conditions
+		return expect(slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}), "it is not ready: %+v", conditions)
+	})
+	f.change(t, `{"replicas":3}`)
+	f.settle(t)
+	eventually(t, func(context.Context) error {
+		endpoints, own := f.endpoints(t), f.app(t).Status.AppPods
+		rest := slices.DeleteFunc(slices.Clone(endpoints), func(pod string) bool { return pod == stranger.Name })
+		if len(own) != 3 || !slices.Equal(own, rest) {
+			return expect(false, "not yet the endpoints of all pods: %v of %v", endpoints, own)
+		}
+		require.NotContains(t, endpoints, stranger.Name)
+		return nil
+	})
+}
+
+// endpoints returns the names of the ready pods to which the Service sends traffic.
+func (f fixture) endpoints(t *testing.T) []string {
+	t.Helper()
+	var slice discoveryv1.EndpointSliceList
+	require.NoError(t, admin(t).List(t.Context(), &slice, client.InNamespace(f.namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: "service-" + f.name}))
+	var pods []string
+	for _, item := range slice.Items {
+		for _, endpoint := range item.Endpoints {
+			if endpoint.TargetRef != nil && ptr.Deref(endpoint.Conditions.Ready, false) {
+				pods = append(pods, endpoint.TargetRef.Name)
+			}
+		}
+	}
+	slices.Sort(pods)
+	return pods
+}
+
+func testScale(t *testing.T, process *operator.Process) {
+	f := newFixture(t, process)
+	for replicas, pods := range map[string]int{"3": 3, "0": 1} {
+		kubectl(t, "scale", "rwa", f.name, "-n", f.namespace, "--replicas", replicas)
+		f.settle(t)
+		require.Len(t, f.podNames(t), pods)
+		scale := &autoscalingv1.Scale{}
+		require.NoError(t, admin(t).SubResource("scale").Get(t.Context(), f.named(), scale))
+		require.Equal(t, replicas, strconv.Itoa(int(scale.Spec.Replicas)))
+		require.Equal(t, int32(pods), scale.Status.Replicas)
+
+		selector, err := labels.Parse(scale.Status.Selector)
+		require.NoError(t, err)
+		var selected corev1.PodList
+		require.NoError(t, admin(t).List(t.Context(), &selected, client.InNamespace(f.namespace), client.MatchingLabelsSelector{Selector: selector}))
+		require.Len(t, slices.DeleteFunc(selected.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }), pods)
+	}
+	tooMany := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 1001}}
+	err := admin(t).SubResource("scale").Update(t.Context(), f.app(t), client.WithSubResourceBody(tooMany))
+	require.True(t, apierrors.IsInvalid(err), err)
+}
+
+func testColumn(t *testing.T, process *operator.Process) {
+	f := newFixture(t, process)
+	column := func() string {
+		return strings.Fields(kubectl(t, "get", "rwa", f.name, "-n", f.namespace, "--no-headers"))[2]
+	}
+	require.Equal(t, "2", column())
+	pod := f.podNames(t)[0]
+	f.setReady(t, pod, corev1.ConditionFalse)
+	eventually(t, func(context.Context) error { return expect(column() == "1", "%s", column()) })
+	f.setReady(t, pod, corev1.ConditionTrue)
+	f.settle(t)
+	require.Equal(t, "2", column())
+	f.change(t, `{"appVersion":"pending","replicas":3}`)
+	f.waitForReason(t, "Progressing")
+	eventually(t, func(context.Context) error {
+		status := f.deployment(t).Status
+		return expect(status.Replicas > status.ReadyReplicas && column() == strconv.Itoa(int(status.ReadyReplicas)), "%+v, %s", status, column())
+	})
 }
 
 func testLongestName(t *testing.T, process *operator.Process) {
@@ -275,22 +356,79 @@ func testForeign(t *testing.T, process *operator.Process) {
 
 func testValidation(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	for field, spec := range map[string]v1alpha1.ReverseWordsAppSpec{
-		"spec.replicas":    {Replicas: -1},
-		"spec.appVersion":  {AppVersion: "a:b"},
-		"spec.serviceType": {ServiceType: corev1.ServiceTypeExternalName},
+	longest := strings.Repeat("a", 128)
+	for _, test := range []struct {
+		field            string
+		accepted, others []string // others are refused
+	}{
+		{"replicas", []string{"0", "1", "1000"}, []string{"-1", "1001", "1.5", `"1"`, "4294967296"}},
+		{
+			"appVersion",
+			[]string{`"latest"`, `"v0.0.2"`, `"_a"`, `"1"`, `"A-.-"`, `"` + longest + `"`},
+			[]string{`""`, `"-a"`, `".a"`, `"a b"`, `"a:b"`, `"a@sha256"`, `"a/b"`, `"é"`, `"a\nb"`, `"a\n"`, `"` + longest + `a"`, "1"},
+		},
+		{"serviceType", []string{`"LoadBalancer"`, `"NodePort"`, `"ClusterIP"`}, []string{`"ExternalName"`, `""`, `"nodeport"`}},
 	} {
-		app := f.named()
-		app.Spec = spec
-		err := admin(t).Create(t.Context(), app)
-		require.True(t, apierrors.IsInvalid(err), "%s: %v", field, err)
-		require.ErrorContains(t, err, field)
+		for _, value := range test.accepted {
+			require.NoError(t, f.tryCreate(t, "shop", `{"`+test.field+`":`+value+`}`), "%s: %s", test.field, value)
+		}
+		for _, value := range test.others {
+			err := f.tryCreate(t, "shop", `{"`+test.field+`":`+value+`}`)
+			require.True(t, apierrors.IsInvalid(err), "%s: %s: %v", test.field, value, err)
+			require.ErrorContains(t, err, "spec."+test.field)
+		}
 	}
-	for _, version := range []string{"-a", ".a", "a b", strings.Repeat("a", 129)} {
-		app := f.named()
-		app.Spec.AppVersion = version
-		require.True(t, apierrors.IsInvalid(admin(t).Create(t.Context(), app)), version)
+	for _, name := range []string{"a", "1st", "a-b", strings.Repeat("a", 55)} {
+		require.NoError(t, f.tryCreate(t, name, `{}`), name)
 	}
+	for _, name := range []string{"with.dots", strings.Repeat("a", 56)} {
+		err := f.tryCreate(t, name, `{}`)
+		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, "the name must have at most 55 characters and no dot")
+	}
+}
+
+// tryCreate asks the API server whether it would accept a ReverseWordsApp.
+func (f fixture) tryCreate(t *testing.T, name, spec string) error {
+	t.Helper()
+	app := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(`{"apiVersion":"apps.linuxera.org/v1alpha1","kind":"ReverseWordsApp","spec":`+spec+`}`), &app.Object))
+	app.SetNamespace(f.namespace)
+	app.SetName(name)
+	return admin(t).Create(t.Context(), app, client.DryRunAll)
+}
+
+// TestOldNames creates a ReverseWordsApp with a name that a former version of the CRD allowed. The present
+// CRD still allows to edit and to delete it.
+func TestOldNames(t *testing.T) {
+	f := fixture{operator: start(t), namespace: shared.Namespace(t), name: strings.Repeat("a", 56)}
+	const definition = "reversewordsapps.apps.linuxera.org"
+	dir, rules := installed(t).Dir, "/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-validations"
+	kubectl(t, "patch", "crd", definition, "--type=json", "--patch", `[{"op":"remove","path":"`+rules+`"}]`)
+	t.Cleanup(func() { restoreRules(t, dir) })
+	eventually(t, func(context.Context) error { return f.tryCreate(t, f.name, `{}`) })
+	f.create(t)
+	restoreRules(t, dir)
+	eventually(t, func(context.Context) error {
+		return expect(apierrors.IsInvalid(f.tryCreate(t, f.name+"b", `{}`)), "the rule does not apply yet")
+	})
+
+	require.Contains(t, f.waitForReason(t, "InvalidName").Message, "leave room for 55")
+	f.change(t, `{"replicas":3}`)
+	require.Contains(t, f.waitForReason(t, "InvalidName").Message, "leave room for 55")
+	f.isAbsent(t, "dp-"+f.name, &appsv1.Deployment{})
+	f.delete(t)
+	f.waitUntilGone(t, f.name, f.named())
+}
+
+// restoreRules applies the CRD again, also at the end of the test, when the test's context is done.
+func restoreRules(t *testing.T, dir string) {
+	t.Helper()
+	path, err := cluster.Kubectl(context.Background())
+	require.NoError(t, err)
+	out, err := exec.CommandContext(context.Background(), path, "--kubeconfig", shared.Kubeconfig(), "apply", "--server-side", "--force-conflicts",
+		"-k", filepath.Join(dir, "config", "crd")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 func testOtherFinalizers(t *testing.T, process *operator.Process) {

@@ -40,13 +40,13 @@ func (d templateDir) startFor(t *testing.T, f fixture) *operator.Process {
 	return startWith(t, installed(t), "--templates", d.Path, "--watch-namespace", f.namespace)
 }
 
-// breakDeployment writes a manifest that is wrong in line 8.
+// breakDeployment writes a manifest that is wrong in line 7.
 func (d templateDir) breakDeployment(t *testing.T) {
 	t.Helper()
 	d.Override(t, "deployment.yaml", "replicas: {{.Replicas}}", "replicsa: {{.Replicas}}")
 }
 
-const brokenDeployment = "deployment.yaml:8: spec.replicsa: is not a field of this kind"
+const brokenDeployment = "deployment.yaml:7: spec.replicsa: is not a field of this kind"
 
 // warnings are the notes of the events that warn of templates.
 func (f fixture) warnings(t *testing.T) []string {
@@ -81,7 +81,7 @@ func TestTemplateLabel(t *testing.T) {
 	f.create(t)
 	f.settle(t)
 	mark := shared.Mark()
-	d.Override(t, "service.yaml", "labels:\n", "labels:\n    team: blue\n")
+	d.Override(t, "service.yaml", `{{template "labels" .}}`, `{{template "labels" .}}, team: blue`)
 	eventually(t, func(context.Context) error {
 		return expect(f.service(t).Labels["team"] == "blue", "%v", f.service(t).Labels)
 	})
@@ -160,9 +160,7 @@ func TestTemplateNames(t *testing.T) {
 	earlier := f.podNames(t)
 
 	// The names come last: a Deployment that was made before could not select by other labels.
-	for _, file := range []string{"deployment.yaml", "service.yaml"} {
-		d.Override(t, file, "app: {{quote .Name}}", "example.org/of: {{quote .Name}}")
-	}
+	d.Write(t, "labels.tpl", `{{define "selector"}}example.org/of: {{quote .Name}}{{end}}{{define "labels"}}{{template "selector" .}}{{end}}`)
 	d.Write(t, "names.tpl", `{{define "deployment"}}{{.Name}}-words{{end}}{{define "service"}}{{.Name}}-front{{end}}`)
 	f.waitUntilGone(t, "dp-shop", &appsv1.Deployment{})
 	f.waitUntilGone(t, "service-shop", &corev1.Service{})
@@ -210,10 +208,27 @@ func TestTemplateSelector(t *testing.T) {
 	f.create(t)
 	f.settle(t)
 	uid := f.deployment(t).UID
-	d.Override(t, "deployment.yaml", "app: {{quote .Name}}", "of: {{quote .Name}}")
+	d.Override(t, "labels.tpl", "component: web", "component: front")
 	f.waitForReason(t, "Immutable")
 	require.Equal(t, uid, f.deployment(t).UID)
-	d.Remove(t, "deployment.yaml")
+	d.Remove(t, "labels.tpl")
+	f.settle(t)
+}
+
+// TestInvalidChildName has a template give the Service a name that no Service may have.
+func TestInvalidChildName(t *testing.T) {
+	d := newTemplateDir(t)
+	d.Override(t, "names.tpl", "service-{{.Name}}", "{{.Name}}.front")
+	f := d.start(t)
+	f.create(t)
+	require.Contains(t, f.waitForReason(t, "InvalidName").Message, "DNS-1035")
+	require.NotNil(t, f.app(t).Status.AppPods)
+	mark := shared.Mark()
+	f.reconcile(t)
+	require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
+	require.Len(t, tests.Warnings(t, f.namespace, f.name, "InvalidName"), 1)
+	require.Empty(t, f.versions(t))
+	d.Remove(t, "names.tpl")
 	f.settle(t)
 }
 
@@ -257,7 +272,7 @@ func TestHostileApps(t *testing.T) {
 		f.name = name
 		f.create(t)
 		f.settle(t)
-		require.Equal(t, map[string]string{"app": name}, f.deployment(t).Spec.Selector.MatchLabels)
+		require.Equal(t, selectorOf(name), f.deployment(t).Spec.Selector.MatchLabels)
 	}
 	for _, version := range []string{"a\"b", "a\nb", "a\n---\nkind: Pod", "{{.Name}}", "a #b", "a: b"} {
 		f.name = "hostile"

@@ -5,7 +5,6 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -39,14 +38,16 @@ type Suite struct {
 }
 
 // New is the suite of the operator below examples/name. The cluster is that of
-// cluster.Main; addToScheme knows the operator's kinds.
-func New(name string, shared **cluster.Cluster, addToScheme func(*runtime.Scheme) error) *Suite {
+// cluster.Main; addToScheme know the operator's kinds.
+func New(name string, shared **cluster.Cluster, addToScheme ...func(*runtime.Scheme) error) *Suite {
 	return &Suite{
 		cluster: shared,
 		admin: sync.OnceValues(func() (client.WithWatch, error) {
 			scheme := runtime.NewScheme()
-			if err := errors.Join(clientgoscheme.AddToScheme(scheme), addToScheme(scheme)); err != nil {
-				return nil, err
+			for _, add := range append(addToScheme, clientgoscheme.AddToScheme) {
+				if err := add(scheme); err != nil {
+					return nil, err
+				}
 			}
 			config := (*shared).Config()
 			config.UserAgent = "admin"

@@ -40,7 +40,8 @@ func Application(ctx context.Context, env Env) (Summary, error) {
 	watched := []client.ObjectList{
 		&v1alpha1.ApplicationList{}, &corev1.SecretList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
 	}
-	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.reconcileUnchanged)
+	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.misspelled, s.converted,
+		s.reconcileUnchanged)
 }
 
 func (s application) created(ctx context.Context) error {
@@ -86,10 +87,10 @@ func (s application) scaled(ctx context.Context) error {
 }
 
 func (s application) changed(ctx context.Context) error {
-	s.title("The Application gets another image and three pods.")
+	s.title("The Application gets another image and three pods. kubectl uses version v1beta1, in which amountPods is replicas.")
 	began := s.now()
 	const image = "docker.io/nheidloff/simplemicroservice:v1.0.118"
-	patch := fmt.Sprintf(`{"spec":{"image":%q,"amountPods":3}}`, image)
+	patch := fmt.Sprintf(`{"spec":{"image":%q,"replicas":3}}`, image)
 	if err := s.run(ctx, "patch", "application", app, "--type=merge", "--patch", patch); err != nil {
 		return err
 	}
@@ -175,5 +176,46 @@ func (s application) labeled(ctx context.Context) error {
 		return fmt.Errorf("expected the label team=blue on the Deployment; seen: labels %v", live.Labels)
 	}
 	s.fact("seen", "the label team=blue, still there")
+	return s.tellRest(ctx, began)
+}
+
+func (s application) misspelled(ctx context.Context) error {
+	s.title("The Application gets an image that does not exist. Its condition says so, and the old pods stay.")
+	patch := func(tag string) error {
+		return s.run(ctx, "patch", "application", app, "--type=merge", "--patch",
+			fmt.Sprintf(`{"spec":{"image":"docker.io/nheidloff/simplemicroservice:%s"}}`, tag))
+	}
+	if err := patch("missing"); err != nil {
+		return err
+	}
+	ready, err := s.becomes(ctx, v1alpha1.ReadyCondition, metav1.ConditionFalse, "ImagePullBackOff")
+	if err != nil {
+		return err
+	}
+	s.fact("Ready", fmt.Sprintf("%s, %s: %s", ready.Status, ready.Reason, ready.Message))
+	began := s.now()
+	if err := patch("v1.0.118"); err != nil {
+		return err
+	}
+	return s.tellRest(ctx, began)
+}
+
+func (s application) converted(ctx context.Context) error {
+	s.title("Somebody changes the Application in the version of the sample, in which greeting.title is title.")
+	began := s.now()
+	if err := s.run(ctx, "patch", "applications.v1alpha1.application.sample.ibm.com", app, "--type=merge",
+		"--patch", `{"spec":{"title":"Universe"}}`); err != nil {
+		return err
+	}
+	err := s.expect(ctx, "the new greeting", func(context.Context) (string, bool) {
+		i := find(began.seen(), secret, func(_ watch.EventType, secret *corev1.Secret) bool {
+			return string(secret.Data["GREETING_MESSAGE"]) == "Universe"
+		})
+		return "the old greeting", i >= 0
+	})
+	if err != nil {
+		return err
+	}
+	s.fact("seen", "the greeting Universe in the Secret")
 	return s.tellRest(ctx, began)
 }

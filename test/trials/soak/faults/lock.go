@@ -6,7 +6,8 @@ import (
 )
 
 // rivals prepares two operators that contend for the global lock, which the first one holds.
-// Different cluster names give each operator its own rows; without names both write the same rows.
+// Different cluster names give each operator its own rows; without names both write the same rows, and each
+// adopts the rows of the other.
 func (f *fixture) rivals(leftName, rightName string) (holder, waiting *instance, err error) {
 	if err := f.prepare(f.env.server); err != nil {
 		return nil, nil, err
@@ -14,8 +15,8 @@ func (f *fixture) rivals(leftName, rightName string) (holder, waiting *instance,
 	if err := f.keepJournal(); err != nil {
 		return nil, nil, err
 	}
-	left, leftErr := f.addInstance(f.env.left, leftName, "--global-lock")
-	right, rightErr := f.addInstance(f.env.right, rightName, "--global-lock")
+	left, leftErr := f.addInstance(f.env.left, leftName, "--global-lock", "--adopt-rows")
+	right, rightErr := f.addInstance(f.env.right, rightName, "--global-lock", "--adopt-rows")
 	if err := errors.Join(leftErr, rightErr); err != nil {
 		return nil, nil, err
 	}

@@ -42,28 +42,26 @@ func childrenOfApplication(owner client.Object) []manifest {
 	if image == "" {
 		image = "docker.io/nheidloff/simplemicroservice:v1.0.117"
 	}
+	selector := selectorOf("application", app, "microservice")
 	return []manifest{
 		parse(`
 kind: Secret
 metadata:
   name: %[1]s-secret-greeting
-  labels: {app.kubernetes.io/managed-by: application-operator}
+  labels: {%[3]s, app: %[1]s-microservice, app.kubernetes.io/managed-by: application-operator}
 data: {GREETING_MESSAGE: %[2]q}
-`, app.Name, base64.StdEncoding.EncodeToString([]byte(title))),
+`, app.Name, base64.StdEncoding.EncodeToString([]byte(title)), selector),
 		parse(`
 kind: Deployment
 metadata:
   name: %[1]s-deployment-microservice
-  labels:
-    app: %[1]s-microservice
-    app.kubernetes.io/version: %[2]q
-    app.kubernetes.io/managed-by: application-operator
+  labels: {%[5]s, app: %[1]s-microservice, app.kubernetes.io/version: %[2]q, app.kubernetes.io/managed-by: application-operator}
 spec:
   replicas: %[3]d
-  selector: {matchLabels: {app: %[1]s-microservice}}
+  selector: {matchLabels: {%[5]s}}
   template:
     metadata:
-      labels: {app: %[1]s-microservice, app.kubernetes.io/version: %[2]q}
+      labels: {%[5]s, app: %[1]s-microservice, app.kubernetes.io/version: %[2]q, app.kubernetes.io/managed-by: application-operator}
     spec:
       containers:
       - name: %[1]s-microservice
@@ -72,18 +70,18 @@ spec:
         env:
         - name: GREETING_MESSAGE
           valueFrom: {secretKeyRef: {name: %[1]s-secret-greeting, key: GREETING_MESSAGE}}
-        readinessProbe: {httpGet: {path: /q/health/ready, port: 8081}}
-        livenessProbe: {httpGet: {path: /q/health/live, port: 8081}}
-`, app.Name, app.Spec.Version, ptr.Deref(app.Spec.AmountPods, 1), image),
+        readinessProbe: {httpGet: {path: /q/health/ready, port: 8081}, initialDelaySeconds: 20}
+        livenessProbe: {httpGet: {path: /q/health/live, port: 8081}, initialDelaySeconds: 40}
+`, app.Name, app.Spec.Version, ptr.Deref(app.Spec.AmountPods, 1), image, selector),
 		parse(`
 kind: Service
 metadata:
   name: %[1]s-service-microservice
-  labels: {app: %[1]s-microservice, app.kubernetes.io/managed-by: application-operator}
+  labels: {%[2]s, app: %[1]s-microservice, app.kubernetes.io/managed-by: application-operator}
 spec:
   type: NodePort
-  selector: {app: %[1]s-microservice}
+  selector: {%[2]s}
   ports: [{port: 8081}]
-`, app.Name),
+`, app.Name, selector),
 	}
 }

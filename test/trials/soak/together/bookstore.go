@@ -51,7 +51,7 @@ func childrenOfBookStore(owner client.Object) []manifest {
 }
 
 func databaseOf(store *v1alpha1.BookStore) []manifest {
-	db := store.Spec.BookDB
+	db, selector := store.Spec.BookDB, selectorOf("bookstore", store, "database")
 	policy := "Retain"
 	if !ptr.Deref(db.Retain, true) {
 		policy = "Delete"
@@ -61,21 +61,21 @@ func databaseOf(store *v1alpha1.BookStore) []manifest {
 kind: Service
 metadata:
   name: %[1]s-mongodb
-  labels: {app.kubernetes.io/managed-by: bookstore-operator}
+  labels: {%[3]s, app: %[1]s-mongodb, app.kubernetes.io/managed-by: bookstore-operator}
 spec:
   clusterIP: None
-  selector: {app: %[1]s-mongodb}
+  selector: {%[3]s}
   ports: [{name: mongodb, port: %[2]d}]
-`, store.Name, db.Port),
+`, store.Name, db.Port, selector),
 		parse(`
 kind: StatefulSet
 metadata:
   name: %[1]s-mongodb
-  labels: {app.kubernetes.io/managed-by: bookstore-operator}
+  labels: {%[8]s, app: %[1]s-mongodb, app.kubernetes.io/managed-by: bookstore-operator}
 spec:
   replicas: %[2]d
   serviceName: %[1]s-mongodb
-  selector: {matchLabels: {app: %[1]s-mongodb}}
+  selector: {matchLabels: {%[8]s}}
   persistentVolumeClaimRetentionPolicy: {whenDeleted: %[3]s}
   volumeClaimTemplates:
   - metadata: {name: mongodb-pvc}
@@ -84,48 +84,48 @@ spec:
       resources: {requests: {storage: %[4]q}}
   template:
     metadata:
-      labels: {app: %[1]s-mongodb}
+      labels: {%[8]s, app: %[1]s-mongodb}
     spec:
       containers:
       - name: mongodb
         image: "%[5]s:%[6]s"
         ports: [{containerPort: %[7]d}]
         volumeMounts: [{name: mongodb-pvc, mountPath: /data/db}]
-`, store.Name, db.Replicas, policy, db.DBSize.String(), db.Repository, db.Tag, db.Port),
+`, store.Name, db.Replicas, policy, db.DBSize.String(), db.Repository, db.Tag, db.Port, selector),
 	}
 }
 
 func appOf(store *v1alpha1.BookStore) []manifest {
-	app := store.Spec.BookApp
+	app, selector := store.Spec.BookApp, selectorOf("bookstore", store, "app")
 	return []manifest{
 		parse(`
 kind: Deployment
 metadata:
   name: %[1]s-app
-  labels: {app.kubernetes.io/managed-by: bookstore-operator}
+  labels: {%[7]s, app: %[1]s-app, app.kubernetes.io/managed-by: bookstore-operator}
 spec:
   replicas: %[2]d
-  selector: {matchLabels: {app: %[1]s-app}}
+  selector: {matchLabels: {%[7]s}}
   template:
     metadata:
-      labels: {app: %[1]s-app}
+      labels: {%[7]s, app: %[1]s-app}
     spec:
       containers:
       - name: bookstore
         image: "%[3]s:%[4]s"
         ports: [{containerPort: %[5]d}]
         env: [{name: DB_HOST, value: %[1]s-mongodb-0.%[1]s-mongodb}, {name: DB_PORT, value: "%[6]d"}]
-`, store.Name, app.Replicas, app.Repository, app.Tag, app.TargetPort, store.Spec.BookDB.Port),
+`, store.Name, app.Replicas, app.Repository, app.Tag, app.TargetPort, store.Spec.BookDB.Port, selector),
 		parse(`
 kind: Service
 metadata:
   name: %[1]s-app
-  labels: {app.kubernetes.io/managed-by: bookstore-operator}
+  labels: {%[5]s, app: %[1]s-app, app.kubernetes.io/managed-by: bookstore-operator}
 spec:
   type: %[2]s
-  selector: {app: %[1]s-app}
+  selector: {%[5]s}
   ports: [{name: http, port: %[3]d, targetPort: %[4]d}]
-`, store.Name, app.ServiceType, app.Port, app.TargetPort),
+`, store.Name, app.ServiceType, app.Port, app.TargetPort, selector),
 	}
 }
 

@@ -29,6 +29,13 @@ func parse(format string, args ...any) manifest {
 	return m
 }
 
+// selectorOf returns the labels by which a component of an owner selects its pods, as the content of a YAML map in
+// braces.
+func selectorOf(operator string, owner client.Object, component string) string {
+	return fmt.Sprintf("app.kubernetes.io/name: %s, app.kubernetes.io/instance: %s, app.kubernetes.io/component: %s",
+		operator, owner.GetName(), component)
+}
+
 // specOf returns the spec of an owner.
 func specOf(owner client.Object) (manifest, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner)

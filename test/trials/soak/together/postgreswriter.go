@@ -20,8 +20,9 @@ var tables = []string{"students", "teachers"}
 
 func postgresWriter() *kind {
 	return &kind{
-		operator:    "postgreswriter",
-		args:        []string{"--tables=students,teachers", "--create-tables", "--check-interval=5s"},
+		operator: "postgreswriter",
+		// People remove finalizers: the flags keep the rows of these PostgresWriters from being left to nobody.
+		args:        []string{"--tables=students,teachers", "--create-tables", "--check-interval=5s", "--adopt-rows", "--sweep"},
 		prefix:      "row",
 		addToScheme: v1.AddToScheme,
 		newOwner:    func() client.Object { return &v1.PostgresWriter{} },

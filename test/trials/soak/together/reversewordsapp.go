@@ -40,18 +40,19 @@ func editReverseWordsApp(random *rand.Rand, owner client.Object) {
 
 func childrenOfReverseWordsApp(owner client.Object) []manifest {
 	app := owner.(*v1alpha1.ReverseWordsApp)
+	selector := selectorOf("reversewordsapp", app, "web")
 	return []manifest{
 		parse(`
 kind: Deployment
 metadata:
   name: dp-%[1]s
-  labels: {app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
+  labels: {%[4]s, app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
 spec:
   replicas: %[2]d
-  selector: {matchLabels: {app: %[1]s}}
+  selector: {matchLabels: {%[4]s}}
   template:
     metadata:
-      labels: {app: %[1]s}
+      labels: {%[4]s, app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
     spec:
       containers:
       - name: reversewords
@@ -59,16 +60,16 @@ spec:
         ports: [{name: reversewords, containerPort: 8080}]
         livenessProbe: {httpGet: {path: /health, port: 8080}, initialDelaySeconds: 5, timeoutSeconds: 2, periodSeconds: 15}
         readinessProbe: {httpGet: {path: /health, port: 8080}, initialDelaySeconds: 5, timeoutSeconds: 2, periodSeconds: 15}
-`, app.Name, max(app.Spec.Replicas, 1), app.Spec.AppVersion),
+`, app.Name, max(app.Spec.Replicas, 1), app.Spec.AppVersion, selector),
 		parse(`
 kind: Service
 metadata:
   name: service-%[1]s
-  labels: {app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
+  labels: {%[3]s, app: %[1]s, app.kubernetes.io/managed-by: reverse-words-operator}
 spec:
   type: %[2]s
-  selector: {app: %[1]s}
+  selector: {%[3]s}
   ports: [{name: http, port: 8080}]
-`, app.Name, app.Spec.ServiceType),
+`, app.Name, app.Spec.ServiceType, selector),
 	}
 }

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Usage: migrate-storage.sh VERSION
+#
+# The API server then stores all Applications in VERSION: v1alpha1 or v1beta1. The operator must be running, since the
+# API server needs the operator for the conversion. Run the script again if it breaks off. The environment variable WAIT
+# is the number of seconds after which all API servers know a changed CRD.
+set -eu
+kubectl=${KUBECTL:-kubectl}
+definition=applications.application.sample.ibm.com
+
+version=${1:-}
+case $version in
+v1alpha1) alpha=true beta=false ;;
+v1beta1) alpha=false beta=true ;;
+*)
+	echo "Usage: make migrate-storage VERSION=v1beta1 (or v1alpha1, to go back)" >&2
+	exit 2
+	;;
+esac
+
+$kubectl patch crd $definition --type=json -p "[
+	{\"op\": \"test\", \"path\": \"/spec/versions/0/name\", \"value\": \"v1alpha1\"},
+	{\"op\": \"test\", \"path\": \"/spec/versions/1/name\", \"value\": \"v1beta1\"},
+	{\"op\": \"replace\", \"path\": \"/spec/versions/0/storage\", \"value\": $alpha},
+	{\"op\": \"replace\", \"path\": \"/spec/versions/1/storage\", \"value\": $beta}]"
+
+# An API server that does not know the change yet would write nothing.
+sleep "${WAIT:-60}"
+
+# migrate writes an Application in the new version: an empty patch changes nothing else. Somebody may delete the
+# Application or its namespace meanwhile.
+migrate() {
+	tries=0
+	until $kubectl patch $definition "$2" -n "$1" --type=merge -p '{}' </dev/null; do
+		if remaining=$($kubectl get $definition "$2" -n "$1" --ignore-not-found -o name </dev/null) && test -z "$remaining"; then
+			return 0
+		fi
+		tries=$((tries + 1))
+		test $tries -lt 30
+		sleep 1
+	done
+}
+
+objects=$(mktemp)
+trap 'rm -f "$objects"' EXIT
+$kubectl get $definition -A -o jsonpath='{range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}' >"$objects"
+while read -r namespace name; do
+	migrate "$namespace" "$name"
+done <"$objects"
+
+$kubectl patch crd $definition --subresource=status --type=merge -p "{\"status\": {\"storedVersions\": [\"$version\"]}}"
