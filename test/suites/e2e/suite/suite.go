@@ -131,10 +131,13 @@ func (s *Suite) start(t *testing.T, o operator.Operator, args []string, expected
 }
 
 // failures returns the errors that the operator logged, except expected errors and two usual kinds:
-// errors on shutdown (about the running reconcile and the released lease), and errors about the
-// namespace of an earlier test that is being deleted, or is deleted before the cache shows this.
+// errors on shutdown (about the running reconcile, the released lease, and caches that were still being
+// filled), and errors about the namespace of an earlier test that is being deleted, or is deleted before
+// the cache shows this.
 func failures(process *operator.Process, expected []string) []string {
-	excused := append([]string{"context canceled", "after stop sequence was engaged", ": NotFound"}, expected...)
+	excused := append([]string{
+		"context canceled", "after stop sequence was engaged", "handler did not sync", "cache did not sync", ": NotFound",
+	}, expected...)
 	var found []string
 	for line := range strings.Lines(process.Log()) {
 		isExcused := slices.ContainsFunc(excused, func(text string) bool { return strings.Contains(line, text) })
