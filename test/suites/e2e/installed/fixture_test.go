@@ -215,10 +215,15 @@ func (f *fixture) waitForReady(t *testing.T, namespace string) {
 	kubectl(t, "-n", namespace, "wait", "--for=condition=Ready", f.resource, "--all", "--timeout="+limit.String())
 }
 
-// delete deletes all objects of the example in a namespace and waits for the operator's finalizer.
+// delete deletes all objects of the example in a namespace and waits for the operator's finalizer. If the
+// children have a finalizer of another operator, which must still run, delete also waits for that.
 func (f *fixture) delete(t *testing.T, namespace string) {
 	t.Helper()
-	kubectl(t, "-n", namespace, "delete", f.resource, "--all", "--timeout="+limit.String())
+	cascade := "background"
+	if f.needs != "" {
+		cascade = "foreground"
+	}
+	kubectl(t, "-n", namespace, "delete", f.resource, "--all", "--cascade="+cascade, "--timeout="+limit.String())
 }
 
 // crd returns the name of the CRD.

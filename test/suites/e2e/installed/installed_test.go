@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -218,7 +219,10 @@ func TestUninstall(t *testing.T) {
 			require.NoError(t, err)
 			uninstall := func(args ...string) (string, error) {
 				args = append([]string{"-C", f.Dir, "uninstall", "KUBECTL=" + path}, args...)
-				command := exec.CommandContext(t.Context(), "make", args...)
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				command := exec.CommandContext(ctx, "make", args...)
+				command.WaitDelay = time.Second // kubectl outlives make
 				command.Env = append(os.Environ(), "KUBECONFIG="+shared.Kubeconfig())
 				out, err := command.CombinedOutput()
 				return string(out), err
