@@ -27,12 +27,17 @@ $kubectl patch crd $definition --type=json -p "[
 # An API server that does not know the change yet would write nothing.
 sleep "${WAIT:-60}"
 
+# gone succeeds if the API server says that there is no such object.
+gone() {
+	found=$($kubectl get "$@" --ignore-not-found -o name </dev/null) && test -z "$found"
+}
+
 # migrate writes an Application in the new version: an empty patch changes nothing else. Somebody may delete the
-# Application or its namespace meanwhile.
+# Application or its namespace meanwhile. Nobody can write an Application whose namespace is gone.
 migrate() {
 	tries=0
 	until $kubectl patch $definition "$2" -n "$1" --type=merge -p '{}' </dev/null; do
-		if remaining=$($kubectl get $definition "$2" -n "$1" --ignore-not-found -o name </dev/null) && test -z "$remaining"; then
+		if gone $definition "$2" -n "$1" || gone namespace "$1"; then
 			return 0
 		fi
 		tries=$((tries + 1))
