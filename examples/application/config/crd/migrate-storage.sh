@@ -33,11 +33,17 @@ gone() {
 }
 
 # migrate writes an Application in the new version: an empty patch changes nothing else. Somebody may delete the
-# Application or its namespace meanwhile. Nobody can write an Application whose namespace is gone.
+# Application or its namespace meanwhile. Nobody can write an Application whose namespace is gone, but anybody with the
+# right can delete it.
 migrate() {
 	tries=0
 	until $kubectl patch $definition "$2" -n "$1" --type=merge -p '{}' </dev/null; do
-		if gone $definition "$2" -n "$1" || gone namespace "$1"; then
+		if gone $definition "$2" -n "$1"; then
+			return 0
+		fi
+		if gone namespace "$1"; then
+			echo "$1/$2 stays in the other version, since its namespace is gone. Before you remove that version from the CRD," >&2
+			echo "delete the object: kubectl delete $definition $2 -n $1" >&2
 			return 0
 		fi
 		tries=$((tries + 1))
