@@ -1,7 +1,8 @@
 package ensure
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/status/readiness"
@@ -35,18 +36,36 @@ type Result[T client.Object] struct {
 //   - InProgress, with the Reason and the text of err, if the child was not ensured: a later call may
 //     succeed. For Set, err may be about an earlier child.
 //   - InProgress if r is Stale, because the status in Live describes an earlier state;
-//   - otherwise the result of readiness.WithPods for Live and pods. Without pods, that is the result
-//     of readiness.Of.
-func (r Result[T]) Readiness(err error, pods ...corev1.Pod) readiness.Readiness {
+//   - otherwise the result of readiness.Of for Live.
+func (r Result[T]) Readiness(err error) readiness.Readiness {
+	if unknown, ok := r.unknown(err); ok {
+		return unknown
+	}
+	return readiness.Of(r.Live)
+}
+
+// Explain is Readiness, with the result of readiness.Explain instead of readiness.Of: the reason comes
+// from the pods of the child and, for a StatefulSet, from its events. reader is the manager's client; the
+// operator needs the permissions that readiness.Explain names. If explainErr is not nil, the Readiness is
+// valid, but may have a less telling reason.
+func (r Result[T]) Explain(ctx context.Context, reader client.Reader, err error) (child readiness.Readiness, explainErr error) {
+	if unknown, ok := r.unknown(err); ok {
+		return unknown, nil
+	}
+	return readiness.Explain(ctx, reader, r.Live)
+}
+
+// unknown returns the readiness of a child whose present status is not known, and false for another child.
+func (r Result[T]) unknown(err error) (readiness.Readiness, bool) {
 	switch {
 	case r.Operation == "" && err != nil:
-		return readiness.Readiness{State: readiness.InProgress, Reason: Reason(err), Message: err.Error()}
+		return readiness.Readiness{State: readiness.InProgress, Reason: Reason(err), Message: err.Error()}, true
 	case r.Stale:
 		return readiness.Readiness{
 			State: readiness.InProgress, Reason: string(readiness.InProgress), Message: "the cache does not show the last write yet",
-		}
+		}, true
 	}
-	return readiness.WithPods(r.Live, pods)
+	return readiness.Readiness{}, false
 }
 
 // hasStale lets Retry take a Result.

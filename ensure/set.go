@@ -139,11 +139,16 @@ type Results struct {
 // ResultOf returns the Result of a child that was given to Set. The pointer identifies the child. The
 // Result is zero if child was not given to Set, or if Set stopped before it.
 func ResultOf[T client.Object](results Results, child T) Result[T] {
-	i := slices.IndexFunc(results.desired, func(desired client.Object) bool { return isSame(desired, child) })
+	i := results.indexOf(child)
 	if i < 0 {
 		return Result[T]{}
 	}
 	return resultOf[T](results.found[i])
+}
+
+// indexOf returns the index of a child that was given to Set, or -1.
+func (r Results) indexOf(child client.Object) int {
+	return slices.IndexFunc(r.desired, func(desired client.Object) bool { return isSame(desired, child) })
 }
 
 // hasStale lets Retry take Results.
@@ -171,18 +176,55 @@ func (r Results) Readiness(err error) readiness.Readiness {
 	if err != nil {
 		return Result[client.Object]{}.Readiness(err)
 	}
+	found, _ := r.first(func(child Result[client.Object]) (readiness.Readiness, error) { return child.Readiness(nil), nil })
+	return found
+}
+
+// Explain is Readiness by Result.Explain: the reason comes from the pods and the events of a child.
+//
+// children are some of those that Set got, for a condition about a part of them. Then err only counts for
+// the children that were not ensured, and comes after an earlier child that is not Ready:
+//
+//	database, explainErr := children.Explain(ctx, r.client, err, databaseService, statefulSet)
+func (r Results) Explain(
+	ctx context.Context, reader client.Reader, err error, children ...client.Object,
+) (found readiness.Readiness, explainErr error) {
+	part := r
+	if len(children) > 0 {
+		part = r.part(children)
+	} else if err != nil {
+		return Result[client.Object]{}.Explain(ctx, reader, err)
+	}
+	return part.first(func(child Result[client.Object]) (readiness.Readiness, error) { return child.Explain(ctx, reader, err) })
+}
+
+// first returns the first readiness that is not Ready, or Ready.
+func (r Results) first(readinessOf func(Result[client.Object]) (readiness.Readiness, error)) (readiness.Readiness, error) {
 	for i, child := range r.Children {
 		if child.Operation == Gone {
 			continue
 		}
-		if found := child.Readiness(nil); found.State != readiness.Ready {
-			if i < len(r.kinds) {
-				found.Message = fmt.Sprintf("%s %q: %s", r.kinds[i], child.Live.GetName(), found.Message)
-			}
-			return found
+		found, err := readinessOf(child)
+		if found.State == readiness.Ready {
+			continue
+		}
+		if child.Operation != "" && i < len(r.kinds) {
+			found.Message = fmt.Sprintf("%s %q: %s", r.kinds[i], child.Live.GetName(), found.Message)
+		}
+		return found, err
+	}
+	return readiness.Readiness{State: readiness.Ready, Reason: string(readiness.Ready), Message: "all children are ready"}, nil
+}
+
+// part returns the Results of some children. A child that was not given to Set was not ensured.
+func (r Results) part(children []client.Object) Results {
+	part := Results{Children: make([]Result[client.Object], len(children)), kinds: make([]string, len(children))}
+	for to, child := range children {
+		if from := r.indexOf(child); from >= 0 && from < len(r.kinds) {
+			part.Children[to], part.kinds[to] = r.Children[from], r.kinds[from]
 		}
 	}
-	return readiness.Readiness{State: readiness.Ready, Reason: string(readiness.Ready), Message: "all children are ready"}
+	return part
 }
 
 // A set is a call of Set.

@@ -26,7 +26,7 @@ const (
 //   - otherwise Unknown, with the reason of the first condition that is not True.
 //
 // The first condition is the first in the order of types. The message names each condition that is
-// not True, with reason and message. A missing condition counts as Unknown, with reason
+// not True, with reason and message, or all conditions if all are True. A missing condition counts as Unknown, with reason
 // NotReported. A condition whose observedGeneration is earlier than the Setter's generation counts
 // as missing, because it does not report the current generation. (A condition without
 // observedGeneration counts as current.) Without any types the summary is Unknown.
@@ -37,23 +37,23 @@ func (s Setter) Ready(conditions *[]metav1.Condition, types ...string) {
 	if conditions == nil {
 		return
 	}
-	considered := 0
-	var unready []metav1.Condition
+	var ready, unready []metav1.Condition
 	for _, conditionType := range types {
 		if conditionType == TypeReady {
 			continue
 		}
-		considered++
-		if part := s.counted(*conditions, conditionType); part.Status != metav1.ConditionTrue {
+		if part := s.counted(*conditions, conditionType); part.Status == metav1.ConditionTrue {
+			ready = append(ready, part)
+		} else {
 			unready = append(unready, part)
 		}
 	}
 	isFalse := func(c metav1.Condition) bool { return c.Status == metav1.ConditionFalse }
 	switch first := slices.IndexFunc(unready, isFalse); {
-	case considered == 0:
+	case len(ready)+len(unready) == 0:
 		s.Unknown(conditions, TypeReady, reasonNotReported, "no condition is reported")
 	case len(unready) == 0:
-		s.True(conditions, TypeReady, reasonReady, "")
+		s.True(conditions, TypeReady, reasonReady, describeAll(ready))
 	case first < 0:
 		s.Unknown(conditions, TypeReady, unready[0].Reason, describeAll(unready))
 	default:
@@ -75,11 +75,16 @@ func (s Setter) counted(conditions []metav1.Condition, conditionType string) met
 	return *found
 }
 
-// describeAll returns a text such as `Database is False (Progressing): 1 of 3 pods is available`.
-func describeAll(unready []metav1.Condition) string {
-	texts := make([]string, len(unready))
-	for i, part := range unready {
-		texts[i] = fmt.Sprintf("%s is %s (%s)", part.Type, part.Status, part.Reason)
+// describeAll returns a text such as `Network is False (Progressing): 1 of 3 pods is available`, or
+// `Network is True; Database is True`.
+func describeAll(parts []metav1.Condition) string {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = fmt.Sprintf("%s is %s", part.Type, part.Status)
+		if part.Status == metav1.ConditionTrue {
+			continue
+		}
+		texts[i] += " (" + part.Reason + ")"
 		if part.Message != "" {
 			texts[i] += ": " + part.Message
 		}

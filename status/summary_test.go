@@ -31,11 +31,11 @@ func TestReady(t *testing.T) {
 	}{
 		{
 			name: "all are True", conditions: []metav1.Condition{good("A"), good("B")}, types: []string{"A", "B"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", ""),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True; B is True"),
 		},
 		{
 			name: "those not asked about do not count", conditions: []metav1.Condition{good("A"), bad("NotReady")}, types: []string{"A"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", ""),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True"),
 		},
 		{
 			name: "the declared order counts", conditions: []metav1.Condition{bad("B"), good("C"), bad("A")}, types: []string{"A", "B", "C"},
@@ -60,14 +60,14 @@ func TestReady(t *testing.T) {
 		{
 			name:       "one does not say of which generation it is",
 			conditions: []metav1.Condition{{Type: "A", Status: metav1.ConditionTrue}}, types: []string{"A"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", ""),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True"),
 		},
 		{
 			name: "no condition is reported", want: condition("Ready", metav1.ConditionUnknown, "NotReported", "no condition is reported"),
 		},
 		{
 			name: "it does not go by itself", conditions: []metav1.Condition{good("A"), bad("Ready")}, types: []string{"Ready", "A"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", ""),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True"),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -33,11 +33,11 @@ const (
 //
 //	r.warnings = status.NewWarnings(mgr.GetEventRecorder("website-operator"))
 //	...
-//	deployed := deployment.Readiness(err, pods...)
+//	deployed, explainErr := deployment.Explain(ctx, r.client, err)
 //	patchErr := status.Patch(ctx, r.client, site, func(site *Website) {
 //		set.Child(&site.Status.Conditions, "Deployed", deployed)
 //	})
-//	if err == nil && patchErr == nil {
+//	if err == nil && explainErr == nil && patchErr == nil {
 //		r.warnings.Record(site, "Deployed", deployed)
 //	}
 //

@@ -7,18 +7,14 @@
 //		log.Info("waiting for the Deployment", "reason", child.Message)
 //	}
 //
-// The status of a workload does not say that an image is missing, that a container crashes, or that
-// no node has room for a pod. Pods lists the pods of a workload, and WithPods takes the reason from
-// them:
+// The status of a workload does not say that an image is missing, that a container crashes, that no node
+// has room for a pod, or that the API server refuses the pods of a StatefulSet. Explain finds this out from
+// the pods and the events of the workload:
 //
-//	pods, err := readiness.Pods(ctx, client, deployment)
-//	if err != nil {
-//		return err
-//	}
-//	child := readiness.WithPods(deployment, pods) // such as ImagePullBackOff
+//	child, err := readiness.Explain(ctx, client, deployment) // for example, the reason is ImagePullBackOff
 //
-// If the API server refuses pods, a Deployment has a condition with the message. For a StatefulSet,
-// Refusal finds the message in events.
+// To reconcile when the explanation changes, watch pods, the metadata of ReplicaSets for a Deployment, and
+// events for a StatefulSet: OwnerOf finds the owner of the workload. Pods lists the pods of a workload.
 //
 // The method Child of [github.com/trueup-go/trueup/status.Setter] writes a Readiness into
 // a condition.

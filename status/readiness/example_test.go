@@ -26,7 +26,7 @@ func ExampleOf() {
 }
 
 // In an operator, reader is the manager's client, and the Deployment is the live one.
-func ExampleWithPods() {
+func ExampleExplain() {
 	controlledBy := func(owner string) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}}
 	}
@@ -48,13 +48,10 @@ func ExampleWithPods() {
 		},
 	)
 
-	pods, err := readiness.Pods(context.Background(), reader, deployment)
-	fmt.Println(len(pods), err)
-	child := readiness.WithPods(deployment, pods)
-	fmt.Println(child.State, child.Reason)
+	child, err := readiness.Explain(context.Background(), reader, deployment)
+	fmt.Println(child.State, child.Reason, err)
 	fmt.Println(child.Message)
 	// Output:
-	// 1 <nil>
-	// InProgress ImagePullBackOff
+	// InProgress ImagePullBackOff <nil>
 	// pod "shop-7d-x": container web waits: ImagePullBackOff
 }

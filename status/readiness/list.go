@@ -34,8 +34,8 @@ import (
 // metadata of ReplicaSets. With a manager's client, both come from the cache: the operator needs the
 // verbs list and watch for pods and, for a Deployment, for replicasets. Unless the manager's options
 // limit the cache, the cache holds all pods of the watched namespaces. To reconcile when the result
-// changes, watch pods and, for a Deployment, the metadata of ReplicaSets: a ReplicaSet may reach the
-// cache after its pods.
+// changes, watch pods and, for a Deployment, the metadata of ReplicaSets, with OwnerOf: a ReplicaSet may
+// reach the cache after its pods.
 func Pods(ctx context.Context, reader client.Reader, workload client.Object) ([]corev1.Pod, error) {
 	if isNil(workload) {
 		return nil, nil

@@ -43,7 +43,7 @@ type Readiness struct {
 }
 
 // Of returns the readiness of obj. The result depends only on obj: Of sends no request and reads no
-// clock. WithPods also considers the pods of a workload.
+// clock. Explain also reads the pods of a workload.
 //
 // An object with a deletionTimestamp is Terminating. An object whose status has an
 // observedGeneration other than metadata.generation is InProgress. A Deployment, StatefulSet,

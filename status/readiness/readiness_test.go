@@ -23,29 +23,34 @@ import (
 
 // generation is what objects of the cases have; their status is of it, unless a case
 // says otherwise.
-var generation = metav1.ObjectMeta{Namespace: "default", Name: "web", Generation: 2}
+var generation = metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web", Generation: 2}
+
+var shopSelector = &metav1.LabelSelector{MatchLabels: shopLabels}
 
 func deployment(replicas *int32, s appsv1.DeploymentStatus) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: generation, Spec: appsv1.DeploymentSpec{Replicas: replicas}, Status: s}
+	return &appsv1.Deployment{ObjectMeta: generation, Spec: appsv1.DeploymentSpec{Replicas: replicas, Selector: shopSelector}, Status: s}
 }
 
 func statefulSet(strategy appsv1.StatefulSetUpdateStrategy, s appsv1.StatefulSetStatus) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
-		ObjectMeta: generation, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), UpdateStrategy: strategy}, Status: s,
+		ObjectMeta: generation, Status: s,
+		Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), Selector: shopSelector, UpdateStrategy: strategy},
 	}
 }
 
 func daemonSet(s appsv1.DaemonSetStatus) *appsv1.DaemonSet {
-	return &appsv1.DaemonSet{ObjectMeta: generation, Status: s}
+	return &appsv1.DaemonSet{ObjectMeta: generation, Spec: appsv1.DaemonSetSpec{Selector: shopSelector}, Status: s}
 }
 
 func replicaSet(s appsv1.ReplicaSetStatus) *appsv1.ReplicaSet {
-	return &appsv1.ReplicaSet{ObjectMeta: generation, Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(2))}, Status: s}
+	return &appsv1.ReplicaSet{ObjectMeta: generation, Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(2)), Selector: shopSelector}, Status: s}
 }
 
 func pod(s corev1.PodStatus) *corev1.Pod { return &corev1.Pod{ObjectMeta: generation, Status: s} }
 
-func job(s batchv1.JobStatus) *batchv1.Job { return &batchv1.Job{ObjectMeta: generation, Status: s} }
+func job(s batchv1.JobStatus) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: generation, Spec: batchv1.JobSpec{Selector: shopSelector}, Status: s}
+}
 
 func jobIs(conditionType batchv1.JobConditionType, value corev1.ConditionStatus) batchv1.JobStatus {
 	return batchv1.JobStatus{Conditions: []batchv1.JobCondition{

@@ -1,9 +1,11 @@
 package readiness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,75 +13,105 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReasonFailedCreate is the reason of the events about a workload whose pods, or whose volume claims, the
-// API server refuses. A condition ReplicaFailure has the same reason.
-const ReasonFailedCreate = "FailedCreate"
+// Reasons of the events that the controller of a StatefulSet records for each pod and each claim. A
+// condition ReplicaFailure has the former, too.
+const (
+	reasonFailedCreate     = "FailedCreate"
+	reasonSuccessfulCreate = "SuccessfulCreate"
+)
 
-// Refusal returns the API server's message if it refuses to create a pod or a claim of set, for example
-// because of a quota or of pod security, and otherwise "". A StatefulSet has no condition for this: its
-// controller only records an event.
+// attemptSpan is the longest time between the events about one attempt: the controller may record an event
+// for the claim and one for the pod.
+const attemptSpan = 2 * time.Second
+
+// refusalOf returns the API server's message if it refuses to create a pod or a claim of set, and
+// otherwise "". A StatefulSet has no condition for this: its controller only records an event.
 //
-// Events stay for an hour after a refusal has ended. So an event counts only if pods are missing, and if
-// the event is not older than set, than the last change of its spec or metadata, than the newest of pods,
-// and than since. pods are those that Pods returns; since is when set was last ready, or the zero time.
+// Events stay for an hour after a refusal has ended. So an event counts only if pods are missing, if the
+// event is about none of pods, and if it is not older than set, than the last change of its spec or
+// metadata, than the newest of pods, and than the last pod or claim that was created. The time of the last
+// change comes from the managed fields, which a cache may not have.
 //
-// Refusal lists the events in the namespace of set. With a manager's client, they come from the cache: the
-// operator needs the verbs list and watch for events in the core group, and should limit the cache to
-// those that count:
-//
-//	&corev1.Event{}: {Field: fields.SelectorFromSet(fields.Set{
-//		"involvedObject.kind": "StatefulSet", "reason": readiness.ReasonFailedCreate,
-//	})}
-//
-// To reconcile when the result changes, watch events.
-func Refusal(
-	ctx context.Context, reader client.Reader, set *appsv1.StatefulSet, pods []corev1.Pod, since time.Time,
-) (string, error) {
-	if set == nil || set.Status.Replicas >= wantedReplicas(set.Spec.Replicas) {
+// client-go records 25 events of one type about an object, and then one every five minutes. So the last
+// creation may be missing, and so may a refusal after a change.
+func refusalOf(ctx context.Context, reader client.Reader, set *appsv1.StatefulSet, pods []corev1.Pod) (string, error) {
+	if set.Status.Replicas >= wantedReplicas(set.Spec.Replicas) {
 		return "", nil
 	}
 	var events corev1.EventList
 	if err := reader.List(ctx, &events, client.InNamespace(set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("cannot list the events of StatefulSet %q: %w", client.ObjectKeyFromObject(set), err)
 	}
-	message, newest := "", slices.MaxFunc([]time.Time{since, lastChange(set), newestOf(pods)}, time.Time.Compare)
+	since := []time.Time{lastChange(set), newestOf(pods)}
+	var refusals []*corev1.Event
 	for i := range events.Items {
-		event := &events.Items[i]
-		isRefusal := event.InvolvedObject.UID == set.UID && event.Reason == ReasonFailedCreate
-		if occurred := lastOccurred(event); isRefusal && !occurred.Before(newest) {
-			message, newest = event.Message, occurred
+		switch event := &events.Items[i]; {
+		case event.InvolvedObject.UID != set.UID:
+		case event.Reason == reasonSuccessfulCreate:
+			since = append(since, lastOccurred(event))
+		case event.Reason == reasonFailedCreate && !isAbout(event, pods):
+			refusals = append(refusals, event)
 		}
 	}
-	return message, nil
+	return lastRefusal(refusals, slices.MaxFunc(since, time.Time.Compare)), nil
+}
+
+// isAbout reports whether an event is about the creation of one of pods, which has succeeded since: the
+// times of events and pods have seconds only.
+func isAbout(event *corev1.Event, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return strings.Contains(event.Message, " Pod "+pod.Name+" in StatefulSet ")
+	})
+}
+
+// lastRefusal returns the message of the last attempt, or "" if it was before since. Among the events of an
+// attempt, it always chooses the same one.
+func lastRefusal(refusals []*corev1.Event, since time.Time) string {
+	var last time.Time
+	for _, event := range refusals {
+		last = latest(last, lastOccurred(event))
+	}
+	if len(refusals) == 0 || last.Before(since) {
+		return ""
+	}
+	ofAttempt := slices.DeleteFunc(refusals, func(event *corev1.Event) bool {
+		return lastOccurred(event).Before(latest(since, last.Add(-attemptSpan)))
+	})
+	return slices.MinFunc(ofAttempt, func(a, b *corev1.Event) int { return cmp.Compare(a.Name, b.Name) }).Message
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // lastChange returns when somebody last changed the spec or the metadata of set.
 func lastChange(set *appsv1.StatefulSet) time.Time {
-	latest := set.CreationTimestamp.Time
+	last := set.CreationTimestamp.Time
 	for _, entry := range set.ManagedFields {
-		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(latest) {
-			latest = entry.Time.Time
+		if entry.Subresource != "status" && entry.Time != nil { // scale changes the spec, too
+			last = latest(last, entry.Time.Time)
 		}
 	}
-	return latest
+	return last
 }
 
 // newestOf returns when the newest of pods was created.
 func newestOf(pods []corev1.Pod) time.Time {
 	var newest time.Time
 	for i := range pods {
-		if created := pods[i].CreationTimestamp.Time; created.After(newest) {
-			newest = created
-		}
+		newest = latest(newest, pods[i].CreationTimestamp.Time)
 	}
 	return newest
 }
 
 // lastOccurred returns when the event last occurred. The field depends on the API that the reporter used.
 func lastOccurred(event *corev1.Event) time.Time {
-	times := []time.Time{event.LastTimestamp.Time, event.EventTime.Time}
+	last := latest(event.LastTimestamp.Time, event.EventTime.Time)
 	if event.Series != nil {
-		times = append(times, event.Series.LastObservedTime.Time)
+		last = latest(last, event.Series.LastObservedTime.Time)
 	}
-	return slices.MaxFunc(times, time.Time.Compare)
+	return last
 }

@@ -1,8 +1,9 @@
-// Package operator has the code that the example operators share: flags, the manager, names and labels of
-// children, and events.
+// Package operator has the code that the example operators share: flags, the manager, and the names and
+// labels of children.
 package operator
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -156,16 +157,8 @@ func NewManager(options *Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the manager: %w", err)
 	}
-	caches := cachesSynced(mgr.GetCache())
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", caches)); err != nil {
-		return nil, err
-	}
-	if options.WatchNamespace == "" {
-		logger.Info("watching all namespaces")
-	} else {
-		logger.Info("watching one namespace", "namespace", options.WatchNamespace)
-	}
-	return mgr, nil
+	logger.Info("watching", "namespace", cmp.Or(options.WatchNamespace, "all namespaces"))
+	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", cachesSynced(mgr.GetCache())))
 }
 
 // withoutHTTP2 turns HTTP/2 off, whose streams can exhaust a server: CVE-2023-44487 and CVE-2023-39325.

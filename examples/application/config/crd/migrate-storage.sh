@@ -33,8 +33,8 @@ gone() {
 }
 
 # migrate writes an Application in the new version: an empty patch changes nothing else. Somebody may delete the
-# Application or its namespace meanwhile. Nobody can write an Application whose namespace is gone, but anybody with the
-# right can delete it.
+# Application meanwhile. Nobody can write an Application whose namespace is gone, but anybody with the right can delete
+# it.
 migrate() {
 	tries=0
 	until $kubectl patch $definition "$2" -n "$1" --type=merge -p '{}' </dev/null; do
@@ -42,8 +42,9 @@ migrate() {
 			return 0
 		fi
 		if gone namespace "$1"; then
-			echo "$1/$2 stays in the other version, since its namespace is gone. Before you remove that version from the CRD," >&2
-			echo "delete the object: kubectl delete $definition $2 -n $1" >&2
+			echo "$1/$2 stays in the other version, since its namespace is gone. Delete the Application, and run this script again:" >&2
+			echo "  kubectl delete $definition $2 -n $1" >&2
+			remaining=true
 			return 0
 		fi
 		tries=$((tries + 1))
@@ -52,11 +53,15 @@ migrate() {
 	done
 }
 
+remaining=false
 objects=$(mktemp)
 trap 'rm -f "$objects"' EXIT
 $kubectl get $definition -A -o jsonpath='{range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}' >"$objects"
 while read -r namespace name; do
 	migrate "$namespace" "$name"
 done <"$objects"
+
+# With storedVersions of one version, the other could be removed from the CRD, and no object of it could be read again.
+test $remaining = false
 
 $kubectl patch crd $definition --subresource=status --type=merge -p "{\"status\": {\"storedVersions\": [\"$version\"]}}"

@@ -3,6 +3,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/crypto/ripemd160" //nolint:gosec,staticcheck // not used for security; existing objects have digests of this form
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,7 +33,7 @@ type Reconciler struct {
 
 // New returns a reconciler that renders children from templates. It adds childLabels to every child.
 func New(mgr ctrl.Manager, templates *manifest.Folder, childLabels map[string]string) (*Reconciler, error) {
-	allLabels, err := operator.Stamp(Name, childLabels, digestLabel, appLabel)
+	allLabels, err := operator.Stamp(Name, childLabels, digestLabel)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +75,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 
 	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
 		ensure.PruneOnceReady(&corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{}))
-	if err != nil {
-		return r.fail(ctx, app, err)
-	}
-	err = r.report(ctx, app, ensure.ResultOf(results, desired.deployment), results.Children)
-	return ensure.Retry(ctx, err, results)
+	reportErr := r.report(ctx, app, ensure.ResultOf(results, desired.deployment), results, err)
+	return ensure.Retry(ctx, errors.Join(err, reportErr), results)
 }
 
 // desired returns the desired children of app, or an error and the reason for the condition.

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,13 +17,8 @@ import (
 	"github.com/trueup-go/trueup/hash"
 )
 
-// Labels of the operator's own.
-const (
-	// digestLabel is the label with the digest of each child's desired state.
-	digestLabel = "utilities.operators.sample.ibm.com/hash"
-	// appLabel is the name of the Application on its pods and ReplicaSets.
-	appLabel = "application.sample.ibm.com/application"
-)
+// digestLabel is the label with the digest of each child's desired state.
+const digestLabel = "utilities.operators.sample.ibm.com/hash"
 
 // children are the desired children of an Application. They have only the fields of the templates. The
 // API server sets defaults for other fields, which ensure leaves alone.
@@ -43,7 +39,7 @@ func (c *children) checkNames(application string) error {
 }
 
 // childrenFor renders the children of app. An invalid template, or an invalid result for app, is an error.
-// Whatever the template says, the pods have the labels by which the operator finds them.
+// Whatever the template says, the pods have the label by which the cache of the operator selects them.
 func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:       app.Name,
@@ -71,7 +67,7 @@ func childrenFor(app *v1alpha1.Application, renderer *manifest.Renderer) (*child
 	if err != nil {
 		return nil, err
 	}
-	operator.LabelPods(&deployment.Spec.Template, Name, appLabel, app.Name)
+	metav1.SetMetaDataLabel(&deployment.Spec.Template.ObjectMeta, operator.ManagedByLabel, Name)
 	return &children{secret, deployment, service}, nil
 }
 

@@ -42,7 +42,7 @@ func TestDigests(t *testing.T) {
 			v1alpha1.ApplicationSpec{Version: "1.0", Image: "example.org/shop:1.0", AmountPods: new(int32(2)), Title: "Universe"},
 			[]string{
 				"66978faf548a67e35e7815772bcd9c112b8b2a86",
-				"4debaa547481820d0e4c426559d07da749f99c7d",
+				"b63053b4f0b04fc865c649c1879e443c7ed9b0ae",
 				"a98f8e20a1e183c03e7536e8861311051c38d420",
 			},
 		},
@@ -50,7 +50,7 @@ func TestDigests(t *testing.T) {
 			v1alpha1.ApplicationSpec{Version: "1.0.0", Image: "docker.io/nheidloff/simplemicroservice:v1.0.117"},
 			[]string{
 				"4bd6273c2cfd2acc547e9fa5f81a89608a0971f3",
-				"33503391bd35f8dd88b895b68882aad4142426c4",
+				"2bba2932fc596ee214dbc29bd97755bf3dcd6e82",
 				"a98f8e20a1e183c03e7536e8861311051c38d420",
 			},
 		},
@@ -77,7 +77,7 @@ func TestChildren(t *testing.T) {
 	}
 	labels := with(selector, "app", "shop-microservice")
 	versioned := with(labels, "app.kubernetes.io/version", "1.0")
-	ofPods := with(versioned, "app.kubernetes.io/managed-by", "application-operator", "application.sample.ibm.com/application", "shop")
+	ofPods := with(versioned, "app.kubernetes.io/managed-by", "application-operator")
 	probe := func(path string, delay int32) *corev1.Probe {
 		return &corev1.Probe{InitialDelaySeconds: delay, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(8081)},
@@ -152,7 +152,7 @@ func TestRestrictedTemplates(t *testing.T) {
 		cmpopts.IgnoreTypes(&corev1.PodSecurityContext{}, &corev1.SecurityContext{})))
 }
 
-// TestForeignTemplate renders a template without any label: the pods have the labels that the operator needs.
+// TestForeignTemplate renders a template without any label: the pods have the label that the operator needs.
 func TestForeignTemplate(t *testing.T) {
 	override := fstest.MapFS{"labels.tpl": {Data: []byte(`{{define "selector"}}a: b{{end}}{{define "labels"}}a: b{{end}}`)}}
 	made, err := childrenFor(shop(v1alpha1.ApplicationSpec{Version: "1", Image: "shop"}),
@@ -161,8 +161,7 @@ func TestForeignTemplate(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "b"}, made.service.Labels)
 	require.Equal(t, map[string]string{"a": "b"}, made.service.Spec.Selector)
 	require.Equal(t, map[string]string{
-		"a": "b", "app.kubernetes.io/version": "1",
-		"app.kubernetes.io/managed-by": "application-operator", "application.sample.ibm.com/application": "shop",
+		"a": "b", "app.kubernetes.io/version": "1", "app.kubernetes.io/managed-by": "application-operator",
 	}, made.deployment.Spec.Template.Labels)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -21,22 +22,24 @@ import (
 // Deployment and its pods, and the results of ensure.Reason.
 const reasonInvalidName = "InvalidName"
 
-// report writes the status of app after its children were ensured. A new problem of the Deployment is also
-// an event.
+// report writes the status of app. A new problem of the Deployment is also an event; ensure records events
+// for the errors of ensure.Set. After an error, only the condition changes: the pass does not know all
+// children.
 func (r *Reconciler) report(
-	ctx context.Context, app *v1alpha1.Application, deployment ensure.Result[*appsv1.Deployment], children []ensure.Result[client.Object],
+	ctx context.Context, app *v1alpha1.Application, deployment ensure.Result[*appsv1.Deployment], results ensure.Results, failure error,
 ) error {
-	ready, err := r.readinessOf(ctx, deployment)
-	if err != nil {
-		return err
+	if failure != nil {
+		return r.notReady(ctx, app, results.Readiness(failure))
 	}
+	ready, explainErr := r.readinessOf(ctx, deployment)
 	live := deployment.Live
-	err = r.write(ctx, app, func(set status.Setter, is *v1alpha1.ApplicationStatus) {
+	err := r.write(ctx, app, func(set status.Setter, is *v1alpha1.ApplicationStatus) {
 		set.Child(&is.Conditions, v1alpha1.ReadyCondition, ready)
-		is.Replicas = operator.ReadyReplicas(live)
+		is.Replicas = new(min(live.Status.ReadyReplicas, ptr.Deref(live.Spec.Replicas, 1)))
 		is.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
-		is.Children = statusChildren(children)
+		is.Children = statusChildren(results.Children)
 	})
+	err = errors.Join(err, explainErr)
 	if err == nil {
 		r.warnings.Record(app, v1alpha1.ReadyCondition, ready)
 	}
@@ -45,25 +48,17 @@ func (r *Reconciler) report(
 
 // readinessOf returns the readiness of the Deployment, with the problem of a pod if there is one. Without
 // a problem, the message of a rollout has no number of pods, so that each rollout takes few writes of the
-// status. The pods of a Deployment that its controller has not looked at yet are those of an earlier
-// template.
+// status.
 func (r *Reconciler) readinessOf(ctx context.Context, deployment ensure.Result[*appsv1.Deployment]) (readiness.Readiness, error) {
-	child, live := deployment.Readiness(nil), deployment.Live
-	if child.State != readiness.Ready && live.Status.ObservedGeneration == live.Generation {
-		pods, err := readiness.Pods(ctx, r.client, live)
-		if err != nil {
-			return readiness.Readiness{}, err
-		}
-		child = deployment.Readiness(nil, pods...)
-	}
-	switch {
+	child, err := deployment.Explain(ctx, r.client, nil)
+	switch name := deployment.Live.Name; {
 	case child.State == readiness.Ready:
 	case child.Reason == string(readiness.InProgress):
-		child.Message = fmt.Sprintf("the rollout of Deployment %q is not complete", live.Name)
+		child.Message = fmt.Sprintf("the rollout of Deployment %q is not complete", name)
 	default:
-		child.Message = fmt.Sprintf("Deployment %q: %s", live.Name, child.Message)
+		child.Message = fmt.Sprintf("Deployment %q: %s", name, child.Message)
 	}
-	return child, nil
+	return child, err
 }
 
 // write writes the fields of app's status that change sets, and the generation.
@@ -83,12 +78,6 @@ func (r *Reconciler) notReady(ctx context.Context, app *v1alpha1.Application, pr
 	return r.write(ctx, app, func(set status.Setter, is *v1alpha1.ApplicationStatus) {
 		set.Child(&is.Conditions, v1alpha1.ReadyCondition, problem)
 	})
-}
-
-// fail reports err in the condition, and returns when to retry.
-func (r *Reconciler) fail(ctx context.Context, app *v1alpha1.Application, err error) (reconcile.Result, error) {
-	reportErr := r.notReady(ctx, app, ensure.Result[client.Object]{}.Readiness(err))
-	return ensure.Retry(ctx, errors.Join(err, reportErr))
 }
 
 // reject reports a mistake in app or in a template, and leaves the children unchanged. The error is

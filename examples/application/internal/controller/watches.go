@@ -16,6 +16,7 @@ import (
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/predicates"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles an Application after a change
@@ -24,7 +25,8 @@ import (
 // progress deadline. The metadata of a ReplicaSet connects pods with their Deployment, and may be seen
 // after the pods.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	owned, toApp := builder.WithPredicates(predicates.Owned()), handler.EnqueueRequestsFromMapFunc(applicationOf)
+	owned := builder.WithPredicates(predicates.Owned())
+	toApp := handler.EnqueueRequestsFromMapFunc(readiness.OwnerOf(r.client, &v1alpha1.Application{}, &appsv1.Deployment{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Application{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&corev1.Secret{}, owned).
@@ -37,9 +39,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// applicationOf returns a request for the Application of a pod or a ReplicaSet.
-var applicationOf = operator.RequestByLabel(appLabel)
-
 // Cached limits the cache of the manager to objects with the label of this operator. The operator should
 // not read other Secrets, and other Deployments, Services and pods would fill its memory. If somebody
 // removes the label from a child, ensure finds the child on the server and adds the label again.
@@ -50,6 +49,6 @@ func Cached() map[client.Object]cache.ByObject {
 		&appsv1.Deployment{}: {Label: own},
 		&corev1.Service{}:    {Label: own},
 		&appsv1.ReplicaSet{}: {Label: own, Transform: cache.TransformStripManagedFields()},
-		&corev1.Pod{}:        {Label: own, Transform: operator.SlimPod},
+		&corev1.Pod{}:        {Label: own, Transform: readiness.TrimPod},
 	}
 }

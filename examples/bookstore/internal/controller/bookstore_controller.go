@@ -114,8 +114,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	set, replicas := ensure.ResultOf(results, desired.database), *desired.database.Spec.Replicas
 	wait, restartErr := r.restart(ctx, store, db, set)
 	volumes := judgeVolumes(db, replicas, storageErr)
-	database, databaseErr := r.judge(ctx, store, results.Children[:2], err)
-	app, appErr := r.judge(ctx, store, results.Children[2:], err)
+	database, databaseErr := results.Explain(ctx, r.client, err, desired.databaseService, desired.database)
+	app, appErr := results.Explain(ctx, r.client, err, desired.app, desired.appService)
 	if database.State == readiness.Ready && replicas < store.Spec.BookDB.Replicas {
 		database = volumes // says why fewer replicas run
 	}

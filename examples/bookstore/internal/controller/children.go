@@ -15,9 +15,6 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 )
 
-// storeLabel is the name of the BookStore on the pods and the ReplicaSets.
-const storeLabel = "blog.velotio.com/bookstore"
-
 const (
 	databaseFile        = "database.yaml"
 	databaseServiceFile = "database-service.yaml"
@@ -38,7 +35,7 @@ func (c *children) inOrder() []client.Object {
 }
 
 // childrenFor renders the children of store. An invalid template, or an invalid result for store, is an error.
-// Whatever the templates say, the pods have the labels that the operator needs.
+// Whatever the templates say, the pods have the label by which the cache of the operator selects ReplicaSets.
 func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*children, error) {
 	data := dataFor(store)
 	service, err := manifest.Object[*corev1.Service](renderer, databaseServiceFile, store.Namespace, data)
@@ -62,8 +59,8 @@ func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*child
 	if err != nil {
 		return nil, err
 	}
-	operator.LabelPods(&database.Spec.Template, Name, storeLabel, store.Name)
-	operator.LabelPods(&app.Spec.Template, Name, storeLabel, store.Name)
+	metav1.SetMetaDataLabel(&database.Spec.Template.ObjectMeta, operator.ManagedByLabel, Name)
+	metav1.SetMetaDataLabel(&app.Spec.Template.ObjectMeta, operator.ManagedByLabel, Name)
 	return &children{service, database, app, appService}, nil
 }
 

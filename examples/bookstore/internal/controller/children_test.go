@@ -55,8 +55,7 @@ func labelsWith(component string, more ...string) map[string]string {
 
 // podMeta returns the metadata of pods, which the operator adds to.
 func podMeta(component, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Labels: labelsWith(component, "app", name,
-		"app.kubernetes.io/managed-by", Name, "blog.velotio.com/bookstore", "shop")}
+	return metav1.ObjectMeta{Labels: labelsWith(component, "app", name, "app.kubernetes.io/managed-by", Name)}
 }
 
 var runtimeDefault = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
@@ -146,7 +145,7 @@ func oldAppService() *corev1.Service {
 // leaves the claim template alone.
 func TestPodLabels(t *testing.T) {
 	const labels = `{{define "database-labels"}}{{template "database-selector" .}}{{end}}` +
-		`{{define "app-labels"}}{{template "app-selector" .}}, blog.velotio.com/bookstore: other{{end}}`
+		`{{define "app-labels"}}{{template "app-selector" .}}, app.kubernetes.io/managed-by: Helm{{end}}`
 	own, err := templates.Files.ReadFile("labels.tpl")
 	require.NoError(t, err)
 	before, _, _ := strings.Cut(string(own), `{{define "database-labels"`)
@@ -155,7 +154,7 @@ func TestPodLabels(t *testing.T) {
 	for component, pods := range map[string]corev1.PodTemplateSpec{
 		"database": made.database.Spec.Template, "app": made.app.Spec.Template,
 	} {
-		require.Equal(t, labelsWith(component, "app.kubernetes.io/managed-by", Name, "blog.velotio.com/bookstore", "shop"), pods.Labels)
+		require.Equal(t, labelsWith(component, "app.kubernetes.io/managed-by", Name), pods.Labels)
 	}
 	require.Empty(t, made.database.Spec.VolumeClaimTemplates[0].Labels)
 }

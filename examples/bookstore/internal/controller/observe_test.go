@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,8 +76,8 @@ func TestObserveWithoutTemplates(t *testing.T) {
 	require.Empty(t, cmp.Diff(v1alpha1.Database{}, db.identity))
 }
 
-// TestRequestsFor finds the BookStores to which a claim or a pod may belong.
-func TestRequestsFor(t *testing.T) {
+// TestStoresWithClaims finds the BookStores to which a claim or a pod may belong.
+func TestStoresWithClaims(t *testing.T) {
 	_, r := reconcilerWith(t, defaultNames, shop())
 	want := []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: "mall", Name: "shop"}}}
 	for name, test := range map[string]struct {
@@ -90,25 +89,8 @@ func TestRequestsFor(t *testing.T) {
 		"a claim of another form":     {shopClaim("mongodb-pvc-shop-mongodb"), nil},
 		"a pod":                       {shopPod("backup", "", firstClaim), want},
 		"a pod without claims":        {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "shop-mongodb-0"}}, nil},
-		"a pod with the label": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "mall", Name: "shop-app-x", Labels: map[string]string{"blog.velotio.com/bookstore": "shop"},
-		}}, want},
-		"another namespace": {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: firstClaim}}, nil},
+		"another namespace":           {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: firstClaim}}, nil},
 	} {
-		t.Run(name, func(t *testing.T) { require.Empty(t, cmp.Diff(test.want, r.requestsFor(t.Context(), test.obj))) })
+		t.Run(name, func(t *testing.T) { require.Empty(t, cmp.Diff(test.want, r.storesWithClaims(t.Context(), test.obj))) })
 	}
-}
-
-// TestStoreOfEvent finds the BookStore whose StatefulSet an event is about.
-func TestStoreOfEvent(t *testing.T) {
-	store := shop()
-	foreign := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "mall", Name: "other"}}
-	_, r := reconcilerWith(t, defaultNames, store, shopSet(t, store), foreign)
-	for set, want := range map[string][]reconcile.Request{
-		"shop-mongodb": {{NamespacedName: client.ObjectKey{Namespace: "mall", Name: "shop"}}}, "other": nil, "gone": nil,
-	} {
-		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "mall"}, InvolvedObject: corev1.ObjectReference{Name: set}}
-		require.Equal(t, want, r.storeOfEvent(t.Context(), event), set)
-	}
-	require.Nil(t, r.storeOfEvent(t.Context(), &corev1.Pod{}))
 }

@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -38,34 +40,34 @@ func notReady(reason, message string) readiness.Readiness {
 }
 
 // report writes the status of store, and then records an event for each new problem. The list of children
-// stays unchanged after a pass that failed, which does not know all children, and so does the number of
-// replicas if the pass does not know the Deployment.
+// stays unchanged after a pass that does not know all children, and so does the number of replicas if the
+// pass does not know the Deployment.
 func (r *Reconciler) report(
 	ctx context.Context, store *v1alpha1.BookStore, db *database, results ensure.Results,
 	volumes, database, app readiness.Readiness, failure error,
 ) error {
+	isComplete := !slices.ContainsFunc(results.Children, func(child ensure.Result[client.Object]) bool { return child.Live == nil })
 	set := status.For(store)
 	err := status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
-		conditions := &store.Status.Conditions
+		is, conditions := &store.Status, &store.Status.Conditions
 		set.Child(conditions, v1alpha1.DatabaseReadyCondition, database)
 		set.Child(conditions, v1alpha1.AppReadyCondition, app)
 		set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
-		if meta.IsStatusConditionTrue(*conditions, v1alpha1.ReadyCondition) {
-			set.True(conditions, v1alpha1.ReadyCondition, string(readiness.Ready), "the database and the app are ready")
-		}
 		set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
-		store.Status.ObservedGeneration = store.Generation
-		store.Status.Volumes = volumesOf(db)
-		if names := statusChildren(results.Children); names != nil {
-			store.Status.Children = names
+		is.ObservedGeneration, is.Volumes = store.Generation, volumesOf(db)
+		if isComplete {
+			is.Children = nil
 		}
 		for _, child := range results.Children {
 			switch live := child.Live.(type) {
 			case *appsv1.StatefulSet:
-				store.Status.Database = new(identityOf(live))
+				is.Database = new(identityOf(live))
 			case *appsv1.Deployment:
-				store.Status.Replicas = operator.ReadyReplicas(live)
-				store.Status.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
+				is.Replicas = new(min(live.Status.ReadyReplicas, ptr.Deref(live.Spec.Replicas, 1)))
+				is.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
+			}
+			if live := child.Live; isComplete {
+				is.Children = append(is.Children, v1alpha1.Child{Kind: operator.Kind(live), Name: live.GetName(), UID: live.GetUID()})
 			}
 		}
 	}, status.FieldOwner(Name))
@@ -86,6 +88,20 @@ func (r *Reconciler) report(
 	return nil
 }
 
+// progress are the reasons of conditions that may become True without intervention.
+var progress = []string{
+	"Unavailable", "Conflict", v1alpha1.ReasonProvisioning, v1alpha1.ReasonResizing, v1alpha1.ReasonFileSystemResizePending,
+}
+
+// isProblem reports whether current is worth an event. ensure has recorded the failure err of a child
+// already, and each new pod of the database waits for its volume.
+func isProblem(current readiness.Readiness, err error) bool {
+	isUnbound := current.Reason == corev1.PodReasonUnschedulable &&
+		strings.Contains(strings.ToLower(current.Message), "persistentvolumeclaim")
+	isRecorded := err != nil && current.Reason == ensure.Reason(err)
+	return !isUnbound && !isRecorded && !slices.Contains(progress, current.Reason)
+}
+
 // reject reports a mistake in store or in the templates, and leaves the children unchanged.
 func (r *Reconciler) reject(ctx context.Context, store *v1alpha1.BookStore, err error) (reconcile.Result, error) {
 	invalid := failed(err)
@@ -103,19 +119,6 @@ func (r *Reconciler) reportNotReady(ctx context.Context, store *v1alpha1.BookSto
 		set.Child(&store.Status.Conditions, v1alpha1.ReadyCondition, state)
 		store.Status.ObservedGeneration = store.Generation
 	}, status.FieldOwner(Name))
-}
-
-// statusChildren returns nil if one of the children is unknown.
-func statusChildren(children []ensure.Result[client.Object]) []v1alpha1.Child {
-	names := make([]v1alpha1.Child, len(children))
-	for i, child := range children {
-		live := child.Live
-		if live == nil {
-			return nil
-		}
-		names[i] = v1alpha1.Child{Kind: operator.Kind(live), Name: live.GetName(), UID: live.GetUID()}
-	}
-	return names
 }
 
 func volumesOf(db *database) []v1alpha1.Volume {

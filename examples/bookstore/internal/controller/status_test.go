@@ -8,9 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -59,8 +61,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportReplicas counts the ready pods of the app without surplus ones, and keeps the last number if the
-// Deployment is unknown.
+// TestReportReplicas counts the ready pods of the app without surplus ones, and keeps the last number and the
+// children if the Deployment is unknown.
 func TestReportReplicas(t *testing.T) {
 	store, ready := shop(), readiness.Readiness{State: readiness.Ready, Message: "yes"}
 	c, r := reconcilerWith(t, defaultNames, store)
@@ -68,10 +70,12 @@ func TestReportReplicas(t *testing.T) {
 	report := func(live client.Object) {
 		results := ensure.Results{Children: []ensure.Result[client.Object]{{Live: live}}}
 		require.NoError(t, r.report(t.Context(), store, &database{}, results, ready, ready, ready, nil))
+		require.Equal(t, []v1alpha1.Child{{Kind: "Deployment", Name: "shop-app"}}, store.Status.Children)
 		require.EqualValues(t, 2, *store.Status.Replicas)
 		require.Equal(t, "app.kubernetes.io/component=app", store.Status.Selector)
 	}
 	report(&appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop-app"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(2)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/component": "app"}},
@@ -80,7 +84,7 @@ func TestReportReplicas(t *testing.T) {
 	})
 	summary := meta.FindStatusCondition(store.Status.Conditions, v1alpha1.ReadyCondition)
 	require.NotNil(t, summary)
-	require.Equal(t, "the database and the app are ready", summary.Message)
+	require.Equal(t, "DatabaseReady is True; AppReady is True", summary.Message)
 	report(nil)
 }
 
@@ -152,4 +156,25 @@ func TestRetry(t *testing.T) {
 	}
 	_, err := retry(t.Context(), time.Minute, ensure.Results{}, errors.New("down"))
 	require.EqualError(t, err, "down")
+}
+
+func TestIsProblem(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+	for _, test := range []struct {
+		name, reason, message string
+		err                   error
+		want                  bool
+	}{
+		{name: "an image", reason: "ImagePullBackOff", want: true},
+		{name: "an image, and another child that is forbidden", reason: "ImagePullBackOff", err: forbidden, want: true},
+		{name: "recorded by ensure", reason: "Forbidden", err: forbidden},
+		{name: "no node", reason: "Unschedulable", message: "0/1 nodes are available", want: true},
+		{name: "no volume yet", reason: "Unschedulable", message: "pod has unbound immediate PersistentVolumeClaims"},
+		{name: "volumes grow", reason: v1alpha1.ReasonResizing},
+		{name: "the API server does not answer", reason: "Unavailable"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, isProblem(notReady(test.reason, test.message), test.err))
+		})
+	}
 }

@@ -29,14 +29,16 @@ import (
 const databaseIndex = "database"
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a BookStore after a change of
-// the spec or metadata, of the children, of the claims of the database, of the pods that mount the claims,
-// of the pods and ReplicaSets of the app, or of the templates, and if a StatefulSet cannot create a pod.
+// the spec or metadata, of the children, of their pods and ReplicaSets, of the claims of the database, of other
+// pods that mount the claims, or of the templates, and after an event about the StatefulSet.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	owned := builder.WithPredicates(predicates.Owned())
-	toStores := handler.EnqueueRequestsFromMapFunc(r.requestsFor)
+	toStores := handler.EnqueueRequestsFromMapFunc(r.storesWithClaims)
+	toOwner := handler.EnqueueRequestsFromMapFunc(
+		readiness.OwnerOf(r.client, &v1alpha1.BookStore{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BookStore{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.StatefulSet{}, owned).
@@ -44,8 +46,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Owns(&corev1.Service{}, owned).
 		Watches(&corev1.PersistentVolumeClaim{}, toStores, owned).
 		Watches(&corev1.Pod{}, toStores, owned).
-		WatchesMetadata(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(storeOf), builder.WithPredicates(predicates.Primary())).
-		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.storeOfEvent)).
+		Watches(&corev1.Pod{}, toOwner, owned).
+		WatchesMetadata(&appsv1.ReplicaSet{}, toOwner, builder.WithPredicates(predicates.Primary())).
+		Watches(&corev1.Event{}, toOwner).
 		WatchesRawSource(r.templates.Source(mgr.GetCache(), &v1alpha1.BookStoreList{})).
 		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.client, r))
@@ -90,11 +93,10 @@ func databaseKeysOf(obj client.Object) []string {
 	return keys
 }
 
-// requestsFor returns requests for the BookStores to which a claim or a pod may belong. Reconcile checks
-// whether the object really belongs to the BookStore. If the status of the BookStore does not name the
-// database yet, the StatefulSet is new, and its own events trigger a reconcile.
-func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []reconcile.Request {
-	requests := storeOf(ctx, obj)
+// storesWithClaims returns requests for the BookStores whose database has a claim, or the claims of a pod.
+// Reconcile checks whether the object really belongs to the BookStore. If the status of the BookStore does
+// not name the database yet, the StatefulSet is new, and its own events trigger a reconcile.
+func (r *Reconciler) storesWithClaims(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 	for _, prefix := range databaseKeysOf(obj) {
 		var stores v1alpha1.BookStoreList
 		err := r.client.List(ctx, &stores, client.InNamespace(obj.GetNamespace()), client.MatchingFields{databaseIndex: prefix},
@@ -109,29 +111,10 @@ func (r *Reconciler) requestsFor(ctx context.Context, obj client.Object) []recon
 	return requests
 }
 
-// storeOf returns a request for the BookStore of a pod or a ReplicaSet. The reconcile ignores a pod of somebody else.
-var storeOf = operator.RequestByLabel(storeLabel)
-
-// storeOfEvent returns a request for the BookStore that controls the StatefulSet of an event.
-func (r *Reconciler) storeOfEvent(ctx context.Context, obj client.Object) []reconcile.Request {
-	event, ok := obj.(*corev1.Event)
-	if !ok {
-		return nil
-	}
-	set, key := &appsv1.StatefulSet{}, client.ObjectKey{Namespace: obj.GetNamespace(), Name: event.InvolvedObject.Name}
-	if err := r.client.Get(ctx, key, set, client.DisableReadYourWritesConsistency); err != nil {
-		return nil // usually, the set of another owner, which is not in the cache
-	}
-	if owner := metav1.GetControllerOf(set); owner != nil && owner.Kind == "BookStore" {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: set.Namespace, Name: owner.Name}}}
-	}
-	return nil
-}
-
 // Cached limits the cache of the manager. StatefulSets, Deployments and Services are cached if they have
 // the label of this operator. If somebody removes the label from a child, ensure finds the child on the
 // server and adds the label again. All pods and claims are cached, since those of others may conflict
-// with a database. Of events, only those of StatefulSets whose pods or claims are refused are cached.
+// with a database. Only events about StatefulSets are cached.
 func Cached() map[client.Object]cache.ByObject {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operator.ManagedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
@@ -139,12 +122,9 @@ func Cached() map[client.Object]cache.ByObject {
 		&appsv1.Deployment{}:  own,
 		&corev1.Service{}:     own,
 		&appsv1.ReplicaSet{}:  {Label: own.Label, Transform: cache.TransformStripManagedFields()},
-		&corev1.Pod{}:         {Transform: operator.SlimPod},
+		&corev1.Pod{}:         {Transform: readiness.TrimPod},
 		&corev1.Event{}: {
-			Field: fields.SelectorFromSet(fields.Set{
-				"involvedObject.kind": "StatefulSet", "reason": readiness.ReasonFailedCreate, "type": corev1.EventTypeWarning,
-			}),
-			Transform: cache.TransformStripManagedFields(),
+			Field: fields.OneTermEqualSelector("involvedObject.kind", "StatefulSet"), Transform: cache.TransformStripManagedFields(),
 		},
 	}
 }

@@ -3,15 +3,13 @@ package controller
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
 )
-
-// appLabel is the name of the ReverseWordsApp on its pods and ReplicaSets.
-const appLabel = "apps.linuxera.org/reversewordsapp"
 
 // children are the desired children of a ReverseWordsApp. They have only the fields of the templates. The
 // API server sets defaults for other fields, which ensure leaves alone.
@@ -21,7 +19,7 @@ type children struct {
 }
 
 // childrenFor renders the children of app. An invalid template, or an invalid result for app, is an error.
-// Whatever the template says, the pods have the labels that the operator needs.
+// Whatever the template says, the pods have the label by which the cache of the operator selects them.
 func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*children, error) {
 	data := templates.Data{
 		Name:        app.Name,
@@ -39,6 +37,6 @@ func childrenFor(app *v1alpha1.ReverseWordsApp, renderer *manifest.Renderer) (*c
 	if err != nil {
 		return nil, err
 	}
-	operator.LabelPods(&deployment.Spec.Template, Name, appLabel, app.Name)
+	metav1.SetMetaDataLabel(&deployment.Spec.Template.ObjectMeta, operator.ManagedByLabel, Name)
 	return &children{deployment, service}, nil
 }

@@ -41,8 +41,7 @@ func TestDefaultChildren(t *testing.T) {
 			Replicas: new(int32(2)),
 			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: with(label,
-					"app.kubernetes.io/managed-by", "reverse-words-operator", "apps.linuxera.org/reversewordsapp", "shop")},
+				ObjectMeta: metav1.ObjectMeta{Labels: with(label, "app.kubernetes.io/managed-by", "reverse-words-operator")},
 				Spec: corev1.PodSpec{
 					SecurityContext: &corev1.PodSecurityContext{
 						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -148,14 +147,14 @@ func TestHostileSpec(t *testing.T) {
 	require.Equal(t, "spec.template.spec.containers[0].image", refused.Path)
 }
 
-// TestPodLabels renders templates without the labels that the operator needs, and with other values.
+// TestPodLabels renders templates without the label that the operator needs, and with another value.
 func TestPodLabels(t *testing.T) {
 	const pods = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: any}\nspec: {template: {metadata: {labels: %}}}\n"
-	for _, labels := range []string{"null", "{app.kubernetes.io/managed-by: Helm, apps.linuxera.org/reversewordsapp: other}"} {
+	for _, labels := range []string{"null", "{app.kubernetes.io/managed-by: Helm}"} {
 		files := fstest.MapFS{"deployment.yaml": {Data: []byte(strings.Replace(pods, "%", labels, 1))}}
 		made, err := childrenFor(appCalled("shop"), overridden(files))
 		require.NoError(t, err)
-		require.Equal(t, map[string]string{operator.ManagedByLabel: Name, appLabel: "shop"}, made.deployment.Spec.Template.Labels)
+		require.Equal(t, map[string]string{operator.ManagedByLabel: Name}, made.deployment.Spec.Template.Labels)
 	}
 }
 

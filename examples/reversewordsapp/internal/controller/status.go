@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -29,11 +30,11 @@ func withOwnReason(child readiness.Readiness) readiness.Readiness {
 	return child
 }
 
-// judge returns the readiness of a child that was ensured, with a message that names the child.
-func judge(result ensure.Result[client.Object], pods []corev1.Pod) readiness.Readiness {
-	child := result.Readiness(nil, pods...)
+// explain returns the readiness of a child that was ensured, with a message that names the child.
+func (r *Reconciler) explain(ctx context.Context, result ensure.Result[client.Object]) (readiness.Readiness, error) {
+	child, err := result.Explain(ctx, r.client, nil)
 	child.Message = fmt.Sprintf("%s %q: %s", operator.Kind(result.Live), result.Live.GetName(), child.Message)
-	return child
+	return child, err
 }
 
 // observe returns the live children of app and the active pods of the Deployment. If a child was not
@@ -76,14 +77,18 @@ func (r *Reconciler) report(
 		return err
 	}
 	var judged readiness.Readiness
+	var explainErr error
 	deployment, service := problem, problem
 	for _, result := range results {
-		switch result.Live.(type) {
-		case *appsv1.Deployment:
-			judged = judge(result, pods)
-			deployment = withOwnReason(judged)
-		case *corev1.Service:
-			service = withOwnReason(judge(result, nil))
+		if result.Live == nil {
+			continue
+		}
+		child, err := r.explain(ctx, result)
+		explainErr = errors.Join(explainErr, err)
+		if _, ok := result.Live.(*appsv1.Deployment); ok {
+			judged, deployment = child, withOwnReason(child)
+		} else {
+			service = withOwnReason(child)
 		}
 	}
 	set := status.For(app)
@@ -92,7 +97,7 @@ func (r *Reconciler) report(
 		app.Status.Replicas, app.Status.Selector, app.Status.Children = new(int32(0)), "", nil
 		for _, child := range children {
 			if live, ok := child.(*appsv1.Deployment); ok {
-				app.Status.Replicas = operator.ReadyReplicas(live)
+				app.Status.Replicas = new(min(live.Status.ReadyReplicas, ptr.Deref(live.Spec.Replicas, 1)))
 				app.Status.Selector = metav1.FormatLabelSelector(live.Spec.Selector)
 			}
 			app.Status.Children = append(app.Status.Children,
@@ -115,6 +120,7 @@ func (r *Reconciler) report(
 		}
 		set.Child(conditions, v1alpha1.ReadyCondition, ready)
 	}, status.FieldOwner(Name))
+	err = errors.Join(err, explainErr)
 	if err == nil {
 		r.warnings.Record(app, v1alpha1.ReadyCondition, judged)
 	}

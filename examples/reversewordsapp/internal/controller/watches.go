@@ -16,6 +16,7 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/predicates"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // workers is the number of concurrent reconciles.
@@ -31,7 +32,7 @@ const workers = 10
 //     after its pods. A watch of metadata takes less memory.
 //   - A change of the templates, for all ReverseWordsApps.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	toApp := handler.EnqueueRequestsFromMapFunc(appOf)
+	toApp := handler.EnqueueRequestsFromMapFunc(readiness.OwnerOf(r.client, &v1alpha1.ReverseWordsApp{}, &appsv1.Deployment{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.ReverseWordsApp{}, builder.WithPredicates(predicates.Primary())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
@@ -43,9 +44,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// appOf returns a request for the ReverseWordsApp of a pod or a ReplicaSet. A pod of somebody else is not in appPods.
-var appOf = operator.RequestByLabel(appLabel)
-
 // Cached limits the cache of the manager to objects with the label of this operator, since other pods
 // would fill its memory. If somebody removes the label from a child, ensure finds the child on the
 // server and adds the label again. A pod without the label is not in appPods.
@@ -55,6 +53,6 @@ func Cached() map[client.Object]cache.ByObject {
 		&appsv1.Deployment{}: {Label: own},
 		&corev1.Service{}:    {Label: own},
 		&appsv1.ReplicaSet{}: {Label: own, Transform: cache.TransformStripManagedFields()},
-		&corev1.Pod{}:        {Label: own, Transform: operator.SlimPod},
+		&corev1.Pod{}:        {Label: own, Transform: readiness.TrimPod},
 	}
 }

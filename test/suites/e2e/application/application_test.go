@@ -76,7 +76,6 @@ func testSample(t *testing.T, process *operator.Process) {
 		"app.kubernetes.io/name": "application", "app.kubernetes.io/instance": "application1",
 		"app.kubernetes.io/component": "microservice", "app.kubernetes.io/version": "1.0.0",
 		"app.kubernetes.io/managed-by": "application-operator", "app": "application1-microservice",
-		"application.sample.ibm.com/application": "application1",
 	}, deployment.Spec.Template.Labels)
 	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, deployment.Spec.Template.Spec.SecurityContext.SeccompProfile.Type)
 	want := corev1.Container{
@@ -357,6 +356,7 @@ func testValidation(t *testing.T, _ *operator.Process) {
 			{Image: "shop\n"},
 			{Image: "-shop"},
 			{Image: "example.org:port/shop"},
+			{Image: "example..org/shop"},
 		},
 	} {
 		for _, spec := range specs {

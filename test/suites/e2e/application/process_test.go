@@ -145,11 +145,13 @@ func TestWatchNamespace(t *testing.T) {
 			o, mark := installed(t), shared.Mark()
 			o.Env = test.env
 			process := startWith(t, o, test.args...)
+			watches := "all namespaces"
 			if len(test.watched) == 1 {
-				require.Equal(t, inside, process.Entries("watching one namespace")[0].Text("namespace"))
-			} else {
-				require.Len(t, process.Entries("watching all namespaces"), 1)
+				watches = inside
 			}
+			entries := process.Entries("watching")
+			require.Len(t, entries, 1)
+			require.Equal(t, watches, entries[0].Text("namespace"))
 			// Once ready, the operator has listed or watched everything that it watches.
 			requests, err := shared.Requests(mark, cluster.ByUser(o.User()), func(r cluster.Request) bool { return r.Verb == "watch" })
 			require.NoError(t, err)

@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/harness/operator"
@@ -57,15 +54,7 @@ func testCrash(t *testing.T, process *operator.Process) {
 
 func testQuota(t *testing.T, process *operator.Process) {
 	f := fixture{operator: process, namespace: shared.Namespace(t), name: "shop"}
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), quota))
-	eventually(t, func(context.Context) error {
-		hard := get(t, f, "none", &corev1.ResourceQuota{}).Status.Hard
-		return expect(len(hard) == 1, "the quota does not count yet")
-	})
+	quota := tests.RefusePods(t, f.namespace)
 	f.create(t)
 	const sentence = "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"
 	require.Contains(t, f.waitForReason(t, "FailedCreate").Message, sentence)
@@ -78,8 +67,7 @@ func testQuota(t *testing.T, process *operator.Process) {
 // testPodSecurity has a namespace enforce the standard restricted, which the built-in templates do not meet.
 func testPodSecurity(t *testing.T, process *operator.Process) {
 	f := fixture{operator: process, namespace: shared.Namespace(t), name: "shop"}
-	f.patch(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}},
-		`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+	tests.EnforceRestricted(t, f.namespace)
 	f.create(t)
 	const sentence = `violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false`
 	require.Contains(t, f.waitForReason(t, "FailedCreate").Message, sentence)
@@ -91,8 +79,7 @@ func TestRestricted(t *testing.T) {
 	o, namespace := installed(t), shared.Namespace(t)
 	process := startWith(t, o, "--watch-namespace", namespace, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted"))
 	f := fixture{operator: process, namespace: namespace, name: "shop"}
-	f.patch(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+	tests.EnforceRestricted(t, namespace)
 	f.create(t)
 	f.settle(t)
 	require.Len(t, f.pods(t), 2)

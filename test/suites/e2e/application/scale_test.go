@@ -4,11 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 )
@@ -33,12 +30,5 @@ func TestScale(t *testing.T) {
 	require.Equal(t, new(int32(3)), f.application(t).Spec.AmountPods)
 	require.Len(t, f.pods(t), 3)
 
-	var scale autoscalingv1.Scale
-	require.NoError(t, admin(t).SubResource("scale").Get(t.Context(), f.named(), &scale))
-	require.Equal(t, int32(3), scale.Status.Replicas)
-	require.Equal(t, f.application(t).Status.Selector, scale.Status.Selector)
-
-	scale.Spec.Replicas = 1001
-	err := admin(t).SubResource("scale").Update(t.Context(), f.named(), client.WithSubResourceBody(&scale))
-	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	tests.CheckScale(t, f.named(), 3, 3)
 }

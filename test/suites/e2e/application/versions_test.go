@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"os"
 	"os/exec"
@@ -177,21 +178,30 @@ func TestUpgrade(t *testing.T) {
 }
 
 // TestMigrateStorage stores all Applications in v1beta1, restarts the operator, which then needs its own conversion, and
-// stores them in v1alpha1 again.
+// stores them in v1alpha1 again. An Application whose namespace is gone cannot be written, and has to be deleted first.
 func TestMigrateStorage(t *testing.T) {
 	o := installed(t)
 	first := start(t)
 	f := newFixture(t, first)
+	eventually(t, func(ctx context.Context) error {
+		var all v1alpha1.ApplicationList
+		err := admin(t).List(ctx, &all)
+		return errors.Join(err, expect(len(all.Items) == 1, "%d Applications, some of earlier tests", len(all.Items)))
+	})
 	children, pods := f.children(t), f.pods(t)
-	migrate := func(version string) {
-		t.Helper()
-		before := f.application(t)
+	try := func(version string) (string, error) {
 		command := exec.CommandContext(t.Context(), "make", "migrate-storage", "VERSION="+version)
 		command.Dir = o.Dir
 		kubectl, err := cluster.Kubectl(t.Context())
 		require.NoError(t, err)
 		command.Env = append(os.Environ(), "KUBECONFIG="+shared.Kubeconfig(), "KUBECTL="+kubectl, "WAIT=2")
 		output, err := command.CombinedOutput()
+		return string(output), err
+	}
+	migrate := func(version string) {
+		t.Helper()
+		before := f.application(t)
+		output, err := try(version)
 		require.NoError(t, err, "%s", output)
 		require.Equal(t, []string{version}, definition(t).Status.StoredVersions)
 		after := f.application(t)
@@ -211,6 +221,30 @@ func TestMigrateStorage(t *testing.T) {
 	require.Empty(t, f.allRequests(t, mark))
 	require.Equal(t, children, f.children(t))
 	require.Equal(t, pods, f.pods(t))
+
+	stranded := newFixture(t, f.operator)
+	removeAtOnce(t, stranded.namespace)
+	output, err := try("v1beta1")
+	require.Error(t, err)
+	require.Contains(t, output, stranded.namespace+"/"+stranded.name+" stays in the other version, since its namespace is gone")
+	require.Equal(t, []string{"v1alpha1", "v1beta1"}, definition(t).Status.StoredVersions)
+	kubectl(t, "delete", definitionName, stranded.name, "-n", stranded.namespace)
+	output, err = try("v1beta1")
+	require.NoError(t, err, "%s", output)
+	require.Equal(t, []string{"v1beta1"}, definition(t).Status.StoredVersions)
+	migrate("v1alpha1")
+}
+
+// removeAtOnce removes a namespace without its objects: they stay, as after a restore of a part of a backup.
+func removeAtOnce(t *testing.T, name string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.NoError(t, admin(t).Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace))
+	namespace.Spec.Finalizers = nil
+	require.NoError(t, admin(t).SubResource("finalize").Update(t.Context(), namespace))
+	require.NoError(t, admin(t).Delete(t.Context(), namespace)) // only marks it
+	require.NoError(t, client.IgnoreNotFound(admin(t).Delete(t.Context(), namespace)))
+	tests.WaitUntilGone(t, client.ObjectKeyFromObject(namespace), namespace)
 }
 
 // TestWebhookService runs two operators behind a Service, as installed. They share a certificate, which they renew

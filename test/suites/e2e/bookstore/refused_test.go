@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -65,7 +63,7 @@ func testImages(t *testing.T, process *operator.Process) {
 // API server's sentence.
 func testQuota(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	quota := refusePods(t, f.namespace)
+	quota := tests.RefusePods(t, f.namespace)
 	f.create(t)
 	for _, kind := range []string{v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition, v1alpha1.ReadyCondition} {
 		require.Contains(t, f.waitForReason(t, kind, "FailedCreate").Message, "exceeded quota: none", kind)
@@ -97,7 +95,7 @@ func (f fixture) refusals(t *testing.T) []corev1.Event {
 // testPodSecurity has a namespace refuse the pods of the default templates.
 func testPodSecurity(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	enforceRestricted(t, f.namespace)
+	tests.EnforceRestricted(t, f.namespace)
 	f.create(t)
 	for _, kind := range []string{v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition, v1alpha1.ReadyCondition} {
 		require.Contains(t, f.waitForReason(t, kind, "FailedCreate").Message, `violates PodSecurity "restricted:latest"`, kind)
@@ -132,7 +130,7 @@ func TestUnschedulable(t *testing.T) {
 func TestRestricted(t *testing.T) {
 	o := installed(t)
 	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
-	enforceRestricted(t, f.namespace)
+	tests.EnforceRestricted(t, f.namespace)
 	f.create(t)
 	f.settle(t)
 	require.EqualValues(t, 999, *f.pod(t, 0).Spec.SecurityContext.FSGroup)
@@ -153,38 +151,5 @@ func (f fixture) waitForWarnings(t *testing.T, reasons ...string) {
 		}
 		slices.Sort(seen)
 		return expect(slices.Equal(reasons, seen), "expected %v, seen %v", reasons, seen)
-	})
-}
-
-// refusePods creates a quota of no pods, and waits until the API server enforces the quota.
-func refusePods(t *testing.T, namespace string) *corev1.ResourceQuota {
-	t.Helper()
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), quota))
-	awaitRefusal(t, namespace, "exceeded quota")
-	return quota
-}
-
-// enforceRestricted makes a namespace refuse pods that do not meet the pod security standard restricted.
-func enforceRestricted(t *testing.T, namespace string) {
-	t.Helper()
-	tests.Merge(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	awaitRefusal(t, namespace, "violates PodSecurity")
-}
-
-// awaitRefusal waits until the API server refuses a pod with that text.
-func awaitRefusal(t *testing.T, namespace, says string) {
-	t.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
-	}
-	eventually(t, func(ctx context.Context) error {
-		err := admin(t).Create(ctx, pod.DeepCopy(), client.DryRunAll)
-		return expect(err != nil && strings.Contains(err.Error(), says), "not enforced yet: %v", err)
 	})
 }

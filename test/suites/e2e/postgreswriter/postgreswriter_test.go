@@ -21,7 +21,7 @@ func TestRows(t *testing.T) {
 	d := newDatabase(t, server, "students", "teachers")
 	o := installed(t)
 	process := start(t, d, "--leader-elect", "--leader-election-namespace", o.Namespace, "--tables=students,teachers")
-	require.Contains(t, process.Log(), `"msg":"watching all namespaces"`)
+	require.Contains(t, process.Log(), `"msg":"watching","namespace":"all namespaces"`)
 	require.Contains(t, process.Log(), `"tables":["students","teachers"]`)
 	for name, test := range map[string]func(*testing.T, *database, *operator.Process){
 		"the sample":                              testSample,

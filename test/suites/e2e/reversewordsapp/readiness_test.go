@@ -225,7 +225,7 @@ func testAppPods(t *testing.T, process *operator.Process) {
 // testNoPods lets no pods be created.
 func testNoPods(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	refuseByQuota(t, f.namespace)
+	tests.RefusePods(t, f.namespace)
 	f.create(t)
 	f.waitForReason(t, "FailedCreate")
 	pods, found, err := unstructured.NestedSlice(f.raw(t), "status", "appPods")

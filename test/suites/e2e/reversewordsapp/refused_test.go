@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 )
@@ -31,8 +30,8 @@ func TestRefusedPods(t *testing.T) {
 	}
 	const late = "the rollout does not end within its deadline"
 	refusals := []refusal{
-		{refuse: refuseByQuota, reason: "FailedCreate", says: "exceeded quota: none", late: late},
-		{refuse: enforceRestricted, reason: "FailedCreate", says: `violates PodSecurity "restricted:latest"`, late: late},
+		{refuse: func(t *testing.T, namespace string) { t.Helper(); tests.RefusePods(t, namespace) }, reason: "FailedCreate", says: "exceeded quota: none", late: late},
+		{refuse: tests.EnforceRestricted, reason: "FailedCreate", says: `violates PodSecurity "restricted:latest"`, late: late},
 		{refuse: func(*testing.T, string) {}, reason: "Unschedulable", says: "nodes are available"},
 	}
 	for i := range refusals {
@@ -73,7 +72,17 @@ func TestRefusedPods(t *testing.T) {
 // TestRefusedDeployment has a quota refuse the Deployment itself. Only ensure records an event about that.
 func TestRefusedDeployment(t *testing.T) {
 	f := newEmptyFixture(t, start(t))
-	refuseAll(t, f.namespace, "count/deployments.apps")
+	labels := map[string]string{"app": "probe"}
+	tests.RefuseByQuota(t, "count/deployments.apps", &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "probe"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "example.org/web:1"}}},
+			},
+		},
+	})
 	f.create(t)
 	require.Contains(t, f.waitForReason(t, "Forbidden").Message, "exceeded quota: none")
 	f.reconcile(t)
@@ -85,45 +94,9 @@ func TestRefusedDeployment(t *testing.T) {
 func TestRestricted(t *testing.T) {
 	o := installed(t)
 	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
-	enforceRestricted(t, f.namespace)
+	tests.EnforceRestricted(t, f.namespace)
 	f.create(t)
 	f.settle(t)
 	require.Len(t, f.podNames(t), 2)
 	require.Empty(t, f.warned(t))
-}
-
-func refuseByQuota(t *testing.T, namespace string) {
-	t.Helper()
-	refuseAll(t, namespace, corev1.ResourcePods)
-}
-
-// refuseAll creates a quota of zero objects, and waits until the API server enforces the quota.
-func refuseAll(t *testing.T, namespace string, what corev1.ResourceName) {
-	t.Helper()
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{what: resource.MustParse("0")}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), quota))
-	eventually(t, func(ctx context.Context) error {
-		if err := admin(t).Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil {
-			return err
-		}
-		return expect(len(quota.Status.Hard) == 1, "the quota does not count yet")
-	})
-}
-
-// enforceRestricted makes a namespace refuse pods that do not meet the pod security standard restricted.
-func enforceRestricted(t *testing.T, namespace string) {
-	t.Helper()
-	tests.Merge(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
-	}
-	eventually(t, func(ctx context.Context) error {
-		err := admin(t).Create(ctx, pod.DeepCopy(), client.DryRunAll)
-		return expect(err != nil && strings.Contains(err.Error(), "violates PodSecurity"), "not enforced yet: %v", err)
-	})
 }

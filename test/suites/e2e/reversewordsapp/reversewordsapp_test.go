@@ -13,15 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
@@ -233,68 +229,28 @@ func testTwo(t *testing.T, process *operator.Process) {
 // that the Service's endpoints are up to date.
 func testStranger(t *testing.T, process *operator.Process) {
 	f := newFixture(t, process)
-	stranger := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "stranger", Labels: map[string]string{"app": f.name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "example.org/web:1"}}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), stranger))
-	eventually(t, func(context.Context) error {
-		conditions := get(t, f, stranger.Name, &corev1.Pod{}).Status.Conditions
-		return expect(slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		}), "it is not ready: %+v", conditions)
-	})
+	tests.CreateStranger(t, f.namespace, "stranger", f.name)
 	f.change(t, `{"replicas":3}`)
 	f.settle(t)
 	eventually(t, func(context.Context) error {
-		endpoints, own := f.endpoints(t), f.app(t).Status.AppPods
-		rest := slices.DeleteFunc(slices.Clone(endpoints), func(pod string) bool { return pod == stranger.Name })
+		endpoints, own := tests.Endpoints(t, f.namespace, "service-"+f.name), f.app(t).Status.AppPods
+		rest := slices.DeleteFunc(slices.Clone(endpoints), func(pod string) bool { return pod == "stranger" })
 		if len(own) != 3 || !slices.Equal(own, rest) {
 			return expect(false, "not yet the endpoints of all pods: %v of %v", endpoints, own)
 		}
-		require.NotContains(t, endpoints, stranger.Name)
+		require.NotContains(t, endpoints, "stranger")
 		return nil
 	})
 }
 
-// endpoints returns the names of the ready pods to which the Service sends traffic.
-func (f fixture) endpoints(t *testing.T) []string {
-	t.Helper()
-	var slice discoveryv1.EndpointSliceList
-	require.NoError(t, admin(t).List(t.Context(), &slice, client.InNamespace(f.namespace),
-		client.MatchingLabels{discoveryv1.LabelServiceName: "service-" + f.name}))
-	var pods []string
-	for _, item := range slice.Items {
-		for _, endpoint := range item.Endpoints {
-			if endpoint.TargetRef != nil && ptr.Deref(endpoint.Conditions.Ready, false) {
-				pods = append(pods, endpoint.TargetRef.Name)
-			}
-		}
-	}
-	slices.Sort(pods)
-	return pods
-}
-
 func testScale(t *testing.T, process *operator.Process) {
 	f := newFixture(t, process)
-	for replicas, pods := range map[string]int{"3": 3, "0": 1} {
-		kubectl(t, "scale", "rwa", f.name, "-n", f.namespace, "--replicas", replicas)
+	for replicas, pods := range map[int32]int32{3: 3, 0: 1} {
+		kubectl(t, "scale", "rwa", f.name, "-n", f.namespace, "--replicas", strconv.Itoa(int(replicas)))
 		f.settle(t)
-		require.Len(t, f.podNames(t), pods)
-		scale := &autoscalingv1.Scale{}
-		require.NoError(t, admin(t).SubResource("scale").Get(t.Context(), f.named(), scale))
-		require.Equal(t, replicas, strconv.Itoa(int(scale.Spec.Replicas)))
-		require.Equal(t, int32(pods), scale.Status.Replicas)
-
-		selector, err := labels.Parse(scale.Status.Selector)
-		require.NoError(t, err)
-		var selected corev1.PodList
-		require.NoError(t, admin(t).List(t.Context(), &selected, client.InNamespace(f.namespace), client.MatchingLabelsSelector{Selector: selector}))
-		require.Len(t, slices.DeleteFunc(selected.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }), pods)
+		require.Len(t, f.podNames(t), int(pods))
+		tests.CheckScale(t, f.named(), replicas, pods)
 	}
-	tooMany := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 1001}}
-	err := admin(t).SubResource("scale").Update(t.Context(), f.app(t), client.WithSubResourceBody(tooMany))
-	require.True(t, apierrors.IsInvalid(err), err)
 }
 
 func testColumn(t *testing.T, process *operator.Process) {

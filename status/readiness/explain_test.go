@@ -1,6 +1,9 @@
 package readiness_test
 
 import (
+	"context"
+	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -10,12 +13,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
-func TestWithPods(t *testing.T) {
+func TestExplain(t *testing.T) {
 	available := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}
 	rolling := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1, ReadyReplicas: 2, AvailableReplicas: 2}
 	with := func(status appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType, is corev1.ConditionStatus, reason, message string) appsv1.DeploymentStatus {
@@ -51,7 +58,7 @@ func TestWithPods(t *testing.T) {
 			state: readiness.InProgress, reason: "InProgress", message: "1 of 2 pods are updated",
 		},
 		{
-			name: "a pod runs and is not ready", workload: web(rolling), pods: pods(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}),
+			name: "a pod runs and is not ready", workload: web(rolling), pods: pods(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}),
 			state: readiness.InProgress, reason: "InProgress", message: "1 of 2 pods are updated",
 		},
 		{
@@ -95,6 +102,7 @@ func TestWithPods(t *testing.T) {
 		{
 			name:     "the deadline of an earlier generation was exceeded",
 			workload: web(with(appsv1.DeploymentStatus{ObservedGeneration: 1}, appsv1.DeploymentProgressing, "False", "ProgressDeadlineExceeded", "")),
+			pods:     pods(containerWaits("a", "ImagePullBackOff")), // of the earlier generation
 			state:    readiness.InProgress, reason: "InProgress", message: "its controller has looked at generation 1, and not at 2 yet",
 		},
 		{
@@ -119,18 +127,82 @@ func TestWithPods(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			reader := readerOf(test.workload, test.pods)
 			want := readiness.Readiness{State: test.state, Reason: test.reason, Message: test.message}
-			require.Empty(t, cmp.Diff(want, readiness.WithPods(test.workload, test.pods)))
+			require.Empty(t, cmp.Diff(want, explain(t, reader, test.workload)))
 			if test.workload == nil {
 				return
 			}
-			require.Empty(t, cmp.Diff(want, readiness.WithPods(untyped(t, test.workload), test.pods)), "unstructured")
+			require.Empty(t, cmp.Diff(want, explain(t, reader, untyped(t, test.workload))), "unstructured")
 
 			test.workload.SetDeletionTimestamp(&longAgo)
 			want = readiness.Readiness{State: readiness.Terminating, Reason: "Terminating", Message: "it is being deleted"}
-			require.Empty(t, cmp.Diff(want, readiness.WithPods(test.workload, test.pods)))
+			require.Empty(t, cmp.Diff(want, explain(t, reader, test.workload)))
 		})
 	}
+}
+
+// TestExplainSendsNoRequest explains objects whose pods cannot tell anything.
+func TestExplainSendsNoRequest(t *testing.T) {
+	odd := &unstructured.Unstructured{Object: map[string]any{"spec": "odd"}}
+	odd.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	for name, obj := range map[string]client.Object{
+		"ready":           daemonSet(appsv1.DaemonSetStatus{ObservedGeneration: 2}),
+		"not observed":    statefulSet(appsv1.StatefulSetUpdateStrategy{}, appsv1.StatefulSetStatus{ObservedGeneration: 1}),
+		"no workload":     custom(ShopStatus{ObservedGeneration: 1}),
+		"another content": odd,
+		"metadata alone":  &metav1.PartialObjectMetadata{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, readiness.Of(obj), explain(t, nil, obj))
+		})
+	}
+}
+
+// TestExplainFails returns the readiness of the object, too.
+func TestExplainFails(t *testing.T) {
+	down := errors.New("out of reach")
+	set := statefulSet(appsv1.StatefulSetUpdateStrategy{}, appsv1.StatefulSetStatus{ObservedGeneration: 2})
+	for _, test := range []struct {
+		fails client.ObjectList
+		says  string
+	}{
+		{&corev1.PodList{}, `cannot list the pods of StatefulSet "default/web": out of reach`},
+		{&corev1.EventList{}, `cannot list the events of StatefulSet "default/web": out of reach`},
+	} {
+		reader := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if reflect.TypeOf(list) == reflect.TypeOf(test.fails) {
+					return down
+				}
+				return c.List(ctx, list, opts...)
+			},
+		})
+		got, err := readiness.Explain(t.Context(), reader, set)
+		require.ErrorIs(t, err, down)
+		require.EqualError(t, err, test.says)
+		require.Equal(t, readiness.Of(set), got)
+	}
+}
+
+func explain(t *testing.T, reader client.Reader, obj client.Object) readiness.Readiness {
+	t.Helper()
+	got, err := readiness.Explain(t.Context(), reader, obj)
+	require.NoError(t, err)
+	return got
+}
+
+// readerOf returns a client with the pods of a workload. The pods of a Deployment belong to a ReplicaSet.
+func readerOf(workload client.Object, pods []corev1.Pod) client.Reader {
+	controller, objs := "web", []runtime.Object(nil)
+	if _, ok := workload.(*appsv1.Deployment); ok {
+		controller, objs = "new", append(objs, replicaSetOf("new", "web"))
+	}
+	for _, pod := range pods {
+		pod.ObjectMeta = controlled(pod.Name, controller)
+		objs = append(objs, &pod)
+	}
+	return fake.NewFakeClient(objs...)
 }
 
 func pods(list ...corev1.Pod) []corev1.Pod { return list }
