@@ -29,14 +29,13 @@ import (
 //
 // Otherwise, Explain calls Pods, which says what the operator needs for it. For a StatefulSet, Explain
 // also lists the events in the namespace, which takes the verbs list and watch for events in the core
-// group. Limit the cache to the events that count:
+// group. A manager's cache would hold all events, unless its options limit it:
 //
 //	&corev1.Event{}: {Field: fields.OneTermEqualSelector("involvedObject.kind", "StatefulSet")}
 //
-// With a manager's client, a read waits for the cache, and without the permission, or without a limit of
-// the cache, it waits until ctx ends or the cache holds all events. If a list fails, the Readiness is that
-// of Of. TrimPod makes pods in the cache smaller, and OwnerOf finds out which object to reconcile when the
-// explanation changes.
+// With a manager's client, the first call waits for the cache: without a permission, until ctx ends. If a
+// list fails, Explain returns the error and the result of Of. TrimPod makes pods in the cache smaller, and
+// OwnerOf finds the object to reconcile when the explanation changes.
 //
 // Explain does not find out everything. For a Deployment and a ReplicaSet, the condition ReplicaFailure
 // has the message of a refusal, and so has the result. For a DaemonSet and a Job, the result only has the

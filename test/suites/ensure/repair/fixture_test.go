@@ -1,6 +1,7 @@
 package repair_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,10 +104,19 @@ func (f *fixture) ensure(text string, opts ...ensure.Option) (ensure.Result[clie
 	return ensure.Object(f.t.Context(), f.ensurer, f.parse(text), opts...)
 }
 
+// mustEnsure repeats a call that meets a conflict, as operators do: a built-in controller may write the status
+// at any time.
 func (f *fixture) mustEnsure(text string) ensure.Result[client.Object] {
 	f.t.Helper()
-	res, err := f.ensure(text)
-	require.NoError(f.t, err, "%s", explain(err))
+	var res ensure.Result[client.Object]
+	require.NoError(f.t, shared.Await(f.t.Context(), time.Minute, f.key.Namespace, func(context.Context) error {
+		var err error
+		if res, err = f.ensure(text); ensure.Reason(err) == "Conflict" {
+			return err
+		}
+		require.NoError(f.t, err, "%s", explain(err))
+		return nil
+	}))
 	return res
 }
 
