@@ -1,9 +1,7 @@
 package readiness_test
 
 import (
-	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -17,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/status/readiness"
 )
@@ -170,15 +167,7 @@ func TestExplainFails(t *testing.T) {
 		{&corev1.PodList{}, `cannot list the pods of StatefulSet "default/web": out of reach`},
 		{&corev1.EventList{}, `cannot list the events of StatefulSet "default/web": out of reach`},
 	} {
-		reader := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
-			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-				if reflect.TypeOf(list) == reflect.TypeOf(test.fails) {
-					return down
-				}
-				return c.List(ctx, list, opts...)
-			},
-		})
-		got, err := readiness.Explain(t.Context(), reader, set)
+		got, err := readiness.Explain(t.Context(), failingList(test.fails, down), set)
 		require.ErrorIs(t, err, down)
 		require.EqualError(t, err, test.says)
 		require.Equal(t, readiness.Of(set), got)

@@ -106,15 +106,7 @@ func TestPodsFails(t *testing.T) {
 		{name: "no pods", workload: deployment, fails: &corev1.PodList{}, is: down, says: `cannot list the pods of Deployment "default/shop": out of reach`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			reader := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
-				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-					if reflect.TypeOf(list) == reflect.TypeOf(test.fails) {
-						return down
-					}
-					return c.List(ctx, list, opts...)
-				},
-			})
-			found, err := readiness.Pods(t.Context(), reader, test.workload)
+			found, err := readiness.Pods(t.Context(), failingList(test.fails, down), test.workload)
 			require.ErrorContains(t, err, test.says)
 			require.Nil(t, found)
 			if test.is != nil {
@@ -122,6 +114,18 @@ func TestPodsFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// failingList returns a reader without objects, whose lists of that type fail.
+func failingList(failing client.ObjectList, with error) client.Reader {
+	return interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if reflect.TypeOf(list) == reflect.TypeOf(failing) {
+				return with
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
 }
 
 func replicaSetOf(name, owner string) *appsv1.ReplicaSet {

@@ -63,7 +63,7 @@ type ownerChain struct {
 
 func newOwnerChain(c client.Client, owner client.Object, workloads []client.Object) (*ownerChain, error) {
 	chain := &ownerChain{client: c, owner: owner, workloads: map[schema.GroupKind]client.Object{}}
-	if slices.ContainsFunc(append(workloads, owner), isNil) {
+	if isNil(owner) || slices.ContainsFunc(workloads, isNil) {
 		return nil, errors.New("readiness.OwnerOf needs the kinds of objects, and got nil")
 	}
 	kind, err := c.GroupVersionKindFor(owner)

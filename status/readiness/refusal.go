@@ -42,18 +42,18 @@ func refusalOf(ctx context.Context, reader client.Reader, set *appsv1.StatefulSe
 	if err := reader.List(ctx, &events, client.InNamespace(set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("cannot list the events of StatefulSet %q: %w", client.ObjectKeyFromObject(set), err)
 	}
-	since := []time.Time{lastChange(set), newestOf(pods)}
+	since := latest(lastChange(set), newestOf(pods))
 	var refusals []*corev1.Event
 	for i := range events.Items {
 		switch event := &events.Items[i]; {
 		case event.InvolvedObject.UID != set.UID:
 		case event.Reason == reasonSuccessfulCreate:
-			since = append(since, lastOccurred(event))
+			since = latest(since, lastOccurred(event))
 		case event.Reason == reasonFailedCreate && !isAbout(event, pods):
 			refusals = append(refusals, event)
 		}
 	}
-	return lastRefusal(refusals, slices.MaxFunc(since, time.Time.Compare)), nil
+	return lastRefusal(refusals, since), nil
 }
 
 // isAbout reports whether an event is about the creation of one of pods, which has succeeded since: the
