@@ -4,6 +4,9 @@
 OPERATOR ?= application
 # What it is run with before its ARGS, which win: several may run side by side, and nobody else reaches them.
 RUN_ARGS = --metrics-bind-address=0 --health-probe-bind-address=0
+# The minor version of Kubernetes of the clusters, such as 1.33: one of tools/cluster/*, or the pinned one if it is empty.
+K8S ?=
+export TRUEUP_K8S = $(K8S)
 # How long `make fuzz` spends on each target.
 FUZZTIME ?= 1m
 # How often `make flakes` runs the tests, and of which package: ./test/suites/status, ./ensure/...; all if it is empty.
@@ -36,11 +39,11 @@ help: ## Print this help.
 GOTEST = go test
 SHORT = -short
 TIMEOUT = -timeout 30m
-# How many packages with a cluster are tested at once. They wait for most of their time, but each cluster takes half
+# How many packages with a cluster are tested at once. They wait for much of their time, but each cluster takes up to
 # a gigabyte of memory.
 CLUSTERS ?= 3
 # The modules, test aside, that have tests.
-TESTED_MODULES = examples bench test/tools/compat
+TESTED_MODULES = cmd/trueup examples bench test/tools/compat test/tools/release
 
 .PHONY: test-unit
 test-unit: ## Run the library's own tests, without a cluster: while you work.
@@ -55,8 +58,8 @@ test-modules: $(TESTED_MODULES:%=test-module-%)
 $(TESTED_MODULES:%=test-module-%): test-module-%:
 	cd $* && $(GOTEST) $(TIMEOUT) ./...
 
-.PHONY: test-cluster test-suites test-dashboard
-test-cluster: test-suites test-dashboard
+.PHONY: test-cluster test-suites test-dashboard test-peers
+test-cluster: test-suites test-dashboard test-peers
 
 # Building the cluster's programs, minutes the first time, counts against no timeout.
 .PHONY: programs
@@ -69,23 +72,35 @@ test-suites: programs
 test-dashboard: programs
 	cd test/tools/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
 
+test-peers: programs
+	cd bench/peers && $(GOTEST) -count=1 $(TIMEOUT) ./...
+
 # Make runs a target once, so that `make test test-full` would leave out the long forms if test were a prerequisite.
 .PHONY: test-full
-test-full: ## Run all tests in full, with all soak tests and all versions of k8s.io/api: before a release.
+test-full: ## Run all tests in full, with soak and a minute of chaos, all versions of k8s.io/api and the newest dependencies: before a release.
 	@$(MAKE) test SHORT=
-	@$(MAKE) compat soak
+	@$(MAKE) compat newest soak
+	@$(MAKE) chaos DURATION=1m OWNERS=60
 
 .PHONY: flakes
 flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed.
 	@cd test && go run ./tools/flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -unit '$(RACE)')
 
 .PHONY: lint
-lint: lint-code lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 fixes style.
+lint: lint-code lint-darwin lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 fixes style.
 
 .PHONY: lint-code
 lint-code:
 	@set -e; for module in $(CODE_MODULES); do \
 		echo "golangci-lint $$module"; (cd $$module && $(GOLANGCI_LINT) run $(if $(FIX),--fix) ./...); \
+	done
+
+# What may run elsewhere than on Linux: the library, the command, the operators, and the demo on an existing cluster.
+# They are compiled and not linked, which would take most of the time.
+.PHONY: lint-darwin
+lint-darwin:
+	@set -e; for folder in . cmd/trueup examples test/tools/demo; do \
+		echo "GOOS=darwin $$folder"; (cd $$folder && GOOS=darwin CGO_ENABLED=0 go list -export ./... >/dev/null); \
 	done
 
 .PHONY: lint-tidy
@@ -110,8 +125,8 @@ tidy: ## Tidy the go.mod of every module.
 	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
 
 .PHONY: conformance
-conformance: programs ## Test every kind on a real API server and write docs/conformance.md.
-	cd test && go test -count=1 -timeout 30m ./suites/conformance -update
+conformance: programs ## Test every kind on a real API server and write docs/conformance.md; K8S=1.33 (to 1.37) writes a column of docs/versions.md, SHORT=1 a short one.
+	cd test && go test -count=1 $(if $(filter 1,$(SHORT)),-short) -timeout 30m ./suites/conformance -update
 
 .PHONY: readiness
 readiness: ## Compare status/readiness with kstatus on a real API server and write docs/readiness.md.
@@ -129,6 +144,10 @@ articles: ## Follow the articles of the operators on a real API server and write
 tutorial: programs ## Follow docs/tutorial.md on a real API server and write the measured figures into it.
 	cd test && go test -count=1 -timeout 30m -run '^TestTutorial$$' ./suites/tutorial -update
 
+.PHONY: kubebuilder
+kubebuilder: programs ## Follow the README's quick start in projects of several versions of kubebuilder and write docs/kubebuilder.md.
+	cd test && go test -count=1 -timeout 30m -run '^TestQuickStart$$' ./suites/quickstart -update
+
 .PHONY: dashboard
 dashboard: ## Run operators through faults and draw the panels of docs/dashboard.json; ARGS=-redraw draws the last run again.
 	@cd test/tools/dashboard && go run . $(ARGS)
@@ -136,6 +155,19 @@ dashboard: ## Run operators through faults and draw the panels of docs/dashboard
 .PHONY: compat
 compat: ## Compute the digests of a corpus under every supported version of k8s.io/api; none may differ.
 	@cd test/tools/compat && go run .
+
+# In a copy, so that go.mod keeps the lowest versions, which test-unit takes.
+.PHONY: newest
+newest: ## Run the library's own tests with the newest version of each module that go.mod requires.
+	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; trap 'exit 1' HUP INT TERM; \
+	cp -R ./* "$$copy"; cd "$$copy"; \
+	go get -t $$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}@latest{{end}}' all); \
+	go mod tidy; go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}} {{.Version}}{{end}}' all; \
+	$(GOTEST) $(SHORT) $(TIMEOUT) ./...
+
+.PHONY: release-check
+release-check: ## Check API, CRDs, digests, licences and vulnerabilities before a release, the first two against the last tag.
+	@cd test/tools/release && go run .
 
 # Goes on after a finding, so that one does not hide another; go test says where it has put the input.
 .PHONY: fuzz
@@ -154,6 +186,12 @@ fuzz: ## Run every fuzz target of every module for FUZZTIME, one after another.
 bench: ## Measure digests and passes without work, and compare them with other libraries; ARGS are flags of bench.
 	@cd bench && go run . $(ARGS)
 
+.PHONY: bench-peers
+bench-peers: programs ## Run bench, and compare operators with trueup and other libraries on an API server; SHORT=1 is quick, UPDATE=1 writes docs/benchmarks.md.
+	@set -e; library=$$(mktemp); trap 'rm -f "$$library"' EXIT; trap 'exit 1' HUP INT TERM; \
+	(cd bench && go run . -report) > "$$library"; \
+	cd bench/peers && go run . -library "$$library" $(if $(filter 1,$(SHORT)),-short) $(if $(filter 1,$(UPDATE)),-update ../../docs)
+
 # The tests on a cluster that call the library themselves. Operators and soaks run it in other processes.
 COVERING = ./suites/finalizer ./suites/status ./suites/predicates ./suites/ensure/... ./suites/conformance
 
@@ -169,13 +207,22 @@ cover: ## Write the coverage of all tests to cover.out and compare it with docs/
 	go tool covdata textfmt -i="$$data/unit,$$data/cluster" -o cover.out
 	@cd test && go run ./tools/coverage $(if $(filter 1,$(UPDATE)),-update)
 
+# The existing cluster of the demo: a variable of the environment may be there for other reasons.
+EXISTING = $(if $(findstring command,$(origin KUBECONFIG)),$(abspath $(KUBECONFIG)))
 .PHONY: demo
-demo: ## Show five operators at work and count their requests; KEEP=1 keeps them running.
-	@cd test && go run ./tools/demo $(if $(filter 1,$(KEEP)),-keep)
+demo: ## Show five operators at work and count their requests; KEEP=1 keeps them running, KUBECONFIG=file uses an existing cluster.
+	@cd test && go run ./tools/demo $(if $(filter 1,$(KEEP)),-keep) $(if $(EXISTING),-kubeconfig '$(EXISTING)')
 
 .PHONY: soak
-soak: ## Run the soak tests: 10,000 children, faults, and all operators together; SEED repeats a run, ARGS are flags of the tests.
-	@cd test && go run ./trials/soak $(if $(SEED),-seed $(SEED)) $(ARGS)
+soak: programs ## Measure an operator with 10,000 children on a real API server; ARGS are flags of the test.
+	@cd test && go run ./trials/soak $(ARGS)
+
+.PHONY: chaos
+DURATION ?= 10m
+OWNERS ?= 300
+chaos: programs ## Run all operators through DURATION of random faults; SEED repeats a run, UPDATE=1 writes docs/chaos.md, BROKEN=name runs a broken build.
+	@cd test && go run ./trials/chaos -duration $(DURATION) -owners $(OWNERS) $(if $(SEED),-seed $(SEED)) \
+		$(if $(filter 1,$(UPDATE)),-update) $(if $(BROKEN),-broken $(BROKEN)) $(ARGS)
 
 .PHONY: run
 run: ## Install OPERATOR (hello, application, reversewordsapp, site, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.

@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -14,7 +17,13 @@ import (
 )
 
 func TestWebsiteConverges(t *testing.T) {
-	scheme, site := newScheme(), shop()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, AddToScheme(scheme))
+	site := &Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"},
+		Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 2},
+	}
 	c := ensuretest.NewClient(scheme, site) // behaves like an API server, and counts requests
 	r := reconcile.AsReconciler(c, New(c, c.APIReader()))
 	pass := func(ctx context.Context) error {

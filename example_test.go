@@ -2,6 +2,7 @@ package trueup_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,10 +43,15 @@ func (w *Website) DeepCopy() *Website {
 
 func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
 
+// AddToScheme is what kubebuilder would generate.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(schema.GroupVersion{Group: "web.example.com", Version: "v1"}, &Website{})
+	return nil
+}
+
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	_ = clientgoscheme.AddToScheme(scheme)
-	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})
+	_ = errors.Join(clientgoscheme.AddToScheme(scheme), AddToScheme(scheme))
 	return scheme
 }
 

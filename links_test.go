@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In Markdown: the target of a link, less its anchor, and what is code and holds none.
+// In Markdown: the target of a link without its anchor, or of a picture, and code, which has no links.
 var (
-	link = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	link = regexp.MustCompile(`(?:\]\(|\b(?:src|srcset)=")([^)#"\s]+)[^)"]*[)"]`)
 	code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 )
 

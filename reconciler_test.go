@@ -18,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
+// Reconciler reconciles Websites.
 type Reconciler struct {
 	client.Client
 	ensure *ensure.Ensurer
@@ -28,6 +29,8 @@ func New(c client.Client, server client.Reader) *Reconciler {
 	return &Reconciler{Client: c, ensure: ensure.New(c, server, "website-operator")}
 }
 
+// SetupWithManager sets up a controller that reconciles a Website after a change of the
+// Website or of its Deployment.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Website{}, builder.WithPredicates(predicates.Primary())).
@@ -35,6 +38,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{RateLimiter: ensure.RateLimiter()}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
+
+// +kubebuilder:rbac:groups=web.example.com,resources=websites,verbs=list;watch
+// +kubebuilder:rbac:groups=web.example.com,resources=websites/status,verbs=patch
+// +kubebuilder:rbac:groups=web.example.com,resources=websites/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
 
 // Reconcile ensures the website's Deployment and reports its state in a condition.
 func (r *Reconciler) Reconcile(ctx context.Context, site *Website) (ctrl.Result, error) {

@@ -6,70 +6,107 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trueup-go/trueup/hash"
 )
 
 // Both sides have to do the same work: a pass in which the live object matches.
-func TestComparedFunctionsWriteNothing(t *testing.T) {
-	for _, s := range objectCases() {
-		t.Run(s.name, func(t *testing.T) {
-			c, err := compareNothingToDoFor(t.Context(), s)
+func TestPassesWriteNothing(t *testing.T) {
+	for _, c := range objectCases() {
+		t.Run(c.name, func(t *testing.T) {
+			ours, err := ensureNothing(t.Context(), c)
+			require.NoError(t, err)
+			theirs, err := createOrUpdateNothing(t.Context(), c)
 			require.NoError(t, err)
 			for range 2 {
-				require.NoError(t, c.trueup())
-				require.NoError(t, c.peer())
+				require.NoError(t, ours())
+				require.NoError(t, theirs())
 			}
 		})
 	}
 }
 
 func TestAWriteFails(t *testing.T) {
-	s := objectCases()[0]
-	desired, spell, label := s.desired(), s.mutate, "as it was"
-	s.desired = func() client.Object { return desired }
-	s.mutate = func(into client.Object) {
+	c := objectCases()[0]
+	desired, spell, label := c.desired(), c.mutate, "as it was"
+	desired.SetLabels(map[string]string{"label": label})
+	c.desired = func() client.Object { return desired }
+	c.mutate = func(into client.Object) {
 		spell(into)
 		into.SetLabels(map[string]string{"label": label})
 	}
-	c, err := compareNothingToDoFor(t.Context(), s)
+	ours, err := ensureNothing(t.Context(), c)
 	require.NoError(t, err)
-	require.NoError(t, c.trueup())
-	require.NoError(t, c.peer())
+	theirs, err := createOrUpdateNothing(t.Context(), c)
+	require.NoError(t, err)
+	require.NoError(t, ours())
+	require.NoError(t, theirs())
 
 	label = "another"
 	desired.SetLabels(map[string]string{"label": label})
-	require.ErrorIs(t, c.trueup(), errWrite)
-	require.ErrorIs(t, c.peer(), errWrite)
+	require.ErrorIs(t, ours(), errWrite)
+	require.ErrorIs(t, theirs(), errWrite)
 }
 
 func TestDigestsTellObjectsApart(t *testing.T) {
 	seen := map[string]string{}
 	for _, s := range objectCases() {
-		digest, err := hash.Object(s.desired())
+		digest, err := hashObject(s.desired())
 		require.NoError(t, err)
 		require.Empty(t, seen[digest], s.name)
 		seen[digest] = s.name
 	}
 }
 
-func TestRunPrintsEveryObjectTwice(t *testing.T) {
+// The text about digests says this of the peers.
+func TestWhatDigestsSee(t *testing.T) {
+	limits := func(cpu string) client.Object {
+		object := fullDeployment()
+		object.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse(cpu)}
+		return object
+	}
+	digests := func(d digest, cpus ...string) (digests []string) {
+		for _, cpu := range cpus {
+			sum, err := d.compute(limits(cpu))
+			require.NoError(t, err)
+			digests = append(digests, sum)
+		}
+		return digests
+	}
+	for _, d := range append(peerDigests, digest{"trueup", hashObject}) {
+		sums := digests(d, "1", "1000m", "2")
+		require.Equal(t, d.name != "dump and FNV", sums[0] == sums[1], "%s: the same quantity", d.name)
+		require.Equal(t, d.name == "hashstructure", sums[0] == sums[2], "%s: another quantity", d.name)
+	}
+}
+
+func TestRunPrintsEveryObject(t *testing.T) {
 	var out bytes.Buffer
-	err := run(t.Context(), &out, options{rounds: 1, turn: time.Millisecond})
+	err := run(t.Context(), &out, options{rounds: 1, turn: time.Millisecond, mostChildren: fewChildren})
 	if err != nil {
 		require.ErrorContains(t, err, "missed", "a figure may miss its target here; nothing else may go wrong")
 	}
-	for _, s := range objectCases() {
-		require.Equal(t, 2, bytes.Count(out.Bytes(), []byte(" "+s.name+" ")), s.name)
+	for _, c := range objectCases() {
+		require.Equal(t, 3, bytes.Count(out.Bytes(), []byte("\n| "+c.name+" ")), c.name)
 	}
+	require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n| 1000 ")))
 	require.ErrorContains(t, run(t.Context(), &out, options{only: "nothing"}), `no object is named like "nothing"`)
 }
 
-func TestTargets(t *testing.T) {
-	require.Zero(t, target{got: 0.504, most: 0.5}.missed(), "as the table shows it")
-	require.Equal(t, 1, target{got: 0.505, most: 0.5}.missed())
-	require.Zero(t, target{got: 7, most: 0}.missed(), "none is set")
-	require.Equal(t, "MISSED, ≤ 1", target{got: 2, most: 1}.verdict())
-	require.Equal(t, "≤ 0.25", target{got: 0.2, most: 0.25}.verdict())
+func TestFigures(t *testing.T) {
+	require.Zero(t, figure{value: 0.504, most: 0.5}.missed(), "as the table shows it")
+	require.Equal(t, 1, figure{value: 0.505, most: 0.5}.missed())
+	require.Zero(t, figure{value: 7}.missed(), "none is set")
+	require.Equal(t, "2.00 MISSED, ≤ 1", figure{value: 2, most: 1}.text())
+	require.Equal(t, "0.20 (≤ 0.25)", figure{value: 0.2, most: 0.25}.text())
+	require.Equal(t, "1 (≤ 1)", figure{value: 1, most: 1, isCount: true}.text())
+}
+
+func TestSection(t *testing.T) {
+	s := section{Title: "Title", Text: "Text.\n", Columns: []string{"object", "ratio"}}
+	s.add("Ä", []figure{{value: 1}})
+	var out bytes.Buffer
+	require.NoError(t, s.write(&out))
+	require.Equal(t, "\n## Title\n\nText.\n\n| object | ratio |\n|--------|-------|\n| Ä      | 1.00  |\n", out.String())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -21,14 +22,21 @@ func (c cost) least(other cost) cost {
 // says, and returns the lowest cost of each. Other load on the machine can only increase a cost,
 // and affects functions that run in turn alike.
 func measure(rounds int, turn time.Duration, functions ...func() error) ([]cost, error) {
-	costs := make([]cost, len(functions))
 	runs := make([]int, len(functions))
 	for i, f := range functions {
-		n, err := runsIn(turn, f)
-		if err != nil {
+		var err error
+		if runs[i], err = runsIn(turn, f); err != nil {
 			return nil, err
 		}
-		costs[i], runs[i] = cost{ns: math.Inf(1), allocs: math.Inf(1)}, n
+	}
+	return measureRuns(rounds, runs, functions...)
+}
+
+// measureRuns measures as measure does, with the given numbers of runs.
+func measureRuns(rounds int, runs []int, functions ...func() error) ([]cost, error) {
+	costs := make([]cost, len(functions))
+	for i := range costs {
+		costs[i] = cost{ns: math.Inf(1), allocs: math.Inf(1)}
 	}
 	for range rounds {
 		for i, f := range functions {
@@ -45,21 +53,25 @@ func measure(rounds int, turn time.Duration, functions ...func() error) ([]cost,
 // retries bounds how often a figure that misses the target is measured again.
 const retries = 2
 
-// measure repeats the measurement while a figure misses the target, because the machine may have
-// been busy. The lowest of all values counts.
-func (o options) measure(figures func([]cost) (ratio, allocs target), functions ...func() error) ([]cost, error) {
-	costs, err := measure(o.rounds, o.turn, functions...)
-	for try := 0; err == nil && try < retries; try++ {
-		if ratio, allocs := figures(costs); ratio.missed()+allocs.missed() == 0 {
-			break
-		}
+// measureRow measures the functions and returns the figures of their costs. It repeats the measurement
+// while a figure misses the target, because the machine may have been busy. The lowest of all costs counts.
+func (opts options) measureRow(figures func([]cost) []figure, functions ...func() error) ([]figure, error) {
+	costs, err := measure(opts.rounds, opts.turn, functions...)
+	for try := 0; err == nil && try < retries && anyMissed(figures(costs)); try++ {
 		var again []cost
-		again, err = measure(o.rounds, o.turn, functions...)
+		again, err = measure(opts.rounds, opts.turn, functions...)
 		for i, c := range again {
 			costs[i] = costs[i].least(c)
 		}
 	}
-	return costs, err
+	if err != nil {
+		return nil, err
+	}
+	return figures(costs), nil
+}
+
+func anyMissed(figures []figure) bool {
+	return slices.ContainsFunc(figures, func(f figure) bool { return f.missed() > 0 })
 }
 
 // runsIn returns how often f runs within turn. The fastest of three tries counts, because an

@@ -33,12 +33,7 @@ func objectCases() []objectCase {
 			mutate:  mutateDeployment(withDeploymentDefaults(fullDeployment())),
 			empty:   func() client.Object { return &appsv1.Deployment{} },
 		},
-		{
-			name:    "Deployment, minimal",
-			desired: func() client.Object { return deployment() },
-			mutate:  mutateDeployment(withDeploymentDefaults(deployment())),
-			empty:   func() client.Object { return &appsv1.Deployment{} },
-		},
+		minimalDeployment(),
 		{
 			name:    "ConfigMap",
 			desired: func() client.Object { return configMap() },
@@ -64,6 +59,15 @@ func objectCases() []objectCase {
 			},
 			targets: targets{digestAllocs: -1, nothing: 0.48, nothingAllocs: 0.28},
 		},
+	}
+}
+
+func minimalDeployment() objectCase {
+	return objectCase{
+		name:    "Deployment, minimal",
+		desired: func() client.Object { return deployment() },
+		mutate:  mutateDeployment(withDeploymentDefaults(deployment())),
+		empty:   func() client.Object { return &appsv1.Deployment{} },
 	}
 }
 

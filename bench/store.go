@@ -10,19 +10,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// A store is a client that holds one object and answers reads with a deep copy, like the cache of
-// a manager. A write is an error, because no measured pass writes.
+// A store is a client that holds objects of one kind and answers reads with a deep copy, like the cache
+// of a manager. A write is an error, because no measured pass writes.
 type store struct {
 	client.Client // nil: no other method is called
 
-	object        client.Object
+	objects       map[client.ObjectKey]client.Object
 	scheme        *runtime.Scheme
 	mapper        apimeta.RESTMapper
 	acceptsWrites bool // takes applies
@@ -30,7 +32,7 @@ type store struct {
 
 var errWrite = errors.New("wrote, though there was nothing to do")
 
-func newStore(s objectCase) (*store, error) {
+func newStore(objects ...client.Object) (*store, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -41,18 +43,22 @@ func newStore(s objectCase) (*store, error) {
 	for gvk := range scheme.AllKnownTypes() {
 		mapper.Add(gvk, apimeta.RESTScopeNamespace)
 	}
-	return &store{object: s.live(), scheme: scheme, mapper: mapper}, nil
+	s := &store{objects: make(map[client.ObjectKey]client.Object, len(objects)), scheme: scheme, mapper: mapper}
+	for _, object := range objects {
+		s.objects[client.ObjectKeyFromObject(object)] = object
+	}
+	return s, nil
 }
 
 // live is the live object, with defaults and managed fields.
-func (s objectCase) live() client.Object {
-	object, desired := s.empty(), s.desired()
+func (c objectCase) live() client.Object {
+	object, desired := c.empty(), c.desired()
 	object.SetNamespace(desired.GetNamespace())
 	object.SetName(desired.GetName())
 	object.SetUID("3f0c5a52-6f8e-4d8f-9a39-0d6a1f8f6a11")
 	object.SetResourceVersion("4711")
 	object.SetGeneration(1)
-	s.mutate(object)
+	c.mutate(object)
 	written := metav1.NewTime(time.Unix(1_800_000_000, 0))
 	object.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{
@@ -69,10 +75,11 @@ func (s objectCase) live() client.Object {
 }
 
 func (s *store) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if key != client.ObjectKeyFromObject(s.object) {
+	object, found := s.objects[key]
+	if !found {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
-	copyInto(into, s.object)
+	copyInto(into, object)
 	return nil
 }
 
@@ -89,15 +96,40 @@ func (s *store) Patch(_ context.Context, into client.Object, patch client.Patch,
 	if err != nil {
 		return err
 	}
-	var applied metav1.PartialObjectMetadata
-	if err := json.Unmarshal(data, &applied); err != nil {
+	var applied unstructured.Unstructured
+	if err := json.Unmarshal(data, &applied.Object); err != nil {
 		return err
 	}
-	s.object.SetLabels(applied.Labels)
-	s.object.SetAnnotations(applied.Annotations)
-	s.object.SetOwnerReferences(applied.OwnerReferences)
-	copyInto(into, s.object)
+	fields, err := fieldsOf(applied.Object)
+	if err != nil {
+		return err
+	}
+	object, found := s.objects[client.ObjectKeyFromObject(into)]
+	if !found {
+		return apierrors.NewNotFound(schema.GroupResource{}, into.GetName())
+	}
+	object.SetLabels(applied.GetLabels())
+	object.SetAnnotations(applied.GetAnnotations())
+	object.SetOwnerReferences(applied.GetOwnerReferences())
+	entries := object.GetManagedFields()
+	entries[0].FieldsV1 = metav1.NewFieldsV1(fields)
+	object.SetManagedFields(entries)
+	copyInto(into, object)
 	return nil
+}
+
+// fieldsOf returns all fields of content in the form of managed fields. Lists count as atomic.
+func fieldsOf(content map[string]any) (string, error) {
+	value, err := typed.DeducedParseableType.FromUnstructured(content)
+	if err != nil {
+		return "", err
+	}
+	fields, err := value.ToFieldSet()
+	if err != nil {
+		return "", err
+	}
+	text, err := fields.ToJSON()
+	return string(text), err
 }
 
 func (s *store) Create(context.Context, client.Object, ...client.CreateOption) error { return errWrite }

@@ -13,8 +13,8 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// The operator was written with controllerutil.CreateOrUpdate and set a key that its new
-// version no longer wants.
+// An earlier version of the operator used controllerutil.CreateOrUpdate, and set a key that desired no
+// longer has.
 func ExampleMigrateFrom() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
@@ -42,7 +42,7 @@ func ExampleMigrateFrom() {
 	// Unchanged <nil>
 }
 
-// The number of pods is to be an autoscaler's from now on.
+// From now on, an autoscaler decides the number of replicas.
 func ExampleRelease() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
@@ -65,7 +65,7 @@ func ExampleRelease() {
 	// cannot ensure Deployment "default/web": Refused: spec.replicas is released, so leave it out of desired (the owner, the digest and the labels of ensure.WithLabels are part of desired)
 }
 
-// The old operator restarted pods by an annotation of its own.
+// An earlier version of the operator restarted pods by an annotation in the pod template.
 func ExampleRemoveFromPodTemplates() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()

@@ -20,7 +20,7 @@ func credentials(user string) *corev1.Secret {
 	}
 }
 
-// Each pass generates a password, and only the first is ever used.
+// Each reconcile generates another password, and only the first password is used.
 func ExampleOnce() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()

@@ -23,7 +23,7 @@ func anOwner() *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "1c8e"}}
 }
 
-// The children of one owner, in order. One that is no longer among them goes.
+// Set ensures the children in order, and deletes the ConfigMap once it is no longer among them.
 func ExampleSet() {
 	ctx := context.Background()
 	c := fake.NewFakeClient(anOwner())
@@ -47,9 +47,9 @@ func ExampleSet() {
 	// greeting Deleting
 }
 
-// Options for one of the children.
+// Only one of the children may be adopted.
 func ExampleOnlyFor() {
-	c := fake.NewFakeClient(greeting()) // somebody made it
+	c := fake.NewFakeClient(greeting()) // somebody else's
 	e := ensure.New(c, c, "web-operator")
 
 	text, web := greeting(), webDeployment()
@@ -58,7 +58,7 @@ func ExampleOnlyFor() {
 	// Output: Adopted Missing <nil>
 }
 
-// Only the objects that this operator made for this owner are pruned.
+// Set prunes only objects that this operator created for this owner.
 func ExamplePrune() {
 	ctx := context.Background()
 	theirs := greeting()
@@ -76,7 +76,7 @@ func ExamplePrune() {
 	// 1 greeting <nil>
 }
 
-// Claims are made by their StatefulSet; the operator only grows them.
+// A StatefulSet creates its claims, and the operator only enlarges them.
 func ExampleIfExists() {
 	c := fake.NewFakeClient()
 	e := ensure.New(c, c, "web-operator")
@@ -87,7 +87,28 @@ func ExampleIfExists() {
 	// Output: Gone true <nil>
 }
 
-// What would be done is asked of the server, and nothing is stored.
+// The operator creates an initial configuration, which users may then edit.
+func ExampleIfMissing() {
+	ctx := context.Background()
+	c := fake.NewFakeClient()
+	e := ensure.New(c, c, "web-operator")
+	result, err := ensure.Object(ctx, e, greeting(), ensure.IfMissing())
+	fmt.Println(result.Operation, err)
+
+	edited := result.Live
+	edited.Data["text"] = "good morning"
+	fmt.Println(c.Update(ctx, edited))
+
+	result, err = ensure.Object(ctx, e, greeting(), ensure.IfMissing())
+	fmt.Println(result.Operation, result.Live.Data["text"], err)
+
+	// Output:
+	// Created <nil>
+	// <nil>
+	// Unchanged good morning <nil>
+}
+
+// The API server computes the result and stores nothing.
 func ExampleDryRun() {
 	ctx := context.Background()
 	c := fake.NewFakeClient()
@@ -102,8 +123,7 @@ func ExampleDryRun() {
 	// true
 }
 
-// Some fields cannot be changed once an object is there, such as the role that a RoleBinding
-// refers to.
+// Some fields cannot change after the creation, such as the role of a RoleBinding.
 func ExampleRecreate() {
 	ctx := context.Background()
 	c := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{Patch: refusesOtherText})
@@ -123,6 +143,31 @@ func ExampleRecreate() {
 	// <nil>
 	// true Immutable
 	// Recreated DesiredChanged [data[text]] <nil>
+}
+
+// Somebody changed a field, and the API server refuses to revert the change.
+func ExampleRecreateOnDrift() {
+	ctx := context.Background()
+	c := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{Patch: refusesOtherText})
+	e := ensure.New(c, c, "web-operator")
+	result, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(result.Operation, err)
+
+	edited := result.Live
+	edited.Data["text"] = "good morning"
+	fmt.Println(c.Update(ctx, edited))
+
+	recreate := ensure.Recreate(metav1.DeletePropagationBackground)
+	_, err = ensure.Object(ctx, e, greeting(), recreate)
+	fmt.Println(errors.Is(err, ensure.ErrImmutable))
+	result, err = ensure.Object(ctx, e, greeting(), recreate, ensure.RecreateOnDrift())
+	fmt.Println(result.Operation, result.Cause, result.Live.Data["text"], err)
+
+	// Output:
+	// Created <nil>
+	// <nil>
+	// true
+	// Recreated Drifted hello <nil>
 }
 
 // refusesOtherText is what the API server does with an immutable ConfigMap.

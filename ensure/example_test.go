@@ -48,8 +48,8 @@ func greeting() *corev1.ConfigMap {
 	}
 }
 
-// The first pass creates, the second finds nothing to do, the third puts back what
-// somebody changed.
+// The first call creates the Deployment, the second call sends nothing, and the third call reverts an
+// edit by somebody else.
 func ExampleObject() {
 	ctx := context.Background()
 	c := fake.NewFakeClient() // in an operator: mgr.GetClient()
@@ -76,7 +76,7 @@ func ExampleObject() {
 	// replicas: 2
 }
 
-// A child that is no longer wanted: called on each pass, until it is gone.
+// A reconcile calls Absent for a child that is no longer desired, until the child is gone.
 func ExampleAbsent() {
 	ctx := context.Background()
 	c := fake.NewFakeClient()
@@ -96,7 +96,8 @@ func ExampleAbsent() {
 	// Gone <nil>
 }
 
-// Somebody else's ConfigMap gets a label of ours, and loses it again.
+// Absent deletes an adopted object only with DeleteAdopted. Otherwise, the object only loses the
+// operator's label.
 func ExampleDeleteAdopted() {
 	ctx := context.Background()
 	c := fake.NewFakeClient(greeting()) // somebody else's
@@ -119,22 +120,27 @@ func ExampleDeleteAdopted() {
 	// Deleting Unwanted <nil>
 }
 
-// Foreground: its ReplicaSets and pods are gone before the Deployment is.
+// The API server deletes the ReplicaSets and pods before the Deployment.
 func ExamplePropagation() {
 	ctx := context.Background()
 	c := fake.NewFakeClient()
 	e := ensure.New(c, c, "web-operator")
 
+	_, err := ensure.Object(ctx, e, webDeployment())
+	fmt.Println(err)
+
 	result, err := ensure.Absent(ctx, e, webDeployment(), ensure.Propagation(metav1.DeletePropagationForeground))
 	fmt.Println(result.Operation, err)
-	// Output: Gone <nil>
+	// Output:
+	// <nil>
+	// Deleting <nil>
 }
 
-// One Ensurer per controller, made when the manager is set up:
+// Create one Ensurer for each controller when the manager is set up:
 //
 //	ensure.New(mgr.GetClient(), mgr.GetAPIReader(), "web-operator")
 //
-// What is wrong with its arguments is told by the first call.
+// The first call reports invalid arguments of New.
 func ExampleNew() {
 	c := fake.NewFakeClient()
 
@@ -188,7 +194,7 @@ func ExampleAdopt() {
 	// Updated Adopted hello <nil>
 }
 
-// Every child gets the labels, which a filtered cache can select by.
+// A filtered cache can select the children by the labels.
 func ExampleWithLabels() {
 	c := fake.NewFakeClient()
 	e := ensure.New(c, c, "web-operator", ensure.WithLabels(map[string]string{"managed-by": "web-operator"}))
@@ -200,7 +206,7 @@ func ExampleWithLabels() {
 	// map[managed-by:web-operator] <nil>
 }
 
-// An operator whose children carry RIPEMD-160 digests in a label keeps them there.
+// The operator stores RIPEMD-160 digests in a label.
 func ExampleWithDigest() {
 	c := fake.NewFakeClient()
 	e := ensure.New(c, c, "web-operator", ensure.WithDigest(hash.Using(ripemd160.New), hash.Label("example.com/spec")))
@@ -212,8 +218,7 @@ func ExampleWithDigest() {
 	// 40 0 <nil>
 }
 
-// A forgotten child is checked against the object itself, so a bound too low costs
-// time and some requests, never a wrong answer.
+// If the Ensurer has forgotten a child, it compares the live object with desired.
 func ExampleWithMemory() {
 	ctx := context.Background()
 	c := fake.NewFakeClient()
@@ -228,7 +233,7 @@ func ExampleWithMemory() {
 	// Unchanged <nil>
 }
 
-// What the API server says about a sensitive kind is not shown, as it can quote the object.
+// The API server's message may quote the object, so errors about sensitive kinds do not contain it.
 func ExampleWithSensitive() {
 	ctx := context.Background()
 	strict := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
@@ -248,7 +253,7 @@ func ExampleWithSensitive() {
 	// false
 }
 
-// A manager has one: mgr.GetEventRecorder("web-operator").
+// The recorder of a manager is mgr.GetEventRecorder("web-operator").
 func ExampleWithRecorder() {
 	ctx := context.Background()
 	recorder := events.NewFakeRecorder(10)
@@ -271,8 +276,7 @@ func ExampleWithRecorder() {
 	// Normal DesiredChanged updated Deployment default/web: spec.replicas 2 -> 3
 }
 
-// Two minutes pass at once for a test of a cache that selects by a label which the
-// child lacks.
+// A test of a cache that does not show the child advances the clock by two minutes.
 func ExampleWithClock() {
 	ctx := context.Background()
 	c := fake.NewFakeClient(greeting())
@@ -284,7 +288,7 @@ func ExampleWithClock() {
 			return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, obj.GetName(), errors.New("it exists"))
 		},
 	})
-	_, _ = ensure.Object(ctx, ensure.New(c, c, "web-operator"), greeting(), ensure.Adopt()) // it is ours, then
+	_, _ = ensure.Object(ctx, ensure.New(c, c, "web-operator"), greeting(), ensure.Adopt()) // from then on, the operator's own object
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	e := ensure.New(filtered, c, "web-operator", ensure.WithClock(clock))
 
@@ -299,8 +303,8 @@ func ExampleWithClock() {
 	// true
 }
 
-// The last line of a Reconcile. What only a user can mend waits for minutes and is
-// no error for the log; what the API server may get over is.
+// Reconcile ends with Retry. The first error requires a person, so the next reconcile is in two minutes.
+// The controller receives the second error, logs it and backs off.
 func ExampleRetry() {
 	c := fake.NewFakeClient(greeting()) // somebody else's
 	ctx := context.Background()
@@ -316,7 +320,7 @@ func ExampleRetry() {
 	// 0s no route to host
 }
 
-// The wait after each failed reconcile of an object, in controller.Options{RateLimiter: ...}.
+// The rate limiter is for controller.Options. The wait doubles with each failed reconcile of an object.
 func ExampleRateLimiter() {
 	limiter := ensure.RateLimiter()
 	site := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "site"}}
@@ -345,16 +349,39 @@ func ExampleReason() {
 	// cannot ensure ConfigMap in namespace "default": Refused: metadata.name is required
 }
 
+// An error has one class, for errors.Is, and the fields of the type. If the API server responded, the
+// error wraps the response.
 func ExampleError() {
+	forbids := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return apierrors.NewForbidden(corev1.Resource("configmaps"), "greeting", errors.New("exceeded quota: few"))
+		},
+	})
+	_, err := ensure.Object(context.Background(), ensure.New(forbids, forbids, "web-operator"), greeting())
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, ensure.ErrAPI), errors.Is(err, ensure.ErrInvalid), apierrors.IsForbidden(err))
+
+	if failed, ok := errors.AsType[*ensure.Error](err); ok {
+		fmt.Println(failed.Operation, failed.Kind.Kind, failed.Key, failed.Reason, failed.After)
+	}
+
+	// Output:
+	// cannot create ConfigMap "default/greeting": Forbidden: exceeded quota: few
+	// true false true
+	// create ConfigMap default/greeting Forbidden 5s
+}
+
+// Paths names the fields that caused the error.
+func ExampleError_paths() {
 	c := fake.NewFakeClient()
 	desired := greeting()
 	desired.ResourceVersion = "1" // a copy of a live object
 	_, err := ensure.Object(context.Background(), ensure.New(c, c, "web-operator"), desired)
 
 	if failed, ok := errors.AsType[*ensure.Error](err); ok {
-		fmt.Println(failed.Operation, failed.Kind.Kind, failed.Key, failed.Reason, failed.Paths)
+		fmt.Println(failed.Operation, failed.Reason, failed.Paths)
 	}
 
 	// Output:
-	// ensure ConfigMap default/greeting Refused [metadata.resourceVersion]
+	// ensure Refused [metadata.resourceVersion]
 }

@@ -3,6 +3,7 @@ package ensure_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,15 @@ func TestEachClassHasASection(t *testing.T) {
 	classes := names(`(?m)^\t(Err\w+) += `, source)
 	require.NotEmpty(t, classes)
 	require.Equal(t, classes, names("(?m)^## [^\n]*\\(`(\\w+)`\\)$", page), "in the order of errors.go")
+	require.Equal(t, strings.ToLower(strings.Join(classes, " ")),
+		strings.Join(names(`(?m)^\| \[[^\n]*#[\w-]+-(err\w+)\)`, page), " "), "a row of the table for each")
+
+	reporting, err := os.ReadFile("report.go")
+	require.NoError(t, err)
+	recorded := names(`classes := \[\]error\{([^}]*)\}`, reporting)
+	require.Len(t, recorded, 1, "the classes of which events are recorded are no longer found")
+	require.Equal(t, strings.ToLower(recorded[0]),
+		strings.Join(names(`(?m)^\| \[[^\n]*#[\w-]+-(err\w+)\) \|[^|]*\| Warning \|`, page), ", "), "the events")
 	for _, section := range regexp.MustCompile(`(?m)^## `).Split(string(page), -1)[1:] {
 		for _, part := range []string{"\n- Look at: ", "\n- On the cluster: ", "\n- In the operator: "} {
 			require.Contains(t, section, part)

@@ -66,8 +66,8 @@ func (r *Reconciler) serve(_ context.Context, site *Website) (ctrl.Result, error
 	return ctrl.Result{}, nil
 }
 
-// The reconciler above, run by hand on a fake client: it serves the website, and after
-// its deletion cleans up as far as it can until everything is done.
+// The reconciler above serves the website. After the deletion, each reconcile cleans up as much as
+// possible, until everything is done.
 func Example() {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Website{})
@@ -106,7 +106,7 @@ func Example() {
 	// gone
 }
 
-// Each call is a reconcile; what the second sees is being deleted.
+// The first call adds the finalizer. The second call, after the deletion, cleans up and removes it.
 func ExampleHandle() {
 	ctx := context.Background()
 	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
@@ -131,8 +131,8 @@ func ExampleHandle() {
 	// true [] <nil>
 }
 
-// A Cleanup that fails keeps its finalizer. The error is for a condition, where the
-// person who waits for the deletion finds it.
+// If a Cleanup fails, its finalizer stays. Report the error in a condition, for the person who waits
+// for the deletion.
 func ExampleStep() {
 	ctx := context.Background()
 	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -152,7 +152,7 @@ func ExampleStep() {
 	// cannot clean up for finalizer "example.com/row" of ConfigMap "default/site": the database is out of reach
 }
 
-// A Cleanup that is not done yet is no error.
+// A Cleanup that waits causes no error.
 func ExampleNotDone() {
 	ctx := context.Background()
 	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{

@@ -2,6 +2,7 @@ package hash_test
 
 import (
 	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // nothing secret depends on the digests
 	"crypto/sha256"
 	"fmt"
 	stdhash "hash"
@@ -48,7 +49,7 @@ func ExampleDefault() {
 	// Output: true <nil>
 }
 
-// ripemd160 fits a label, which can then select what is out of date.
+// A RIPEMD-160 digest fits into a label, so the operator can select outdated objects.
 func ExampleUsing() {
 	digester := hash.Using(ripemd160.New)
 	store := hash.Label("example.org/digest")
@@ -67,8 +68,7 @@ func ExampleUsing() {
 	// Output: map[example.org/digest:941b71391621bb51f7db929d556ec97642dc34b4]
 }
 
-// With a key that only the operator has, nobody can try passwords against the
-// digest of a Secret.
+// Only the operator has the key, so nobody else can test passwords against the digest of a Secret.
 func ExampleUsing_hmac() {
 	key := []byte("from a Secret that only the operator can read")
 	digester := hash.Using(func() stdhash.Hash { return hmac.New(sha256.New, key) })
@@ -76,6 +76,25 @@ func ExampleUsing_hmac() {
 	digest, err := digester.Object(&corev1.Secret{StringData: map[string]string{"password": "swordfish"}})
 	fmt.Println(len(digest), err)
 	// Output: 64 <nil>
+}
+
+// The digest of a part of an object, with an algorithm other than the default.
+func ExampleDigester_Of() {
+	digester := hash.Using(sha1.New)
+	digest, err := digester.Of(greeting().Data)
+	fmt.Println(digest, err)
+	// Output: 7cc45f04c3e6f5881fc323a2d8deab132c384922 <nil>
+}
+
+// The zero Digester is the default one. The status of an object does not count.
+func ExampleDigester_Object() {
+	var digester hash.Digester
+	digest, err := digester.Object(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "a"}})
+	same, _ := digester.Object(&corev1.Pod{
+		Spec: corev1.PodSpec{NodeName: "a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	})
+	fmt.Println(digest == same, err)
+	// Output: true <nil>
 }
 
 func ExampleAnnotation() {

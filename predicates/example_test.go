@@ -22,7 +22,7 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// Each watch has predicates of its own; WithEventFilter would lay one on all.
+// Each watch has its own predicate. WithEventFilter would apply one predicate to all watches.
 func Example() {
 	setup := func(mgr ctrl.Manager, r reconcile.Reconciler) error {
 		return ctrl.NewControllerManagedBy(mgr).
@@ -110,7 +110,7 @@ func ExampleLabelChanged() {
 	// role: true
 }
 
-// A controller that follows one annotation of a kind that is not its own.
+// A controller watches one annotation of a kind that it does not own.
 func ExampleAnnotationChanged() {
 	restart := predicate.Or(predicates.AnnotationChanged("shop.example.com/restart"), predicates.DeletionRequested())
 
@@ -198,7 +198,7 @@ func ExampleResync() {
 	// true
 }
 
-// A source of one Go type takes the typed form.
+// A source of one Go type takes the typed form of a predicate.
 func ExampleTypedOwned() {
 	watch := func(c cache.Cache) source.Source {
 		return source.Kind(c, &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{},
@@ -207,7 +207,111 @@ func ExampleTypedOwned() {
 	_ = watch
 
 	running := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-	pods := event.TypedUpdateEvent[*corev1.Pod]{ObjectOld: &corev1.Pod{}, ObjectNew: running}
-	fmt.Println(predicates.TypedOwned[*corev1.Pod]().Update(pods))
+	fmt.Println(predicates.TypedOwned[*corev1.Pod]().Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: running}))
 	// Output: true
+}
+
+// podUpdate is an event for a predicate of the Go type *corev1.Pod.
+type podUpdate = event.TypedUpdateEvent[*corev1.Pod]
+
+// podWith returns a pod whose metadata is meta.
+func podWith(meta metav1.ObjectMeta) *corev1.Pod { return &corev1.Pod{ObjectMeta: meta} }
+
+// A status does not pass.
+func ExampleTypedPrimary() {
+	p := predicates.TypedPrimary[*corev1.Pod]()
+	running := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	labelled := podWith(metav1.ObjectMeta{Labels: map[string]string{"role": "primary"}})
+
+	fmt.Println("status:", p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: running}))
+	fmt.Println("label:", p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: labelled}))
+	// Output:
+	// status: false
+	// label: true
+}
+
+// Labels and annotations do not pass.
+func ExampleTypedSpecChanged() {
+	p := predicates.TypedSpecChanged[*corev1.Pod]()
+	labelled := podWith(metav1.ObjectMeta{Labels: map[string]string{"role": "primary"}})
+	scheduled := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}
+
+	fmt.Println("label:", p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: labelled}))
+	fmt.Println("spec:", p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: scheduled}))
+	// Output:
+	// label: false
+	// spec: true
+}
+
+func ExampleTypedLabelChanged() {
+	p := predicates.TypedLabelChanged[*corev1.Pod]("role")
+	primary := podWith(metav1.ObjectMeta{Labels: map[string]string{"role": "primary"}})
+
+	fmt.Println(p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: primary}))
+	fmt.Println(p.Update(podUpdate{ObjectOld: primary, ObjectNew: primary}))
+	// Output:
+	// true
+	// false
+}
+
+func ExampleTypedAnnotationChanged() {
+	p := predicates.TypedAnnotationChanged[*corev1.Pod]("example.com/restart")
+	marked := podWith(metav1.ObjectMeta{Annotations: map[string]string{"example.com/restart": "1"}})
+	noted := podWith(metav1.ObjectMeta{Annotations: map[string]string{"note": "by hand"}})
+
+	fmt.Println(p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: marked}))
+	fmt.Println(p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: noted}))
+	// Output:
+	// true
+	// false
+}
+
+func ExampleTypedFinalizersChanged() {
+	p := predicates.TypedFinalizersChanged[*corev1.Pod]()
+	kept := podWith(metav1.ObjectMeta{Finalizers: []string{"example.com/drain"}})
+
+	fmt.Println(p.Update(podUpdate{ObjectOld: kept, ObjectNew: &corev1.Pod{}}))
+	// Output: true
+}
+
+func ExampleTypedConditionChanged() {
+	p := predicates.TypedConditionChanged[*corev1.Pod]("Ready")
+	ready := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+	}}}
+
+	fmt.Println(p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: ready}))
+	// Output: true
+}
+
+func ExampleTypedDeletionRequested() {
+	p := predicates.TypedDeletionRequested[*corev1.Pod]()
+	terminating := podWith(metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())})
+
+	fmt.Println(p.Update(podUpdate{ObjectOld: &corev1.Pod{}, ObjectNew: terminating}))
+	// Output: true
+}
+
+// No event of a paused pod passes.
+func ExampleTypedPaused() {
+	p := predicate.Not(predicates.TypedPaused[*corev1.Pod]("example.com/paused"))
+	paused := podWith(metav1.ObjectMeta{Annotations: map[string]string{"example.com/paused": "true"}})
+
+	fmt.Println(p.Create(event.TypedCreateEvent[*corev1.Pod]{Object: &corev1.Pod{}}))
+	fmt.Println(p.Create(event.TypedCreateEvent[*corev1.Pod]{Object: paused}))
+	// Output:
+	// true
+	// false
+}
+
+// A resync sends the object that the cache has.
+func ExampleTypedResync() {
+	p := predicates.TypedResync[*corev1.Pod]()
+	first, second := podWith(metav1.ObjectMeta{ResourceVersion: "7"}), podWith(metav1.ObjectMeta{ResourceVersion: "8"})
+
+	fmt.Println(p.Update(podUpdate{ObjectOld: first, ObjectNew: first}))
+	fmt.Println(p.Update(podUpdate{ObjectOld: first, ObjectNew: second}))
+	// Output:
+	// true
+	// false
 }

@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -59,7 +60,7 @@ func ExampleSetter_Child() {
 	// Output: False InProgress 0 of 1 pods are created
 }
 
-// The second call finds nothing to write.
+// The second call sends no request.
 func ExamplePatch() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithScheme(newScheme()).WithStatusSubresource(&Shop{}).
@@ -77,7 +78,7 @@ func ExamplePatch() {
 	// true 1000 <nil>
 }
 
-// A copy that somebody overtook is read again.
+// Without Live, an outdated copy causes a Conflict. With Live, Patch reads the object again.
 func ExampleLive() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithScheme(newScheme()).WithStatusSubresource(&Shop{}).
@@ -97,7 +98,7 @@ func ExampleLive() {
 	// <nil> true 7
 }
 
-// The operator records one event for a container that crashes again and again.
+// The operator records one event for a container that crashes repeatedly.
 func ExampleWarnings() {
 	recorder := events.NewFakeRecorder(2) // in an operator: mgr.GetEventRecorder(name)
 	warnings := status.NewWarnings(recorder)
@@ -109,4 +110,108 @@ func ExampleWarnings() {
 
 	fmt.Println(len(recorder.Events), <-recorder.Events)
 	// Output: 1 Warning CrashLoopBackOff back-off 10s
+}
+
+func ExampleSetter_True() {
+	var conditions []metav1.Condition
+	set := status.For(&Shop{ObjectMeta: metav1.ObjectMeta{Generation: 3}})
+
+	set.True(&conditions, "Open", "Opened", "since 8 o'clock")
+
+	fmt.Println(conditions[0].Type, conditions[0].Status, conditions[0].Reason, conditions[0].ObservedGeneration)
+	// Output: Open True Opened 3
+}
+
+// The reason is free text, which the API server would refuse.
+func ExampleSetter_False() {
+	var conditions []metav1.Condition
+	set := status.For(&Shop{})
+
+	set.False(&conditions, "Stocked", "out of stock", "no apples")
+
+	fmt.Println(conditions[0].Status, conditions[0].Reason)
+	fmt.Println(conditions[0].Message)
+	// Output:
+	// False outOfStock
+	// reason "out of stock": no apples
+}
+
+// A later call changes the condition of the type.
+func ExampleSetter_Unknown() {
+	var conditions []metav1.Condition
+	set := status.For(&Shop{})
+
+	set.True(&conditions, "Stocked", "Counted", "")
+	set.Unknown(&conditions, "Stocked", "Unavailable", "the depot does not answer")
+
+	fmt.Println(len(conditions), conditions[0].Status, conditions[0].Reason)
+	// Output: 1 Unknown Unavailable
+}
+
+// managedFields records the name for the fields of the status.
+func ExampleFieldOwner() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithScheme(newScheme()).WithStatusSubresource(&Shop{}).WithReturnManagedFields().
+		WithObjects(&Shop{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}).Build()
+	shop := &Shop{}
+	fmt.Println(c.Get(ctx, client.ObjectKey{Name: "shop"}, shop))
+
+	open := func(shop *Shop) { shop.Status.Open = true }
+	fmt.Println(status.Patch(ctx, c, shop, open, status.FieldOwner("shop-operator")))
+	for _, entry := range shop.ManagedFields {
+		fmt.Println(entry.Manager)
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// shop-operator
+}
+
+// One Warnings for all objects of an operator. Without a recorder, nothing is recorded.
+func ExampleNewWarnings() {
+	recorder := events.NewFakeRecorder(2) // in an operator: mgr.GetEventRecorder(name)
+	failed := readiness.Readiness{State: readiness.Failed, Reason: "DeadlineExceeded", Message: "the job took too long"}
+	shop := &Shop{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+
+	status.NewWarnings(nil).Record(shop, "Migrated", failed)
+	status.NewWarnings(recorder).Record(shop, "Migrated", failed)
+
+	fmt.Println(len(recorder.Events), <-recorder.Events)
+	// Output: 1 Warning DeadlineExceeded the job took too long
+}
+
+// A problem is recorded again only after the child was ready.
+func ExampleWarnings_Record() {
+	recorder := events.NewFakeRecorder(10)
+	warnings := status.NewWarnings(recorder)
+	shop := &Shop{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	pulling := readiness.Readiness{State: readiness.InProgress, Reason: "ImagePullBackOff", Message: "nginx:typo"}
+	ready := readiness.Readiness{State: readiness.Ready, Reason: "Ready"}
+
+	for _, child := range []readiness.Readiness{pulling, pulling, ready, pulling} {
+		warnings.Record(shop, "Deployed", child)
+		fmt.Println(child.Reason, len(recorder.Events))
+	}
+	// Output:
+	// ImagePullBackOff 1
+	// ImagePullBackOff 1
+	// Ready 1
+	// ImagePullBackOff 2
+}
+
+// Reason is for conditions, and the class for errors.Is. The error wraps the server's response.
+func ExampleError() {
+	c := fake.NewClientBuilder().WithScheme(newScheme()).Build()
+	shop := &Shop{ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: "1"}}
+	err := status.Patch(context.Background(), c, shop, func(shop *Shop) { shop.Spec.Size = 7 })
+
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, status.ErrRefused))
+	if failed, ok := errors.AsType[*status.Error](err); ok {
+		fmt.Println(failed.Kind.Kind, failed.Key.Name, failed.Reason, failed.Paths)
+	}
+	// Output:
+	// cannot write the status of Shop "shop": Refused: mutate may change only the status, but it changed /spec/size
+	// true
+	// Shop shop Refused [/spec/size]
 }

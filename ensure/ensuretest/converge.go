@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// passes is how many are enough for any operator that gets somewhere.
-	passes = 20
-	// relapses is how often an operator may write again after a pass that wrote nothing.
+	// passes is how many are enough for any operator that gets somewhere. They are enough for
+	// ensure.ErrContested, too, where each pass wants something else.
+	passes = 30
+	// relapses is how often in a row an operator may write again after a pass that wrote nothing.
 	relapses = 3
 )
 
@@ -36,10 +37,10 @@ type T interface {
 // no pass read from the API server.
 //
 // A pass may fail, for example with a Conflict or while a child is being deleted: the next pass may
-// succeed. Converge fails the test after 20 passes, or after 3 writes that each directly followed a
-// pass without a write. The failure has the error of the last pass, or the objects and the paths that
-// the last passes wrote: a time or a counter, in an annotation or in a condition, or names that
-// alternate. Writes that change nothing and refused writes count as writes; dry runs do not.
+// succeed. Converge fails the test after 30 passes, or after 3 writes in a row that each directly
+// followed a pass without a write. The failure has the error of the last pass, or the objects and the
+// paths that the last passes wrote: a time or a counter, in an annotation or in a condition, or names
+// that alternate. Writes that change nothing and refused writes count as writes; dry runs do not.
 //
 // Converge does not wait for the RequeueAfter of a Result. So a reconciler that passes its errors to
 // ensure.Retry counts as stable even while a child is foreign, refused or being deleted: check the
@@ -54,7 +55,10 @@ func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	var done []pass
 	for again := 0; again < relapses && len(done) < passes; {
 		done = append(done, do(t.Context(), c, reconcile))
-		if !done[len(done)-1].isQuiet() {
+		if last := done[len(done)-1]; !last.isQuiet() {
+			if len(last.writes) > 0 {
+				again = 0
+			}
 			continue
 		}
 		last, wrote := lastWrite(done)

@@ -29,47 +29,17 @@
 // an event that triggers the next reconcile. Common causes are a time or a counter in an annotation, in
 // a pod template or in a condition, names that alternate, and an update that changes nothing. Converge
 // fails the test of such a reconciler and names the objects and the paths that the last passes wrote.
-// It shows the values of numbers and booleans only.
-//
-// Most times that operators write have a resolution of one second, like metav1.Time, and a pass of a
-// test takes a millisecond. So after a write, Converge also requires a pass without a write in a later
-// second. It waits for that second, at most one second each time. After three such passes that
-// wrote, it fails. In a testing/synctest bubble, the wait takes no time. A call of Converge that writes nothing
-// ends after its first pass.
 //
 // # Requests
 //
 // An operator's reads through the client of its manager come from a cache and cost nothing. Its writes,
-// and its reads through the manager's GetAPIReader, are requests. A Client counts in the same way:
-// reads through the Client do not count, and reads through its APIReader do. Without a manager, each
-// read is a request to the server, but reads through the Client still do not count.
-//
-// Count returns such a Client for any client and reader, such as those of a manager with envtest.
+// and its reads through the manager's GetAPIReader, are requests. A Client counts in the same way. Count
+// returns such a Client for any client and reader, such as those of a manager with envtest.
 //
 // # The fake client
 //
-// NewClient needs no cluster. It is controller-runtime's fake client with additions:
-//
-//   - Objects have a UID, a creationTimestamp and, if their kind has one, a generation, which changes
-//     with the content and the deletion, and not with metadata and status.
-//   - The resourceVersion changes only with the object. A write that changes nothing returns the
-//     current version. One counter serves all objects.
-//   - Every custom kind whose Go type has a status has the status subresource.
-//   - An apply of a built-in kind other than NetworkPolicy is checked against its schema: unknown
-//     fields, wrong types and duplicate keys are refused, and empty lists have their meaning.
-//   - These requests are refused: a strategic merge patch of a custom kind, an update of a custom kind
-//     without a resourceVersion, and a deletion of all objects in all namespaces.
-//   - A refused request leaves the object of the caller unchanged.
-//   - An apply with a resourceVersion creates or is refused. An apply, an update or a deletion with the
-//     UID of another object is refused, and so is a JSON patch whose test fails.
-//   - An object without a namespace is refused if its kind is built-in and namespaced. The namespace of
-//     an object of a built-in cluster-scoped kind is dropped.
-//   - New finalizers are refused for an object that is being deleted.
-//   - Objects have managedFields, except for those of subresources. The stringData of a Secret becomes
-//     data. A dry run returns the result and stores nothing.
-//
-// Tests compare the answers with those of a real API server, for 50 children of 42 kinds, step by step
-// and request by request. These differences remain, and show in the tests:
+// NewClient needs no cluster. It is controller-runtime's fake client with the additions that
+// [ensuretest.md] lists. These differences from an API server remain:
 //
 //   - There are no defaults: a Deployment has no strategy unless one was set, and a change is
 //     reported where the default would have been one of the two values.
@@ -82,6 +52,9 @@
 //   - An object of a custom kind needs no namespace, as nothing says whether the kind is namespaced.
 //   - On a server, the first update of a PersistentVolumeClaim changes the resourceVersion even if it
 //     changes nothing; here, it does not.
+//   - Since Kubernetes 1.37, a HorizontalPodAutoscaler has a generation; here, and before, it has none.
+//   - A refusal can list the same cause twice: for another UID, and for a new finalizer of an object that
+//     is being deleted. Since Kubernetes 1.37, an API server does not repeat a cause.
 //   - Each version of a kind has its own objects, as nothing converts them.
 //   - A list with a field selector needs an index, even by metadata.name: fake.AddIndex makes one. A
 //     watch has no selector.
@@ -92,4 +65,6 @@
 //
 // There are no admission policies, quotas and permissions, and the cache is never outdated. To test
 // these, use a cluster, or controller-runtime's interceptor around the Client.
+//
+// [ensuretest.md]: https://github.com/trueup-go/trueup/blob/main/docs/ensuretest.md
 package ensuretest

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -36,8 +37,8 @@ func settings(text string) *corev1.ConfigMap {
 	}
 }
 
-// A reconcile is run until it stops writing. Run again, it has nothing to ask; and what a hand
-// changes costs one request.
+// The first call of Converge runs the reconcile until it stops writing. The second call causes no
+// request. After an edit by hand, the third call causes one.
 func ExampleConverge() {
 	c := ensuretest.NewClient(scheme.Scheme)
 	e := ensure.New(c, c.APIReader(), "web-operator")
@@ -60,8 +61,8 @@ func ExampleConverge() {
 	// [apply ConfigMap default/settings: data[text], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]]
 }
 
-// The classic: each pass notes when it was. The time has whole seconds, so that passes that
-// follow each other at once write the same; Converge waits for the next second.
+// Each pass writes its own time. Passes within a second write the same time, so Converge waits for the
+// next second.
 func ExampleConverge_time() {
 	c := ensuretest.NewClient(scheme.Scheme)
 	e := ensure.New(c, c.APIReader(), "web-operator")
@@ -81,7 +82,7 @@ func ExampleConverge_time() {
 	//   apply ConfigMap default/settings: metadata.annotations[example.com/reconciled-at], metadata.annotations[spec-hash.trueup-go.github.io/web-operator]
 }
 
-// Each pass makes a child of another name, and takes that of the pass before for a leftover.
+// Each pass creates a child with another name, and deletes the child of the previous pass.
 func ExampleConverge_names() {
 	c := ensuretest.NewClient(scheme.Scheme)
 	e := ensure.New(c, c.APIReader(), "web-operator")
@@ -98,19 +99,20 @@ func ExampleConverge_names() {
 	})
 
 	// Output:
-	// the reconcile still writes in pass 20
+	// the reconcile still writes in pass 30
 	// the third-last pass:
-	//   apply ConfigMap default/settings-18: created
-	//   delete ConfigMap default/settings-17: gone
+	//   apply ConfigMap default/settings-28: created
+	//   delete ConfigMap default/settings-27: gone
 	// the second-last pass:
-	//   apply ConfigMap default/settings-19: created
-	//   delete ConfigMap default/settings-18: gone
+	//   apply ConfigMap default/settings-29: created
+	//   delete ConfigMap default/settings-28: gone
 	// the last pass:
-	//   apply ConfigMap default/settings-20: created
-	//   delete ConfigMap default/settings-19: gone
+	//   apply ConfigMap default/settings-30: created
+	//   delete ConfigMap default/settings-29: gone
 }
 
-// What a server fills in, the fake client does, too, where operators depend on it.
+// Objects have a UID and a creationTimestamp. An update that changes nothing returns the same
+// resourceVersion.
 func ExampleNewClient() {
 	c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
 	live := &corev1.ConfigMap{}
@@ -126,7 +128,7 @@ func ExampleNewClient() {
 	// true <nil>
 }
 
-// Around any client and reader; with envtest, around those of a manager.
+// Count records the requests of any client and reader, such as those of a manager with envtest.
 func ExampleCount() {
 	cached := fake.NewFakeClient() // in a cluster: mgr.GetClient()
 	reader := cached               // and mgr.GetAPIReader()
@@ -140,7 +142,32 @@ func ExampleCount() {
 	// [apply ConfigMap default/settings: created] <nil>
 }
 
-// Reads through the client are its cache's; reads through the APIReader are requests.
+// Writes count as requests, of the status as well. Reads through the Client do not count.
+func ExampleClient() {
+	ctx := context.Background()
+	c := ensuretest.NewClient(scheme.Scheme)
+	web := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+
+	fmt.Println(c.Create(ctx, web))
+	web.Status.Replicas = 1
+	fmt.Println(c.Status().Update(ctx, web))
+	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(web), web))
+	fmt.Println(c.DeleteAllOf(ctx, web, client.InNamespace("default")))
+
+	for _, request := range c.Requests() {
+		fmt.Println(request)
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// create ReplicaSet default/web: created
+	// update status of ReplicaSet default/web: status.replicas 0 -> 1
+	// deletecollection ReplicaSet in default
+}
+
+// Reads through the APIReader count as requests, and reads through the Client do not.
 func ExampleClient_APIReader() {
 	ctx := context.Background()
 	c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
@@ -157,7 +184,7 @@ func ExampleClient_APIReader() {
 	// [get ConfigMap default/settings]
 }
 
-// Requests are counted one by one, for whoever wants to know more than Converge tells.
+// A test can check each request, including failed requests.
 func ExampleClient_Requests() {
 	ctx := context.Background()
 	c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
@@ -172,4 +199,54 @@ func ExampleClient_Requests() {
 	// update ConfigMap default/settings true [data[text]] <nil>
 	// delete ConfigMap default/settings true [] <nil>
 	// delete ConfigMap default/settings true [] configmaps "settings" not found
+}
+
+// A test sees each request of an operator on one line. The line shows numbers and booleans only.
+func ExampleRequest_String() {
+	ctx := context.Background()
+	c := ensuretest.NewClient(scheme.Scheme)
+	web := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(2))},
+	}
+	_ = c.Create(ctx, web)
+	web.Spec.Replicas, web.Labels = new(int32(3)), map[string]string{"app": "web"}
+	_ = c.Update(ctx, web)
+
+	for _, request := range c.Requests() {
+		fmt.Println(request.String())
+	}
+	// Output:
+	// create ReplicaSet default/web: created
+	// update ReplicaSet default/web: metadata.labels[app], spec.replicas 2 -> 3
+}
+
+func ExampleRequest_IsWrite() {
+	ctx := context.Background()
+	c := ensuretest.NewClient(scheme.Scheme)
+	_ = c.Create(ctx, settings("hello"), client.DryRunAll)
+	_ = c.Create(ctx, settings("hello"))
+	_ = c.APIReader().Get(ctx, client.ObjectKeyFromObject(settings("")), settings(""))
+
+	for _, request := range c.Requests() {
+		fmt.Println(request.Verb, request.DryRun, request.IsWrite())
+	}
+	// Output:
+	// create true false
+	// create false true
+	// get false false
+}
+
+// controller-runtime calls Unwrap when a test adds an index to the fake client.
+func ExampleClient_Unwrap() {
+	c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
+	err := fake.AddIndex(c, &corev1.ConfigMap{}, "metadata.name", func(obj client.Object) []string { return []string{obj.GetName()} })
+	fmt.Println(err)
+
+	list := &corev1.ConfigMapList{}
+	err = c.List(context.Background(), list, client.MatchingFields{"metadata.name": "settings"})
+	fmt.Println(len(list.Items), err)
+	// Output:
+	// <nil>
+	// 1 <nil>
 }

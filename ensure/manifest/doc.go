@@ -45,16 +45,8 @@
 //	title: {{quote .Title}}
 //	greeting: {{printf "Hello, %s" .Title | quote}}
 //
-// Do not add quotes or other text around an action with quote. An action without quote may have
-// text around it: --port={{.Port}}. Numbers and booleans need no quote. The JSON form of a value
-// decides its type: a resource.Quantity is text, an intstr.IntOrString is a number or text, and a
-// list or an object is an error. An action in a key, or in the apiVersion or kind of a document, is
-// an error, too. The function index returns an empty text for a key that a map of strings lacks:
-// {{quote (index .Labels "team")}}.
-//
-// Parts of a manifest can depend on data by if, with and range. All ranges of a manifest together
-// run over at most 1,000,000 items, so that a large number in the data cannot keep the operator
-// busy.
+// Do not add quotes or other text around an action with quote. Numbers and booleans need no quote.
+// [manifest.md] has all rules for values, and lists the mistakes in a manifest that are errors.
 //
 // # Changes of files
 //
@@ -66,27 +58,14 @@
 //		WatchesRawSource(folder.Source(mgr.GetCache(), &v1.WebsiteList{})).
 //		Complete(r)
 //
-// The source reads the folder as a whole once the folder stops changing, and enqueues every Website.
-// A file that overrides nothing, such as one with a mistyped name, is an error of every manifest. The
-// folder is often a mounted ConfigMap.
-//
-// NewRenderer renders the files of any file system, and reads them at each call, so each reconcile
-// uses their current content. A change triggers no reconcile.
-//
-// # Errors
-//
-// These are errors:
-//
-//   - an object of another kind or in another namespace than requested;
-//   - everything that would be lost: an unknown field, a value of a wrong type, a duplicate key, a
-//     missing key of a map, and nil;
-//   - everything that is easily misread: words that YAML 1.1 and 1.2 read differently (yes, no, on,
-//     off), keys that are not text, anchors, aliases and tags;
-//   - a manifest of more than 3 MiB, the limit of the API server.
+// The folder is often a mounted ConfigMap. A Renderer of NewRenderer reads its files at each call, and
+// a change triggers no reconcile.
 //
 // # Names and labels
 //
 // The manifest decides names and labels. So code that selects by names or labels has to read them
 // from the rendered object. If a name changes, the object with the old name stays, unless
 // ensure.Set prunes it.
+//
+// [manifest.md]: https://github.com/trueup-go/trueup/blob/main/docs/manifest.md
 package manifest

@@ -74,19 +74,20 @@ func (s commonStatus) find(conditionType string) condition {
 	return condition{}
 }
 
-// statusOf returns the status of obj, read from its JSON form: encoding/json knows about
-// embedded structs, pointers and field names, which reflection would have to handle here.
+// statusOf returns the status of obj. The status of a Go type is read from its JSON form: encoding/json
+// knows about embedded structs, pointers and field names, which reflection would have to handle here.
 func statusOf(obj client.Object) (commonStatus, error) {
-	var content any = obj
-	if u, ok := obj.(runtime.Unstructured); ok {
-		content = map[string]any{"status": u.UnstructuredContent()["status"]}
-	}
-	data, err := json.Marshal(content)
-	if err != nil {
-		return commonStatus{}, err
-	}
 	var out struct {
 		Status commonStatus `json:"status"`
+	}
+	if u, ok := obj.(runtime.Unstructured); ok {
+		content := map[string]any{"status": u.UnstructuredContent()["status"]}
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &out)
+		return out.Status, err
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return commonStatus{}, err
 	}
 	err = json.Unmarshal(data, &out)
 	return out.Status, err

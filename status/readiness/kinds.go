@@ -1,6 +1,8 @@
 package readiness
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,5 +36,29 @@ func typed(obj client.Object) (client.Object, error) {
 		return obj, nil
 	}
 	out, _ := empty.DeepCopyObject().(client.Object)
-	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(u.UnstructuredContent(), out)
+	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(withoutUnread(u.UnstructuredContent()), out)
+}
+
+// unread are the parts of an object, by field and subfield, that no rule reads and that take most of the
+// time to convert.
+var unread = map[string][]string{
+	"metadata": {"managedFields", "annotations"},
+	"spec":     {"template", "volumeClaimTemplates", "containers", "initContainers", "volumes", "versions"},
+}
+
+// withoutUnread returns a copy of content without the parts that are unread. The copy shares the other parts.
+func withoutUnread(content map[string]any) map[string]any {
+	trimmed := maps.Clone(content)
+	for field, subfields := range unread {
+		part, ok := content[field].(map[string]any)
+		if !ok {
+			continue
+		}
+		part = maps.Clone(part)
+		for _, subfield := range subfields {
+			delete(part, subfield)
+		}
+		trimmed[field] = part
+	}
+	return trimmed
 }

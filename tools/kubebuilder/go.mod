@@ -1,4 +1,4 @@
-// kubebuilder, with which test/suites/tutorial makes the project of docs/tutorial.md.
+// kubebuilder, with which test/suites/tutorial makes the project of docs/tutorial.md, and test/suites/quickstart that of the README.
 module github.com/trueup-go/trueup/tools/kubebuilder
 
 go 1.26.0

@@ -12,21 +12,39 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // auditPolicy has the API server log every request on arrival, before handling: a request is
 // therefore in the log before its sender can have an answer. Requests of the control plane itself
-// are left out.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
+// are left out, except for deletions with [AuditDeletions].
+func (c *Cluster) auditPolicy() string {
+	if c.options.deletions {
+		return policyHead + deletionRule + policyRules
+	}
+	return policyHead + policyRules
+}
+
+const (
+	policyHead = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [ResponseStarted, ResponseComplete, Panic]
 rules:
-- level: None
+`
+	// deletionRule also logs the answer, which names the deleted object.
+	deletionRule = `- level: RequestResponse
+  verbs: [delete]
+  omitStages: [ResponseStarted, Panic]
+`
+	policyRules = `- level: None
   users: ["system:apiserver", "` + controllerManagerUser + `", "` + schedulerUser + `", "` + kwokUser + `"]
 - level: None
   userGroups: ["system:serviceaccounts:kube-system"]
 - level: Metadata
+  omitStages: [ResponseStarted, ResponseComplete, Panic]
 `
+)
 
 // A Request is one request, as the API server received it.
 type Request struct {
@@ -46,6 +64,8 @@ type Request struct {
 	UserAgent, User string
 	// URI is the path and query.
 	URI string
+	// Time is when the API server received the request.
+	Time time.Time
 }
 
 // A Mark is a moment in the life of a cluster, from which [Cluster.Requests] reads. The zero Mark
@@ -126,6 +146,9 @@ func Writes(r Request) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
+// Deliberate reports whether a request comes neither from an informer nor from discovery.
+func Deliberate(r Request) bool { return r.Resource != "" && r.Verb != "list" && r.Verb != "watch" }
+
 // NoEvents selects all requests except those about events, which are sent some time later.
 func NoEvents(r Request) bool { return r.Group != "events.k8s.io" || r.Resource != "events" }
 
@@ -137,23 +160,32 @@ func NoEvents(r Request) bool { return r.Group != "events.k8s.io" || r.Resource 
 // The control plane's own requests are not recorded. Marks and requests stay valid when the API
 // server is frozen, killed or restarted.
 func (c *Cluster) Requests(since Mark, filters ...Filter) ([]Request, error) {
+	var requests []Request
+	err := c.readAudit(since, func(lines *bufio.Reader) (err error) {
+		requests, err = parseAudit(lines, filters)
+		return err
+	})
+	return requests, err
+}
+
+// readAudit calls read with the lines of the audit log since the mark.
+func (c *Cluster) readAudit(since Mark, read func(*bufio.Reader) error) error {
 	if since.err != nil {
-		return nil, fmt.Errorf("cannot read the audit log: %w", since.err)
+		return fmt.Errorf("cannot read the audit log: %w", since.err)
 	}
 	log, err := os.Open(c.auditLog())
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the audit log: %w", err)
+		return fmt.Errorf("cannot read the audit log: %w", err)
 	}
 	defer func() { _ = log.Close() }() // it was only read
 	lines, err := linesFrom(log, since.offset)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the audit log: %w", err)
+	if err == nil {
+		err = read(lines)
 	}
-	requests, err := parseAudit(lines, filters)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the audit log: %w", err)
+		return fmt.Errorf("cannot read the audit log: %w", err)
 	}
-	return requests, nil
+	return nil
 }
 
 // linesFrom reads log from the first line that begins at offset or later. A line
@@ -178,29 +210,45 @@ func linesFrom(log io.ReadSeeker, offset int64) (*bufio.Reader, error) {
 
 func parseAudit(lines *bufio.Reader, filters []Filter) ([]Request, error) {
 	var requests []Request
+	err := eachEvent(lines, func(e auditEvent) error {
+		if e.Stage != arrival || e.isControlPlane() {
+			return nil
+		}
+		request, err := e.request()
+		if err == nil && !slices.ContainsFunc(filters, func(f Filter) bool { return !f(request) }) {
+			requests = append(requests, request)
+		}
+		return err
+	})
+	return requests, err
+}
+
+// eachEvent calls do with each event of the log.
+func eachEvent(lines *bufio.Reader, do func(auditEvent) error) error {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return requests, nil // a line without an end is still being written
+			return nil // a line without an end is still being written
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(line) == 1 {
 			continue // what mendAuditLog leaves of a line
 		}
-		request, err := parseAuditLine(line)
-		if err != nil {
-			return nil, err
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
 		}
-		if !slices.ContainsFunc(filters, func(f Filter) bool { return !f(request) }) {
-			requests = append(requests, request)
+		if err := do(e); err != nil {
+			return err
 		}
 	}
 }
 
 // auditEvent holds the needed fields of an Event of audit.k8s.io/v1.
 type auditEvent struct {
+	Stage            string
 	Verb             string
 	RequestURI       string
 	UserAgent        string
@@ -209,13 +257,31 @@ type auditEvent struct {
 	ObjectRef        struct {
 		APIGroup, Resource, Subresource, Namespace, Name string
 	}
+	RequestReceivedTimestamp time.Time
+	ResponseStatus           struct{ Code int }
+	ResponseObject           struct {
+		Metadata struct{ UID types.UID }
+		Details  struct{ UID types.UID }
+	}
 }
 
-func parseAuditLine(line []byte) (Request, error) {
-	var e auditEvent
-	if err := json.Unmarshal(line, &e); err != nil {
-		return Request{}, err
+// The stages of a request that the log has.
+const (
+	arrival = "RequestReceived"
+	answer  = "ResponseComplete"
+)
+
+// isControlPlane reports whether the request is one of the control plane itself, which only
+// [AuditDeletions] logs.
+func (e auditEvent) isControlPlane() bool {
+	switch e.User.Username {
+	case "system:apiserver", controllerManagerUser, schedulerUser, kwokUser:
+		return true
 	}
+	return strings.HasPrefix(e.User.Username, "system:serviceaccount:kube-system:")
+}
+
+func (e auditEvent) request() (Request, error) {
 	uri, err := url.ParseRequestURI(e.RequestURI)
 	if err != nil {
 		return Request{}, err
@@ -231,6 +297,7 @@ func parseAuditLine(line []byte) (Request, error) {
 		UserAgent:   e.UserAgent,
 		User:        e.User.Username,
 		URI:         e.RequestURI,
+		Time:        e.RequestReceivedTimestamp,
 	}
 	if e.ImpersonatedUser.Username != "" {
 		r.User = e.ImpersonatedUser.Username

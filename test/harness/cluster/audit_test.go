@@ -1,9 +1,11 @@
 package cluster_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +55,8 @@ func TestRequestsAreCountedExactly(t *testing.T) {
 	writes, err := shared.Requests(mark, cluster.ByUserAgent("counted"), cluster.Writes)
 	require.NoError(t, err)
 	require.Len(t, writes, len(requests)-3)
+	require.WithinDuration(t, time.Now(), writes[2].Time, time.Minute)
+	writes[2].Time = time.Time{}
 	require.Equal(t, cluster.Request{
 		Verb: "patch", Resource: "configmaps", Namespace: namespace, Name: "map",
 		UserAgent: "counted", User: "trueup:admin",
@@ -128,4 +132,23 @@ func TestControlPlaneIsNotRecorded(t *testing.T) {
 	writes, err := shared.Requests(mark, cluster.Writes, func(r cluster.Request) bool { return r.Namespace == namespace })
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"create pods": 1}, cluster.Counts(writes))
+}
+
+func TestDeletionsAreThoseThatHappened(t *testing.T) {
+	namespace := shared.Namespace(t)
+	maps := clients(t, shared.Config()).CoreV1().ConfigMaps(namespace)
+	created, err := maps.Create(t.Context(), configMap("map"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	mark := shared.Mark()
+	refused := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")}
+	require.Error(t, maps.Delete(t.Context(), "map", refused))
+	require.NoError(t, maps.Delete(t.Context(), "map", metav1.DeleteOptions{}))
+
+	require.NoError(t, shared.Await(t.Context(), time.Minute, namespace, func(context.Context) error {
+		deletions, err := shared.Deletions(mark)
+		if err == nil && (len(deletions) != 1 || deletions[0].UID != created.UID || deletions[0].Name != "map") {
+			err = fmt.Errorf("deleted were %v", deletions)
+		}
+		return err
+	}))
 }

@@ -36,8 +36,11 @@
 // which takes minutes: see the module tools/cluster. They are kept in
 // ${XDG_CACHE_HOME:-~/.cache}/trueup and shared by all checkouts. If
 // KUBEBUILDER_ASSETS is set, etcd and kube-apiserver are taken from there, in
-// any version; otherwise from the folder where setup-envtest installs the pinned
+// any version; otherwise from the folder where setup-envtest installs the same
 // version. Only the needed programs are built.
+//
+// TRUEUP_K8S=1.33 has kube-apiserver, kube-controller-manager and kube-scheduler
+// built from the module tools/cluster/1.33.
 //
 // # Faults
 //

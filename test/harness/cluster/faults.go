@@ -93,6 +93,14 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	return nil
 }
 
+// RestartWith is [Cluster.Restart] with other flags: extra ones instead of those of [Flags]. Later restarts keep them.
+func (c *Cluster) RestartWith(ctx context.Context, component Component, flags ...string) error {
+	c.faults.mu.Lock()
+	c.options.flags[component] = flags
+	c.faults.mu.Unlock()
+	return c.Restart(ctx, component)
+}
+
 func (c *Cluster) startAgain(component Component) error {
 	c.faults.mu.Lock()
 	defer c.faults.mu.Unlock()

@@ -71,7 +71,7 @@ func (c *Cluster) writeFiles() error {
 	if err := c.writeStages(); err != nil {
 		return err
 	}
-	return c.write(auditPolicyFile, []byte(auditPolicy))
+	return c.write(auditPolicyFile, []byte(c.auditPolicy()))
 }
 
 func (c *Cluster) write(name string, content []byte) error {

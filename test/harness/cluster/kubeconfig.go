@@ -14,7 +14,12 @@ import (
 func WriteKubeconfig(path string, config *rest.Config) error {
 	const name = "trueup"
 	file := api.NewConfig()
-	file.Clusters[name] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.Clusters[name] = &api.Cluster{
+		Server:                   config.Host,
+		TLSServerName:            config.ServerName,
+		CertificateAuthorityData: config.CAData,
+		InsecureSkipTLSVerify:    config.Insecure,
+	}
 	file.AuthInfos[name] = &api.AuthInfo{
 		ClientCertificateData: config.CertData,
 		ClientKeyData:         config.KeyData,

@@ -29,8 +29,12 @@ func Build(ctx context.Context) error {
 // ErrOtherVersion is the error of [CheckVersion].
 var ErrOtherVersion = binaries.ErrOtherVersion
 
-// CheckVersion returns an error that wraps [ErrOtherVersion] if KUBEBUILDER_ASSETS has a
-// kube-apiserver of another version than the one that is built from source.
+// Version returns the version of Kubernetes that is built from source, such as v1.36.3: that of TRUEUP_K8S, or
+// the pinned one.
+func Version() (string, error) { return binaries.Version() }
+
+// CheckVersion returns an error that wraps [ErrOtherVersion] if TRUEUP_K8S or KUBEBUILDER_ASSETS chooses a
+// kube-apiserver of another version than the pinned one.
 func CheckVersion(ctx context.Context) error { return binaries.CheckVersion(ctx) }
 
 // Kubectl returns the path of kubectl, and builds a missing kubectl in the cluster's version. A

@@ -13,6 +13,9 @@ type options struct {
 	flags   map[Component][]string
 	storage bool
 	kubectl bool
+	kept    []Component
+	// deletions is set by AuditDeletions.
+	deletions bool
 }
 
 func newOptions(opts []Option) options {
@@ -66,4 +69,10 @@ func WithStorage() Option {
 // time than a later build by [Kubectl].
 func WithKubectl() Option {
 	return func(o *options) { o.kubectl = true }
+}
+
+// KeepRunning has components started again that end by themselves, as a kubelet does. Some components do so after faults
+// of others: kube-scheduler ends when its cache contradicts the API server.
+func KeepRunning(components ...Component) Option {
+	return func(o *options) { o.kept = append(o.kept, components...) }
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -19,7 +20,15 @@ const tokenLife = 24 * time.Hour
 // configuration has a token that is valid for 24 hours, only the rights that RBAC grants, and no
 // client-side rate limit. In [Cluster.Requests] the user is system:serviceaccount:NAMESPACE:NAME.
 func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*rest.Config, error) {
-	accounts := c.clients.CoreV1().ServiceAccounts(namespace)
+	return ServiceAccount(ctx, c.clients, c.anonymousConfig(), namespace, name)
+}
+
+// ServiceAccount is [Cluster.ServiceAccount] for any cluster. The clients are those of an administrator, and anonymous is
+// the configuration without credentials, to which the token is added.
+func ServiceAccount(
+	ctx context.Context, clients kubernetes.Interface, anonymous *rest.Config, namespace, name string,
+) (*rest.Config, error) {
+	accounts := clients.CoreV1().ServiceAccounts(namespace)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("cannot create ServiceAccount %s/%s: %w", namespace, name, err)
@@ -31,7 +40,7 @@ func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*
 		return nil, fmt.Errorf("cannot get a token for ServiceAccount %s/%s: %w", namespace, name, err)
 	}
 	// No client certificate: the server would prefer its identity to the token's.
-	config := c.anonymousConfig()
+	config := rest.CopyConfig(anonymous)
 	config.BearerToken = granted.Status.Token
 	return config, nil
 }

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(helperVariable); name != "" {
 		os.Exit(helpers[name]())
 	}
-	os.Exit(cluster.Main(m, &shared))
+	os.Exit(cluster.Main(m, &shared, cluster.AuditDeletions()))
 }
 
 func TestStartsWithNodesThatTakePods(t *testing.T) {

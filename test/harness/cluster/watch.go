@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trueup-go/trueup/test/harness/cluster/internal/supervisor"
@@ -20,17 +21,28 @@ const tailSize = 4 << 10
 
 var errSupervisorEnded = errors.New("the supervisor ended")
 
-// watch notices the first component that ends by itself.
+// watch notices the first component that ends by itself, unless the component is kept running.
 func (c *Cluster) watch() {
-	exit, open := <-c.supervisor.Exits()
-	if open {
-		c.crash = fmt.Errorf("%s ended: %s; the end of its log:\n%s", exit.Name, exit.State, c.tail(exit.Name))
-	} else {
-		c.crash = errSupervisorEnded
+	c.crash = errSupervisorEnded
+	for exit := range c.supervisor.Exits() {
+		if !c.startKept(Component(exit.Name)) {
+			c.crash = fmt.Errorf("%s ended: %s; the end of its log:\n%s", exit.Name, exit.State, c.tail(exit.Name))
+			break
+		}
 	}
 	close(c.crashed)
 	for range c.supervisor.Exits() { // the first says why; others follow from it
 	}
+}
+
+// startKept starts a component of [KeepRunning] again, and reports whether the component is one.
+func (c *Cluster) startKept(component Component) bool {
+	if !slices.Contains(c.options.kept, component) {
+		return false
+	}
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	return c.run(component) == nil
 }
 
 // tail is the end of a component's log.

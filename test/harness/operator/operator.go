@@ -3,13 +3,17 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/filelock"
@@ -31,6 +35,14 @@ type Operator struct {
 
 	program    string
 	kubeconfig string
+}
+
+// A Cluster is where an operator runs, such as a *cluster.Cluster.
+type Cluster interface {
+	// Dir is a folder for the operator's kubeconfig.
+	Dir() string
+	// ServiceAccount returns a configuration with only the rights of a ServiceAccount.
+	ServiceAccount(ctx context.Context, namespace, name string) (*rest.Config, error)
 }
 
 // Install builds the operator called name, defines the custom kinds, applies config/default to the
@@ -58,7 +70,7 @@ func Install(ctx context.Context, c *cluster.Cluster, name string) (*Operator, e
 // is in the cluster's folder, so that both are removed together. The program is in the folder
 // test/bin of the checkout, and is linked again only after a change of the source. Before Start,
 // call As to set the operator's rights.
-func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, error) {
+func Build(ctx context.Context, c Cluster, name string) (*Operator, error) {
 	module, err := moduleDir(ctx)
 	if err != nil {
 		return nil, err
@@ -75,6 +87,15 @@ func Build(ctx context.Context, c *cluster.Cluster, name string) (*Operator, err
 // Of returns an operator that is built already: program, which connects to the cluster as the kubeconfig says.
 func Of(program, kubeconfig string) *Operator {
 	return &Operator{program: program, kubeconfig: kubeconfig}
+}
+
+// With returns a copy of the operator that runs another program, such as another build, with more environment variables
+// as NAME=value. An empty program means the same one.
+func (o *Operator) With(program string, env ...string) *Operator {
+	other := *o
+	other.program = cmp.Or(program, o.program)
+	other.Env = slices.Concat(o.Env, env)
+	return &other
 }
 
 // link returns the path of the operator's program. Several tests may ask at once.
@@ -116,7 +137,7 @@ func relink(ctx context.Context, module, program, pkg string) error {
 }
 
 // As gives the operator a token of this ServiceAccount, with its rights.
-func (o *Operator) As(ctx context.Context, c *cluster.Cluster, namespace, serviceAccount string) error {
+func (o *Operator) As(ctx context.Context, c Cluster, namespace, serviceAccount string) error {
 	o.Namespace, o.ServiceAccount = namespace, serviceAccount
 	config, err := c.ServiceAccount(ctx, namespace, serviceAccount)
 	if err != nil {
@@ -150,6 +171,12 @@ func (o *Operator) deploy(ctx context.Context, c *cluster.Cluster) error {
 		return fmt.Errorf("config/default of %s has no namespace or no ServiceAccount; it has: %s", o.Name, applied)
 	}
 	return nil
+}
+
+// Dir returns the folder of the operator called name.
+func Dir(ctx context.Context, name string) (string, error) {
+	module, err := moduleDir(ctx)
+	return filepath.Join(module, name), err
 }
 
 func moduleDir(ctx context.Context) (string, error) {

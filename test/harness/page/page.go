@@ -25,11 +25,14 @@ func Updating() bool { return *update }
 // CompareOrUpdate compares text with the page docs/NAME.md, and returns an error if they differ. With the
 // flag -update it writes text to the page instead.
 //
-// A page describes the pinned version of Kubernetes. With any other version, which
-// KUBEBUILDER_ASSETS may select, Settle compares nothing and refuses to write.
+// A page describes the pinned version of Kubernetes. With any other version, which TRUEUP_K8S or
+// KUBEBUILDER_ASSETS may select, CompareOrUpdate compares nothing and refuses to write.
 func CompareOrUpdate(ctx context.Context, name, text string) error {
 	if *update {
-		return write(ctx, name, text)
+		if err := cluster.CheckVersion(ctx); err != nil {
+			return fmt.Errorf("cannot write docs/%s.md: %w", name, err)
+		}
+		return Write(name, text)
 	}
 	return Compare(ctx, name, func(written string) error {
 		if diff := cmp.Diff(written, text); diff != "" {
@@ -39,10 +42,8 @@ func CompareOrUpdate(ctx context.Context, name, text string) error {
 	})
 }
 
-func write(ctx context.Context, name, text string) error {
-	if err := cluster.CheckVersion(ctx); err != nil {
-		return fmt.Errorf("cannot write docs/%s.md: %w", name, err)
-	}
+// Write writes the page docs/NAME.md, whatever the version.
+func Write(name, text string) error {
 	path, err := pathOf(name)
 	if err != nil {
 		return err

@@ -48,6 +48,16 @@ var requestDifferences = []difference{
 		page:  "There are no defaults",
 		where: []place{{"", "create with defaults to be filled in"}},
 	},
+	{
+		page:  "Since Kubernetes 1.37, an API server does not repeat a cause",
+		since: "1.37",
+		where: []place{
+			{"", "apply with another UID"},
+			{"", "new finalizer by an update"},
+			{"", "new finalizer by a patch"},
+			{"", "new finalizer by an apply"},
+		},
+	},
 }
 
 // An answer is the response to a request.

@@ -82,7 +82,7 @@ func (f *fixture) resourceOf(obj client.Object) string {
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	require.NoError(f.t, err)
 	mapping, err := f.admin.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	require.NoError(f.t, err)
+	requireServed(f.t, f.name, err)
 	return mapping.Resource.Resource
 }
 

@@ -2,13 +2,17 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -30,7 +34,7 @@ func TestMain(m *testing.M) {
 	// Autoscalers report every 15 s by default, which every test of one would wait for.
 	code := cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
 	if code == 0 && isWhole() {
-		if err := compareReport(context.Background()); err != nil {
+		if err := compareResults(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -67,4 +71,21 @@ func versionOf(config *rest.Config) (string, error) {
 		return "", err
 	}
 	return info.GitVersion, nil
+}
+
+// serverBefore reports whether the server is of an older minor version, such as 1.34.
+func serverBefore(minor string) bool {
+	return version.MustParseSemantic(server).LessThan(version.MustParseSemantic(minor + ".0"))
+}
+
+// requireServed skips a test on another version than the pinned one if that version does not serve the kind.
+func requireServed(t *testing.T, child string, mappingErr error) {
+	t.Helper()
+	if meta.IsNoMatchError(mappingErr) && errors.Is(cluster.CheckVersion(t.Context()), cluster.ErrOtherVersion) {
+		shown.Lock()
+		defer shown.Unlock()
+		shown.unserved.Insert(child)
+		t.Skipf("%s does not serve %s: %v", server, child, mappingErr)
+	}
+	require.NoError(t, mappingErr)
 }

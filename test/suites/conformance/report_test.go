@@ -12,21 +12,23 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/page"
 )
 
-// shown holds the results: checks by child and property, and the exceptions with their reasons.
+// shown holds the results: checks by child and property, the exceptions with their reasons, and the children whose kind the
+// server does not have.
 var shown = struct {
 	sync.Mutex
 	counts     map[[2]string]int
 	exceptions map[[2]string]sets.Set[string]
-}{counts: map[[2]string]int{}, exceptions: map[[2]string]sets.Set[string]{}}
+	unserved   sets.Set[string]
+}{counts: map[[2]string]int{}, exceptions: map[[2]string]sets.Set[string]{}, unserved: sets.New[string]()}
 
 // noteShown counts one check of a property that held for the fixture's kind.
 func (f *fixture) noteShown(property string) {
@@ -119,12 +121,25 @@ func isWhole() bool {
 	return true
 }
 
-// compareReport writes the report, or fails if the report in the repository differs. With -short, it
-// compares the rows with the results.
-func compareReport(ctx context.Context) error {
+// compareResults compares the results with docs/conformance.md and docs/versions.md, or writes these pages. Other versions
+// than the pinned one have only a column of the second.
+func compareResults(ctx context.Context) error {
 	if unknown := unknownProperties(); len(unknown) > 0 {
 		return fmt.Errorf("no column of the report is for %q", unknown)
 	}
+	err := cluster.CheckVersion(ctx)
+	if err == nil {
+		err = compareReport(ctx)
+	}
+	if err != nil && !errors.Is(err, cluster.ErrOtherVersion) {
+		return err
+	}
+	return compareColumn()
+}
+
+// compareReport writes the report, or fails if the report in the repository differs. With -short, it
+// compares the rows with the results.
+func compareReport(ctx context.Context) error {
 	if testing.Short() {
 		if page.Updating() {
 			return errors.New("docs/conformance.md is written from all of the tests: run them without -short")
@@ -226,14 +241,7 @@ func table(columns []column) string {
 			rows = append(rows, row)
 		}
 	}
-	var text strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			text.WriteString("| " + pad(cell, width(rows, i), i > 0) + " ")
-		}
-		text.WriteString("|\n")
-	}
-	return text.String()
+	return page.Table(rows)
 }
 
 // children returns the cases, followed by the children of only some tests.
@@ -255,26 +263,6 @@ func figure(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
-}
-
-func width(rows [][]string, column int) int {
-	wide := 0
-	for _, row := range rows {
-		wide = max(wide, utf8.RuneCountInString(row[column]))
-	}
-	return wide
-}
-
-func pad(cell string, wide int, right bool) string {
-	fill := " "
-	if strings.HasPrefix(cell, "--") {
-		fill = "-"
-	}
-	space := strings.Repeat(fill, wide-utf8.RuneCountInString(cell))
-	if right {
-		return space + cell
-	}
-	return cell + space
 }
 
 func exceptions() string {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +30,8 @@ import (
 )
 
 const (
+	// limit bounds waits that usually take a second or two.
+	limit = 2 * time.Minute
 	// count is the number of Hellos in a trial.
 	count = 10
 	// marker is the name of one more Hello, see settle.
@@ -122,7 +126,8 @@ func kubectl(t *testing.T, a *arena, args ...string) {
 	t.Helper()
 	program, err := cluster.Kubectl(t.Context())
 	require.NoError(t, err)
-	output(t, "", program, append([]string{"--kubeconfig", a.Kubeconfig()}, args...)...)
+	printed, err := exec.CommandContext(t.Context(), program, append([]string{"--kubeconfig", a.Kubeconfig()}, args...)...).CombinedOutput()
+	require.NoError(t, err, "kubectl %s\n%s", strings.Join(args, " "), printed)
 }
 
 // names are the names of the Hellos of a trial, without the marker.

@@ -58,12 +58,12 @@ func filesOf(t *testing.T, chapters []chapter) map[string]string {
 	files := map[string]string{}
 	for i := range chapters {
 		for _, b := range chapters[i].blocks {
-			if b.path == "" || b.path == mainFile {
+			if b.Path == "" || b.Path == mainFile {
 				continue
 			}
-			text, err := b.apply(files[b.path])
+			text, err := b.Apply(files[b.Path])
 			require.NoError(t, err, "step %s", chapters[i].title)
-			files[b.path] = text
+			files[b.Path] = text
 		}
 	}
 	return files
@@ -79,25 +79,4 @@ func asInExample(t *testing.T, path, text string) string {
 	formatted, err := format.Source([]byte(strings.ReplaceAll(text, project+"/", example+"/")))
 	require.NoError(t, err)
 	return string(formatted)
-}
-
-func TestPatch(t *testing.T) {
-	const file = "one\ntwo\nthree\ntwo\n"
-	for _, test := range []struct{ name, hunk, want, err string }{
-		{name: "replaces", hunk: " one\n-two\n+2\n", want: "one\n2\nthree\ntwo\n"},
-		{name: "adds", hunk: " three\n+3\n", want: "one\ntwo\nthree\n3\ntwo\n"},
-		{name: "whole lines", hunk: "-hree\n", err: "0 times"},
-		{name: "ambiguous", hunk: "-two\n", err: "2 times"},
-		{name: "no diff", hunk: "two\n", err: "no line of a diff"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := patch(file, test.hunk)
-			if test.err != "" {
-				require.ErrorContains(t, err, test.err)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, test.want, got)
-		})
-	}
 }

@@ -4,6 +4,7 @@
 package tutorial_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/harness/page"
 	"github.com/trueup-go/trueup/test/harness/places"
+	"github.com/trueup-go/trueup/test/harness/walkthrough"
 )
 
 // firstOperator is the first step with an operator of the tutorial.
@@ -29,81 +31,89 @@ const firstOperator = 3
 func TestTutorial(t *testing.T) {
 	text, chapters := readTutorial(t)
 	r := newReader(t)
-	b := r.build(t, chapters)
+	b := build(t, r, chapters)
 	a := newArena(t)
-	require.NoError(t, cluster.WriteKubeconfig(r.kubeconfig(), a.Config()))
+	require.NoError(t, cluster.WriteKubeconfig(r.Kubeconfig(), a.Config()))
 	if !testing.Short() {
 		kubectl(t, a, "apply", "-f", b.definition)
 		kubectl(t, a, "wait", "--for=condition=Established", "-f", b.definition)
 		comparePage(t, text, chapters, measure(t, a, b))
 	}
-	r.run = func(t *testing.T) {
-		t.Helper()
-		r.execute(t, "make build")
-		process, err := operator.Of(filepath.Join(r.dir, "bin", "manager"), r.kubeconfig()).Start(t.Context(), "--zap-devel=false")
-		require.NoError(t, err)
+	r.MakeRun = func(ctx context.Context) error {
+		require.NoError(t, r.Execute(ctx, "make build"))
+		process, err := operator.Of(filepath.Join(r.Dir(), "bin", "manager"), r.Kubeconfig()).Start(ctx, "--zap-devel=false")
 		t.Cleanup(func() { require.NoError(t, process.Stop()) })
+		return err
 	}
-	r.follow(t, &chapters[8])
+	require.NoError(t, r.Follow(t.Context(), chapters[8].blocks))
 	checkDefinition(t, r)
 }
 
-// A build has the operators of the tutorial.
-type build struct {
+// newReader returns a reader of the tutorial.
+func newReader(t *testing.T) *walkthrough.Reader {
+	t.Helper()
+	r, err := walkthrough.NewReader(t.Context(), t.TempDir(), "kubebuilder")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// programs are the operators of the tutorial.
+type programs struct {
 	dir string
 	// definition is the file of the CustomResourceDefinition.
 	definition string
 }
 
 // build follows the steps that need no cluster. The long form builds the operators, too.
-func (r *reader) build(t *testing.T, chapters []chapter) *build {
+func build(t *testing.T, r *walkthrough.Reader, chapters []chapter) *programs {
 	t.Helper()
-	b := &build{dir: t.TempDir()}
+	b := &programs{dir: t.TempDir()}
 	var kubebuilders []byte // cmd/main.go
 	for i := range chapters[:8] {
 		step := i + 1
 		if step == firstOperator {
 			var err error
-			kubebuilders, err = os.ReadFile(filepath.Join(r.dir, mainFile))
+			kubebuilders, err = os.ReadFile(filepath.Join(r.Dir(), mainFile))
 			require.NoError(t, err)
 		}
-		r.follow(t, &chapters[i])
+		require.NoError(t, r.Follow(t.Context(), chapters[i].blocks))
 		if step < firstOperator || testing.Short() {
 			continue
 		}
-		r.execute(t, "make build")
-		r.execute(t, "mkdir "+b.step(step)+" && cp bin/manager config/rbac/role.yaml "+b.step(step))
+		require.NoError(t, r.Execute(t.Context(), "make build"))
+		require.NoError(t, r.Execute(t.Context(), "mkdir "+b.step(step)+" && cp bin/manager config/rbac/role.yaml "+b.step(step)))
 		if step == firstOperator {
-			r.buildByHand(t, chapters, b, kubebuilders)
+			buildByHand(t, r, chapters, b, kubebuilders)
 		}
 	}
-	b.definition = filepath.Join(r.dir, "config", "crd", "bases", "hello.example.com_hellos.yaml")
+	b.definition = filepath.Join(r.Dir(), "config", "crd", "bases", "hello.example.com_hellos.yaml")
 	return b
 }
 
 // step is the folder with the operator of a step, and its role.
-func (b *build) step(number int) string { return filepath.Join(b.dir, "step-"+strconv.Itoa(number)) }
+func (b *programs) step(number int) string { return filepath.Join(b.dir, "step-"+strconv.Itoa(number)) }
 
 // program is the operator of a step.
-func (b *build) program(number int) string { return filepath.Join(b.step(number), "manager") }
+func (b *programs) program(number int) string { return filepath.Join(b.step(number), "manager") }
 
 // buildByHand builds the variants of the operator by hand in a copy of the project, with kubebuilder's manager.
-func (r *reader) buildByHand(t *testing.T, chapters []chapter, b *build, manager []byte) {
+func buildByHand(t *testing.T, r *walkthrough.Reader, chapters []chapter, b *programs, manager []byte) {
 	t.Helper()
-	project := filepath.Join(r.home, "byhand")
-	r.execute(t, "cp -a . "+project)
+	project := filepath.Join(r.Home(), "byhand")
+	require.NoError(t, r.Execute(t.Context(), "cp -a . "+project))
 	require.NoError(t, os.WriteFile(filepath.Join(project, mainFile), manager, 0o644)) //nolint:gosec // source code
 	for name, variants := range map[string][]variant{
 		"filtered": {filtered}, "unfiltered": {unfiltered}, "thorough": {unfiltered, thorough},
 	} {
 		source := []byte(byHand(t, chapters, variants...))
 		require.NoError(t, os.WriteFile(filepath.Join(project, controllerFile), source, 0o644)) //nolint:gosec // source code
-		r.execute(t, "(cd "+project+" && go build -o "+filepath.Join(b.dir, name)+" ./cmd)")
+		require.NoError(t, r.Execute(t.Context(), "(cd "+project+" && go build -o "+filepath.Join(b.dir, name)+" ./cmd)"))
 	}
 }
 
 // measure runs the operators, and returns the rows of the tables by step.
-func measure(t *testing.T, a *arena, b *build) map[int][]row {
+func measure(t *testing.T, a *arena, b *programs) map[int][]row {
 	t.Helper()
 	a.checkDefaults(t)
 	rows := map[int][]row{}
@@ -203,13 +213,13 @@ func yesNo(is bool) string {
 }
 
 // checkDefinition requires that the project has the same kind as examples/hello.
-func checkDefinition(t *testing.T, r *reader) {
+func checkDefinition(t *testing.T, r *walkthrough.Reader) {
 	t.Helper()
 	root, err := places.Repository()
 	require.NoError(t, err)
 	const path = "config/crd/bases/hello.example.com_hellos.yaml"
 	schemas := make([]map[string]any, 2)
-	for i, folder := range []string{filepath.Join(root, "examples", "hello"), r.dir} {
+	for i, folder := range []string{filepath.Join(root, "examples", "hello"), r.Dir()} {
 		text, err := os.ReadFile(filepath.Join(folder, path))
 		require.NoError(t, err)
 		require.NoError(t, yaml.Unmarshal(text, &schemas[i]))

@@ -183,11 +183,7 @@ func TestMigrateStorage(t *testing.T) {
 	o := installed(t)
 	first := start(t)
 	f := newFixture(t, first)
-	eventually(t, func(ctx context.Context) error {
-		var all v1alpha1.ApplicationList
-		err := admin(t).List(ctx, &all)
-		return errors.Join(err, expect(len(all.Items) == 1, "%d Applications, some of earlier tests", len(all.Items)))
-	})
+	deleteOthers(t, f)
 	children, pods := f.children(t), f.pods(t)
 	try := func(version string) (string, error) {
 		command := exec.CommandContext(t.Context(), "make", "migrate-storage", "VERSION="+version)
@@ -233,6 +229,21 @@ func TestMigrateStorage(t *testing.T) {
 	require.NoError(t, err, "%s", output)
 	require.Equal(t, []string{"v1beta1"}, definition(t).Status.StoredVersions)
 	migrate("v1alpha1")
+}
+
+// deleteOthers deletes the Applications that earlier tests left, and that are not deleted with their namespaces.
+func deleteOthers(t *testing.T, f fixture) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		var all v1alpha1.ApplicationList
+		err := admin(t).List(ctx, &all)
+		for i := range all.Items {
+			if app := &all.Items[i]; app.Namespace != f.namespace {
+				err = errors.Join(err, client.IgnoreNotFound(admin(t).Delete(ctx, app)))
+			}
+		}
+		return errors.Join(err, expect(len(all.Items) == 1, "%d Applications, some of earlier tests", len(all.Items)))
+	})
 }
 
 // removeAtOnce removes a namespace without its objects: they stay, as after a restore of a part of a backup.

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
@@ -104,6 +106,20 @@ func testPodSecurity(t *testing.T, process *operator.Process) {
 		warnings := strings.Join(f.warnings(t, "FailedCreate"), "\n")
 		return expect(strings.Contains(warnings, `StatefulSet "shop-mongodb": `) &&
 			strings.Contains(warnings, `violates PodSecurity "restricted:latest"`), "%s", warnings)
+	})
+
+	// Only an event tells of another refusal.
+	f.reconcile(t)
+	set, other := f.set(t), "create Pod shop-mongodb-0 in StatefulSet shop-mongodb failed error: out of stamps"
+	require.NoError(t, admin(t).Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: f.namespace, Name: "another"},
+		InvolvedObject: corev1.ObjectReference{Kind: "StatefulSet", Namespace: f.namespace, Name: set.Name, UID: set.UID},
+		Type:           corev1.EventTypeWarning, Reason: "FailedCreate", Message: other,
+		LastTimestamp: metav1.NewTime(time.Now().Add(time.Hour)), // none of the controller is later
+	}))
+	eventually(t, func(context.Context) error {
+		is := condition(f.store(t), v1alpha1.DatabaseReadyCondition)
+		return expect(strings.Contains(is.Message, other), "%+v", is)
 	})
 }
 

@@ -24,6 +24,9 @@ const (
 	container  = app + "-microservice"
 )
 
+// alphaResource names Applications in the version of the sample.
+const alphaResource = "applications.v1alpha1.application.sample.ibm.com"
+
 // strangePort is none that the operator would choose.
 const strangePort = 9999
 
@@ -40,13 +43,15 @@ func Application(ctx context.Context, env Env) (Summary, error) {
 	watched := []client.ObjectList{
 		&v1alpha1.ApplicationList{}, &corev1.SecretList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
 	}
-	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled, s.misspelled, s.converted,
+	return s.tell(ctx, watched, s.created, s.scaled, s.changed, s.deleted, s.edited, s.labeled,
+		s.onOwn("an image that cannot be pulled. "+simulated, s.misspelled),
+		s.onOwn("a change in another version. The API server would have to reach the webhook on this machine.", s.converted),
 		s.reconcileUnchanged)
 }
 
 func (s application) created(ctx context.Context) error {
 	s.title("An Application is created.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "apply", "-f", appSample); err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (s application) created(ctx context.Context) error {
 
 func (s application) scaled(ctx context.Context) error {
 	s.title("Somebody scales the Deployment by hand, behind the Application's back.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "scale", "deployment", deployment, "--replicas=5"); err != nil {
 		return err
 	}
@@ -87,11 +92,17 @@ func (s application) scaled(ctx context.Context) error {
 }
 
 func (s application) changed(ctx context.Context) error {
-	s.title("The Application gets another image and three pods. kubectl uses version v1beta1, in which amountPods is replicas.")
-	began := s.now()
+	resource, replicasField := "application", "replicas"
+	if s.Own == nil { // and no webhook converts
+		resource, replicasField = alphaResource, "amountPods"
+		s.title("The Application gets another image and three pods.")
+	} else {
+		s.title("The Application gets another image and three pods. kubectl uses version v1beta1, in which amountPods is replicas.")
+	}
+	began := s.now(ctx)
 	const image = "docker.io/nheidloff/simplemicroservice:v1.0.118"
-	patch := fmt.Sprintf(`{"spec":{"image":%q,"replicas":3}}`, image)
-	if err := s.run(ctx, "patch", "application", app, "--type=merge", "--patch", patch); err != nil {
+	patch := fmt.Sprintf(`{"spec":{"image":%q,%q:3}}`, image, replicasField)
+	if err := s.run(ctx, "patch", resource, app, "--type=merge", "--patch", patch); err != nil {
 		return err
 	}
 	err := s.expect(ctx, "3 replicas of the new image", func(context.Context) (string, bool) {
@@ -109,7 +120,7 @@ func (s application) changed(ctx context.Context) error {
 
 func (s application) deleted(ctx context.Context) error {
 	s.title("Somebody deletes the Service.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "delete", "service", service); err != nil {
 		return err
 	}
@@ -139,7 +150,7 @@ func (s application) deleted(ctx context.Context) error {
 
 func (s application) edited(ctx context.Context) error {
 	s.title("Somebody edits the Service's port. A merge would leave two ports of one name, which the server refuses.")
-	began := s.now()
+	began := s.now(ctx)
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/ports/0/port","value":%d}]`, strangePort)
 	if err := s.run(ctx, "patch", "service", service, "--type=json", "--patch", patch); err != nil {
 		return err
@@ -155,7 +166,7 @@ func (s application) edited(ctx context.Context) error {
 
 func (s application) labeled(ctx context.Context) error {
 	s.title("Somebody labels the Deployment, which is their business, and changes its image, which is not.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "label", "deployment", deployment, "team=blue"); err != nil {
 		return err
 	}
@@ -193,7 +204,7 @@ func (s application) misspelled(ctx context.Context) error {
 		return err
 	}
 	s.fact("Ready", fmt.Sprintf("%s, %s: %s", ready.Status, ready.Reason, ready.Message))
-	began := s.now()
+	began := s.now(ctx)
 	if err := patch("v1.0.118"); err != nil {
 		return err
 	}
@@ -202,8 +213,8 @@ func (s application) misspelled(ctx context.Context) error {
 
 func (s application) converted(ctx context.Context) error {
 	s.title("Somebody changes the Application in the version of the sample, in which greeting.title is title.")
-	began := s.now()
-	if err := s.run(ctx, "patch", "applications.v1alpha1.application.sample.ibm.com", app, "--type=merge",
+	began := s.now(ctx)
+	if err := s.run(ctx, "patch", alphaResource, app, "--type=merge",
 		"--patch", `{"spec":{"title":"Universe"}}`); err != nil {
 		return err
 	}

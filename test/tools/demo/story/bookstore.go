@@ -47,7 +47,7 @@ func BookStore(ctx context.Context, env Env) (Summary, error) {
 
 func (s bookStore) created(ctx context.Context) error {
 	s.title("A BookStore is created.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "apply", "-f", storeSample); err != nil {
 		return err
 	}
@@ -90,17 +90,17 @@ func (s bookStore) created(ctx context.Context) error {
 
 func (s bookStore) restarted(ctx context.Context) error {
 	s.title("Somebody deletes the database's pod.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.restart(ctx, "delete", "pod", mongoPod); err != nil {
 		return err
 	}
 	s.tellTurns(began)
-	return s.tellRequests(began)
+	return s.tellRequests(ctx, began)
 }
 
 func (s bookStore) grown(ctx context.Context) error {
 	s.title("The database gets 3Gi. No StatefulSet can be changed so: it is made anew around its pod.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.grow(ctx, "3Gi"); err != nil {
 		return err
 	}
@@ -128,11 +128,11 @@ func (s bookStore) grownByItself(ctx context.Context) error {
 // restart, which has to replace the pod.
 func (s bookStore) growOffline(ctx context.Context, size string, restart ...string) (err error) {
 	s.say("   # storage: nodes %s", storage.Offline)
-	if err := (storage.Settings{Nodes: storage.Offline}).Write(s.Cluster.Dir()); err != nil {
+	if err := (storage.Settings{Nodes: storage.Offline}).Write(s.Own.Dir()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, storage.Settings{}.Write(s.Cluster.Dir())) }()
-	began := s.now()
+	defer func() { err = errors.Join(err, storage.Settings{}.Write(s.Own.Dir())) }()
+	began := s.now(ctx)
 	if err := s.grow(ctx, size); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s bookStore) growOffline(ctx context.Context, size string, restart ...stri
 
 func (s bookStore) shrunk(ctx context.Context) error {
 	s.title("It is to have 4Gi again, which no volume can, and the app gets another tag. Then the size is taken back.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.change(ctx, `{"spec":{"bookDB":{"dbSize":"4Gi"},"bookApp":{"tag":"v2"}}}`); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s bookStore) shrunk(ctx context.Context) error {
 
 func (s bookStore) deleted(ctx context.Context) error {
 	s.title("The BookStore is deleted. Its children go with it, the data stays.")
-	began := s.now()
+	began := s.now(ctx)
 	before, err := s.uids(ctx)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s bookStore) deleted(ctx context.Context) error {
 			claim.UID, before.claim, claim.DeletionTimestamp)
 	}
 	s.fact("seen", "the same claim, still there")
-	return s.tellRequests(began)
+	return s.tellRequests(ctx, began)
 }
 
 // grow asks for that size and waits until the StatefulSet does, which is another one then,
@@ -267,7 +267,7 @@ func (s bookStore) restart(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, args...); err != nil {
 		return err
 	}

@@ -1,31 +1,31 @@
 package story
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
 // checkpoint is a point in the story, to count from.
 type checkpoint struct {
-	story   *story
-	events  int
-	writes  int
-	passes  int
-	request cluster.Mark
+	story  *story
+	events int
+	writes int
+	passes int
+	sent   mark
 }
 
-func (s *story) now() checkpoint {
+func (s *story) now(ctx context.Context) checkpoint {
 	return checkpoint{
-		story:   s,
-		events:  s.events.len(),
-		writes:  len(s.entries("wrote child")),
-		passes:  s.passes(),
-		request: s.Cluster.Mark(),
+		story:  s,
+		events: s.events.len(),
+		writes: len(s.entries("wrote child")),
+		passes: s.passes(),
+		sent:   s.mark(ctx),
 	}
 }
 
@@ -56,15 +56,12 @@ func (c checkpoint) written() []operator.Entry { return c.story.entries("wrote c
 // reconciled is how many reconciles ended since.
 func (c checkpoint) reconciled() int { return c.story.passes() - c.passes }
 
-// requests returns all requests of the operator since the checkpoint, except events: each write has
-// one, which is sent some time later.
-func (c checkpoint) requests() ([]cluster.Request, error) {
-	return c.story.Cluster.Requests(c.request, cluster.ByUser(c.story.Operator.User()), cluster.NoEvents)
+// requests counts the operator's requests since the checkpoint by kind.
+func (c checkpoint) requests(ctx context.Context) (map[string]int, error) {
+	return c.story.requestsSince(ctx, c.sent)
 }
 
-// tally counts requests by kind.
-func tally(requests []cluster.Request) string {
-	counts := cluster.Counts(requests)
+func tally(counts map[string]int) string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", counts[kind], kind))

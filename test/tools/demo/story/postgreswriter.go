@@ -49,7 +49,7 @@ func PostgresWriter(ctx context.Context, env Env, server *postgres.Server, datab
 
 func (s *postgresWriter) created(ctx context.Context) error {
 	s.title("A PostgresWriter is created.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "apply", "-f", rowSample); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *postgresWriter) created(ctx context.Context) error {
 
 func (s *postgresWriter) changed(ctx context.Context) error {
 	s.title("It is changed.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.change(ctx, `{"spec":{"age":24}}`); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *postgresWriter) outage(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.change(ctx, `{"spec":{"country":"norway"}}`); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *postgresWriter) outage(ctx context.Context) error {
 
 func (s *postgresWriter) deleted(ctx context.Context) error {
 	s.title("It is deleted. Its finalizer keeps it until the row is gone.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "delete", "postgreswriter", student); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s *postgresWriter) deleted(ctx context.Context) error {
 		return fmt.Errorf("expected no row when the PostgresWriter is gone; seen: %s", row)
 	}
 	s.fact("row", row)
-	return s.tellRequests(began)
+	return s.tellRequests(ctx, began)
 }
 
 func (s *postgresWriter) change(ctx context.Context, patch string) error {
@@ -167,7 +167,7 @@ func (s *postgresWriter) tellRow(ctx context.Context, began checkpoint, expected
 	if err := s.tellReady(ctx, began, metav1.ConditionTrue, "Written"); err != nil {
 		return err
 	}
-	return s.tellRequests(began)
+	return s.tellRequests(ctx, began)
 }
 
 // tellReady reports Ready once it is of the latest generation.

@@ -36,12 +36,15 @@ func ReverseWordsApp(ctx context.Context, env Env) (Summary, error) {
 	watched := []client.ObjectList{
 		&v1alpha1.ReverseWordsAppList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.PodList{},
 	}
-	return s.tell(ctx, watched, s.created, s.scaled, s.spoiled, s.repaired, s.reconcileUnchanged, s.deleted)
+	return s.tell(ctx, watched, s.created, s.scaled,
+		s.onOwn("a version that cannot be pulled. "+simulated, s.spoiled),
+		s.onOwn("a version that can be pulled again. "+simulated, s.repaired),
+		s.reconcileUnchanged, s.deleted)
 }
 
 func (s reverseWordsApp) created(ctx context.Context) error {
 	s.title("A ReverseWordsApp is created.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "apply", "-f", wordsSample); err != nil {
 		return err
 	}
@@ -60,7 +63,7 @@ func (s reverseWordsApp) created(ctx context.Context) error {
 
 func (s reverseWordsApp) scaled(ctx context.Context) error {
 	s.title("It gets a second pod.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.change(ctx, `{"spec":{"replicas":2}}`); err != nil {
 		return err
 	}
@@ -69,7 +72,7 @@ func (s reverseWordsApp) scaled(ctx context.Context) error {
 
 func (s reverseWordsApp) spoiled(ctx context.Context) error {
 	s.title("It gets a version that cannot be pulled. The pods that serve stay.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.change(ctx, `{"spec":{"appVersion":"missing"}}`); err != nil {
 		return err
 	}
@@ -86,7 +89,7 @@ func (s reverseWordsApp) spoiled(ctx context.Context) error {
 
 func (s reverseWordsApp) repaired(ctx context.Context) error {
 	s.title("It gets one that can.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.change(ctx, `{"spec":{"appVersion":"latest"}}`); err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (s reverseWordsApp) repaired(ctx context.Context) error {
 
 func (s reverseWordsApp) deleted(ctx context.Context) error {
 	s.title("It is deleted. Its finalizer keeps it until its pods are gone, and their Deployment and the Service.")
-	began := s.now()
+	began := s.now(ctx)
 	if err := s.run(ctx, "delete", "reversewordsapp", words, "--wait=false"); err != nil {
 		return err
 	}
@@ -116,7 +119,7 @@ func (s reverseWordsApp) deleted(ctx context.Context) error {
 	if err := s.tellOrder(pages, pages[ends[0]], pages[ends[1]], pages[ends[2]], pages[ends[3]]); err != nil {
 		return err
 	}
-	return s.tellRequests(began)
+	return s.tellRequests(ctx, began)
 }
 
 // tellOrder reports the order of all deletions, which is the order of the resourceVersions: each
@@ -139,7 +142,7 @@ func (s reverseWordsApp) change(ctx context.Context, patch string) error {
 
 // tellTurn reports how Ready became False and then True by itself, and names the pods.
 func (s reverseWordsApp) tellTurn(ctx context.Context, began checkpoint, pods int) error {
-	if err := s.tellRest(ctx, began); err != nil {
+	if err := s.tellRest(ctx, began); err != nil || s.Own == nil {
 		return err
 	}
 	err := s.expect(ctx, "Ready to become True after it was False", func(context.Context) (string, bool) {

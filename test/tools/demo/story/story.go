@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1alpha1 "github.com/trueup-go/trueup/examples/application/api/v1alpha1"
@@ -25,17 +26,29 @@ import (
 	rowsv1 "github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	wordsv1alpha1 "github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	sitev1 "github.com/trueup-go/trueup/examples/site/api/v1"
+	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
+
+// A Cluster is a cluster as its administrator sees it.
+type Cluster interface {
+	// Config returns a configuration, and Kubeconfig the path of a file with the same content.
+	Config() *rest.Config
+	Kubeconfig() string
+}
 
 // An Env is the place of one story: a namespace without objects of the story's names.
 type Env struct {
 	// Out is written to, line by line.
 	Out io.Writer
 	// Cluster is the cluster of the story, and Operator the installed operator.
-	Cluster  *cluster.Cluster
+	Cluster  Cluster
 	Operator *operator.Operator
+	// Own is Cluster if the demo started it. Otherwise, Own is nil: chapters that need simulated pods or
+	// webhooks are skipped, and requests are counted by the metrics at the address Metrics.
+	Own     *cluster.Cluster
+	Metrics string
 	// Process is the operator that runs; nil if none does, which makes a short story.
 	Process *operator.Process
 	// Namespace is where the story's objects are made.
@@ -76,16 +89,20 @@ func (s *story) tell(ctx context.Context, watched []client.ObjectList, chapters 
 	if err := s.open(ctx, watched); err != nil {
 		return Summary{}, err
 	}
-	began, at := s.now(), time.Now()
+	began, at := s.now(ctx), time.Now()
 	s.say("\nThe story of an operator that acts as %s.", s.Operator.User())
-	s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
+	if s.Own == nil {
+		s.say("Below: what a watcher sees, what the operator logs, and the requests for children that it counts.")
+	} else {
+		s.say("Below: what a watcher sees, what the operator logs, what the API server counts.")
+	}
 	for _, chapter := range chapters {
 		if err := chapter(ctx); err != nil {
 			return Summary{}, err
 		}
 	}
 	s.say("\nEverything came true.")
-	return s.sumUp(began, time.Since(at))
+	return s.sumUp(ctx, began, time.Since(at))
 }
 
 // open prepares the clients and watches of the story.
@@ -114,9 +131,23 @@ func (s *story) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Out, format+"\n", args...)
 }
 
+// simulated is why a chapter needs the simulated nodes of an own cluster.
+const simulated = "It takes nodes that simulate pods."
+
 func (s *story) title(text string) {
 	s.chapter++
 	s.say("\n%d. %s", s.chapter, text)
+}
+
+// onOwn returns chapter, or on an existing cluster a chapter that says why it is skipped.
+func (s *story) onOwn(why string, chapter func(context.Context) error) func(context.Context) error {
+	if s.Own != nil {
+		return chapter
+	}
+	return func(context.Context) error {
+		s.title("Skipped: " + why)
+		return nil
+	}
 }
 
 // fact prints a fact and its source.
@@ -138,7 +169,7 @@ func (s *story) tellRest(ctx context.Context, began checkpoint) error {
 		}
 		s.fact("operator", why)
 	}
-	if err := s.tellRequests(began); err != nil {
+	if err := s.tellRequests(ctx, began); err != nil {
 		return err
 	}
 	if message != "" {
@@ -147,8 +178,8 @@ func (s *story) tellRest(ctx context.Context, began checkpoint) error {
 	return nil
 }
 
-func (s *story) tellRequests(began checkpoint) error {
-	requests, err := began.requests()
+func (s *story) tellRequests(ctx context.Context, began checkpoint) error {
+	requests, err := began.requests(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,12 +201,16 @@ func (s *story) run(ctx context.Context, args ...string) error {
 
 // expect waits until look sees the expected state, and otherwise returns the last observation.
 func (s *story) expect(ctx context.Context, expected string, look func(context.Context) (seen string, ok bool)) error {
-	return s.Cluster.Await(ctx, s.Timeout, "", func(ctx context.Context) error {
+	try := func(ctx context.Context) error {
 		if seen, ok := look(ctx); !ok {
 			return fmt.Errorf("expected %s; seen: %s", expected, seen)
 		}
 		return nil
-	})
+	}
+	if s.Own == nil {
+		return await.Until(ctx, s.Timeout, try)
+	}
+	return s.Own.Await(ctx, s.Timeout, "", try)
 }
 
 // quoted returns the arguments as a user would type them.

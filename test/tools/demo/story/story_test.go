@@ -195,7 +195,7 @@ func TestOperatorThatEndsBeforeSomebodyScales(t *testing.T) {
 
 func TestSumUp(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, story.SumUp(&out,
+	require.NoError(t, story.SumUp(&out, story.AllRequests,
 		story.Summary{
 			Operator: "application", Made: 4, What: "object", Requests: 23, Took: 12345 * time.Millisecond,
 			RestReconciles: 10, RestRequests: 0,
@@ -241,7 +241,7 @@ func (l *listener) Write(p []byte) (int, error) {
 func newEnv(t *testing.T, out io.Writer, installed *operator.Operator, process *operator.Process, patience time.Duration) story.Env {
 	t.Helper()
 	return story.Env{
-		Out: out, Cluster: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Timeout: patience,
+		Out: out, Cluster: shared, Own: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Timeout: patience,
 	}
 }
 

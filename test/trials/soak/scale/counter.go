@@ -75,7 +75,7 @@ func (c *counter) since(ctx context.Context, m mark) (requests Requests, err err
 
 func (c *counter) compare(m mark) (Requests, error) {
 	sent := int(c.meter.sent.Load() - m.sent)
-	received, err := c.cluster.Requests(m.received, cluster.ByUserAgent(c.agent), isDeliberate)
+	received, err := c.cluster.Requests(m.received, cluster.ByUserAgent(c.agent), cluster.Deliberate)
 	if err != nil {
 		return Requests{}, err
 	}
@@ -84,9 +84,4 @@ func (c *counter) compare(m mark) (Requests, error) {
 		return r, fmt.Errorf("cannot count requests: %d were sent, and %d received: %v", sent, len(received), r.Kinds)
 	}
 	return r, nil
-}
-
-// isDeliberate reports whether a request comes neither from an informer nor from discovery.
-func isDeliberate(r cluster.Request) bool {
-	return r.Resource != "" && r.Verb != "list" && r.Verb != "watch"
 }

@@ -3,23 +3,17 @@ package scale
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// The targets: how far a child's cost may differ between sizes, and the required ratio of our rate
-// to the plain client's.
-const (
-	maxGrowth = 1.2
-	minRatio  = 0.8
-)
+// maxGrowth is the target: how far the cost of a child may differ between sizes.
+const maxGrowth = 1.2
 
 // A Report holds the measurements.
 type Report struct {
 	Sizes []Size
-	Race  Race
 }
 
 // A line of the table is a figure of each size.
@@ -45,16 +39,10 @@ func lines() []line {
 	}
 }
 
-// String is the report as tables.
+// String returns the report as a table.
 func (r Report) String() string {
 	var text strings.Builder
-	r.writeSizes(&text)
-	r.writeRace(&text)
-	return text.String()
-}
-
-func (r Report) writeSizes(out io.Writer) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, line := range lines() {
 		fmt.Fprint(table, line.name)
 		for _, size := range r.Sizes {
@@ -62,15 +50,8 @@ func (r Report) writeSizes(out io.Writer) {
 		}
 		fmt.Fprintf(table, "\t%s\n", line.target)
 	}
-	_ = table.Flush() // what a user reads
-}
-
-func (r Report) writeRace(out io.Writer) {
-	fmt.Fprintf(out, "\n%d children of %d owners converge\n", r.Race.Children, r.Race.Owners)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  ours, at best\t%s\n  the plain client, likewise\t%s\n", best(r.Race.Ours), best(r.Race.Plain))
-	fmt.Fprintf(table, "  ratio, median of %d rounds\t%.2f\tat least %.1f\n", len(r.Race.Ours), r.Race.Ratio(), minRatio)
-	_ = table.Flush() // what a user reads
+	_ = table.Flush() // into memory
+	return text.String()
 }
 
 // Missed names every target that is missed; nil if none is.
@@ -79,7 +60,7 @@ func (r Report) Missed() error {
 	for _, size := range r.Sizes {
 		missed = append(missed, size.missed(), size.missedBeside(r.Sizes[0]))
 	}
-	return errors.Join(append(missed, r.Race.missed())...)
+	return errors.Join(missed...)
 }
 
 func miss(format string, args ...any) error { return fmt.Errorf("missed: "+format, args...) }
@@ -108,19 +89,6 @@ func (s Size) missedBeside(small Size) error {
 	if !isSame(float64(small.Heap), float64(s.Heap)) {
 		missed = append(missed, miss("a child takes %d B with %d children and %d B with %d",
 			small.Heap, small.Children, s.Heap, s.Children))
-	}
-	return errors.Join(missed...)
-}
-
-func (r Race) missed() error {
-	var missed []error
-	for _, lap := range r.Ours {
-		if made := lap.Requests.Created; made != r.Children {
-			missed = append(missed, miss("%d creates for %d children in the race", made, r.Children))
-		}
-	}
-	if r.Ratio() < minRatio {
-		missed = append(missed, miss("the operator converges at %.2f of the plain client's rate", r.Ratio()))
 	}
 	return errors.Join(missed...)
 }

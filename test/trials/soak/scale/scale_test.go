@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,27 +51,6 @@ func TestUntouchedChildrenCostNoRequest(t *testing.T) {
 		require.Equal(t, 30, n-before[kind], kind)
 	}
 	require.Len(t, made, 10)
-}
-
-func TestRaceIsOfTheSameRequests(t *testing.T) {
-	trial, err := trial()
-	require.NoError(t, err)
-	before := children(t)
-
-	race, err := trial.Race(t.Context(), 20)
-	require.NoError(t, err)
-	require.Equal(t, 60, race.Children)
-	require.Len(t, race.Ours, 1)
-	require.Equal(t, 60, race.Ours[0].Requests.Created)
-	require.Empty(t, cmp.Diff(scale.Requests{
-		Sent: 60, Created: 60,
-		Kinds: map[string]int{"patch configmaps": 20, "patch secrets": 20, "patch networkpolicies": 20},
-	}, race.Plain[0].Requests))
-
-	made := children(t)
-	for _, kind := range []string{"ConfigMap", "Secret", "NetworkPolicy"} {
-		require.Equal(t, 80, made[kind]-before[kind], "%s, those of the round that does not count among them", kind)
-	}
 }
 
 // children counts the children of Stacks in all namespaces by kind.

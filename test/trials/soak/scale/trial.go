@@ -1,6 +1,5 @@
 // Package scale measures on a real API server the cost of a trueup operator with very many
-// children: the requests, time and memory of each child, and the rate at which children are
-// created.
+// children: the requests, time and memory of each child.
 package scale
 
 import (
@@ -16,8 +15,7 @@ import (
 
 // A Trial measures an operator in a cluster. Make one per cluster, by NewTrial.
 type Trial struct {
-	// Workers is how many Stacks the operator reconciles at a time, and how many
-	// requests the plain client makes.
+	// Workers is how many Stacks the operator reconciles at a time.
 	Workers int
 	// Rounds is how often everything is measured. The median counts.
 	Rounds int

@@ -12,8 +12,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-
-	"github.com/trueup-go/trueup/test/harness/places"
 )
 
 // A Program is the name of a program and of its file.
@@ -53,6 +51,7 @@ type Paths map[Program]string
 
 // Build returns the paths of the wanted programs. Missing ones are built, with progress reports,
 // which takes minutes the first time. A build uses all processors, at a low priority.
+// TRUEUP_K8S chooses the minor version of APIServer, ControllerManager and Scheduler.
 //
 // Etcd and APIServer are not built if they are installed already: in the folder that
 // KUBEBUILDER_ASSETS names, whatever their version, or else where setup-envtest puts the pinned
@@ -66,7 +65,11 @@ func Build(ctx context.Context, progress io.Writer, wanted ...Program) (Paths, e
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range modules {
+	server, err := serverModule(b.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range modulesWith(server) {
 		missing := slices.DeleteFunc(m.named(wanted), func(p program) bool { return paths[p.name] != "" })
 		if len(missing) == 0 {
 			continue
@@ -78,14 +81,4 @@ func Build(ctx context.Context, progress io.Writer, wanted ...Program) (Paths, e
 		maps.Copy(paths, built)
 	}
 	return paths, nil
-}
-
-// Version returns the version of Kubernetes that the programs are built from, such
-// as v1.36.3.
-func Version() (string, error) {
-	root, err := places.Repository()
-	if err != nil {
-		return "", err
-	}
-	return clusterModule.required(root, clusterModule.version)
 }

@@ -71,7 +71,7 @@ func (b *builder) assets(ctx context.Context, folder string, wanted []Program) (
 	return paths, nil
 }
 
-// warnOfVersion reports a kube-apiserver that is not of the pinned version.
+// warnOfVersion reports a kube-apiserver of an unexpected version.
 func (b *builder) warnOfVersion(ctx context.Context, server string) error {
 	err := checkVersion(ctx, server)
 	if errors.Is(err, ErrOtherVersion) {
@@ -81,12 +81,23 @@ func (b *builder) warnOfVersion(ctx context.Context, server string) error {
 	return err
 }
 
-// ErrOtherVersion means that kube-apiserver is not of the pinned version.
-var ErrOtherVersion = errors.New("not the pinned version")
+// ErrOtherVersion means that kube-apiserver is not of the expected version.
+var ErrOtherVersion = errors.New("not the expected version")
 
-// CheckVersion returns ErrOtherVersion if KUBEBUILDER_ASSETS has a kube-apiserver that is
-// not of the pinned version.
+// CheckVersion returns ErrOtherVersion if the cluster's kube-apiserver is not of the pinned version, because of
+// TRUEUP_K8S or KUBEBUILDER_ASSETS.
 func CheckVersion(ctx context.Context) error {
+	pinned, err := pinnedVersion()
+	if err != nil {
+		return err
+	}
+	chosen, err := Version()
+	if err != nil {
+		return err
+	}
+	if chosen != pinned {
+		return fmt.Errorf("%s chooses %s: %w, %s", minorVariable, chosen, ErrOtherVersion, pinned)
+	}
 	assets := os.Getenv(assetsVariable)
 	if assets == "" {
 		return nil
@@ -99,7 +110,7 @@ func CheckVersion(ctx context.Context) error {
 }
 
 func checkVersion(ctx context.Context, server string) error {
-	pinned, err := Version()
+	expected, err := Version()
 	if err != nil {
 		return err
 	}
@@ -108,13 +119,13 @@ func checkVersion(ctx context.Context, server string) error {
 		return fmt.Errorf("cannot ask %s for its version: %w", server, err)
 	}
 	version := strings.TrimPrefix(strings.TrimSpace(string(printed)), "Kubernetes ")
-	if version != pinned {
-		return fmt.Errorf("%s is %s: %w, %s", server, version, ErrOtherVersion, pinned)
+	if version != expected {
+		return fmt.Errorf("%s is %s: %w, %s", server, version, ErrOtherVersion, expected)
 	}
 	return nil
 }
 
-// envtestFolder returns the folder where setup-envtest puts programs of the pinned
+// envtestFolder returns the folder where setup-envtest puts programs of this
 // version by default; empty if the system has no such place. See
 // https://pkg.go.dev/sigs.k8s.io/controller-runtime/tools/setup-envtest.
 func envtestFolder() (string, error) {

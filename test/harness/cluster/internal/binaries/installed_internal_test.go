@@ -51,7 +51,7 @@ func TestAssets(t *testing.T) {
 	paths, printed, err = lookAt(t, append(Cluster(), Kubectl)...)
 	require.NoError(t, err)
 	require.Len(t, paths, 3)
-	require.Equal(t, "warning: "+filepath.Join(dir, "kube-apiserver")+" is v1.2.3: not the pinned version, "+pinned+"\n", printed)
+	require.Equal(t, "warning: "+filepath.Join(dir, "kube-apiserver")+" is v1.2.3: not the expected version, "+pinned+"\n", printed)
 	require.ErrorIs(t, CheckVersion(t.Context()), ErrOtherVersion)
 
 	paths, _, err = lookAt(t, Storage()...)
@@ -94,7 +94,7 @@ func TestEnvtestFolder(t *testing.T) {
 	paths, printed, err = lookAt(t, Cluster()...)
 	require.NoError(t, err)
 	require.Empty(t, paths, "the folder's name is not the program's version")
-	require.Contains(t, printed, "is v1.2.3: not the pinned version")
+	require.Contains(t, printed, "is v1.2.3: not the expected version")
 
 	older := filepath.Join(filepath.Dir(folder), "1.2.3-"+runtime.GOOS+"-"+runtime.GOARCH)
 	require.NoError(t, os.Rename(folder, older))

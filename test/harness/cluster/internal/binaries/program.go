@@ -105,6 +105,15 @@ var modules = []module{
 	},
 }
 
+// modulesWith returns the modules with the one of the server programs before the one of all others, which then
+// builds only what is missing.
+func modulesWith(server module) []module {
+	if server.dir == clusterModule.dir {
+		return modules
+	}
+	return append([]module{server}, modules...)
+}
+
 // named returns the module's programs that are among names.
 func (m module) named(names []Program) []program {
 	var found []program

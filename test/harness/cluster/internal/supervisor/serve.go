@@ -166,6 +166,9 @@ func (s *server) report(exit Exit) {
 }
 
 func (s *server) start(p Process) {
+	if s.running[p.Name] != nil {
+		return // somebody was faster
+	}
 	cmd, err := run(p)
 	if err != nil {
 		s.report(Exit{Name: p.Name, State: err.Error()})

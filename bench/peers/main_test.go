@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/test/harness/cluster"
+)
+
+var shared *cluster.Cluster
+
+var sharedEnvironment = sync.OnceValues(func() (*environment, error) {
+	return newEnvironment(context.Background(), shared)
+})
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, &shared))
+}
+
+// TestMeasure measures each contestant with a few children, and writes the page and the plots. Requests do not
+// depend on the machine.
+func TestMeasure(t *testing.T) {
+	e, err := sharedEnvironment()
+	require.NoError(t, err)
+	few := comparedSize{Children: 8}
+	for _, contestant := range contestants() {
+		t.Run(contestant.name, func(t *testing.T) {
+			r, err := e.measure(t.Context(), contestant, few.Children)
+			require.NoError(t, err)
+			few.Results = append(few.Results, r)
+			require.Empty(t, r.Drifted)
+			for _, step := range r.Steps {
+				require.Positive(t, step.Allocations, step.Name)
+				require.GreaterOrEqual(t, step.P99, step.P50, step.Name)
+			}
+			require.InDelta(t, 1, r.Steps[0].Writes, 0.001)
+			require.GreaterOrEqual(t, r.Steps[0].EtcdWrites, 1.0)
+		})
+	}
+	requireFewestRequests(t, few.Results[0])
+
+	c := comparison{Sizes: []comparedSize{few}, Burst: burst{Rates: []rate{{"trueup", 1}}}}
+	var out bytes.Buffer
+	require.NoError(t, page{comparison: c, Machine: thisMachine()}.write(&out))
+	for _, contestant := range contestants() {
+		require.Contains(t, out.String(), "| "+contestant.name+" |")
+	}
+	folder := t.TempDir()
+	require.NoError(t, c.plot(folder))
+	plots, err := filepath.Glob(filepath.Join(folder, "*.svg"))
+	require.NoError(t, err)
+	require.Len(t, plots, 3*len(themes))
+}
+
+// requireFewestRequests checks that trueup sends no request that is not needed.
+func requireFewestRequests(t *testing.T, trueup result) {
+	t.Helper()
+	require.Empty(t, trueup.Lost)
+	for _, step := range trueup.Steps {
+		switch step.Name {
+		case "nothing to do", "a status changed", "restart":
+			require.Zero(t, step.Requests(), step.Name)
+		default:
+			require.InDelta(t, 1, step.Writes, 0.001, step.Name)
+		}
+	}
+}
+
+// TestBurst has all contestants take turns.
+func TestBurst(t *testing.T) {
+	e, err := sharedEnvironment()
+	require.NoError(t, err)
+	for round := range 2 {
+		times, err := e.burstOfEach(t.Context(), 2, round)
+		require.NoError(t, err)
+		for i, took := range times {
+			require.Positive(t, took, contestants()[i].name)
+		}
+	}
+}
+
+func TestAhead(t *testing.T) {
+	of := func(name string, c cost) result { return result{Name: name, Steps: []step{{"create", c}}} }
+	c := comparison{Sizes: []comparedSize{{Results: []result{
+		of("trueup", cost{Writes: 2, Operator: 1, Bytes: 100}),
+		of("a peer", cost{Writes: 1, Operator: 0.95, Bytes: 50}),
+		of("another", cost{Writes: 2, Operator: 1, Bytes: 100}),
+	}}}}
+	require.Equal(t, []string{"a peer, create: requests, bytes 0.50"}, c.Ahead())
+}
+
+func TestFormatRatio(t *testing.T) {
+	require.Equal(t, "1.25", formatRatio(5, 4))
+	require.Equal(t, "0.0013", formatRatio(0.00127, 1))
+	require.Equal(t, "–", formatRatio(1, 0))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// A target is an object to explain.
+type target struct {
+	info    *resource.Info
+	desired *unstructured.Unstructured // from the file, or nil
+}
+
+// String names the object as kubectl does, with the namespace: "Deployment.apps shop/web".
+func (t target) String() string {
+	kind := t.info.Mapping.GroupVersionKind.GroupKind().String()
+	if t.isNamespaced() {
+		return kind + " " + t.info.Namespace + "/" + t.info.Name
+	}
+	return kind + " " + t.info.Name
+}
+
+func (t target) isNamespaced() bool {
+	return t.info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// read sends one GET.
+func (t target) read() (*unstructured.Unstructured, error) {
+	return object(resource.NewHelper(t.info.Client, t.info.Mapping).Get(t.info.Namespace, t.info.Name))
+}
+
+// tryApply sends one apply as a dry run, which takes the fields that other managers own.
+func (t target) tryApply(desired *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	body, err := desired.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	helper := resource.NewHelper(t.info.Client, t.info.Mapping).DryRun(true).WithFieldManager(manager)
+	return object(helper.Patch(t.info.Namespace, t.info.Name, types.ApplyPatchType, body, &metav1.PatchOptions{Force: &force}))
+}
+
+func object(found runtime.Object, err error) (*unstructured.Unstructured, error) {
+	if err != nil {
+		return nil, err
+	}
+	obj, ok := found.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("the API server answered with a %T", found)
+	}
+	return obj, nil
+}
+
+// targets returns the objects that args name, and those of the file if args name none. An object that args
+// name must be in the file, if there is one.
+func (x *explainer) targets(args []string) ([]target, error) {
+	if x.file == "" {
+		return x.named(args)
+	}
+	desired, err := x.inFile()
+	if err != nil || len(args) == 0 {
+		return desired, err
+	}
+	named, err := x.named(args)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]target{}
+	for _, t := range desired {
+		byName[t.String()] = t
+	}
+	var missing []error
+	for i, t := range named {
+		inFile, found := byName[t.String()]
+		if !found {
+			missing = append(missing, fmt.Errorf("cannot find %s in %s", t, x.file))
+		}
+		named[i] = inFile
+	}
+	return named, errors.Join(missing...)
+}
+
+// named returns the objects that args name. It reads none of them.
+func (x *explainer) named(args []string) ([]target, error) {
+	builder, err := x.builder()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := builder.ResourceTypeOrNameArgs(false, args...).RequireObject(false).Do().Infos()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the named objects: %w", err)
+	}
+	targets := make([]target, len(infos))
+	for i, info := range infos {
+		targets[i] = target{info: info}
+	}
+	return targets, nil
+}
+
+// inFile returns the objects in the file.
+func (x *explainer) inFile() ([]target, error) {
+	builder, err := x.builder()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := builder.FilenameParam(false, &resource.FilenameOptions{Filenames: []string{x.file}}).Flatten().Do().Infos()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", x.file, err)
+	}
+	targets := make([]target, len(infos))
+	for i, info := range infos {
+		desired, err := object(info.Object, nil)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", x.file, err)
+		}
+		targets[i] = target{info: info, desired: desired}
+	}
+	return targets, nil
+}
+
+func (x *explainer) builder() (*resource.Builder, error) {
+	namespace, _, err := x.cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration of the client: %w", err)
+	}
+	return resource.NewBuilder(x.cluster).Unstructured().ContinueOnError().NamespaceParam(namespace).DefaultNamespace(), nil
+}
