@@ -43,7 +43,8 @@ type Cluster struct {
 	config     *rest.Config
 	client     client.Client
 	ensure     *ensure.Ensurer
-	objects    []client.Object // in the order of creation
+	accounts   map[string]client.ObjectKey // the ServiceAccounts by the operators' names
+	objects    []client.Object             // in the order of creation
 }
 
 // Open connects to the current context of a kubeconfig file, as an administrator. Call Close at the end.
@@ -64,7 +65,10 @@ func Open(kubeconfig string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder for the operators' kubeconfigs: %w", err)
 	}
-	return &Cluster{dir: dir, kubeconfig: kubeconfig, config: config, client: c, ensure: ensure.New(c, c, fieldOwner)}, nil
+	return &Cluster{
+		dir: dir, kubeconfig: kubeconfig, config: config, client: c,
+		ensure: ensure.New(c, c, fieldOwner), accounts: map[string]client.ObjectKey{},
+	}, nil
 }
 
 // Close removes the folder of Dir.
@@ -97,6 +101,9 @@ func (c *Cluster) Install(ctx context.Context, names ...string) error {
 			return err
 		}
 		for _, object := range objects {
+			if kindOf(object) == "ServiceAccount" {
+				c.accounts[name] = client.ObjectKeyFromObject(object)
+			}
 			if err := c.create(ctx, object); err != nil {
 				return err
 			}
@@ -118,12 +125,8 @@ func (c *Cluster) Operator(ctx context.Context, name string) (*operator.Operator
 	if err != nil {
 		return nil, err
 	}
-	objects, err := render(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	account := objects[slices.IndexFunc(objects, func(obj client.Object) bool { return kindOf(obj) == "ServiceAccount" })]
-	return o, o.As(ctx, c, account.GetNamespace(), account.GetName())
+	account := c.accounts[name]
+	return o, o.As(ctx, c, account.Namespace, account.Name)
 }
 
 // create returns when the object is ready.

@@ -50,14 +50,16 @@ func childActions(o *object, index int, child owners.Child) []action {
 	case "ReverseWordsApp":
 		actions = append(actions, on("scale", patchChild(types.MergePatchType, otherReplicas), "replicas"))
 	case "ConfigMap", "Secret":
+		edit := patchChild(types.MergePatchType, otherData)
 		actions = append(actions,
-			on("edit the data of", patchChild(types.MergePatchType, otherData), "data"),
-			on("put something else in the place of", replaceByStranger, "metadata", "deletion"))
+			on("edit the data of", edit, "data"),
+			on("put something else in the place of", replaceDuringRevert(edit), "data", "deletion"))
 	case "Service":
+		edit := patchChild(types.MergePatchType, otherSelector)
 		actions = append(actions,
 			on("edit the port of", editPort, "port"),
-			on("add to the selector of", patchChild(types.MergePatchType, otherSelector), "selector"),
-			on("put something else in the place of", replaceByStranger, "metadata", "deletion"))
+			on("add to the selector of", edit, "selector"),
+			on("put something else in the place of", replaceDuringRevert(edit), "selector", "deletion"))
 	case "Deployment", "StatefulSet":
 		actions = append(actions,
 			on("scale", scale, "replicas"),

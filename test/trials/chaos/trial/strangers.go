@@ -19,39 +19,48 @@ const strangerTime = 6 * time.Second
 // revertTime is how long an operator usually needs at most to revert an edit.
 const revertTime = 2 * time.Second
 
-// replaceByStranger deletes a child and creates another object of its name, which belongs to no operator: a stranger. It
-// does so while the operator reverts an edit of the child, between the operator's request and the write, if the webhook is
-// asked about that. It fails if the operator is faster. After a while it deletes the stranger, which no operator may have
-// changed.
-func replaceByStranger(ctx context.Context, u *user, name owners.Ref, child owners.Child, random *rand.Rand) error {
+// replaceDuringRevert edits a child, deletes it, and creates another object of its name, which belongs to no operator: a
+// stranger. It does so while the operator reverts the edit, between the operator's request and the write, if the webhook is
+// asked about that. It comes too late if the operator creates its child again first. After a while it deletes the stranger,
+// which no operator may have changed.
+func replaceDuringRevert(edit childFunc) childFunc {
+	return func(ctx context.Context, u *user, name owners.Ref, child owners.Child, random *rand.Rand) error {
+		stranger := strangerNamed(name, random)
+		replaced := make(chan error, 1)
+		cancel := u.webhook.duringWrite(name, func() { replaced <- u.replace(ctx, name, stranger) })
+		err := edit(ctx, u, name, child, random)
+		if err != nil && cancel() {
+			return err
+		}
+		select {
+		case err = <-replaced:
+		case <-time.After(revertTime):
+			if cancel() {
+				err = u.replace(ctx, name, stranger)
+			} else {
+				err = <-replaced
+			}
+		}
+		if err != nil {
+			return err
+		}
+		u.journal.note(u.name, "created a stranger", name)
+		stay := time.Second + time.Duration(random.Int64N(int64(strangerTime)))
+		u.later(ctx, stay, func() error { return u.removeStranger(ctx, stranger) })
+		return nil
+	}
+}
+
+// strangerNamed returns an object to which an operator's apply would be valid.
+func strangerNamed(name owners.Ref, random *rand.Rand) *unstructured.Unstructured {
 	stranger := name.Object()
 	stranger.SetLabels(map[string]string{"example.org/stranger": value(random)})
 	if name.Kind == "Service" {
-		stranger.Object["spec"] = owners.Manifest{"ports": []any{owners.Manifest{"port": int64(1)}}}
+		stranger.Object["spec"] = owners.Manifest{"ports": []any{owners.Manifest{"name": "stranger", "port": int64(1)}}}
 	} else {
 		stranger.Object["data"] = owners.Manifest{"stranger": "eWVz"}
 	}
-	replaced := make(chan error, 1)
-	cancel := u.webhook.duringWrite(name, func() { replaced <- u.replace(ctx, name, stranger) })
-	err := takeLabels(ctx, u, name, child, random)
-	if err != nil && cancel() {
-		return err
-	}
-	select {
-	case err = <-replaced:
-	case <-time.After(revertTime):
-		if cancel() {
-			err = u.replace(ctx, name, stranger)
-		} else {
-			err = <-replaced
-		}
-	}
-	if err != nil {
-		return err
-	}
-	u.journal.note(u.name, "created a stranger", name)
-	u.later(ctx, time.Second+time.Duration(random.Int64N(int64(strangerTime))), func() error { return u.removeStranger(ctx, stranger) })
-	return nil
+	return stranger
 }
 
 // replace deletes an object and creates another one. It comes too late if the operator creates its own first.
