@@ -79,7 +79,7 @@ func (f *fixture) refuses(tc immutable) {
 		require.Subset(f.t, e.Paths, tc.paths)
 		requests := f.requests(mark)
 		require.LessOrEqual(f.t, writes(requests), immutableRequests, "the server saw %v", requests)
-		require.Equal(f.t, before.GetResourceVersion(), f.live().GetResourceVersion(), "something was written")
+		f.requireUnmoved(before, "after a refusal")
 		f.restart()
 	}
 	f.desired = possible
