@@ -89,22 +89,20 @@ func addCondition(ctx context.Context, u *user, o *object, random *rand.Rand) er
 	return err
 }
 
-// swapFinalizers removes all finalizers of the owner, as an impatient administrator does, and adds one of its own at
-// the moment when the operator adds its finalizer again.
-func swapFinalizers(ctx context.Context, u *user, o *object, random *rand.Rand) error {
+// swapFinalizers removes all finalizers of the owner, as an impatient administrator does, and adds one of its own while
+// the operator adds its finalizer again.
+func swapFinalizers(ctx context.Context, u *user, o *object, _ *rand.Rand) error {
 	u.journal.erase(o.ref(), "metadata", "finalizers")
 	none := owners.Manifest{"metadata": owners.Manifest{"finalizers": nil}}
-	if err := u.patch(ctx, o.ref(), types.MergePatchType, none); err != nil {
-		return err
-	}
-	if err := pass(ctx, time.Duration(random.Int64N(int64(10*time.Millisecond)))); err != nil {
-		return err
-	}
-	uid, err := u.guard(ctx, o.ref())
-	if err == nil {
-		u.journal.noteMark(u.name, o.ref(), uid, owners.Manifest{"metadata": owners.Manifest{"finalizers": []any{guard}}})
-	}
-	return err
+	return u.duringWrite(o.ref(),
+		func() error { return u.patch(ctx, o.ref(), types.MergePatchType, none) },
+		func() error {
+			uid, err := u.guard(ctx, o.ref())
+			if err == nil {
+				u.journal.noteMark(u.name, o.ref(), uid, owners.Manifest{"metadata": owners.Manifest{"finalizers": []any{guard}}})
+			}
+			return err
+		})
 }
 
 // guard adds a foreign finalizer to an object, and returns its UID.

@@ -16,9 +16,6 @@ import (
 // strangerTime is how long a stranger stays at most.
 const strangerTime = 6 * time.Second
 
-// revertTime is how long an operator usually needs at most to revert an edit.
-const revertTime = 2 * time.Second
-
 // replaceDuringRevert edits a child, deletes it, and creates another object of its name, which belongs to no operator: a
 // stranger. It does so while the operator reverts the edit, between the operator's request and the write, if the webhook is
 // asked about that. It comes too late if the operator creates its child again first. After a while it deletes the stranger,
@@ -26,21 +23,9 @@ const revertTime = 2 * time.Second
 func replaceDuringRevert(edit childFunc) childFunc {
 	return func(ctx context.Context, u *user, name owners.Ref, child owners.Child, random *rand.Rand) error {
 		stranger := strangerNamed(name, random)
-		replaced := make(chan error, 1)
-		cancel := u.webhook.duringWrite(name, func() { replaced <- u.replace(ctx, name, stranger) })
-		err := edit(ctx, u, name, child, random)
-		if err != nil && cancel() {
-			return err
-		}
-		select {
-		case err = <-replaced:
-		case <-time.After(revertTime):
-			if cancel() {
-				err = u.replace(ctx, name, stranger)
-			} else {
-				err = <-replaced
-			}
-		}
+		err := u.duringWrite(name,
+			func() error { return edit(ctx, u, name, child, random) },
+			func() error { return u.replace(ctx, name, stranger) })
 		if err != nil {
 			return err
 		}

@@ -18,8 +18,12 @@ import (
 	"github.com/trueup-go/trueup/test/trials/chaos/owners"
 )
 
-// requestTimeout bounds a request to an API server that may be frozen.
-const requestTimeout = 10 * time.Second
+const (
+	// requestTimeout bounds a request to an API server that may be frozen.
+	requestTimeout = 10 * time.Second
+	// revertTime is how long an operator usually needs at most to revert an edit.
+	revertTime = 2 * time.Second
+)
 
 // A user changes objects that no other user changes, so that their final state is known.
 type user struct {
@@ -158,4 +162,23 @@ func pass(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// duringWrite edits an object, and interferes while the operator's answer to that waits for the webhook. If the operator
+// writes nothing within revertTime, it interferes then.
+func (u *user) duringWrite(to owners.Ref, edit, interfere func() error) error {
+	done := make(chan error, 1)
+	cancel := u.webhook.duringWrite(to, func() { done <- interfere() })
+	if err := edit(); err != nil && cancel() {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(revertTime):
+	}
+	if cancel() {
+		return interfere()
+	}
+	return <-done
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,13 +13,14 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trueup-go/trueup/test/trials/chaos/owners"
 )
 
-// A webhook is asked about each write of an operator to a child, during a whole run.
+// A webhook is asked about each write of an operator to a child or to the finalizers of an owner, during a whole run.
 type webhook struct {
 	mode atomic.Int32
 	stop func() error
@@ -27,7 +29,7 @@ type webhook struct {
 	interludes map[owners.Ref]func()
 }
 
-// The modes of a webhook.
+// The modes of a webhook, all for children only.
 const (
 	accepting int32 = iota
 	mutating
@@ -53,18 +55,27 @@ func (w *webhook) faults() []choice {
 	}
 }
 
-// startWebhook has the API server ask about the children of all kinds.
+// childKinds are the kinds of children that the webhook is asked about.
+var childKinds = []string{"Service", "Secret", "Deployment", "StatefulSet", "Ingress", "ReverseWordsApp"}
+
+// startWebhook has the API server ask about the children of all kinds, and about owners that have a finalizer.
 func (e *environment) startWebhook(ctx context.Context) (err error) {
-	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
-		return admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
+	kinds := sets.New(childKinds...)
+	for _, kind := range owners.All() {
+		if kind.Finalizer != "" {
+			kinds.Insert(kind.Name())
 		}
 	}
-	e.webhook.stop, err = e.cluster.MutatingWebhook(ctx, "chaos", []admissionregistrationv1.RuleWithOperations{
-		rule("", "services", "secrets"), rule("apps", "deployments", "statefulsets"),
-		rule("networking.k8s.io", "ingresses"), rule("apps.linuxera.org", "reversewordsapps"),
-	}, admission.HandlerFunc(e.webhook.answer))
+	var rules []admissionregistrationv1.RuleWithOperations
+	for _, kind := range sets.List(kinds) {
+		rules = append(rules, admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{owners.Kinds[kind].Group}, APIVersions: []string{"*"}, Resources: []string{owners.Resource(kind)},
+			},
+		})
+	}
+	e.webhook.stop, err = e.cluster.MutatingWebhook(ctx, "chaos", rules, admission.HandlerFunc(e.webhook.answer))
 	return err
 }
 
@@ -97,6 +108,9 @@ func (w *webhook) answer(ctx context.Context, request admission.Request) admissi
 		if interlude := w.takeInterlude(about); interlude != nil {
 			interlude()
 		}
+	}
+	if !slices.Contains(childKinds, request.Kind.Kind) {
+		return admission.Allowed("")
 	}
 	switch w.mode.Load() {
 	case mutating:
