@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/trueup-go/trueup/cmd/trueup/internal/explain"
 )
@@ -34,7 +35,11 @@ func (x *explainer) run(args []string) error {
 		failed  []error
 	)
 	for _, target := range targets {
-		report, err := x.explain(target)
+		var report *explain.Report
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+			report, err = x.explain(target)
+			return err
+		})
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -47,7 +52,8 @@ func (x *explainer) run(args []string) error {
 	return errors.Join(failed...)
 }
 
-// explain reads an object and returns the report on it. If a file desires the object, the object may be missing.
+// explain reads an object and returns the report on it. If a file desires the object, the object may be missing. The error is
+// a Conflict if somebody wrote to the object between the read and the dry run.
 func (x *explainer) explain(t target) (*explain.Report, error) {
 	live, err := t.read()
 	switch {
@@ -72,9 +78,13 @@ func (x *explainer) dryRun(t target, live *unstructured.Unstructured) (*explain.
 	var kept []string
 	if live != nil {
 		kept = explain.Stamp(desired, live, x.options.FieldManager)
+		desired.SetResourceVersion(live.GetResourceVersion()) // otherwise what others write meanwhile would be an effect, too
 	}
 	result, err := t.tryApply(desired, x.options.FieldManager)
 	if err != nil {
+		if apierrors.IsConflict(err) && t.isChangedSince(live) {
+			return nil, fmt.Errorf("cannot try to apply %s: %w", t, err)
+		}
 		run, refused := explain.NewRefusal(err, desired, x.options)
 		if !refused {
 			return nil, fmt.Errorf("cannot try to apply %s: %w", t, err)

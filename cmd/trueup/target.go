@@ -36,6 +36,15 @@ func (t target) read() (*unstructured.Unstructured, error) {
 	return object(resource.NewHelper(t.info.Client, t.info.Mapping).Get(t.info.Namespace, t.info.Name))
 }
 
+// isChangedSince reports whether the object differs from live, which was read before. live is nil if there was none.
+func (t target) isChangedSince(live *unstructured.Unstructured) bool {
+	if live == nil {
+		return false
+	}
+	again, err := t.read()
+	return err != nil || again.GetResourceVersion() != live.GetResourceVersion()
+}
+
 // tryApply sends one apply as a dry run, which takes the fields that other managers own.
 func (t target) tryApply(desired *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	body, err := desired.MarshalJSON()

@@ -20,6 +20,7 @@ func newSite(t *testing.T, namespace string) {
 	_, err := ensure.Object(t.Context(), ensure.New(operator, operator, "website-operator"), desired, ensure.ControlledBy(site))
 	require.NoError(t, err)
 	kubectl(t, namespace, "", "patch", "deployment", "web", "-p", `{"spec":{"replicas":7}}`)
+	kubectl(t, namespace, "", "rollout", "status", "deployment", "web")
 }
 
 func TestDryRun(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -117,10 +118,15 @@ func TestTrueup(t *testing.T) {
 // autoscale scales as an autoscaler does, which reads the scale first.
 func autoscale(t *testing.T, d *appsv1.Deployment, replicas int32) {
 	t.Helper()
-	autoscaler, scale := clientOf(t, "hpa").SubResource("scale"), &autoscalingv1.Scale{}
-	require.NoError(t, autoscaler.Get(t.Context(), d, scale))
-	scale.Spec.Replicas = replicas
-	require.NoError(t, autoscaler.Update(t.Context(), d, client.WithSubResourceBody(scale)))
+	autoscaler := clientOf(t, "hpa").SubResource("scale")
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		scale := &autoscalingv1.Scale{}
+		if err := autoscaler.Get(t.Context(), d, scale); err != nil {
+			return err
+		}
+		scale.Spec.Replicas = replicas
+		return autoscaler.Update(t.Context(), d, client.WithSubResourceBody(scale))
+	}))
 }
 
 // A Secret that kubectl applied, and that trueup adopted.
