@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -133,6 +134,27 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 	require.NoError(t, pass(), "another object: its two minutes began later")
 	after(time.Minute)
 	require.ErrorIs(t, pass(), ensure.ErrHidden)
+}
+
+// A child that somebody took out of the cache, by removing its label, comes back as soon as the API server
+// accepts that, however late.
+func TestHiddenChildThatDiffers(t *testing.T) {
+	s, clock := newServer(), newClock()
+	show := view(faithful)
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, ensure.WithClock(clock))
+	mustEnsure(t, e, configMap())
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	show = hidden
+	s.answers = []error{apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil)}
+	_, err := ensure.Object(t.Context(), e, configMap())
+	require.ErrorIs(t, err, ensure.ErrAPI)
+
+	clock.SetTime(clock.Now().Add(time.Hour))
+	require.Equal(t, ensure.Drifted, mustEnsure(t, e, configMap()).Cause)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap()).Operation, "the cache may be a moment behind")
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	_, err = ensure.Object(t.Context(), e, configMap())
+	require.ErrorIs(t, err, ensure.ErrHidden, "the write did not bring it back")
 }
 
 // IfMissing is content with what somebody else made, wherever the cache looks.

@@ -42,8 +42,11 @@ func TestDecide(t *testing.T) {
 			"neither ours nor to be adopted", with(live, func(s *situation) { s.knowsProvenance = true }), toLeaveForeign,
 		},
 		"a child that the cache hides": {
-			"each pass would cost two requests, and drift would go unnoticed",
-			with(claimed, func(s *situation) { s.isHidden, s.isStale = true, true }), toReportHidden,
+			"each pass would cost a request, and drift would go unnoticed",
+			with(compared, func(s *situation) { s.isHidden, s.isInSync = true, true }), toReportHidden,
+		},
+		"a child that the cache hides and that is different": {
+			"it may be hidden because somebody removed its label", with(compared, func(s *situation) { s.isHidden = true }), toWrite,
 		},
 		"a copy from before our last write": {
 			"differences are no drift", with(claimed, func(s *situation) { s.isStale = true }), toAwaitCache,

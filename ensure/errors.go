@@ -39,7 +39,7 @@ var (
 	// of an earlier version of the operator, with the same or another field manager. If the controller
 	// is an object of the operator, pass that object to ControlledBy.
 	ErrForeign = errors.New("foreign")
-	// ErrHidden: the child exists, but the cache does not show it. If the cache filters by a label,
+	// ErrHidden: the child is as desired, but the cache does not show it. If the cache filters by a label,
 	// WithLabels adds the label to every child.
 	ErrHidden = errors.New("hidden from the cache")
 	// ErrInvalid: the API server, a webhook or an admission policy refused the child as invalid.

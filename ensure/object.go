@@ -182,6 +182,7 @@ func (c *child) reconcileLive(ctx context.Context, live client.Object) (outcome,
 		case toCreate:
 			return c.createUnlessContested(ctx)
 		case toWrite:
+			c.memory.ForgetHidden(c.id()) // the write may bring the child back into the cache
 			return c.updateUnlessContested(ctx, whole, c.causeToWrite(whole))
 		case toRest:
 			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
@@ -215,7 +216,7 @@ const (
 	toLeaveForeign               // an object of somebody else
 	toAwaitCache                 // which does not show our last write yet
 	toAwaitDeletion              // of the live object
-	toReportHidden               // a child that the cache never shows
+	toReportHidden               // a child as desired that the cache never shows
 )
 
 // A situation is what a pass knows when it decides what to do next.
@@ -250,16 +251,16 @@ func decide(known situation) step {
 		return toFindProvenance
 	case !known.isOurs:
 		return toLeaveForeign
-	case known.isHidden:
-		return toReportHidden
 	case known.isStale:
 		return toAwaitCache
 	case !known.isCompared:
 		return toCompare
-	case known.isInSync:
-		return toRest
+	case !known.isInSync:
+		return toWrite
+	case known.isHidden:
+		return toReportHidden
 	}
-	return toWrite
+	return toRest
 }
 
 // situationOf returns the situation as far as live, nil if there is none, and the options show it.

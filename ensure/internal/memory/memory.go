@@ -185,9 +185,12 @@ func (m *Memory) NoteHidden(key ChildKey, uid types.UID, now time.Time) time.Tim
 // IsHidden reports whether the API server had the object while the cache did not show one.
 func (m *Memory) IsHidden(key ChildKey) bool { return m.hidden.Has(key) }
 
+// ForgetHidden forgets since when the cache does not show the object.
+func (m *Memory) ForgetHidden(key ChildKey) { m.hidden.Remove(key) }
+
 // NoteShown notes that the cache shows the object.
 func (m *Memory) NoteShown(key ChildKey) {
-	m.hidden.Remove(key)
+	m.ForgetHidden(key)
 	m.Absent.Remove(key)
 }
 
