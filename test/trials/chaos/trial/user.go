@@ -22,7 +22,7 @@ const (
 	// requestTimeout bounds a request to an API server that may be frozen.
 	requestTimeout = 10 * time.Second
 	// revertTime is how long an operator usually needs at most to revert an edit.
-	revertTime = 2 * time.Second
+	revertTime = 5 * time.Second
 )
 
 // A user changes objects that no other user changes, so that their final state is known.
