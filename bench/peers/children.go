@@ -37,7 +37,7 @@ type child struct {
 }
 
 // children returns the children of each owner. Built-in controllers only write the status of the Deployment,
-// since it has no pods.
+// since it is paused.
 func children() []child { return []child{configMap(), service(), deployment(), database()} }
 
 func (c child) assign(live, desired client.Object) {
@@ -148,6 +148,7 @@ func desiredDeployment(owner client.Object, revision int) client.Object {
 	selector := map[string]string{instanceLabel: owner.GetName()}
 	return &appsv1.Deployment{ObjectMeta: metadata(owner), Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32(0)),
+		Paused:   true,
 		Selector: &metav1.LabelSelector{MatchLabels: selector},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: selector},

@@ -44,9 +44,10 @@ func newEnvironment(ctx context.Context, c *cluster.Cluster) (*environment, erro
 	return &environment{cluster: c, scheme: scheme, admin: admin, clients: clients}, cluster.Define(ctx, admin, databaseDefinition())
 }
 
-// onNewCluster calls do with a new cluster, and stops the cluster.
+// onNewCluster calls do with a new cluster, and stops the cluster. The Deployment controller is the only controller: the
+// others, such as those of endpoints, would take more processor time than the operators.
 func onNewCluster(ctx context.Context, do func(*environment) error) error {
-	c, err := cluster.Start(ctx)
+	c, err := cluster.Start(ctx, cluster.Flags(cluster.ControllerManager, "--controllers=deployment-controller"))
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func (s comparedSize) plot(path string, theme theme, title string, value func(of
 }
 
 func (t theme) apply(p *plot.Plot) {
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil // that of the page
 	p.Legend.TextStyle.Color = t.text
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Color, axis.Tick.Color = t.text, t.text

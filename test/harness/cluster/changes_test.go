@@ -87,6 +87,7 @@ func TestAwait(t *testing.T) {
 
 // TestAwaitEndsWithTheCluster: a wait ends when its condition cannot become true any more.
 func TestAwaitEndsWithTheCluster(t *testing.T) {
+	alone(t)
 	t.Parallel()
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)

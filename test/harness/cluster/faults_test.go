@@ -27,6 +27,7 @@ var components = []cluster.Component{
 
 // TestFaults does harm to one cluster.
 func TestFaults(t *testing.T) {
+	alone(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() }) // if it has not come to that

@@ -56,6 +56,7 @@ func TestOwnerKilledDuringStartLeavesNothing(t *testing.T) {
 }
 
 func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
+	alone(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(processOf(t, c, "supervisor"), syscall.SIGKILL))
@@ -65,6 +66,7 @@ func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
 }
 
 func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
+	alone(t)
 	for _, component := range components {
 		t.Run(string(component), func(t *testing.T) {
 			temp := t.TempDir()
@@ -82,6 +84,7 @@ func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
 }
 
 func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
+	alone(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, c.Kill(cluster.Scheduler), "an end that is no error")
@@ -99,6 +102,7 @@ func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
 }
 
 func TestComponentThatDiesWhenItIsRestartedIsAnError(t *testing.T) {
+	alone(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(c.Dir(), "kube-scheduler.kubeconfig")))

@@ -16,6 +16,8 @@ type options struct {
 	kept    []Component
 	// deletions is set by AuditDeletions.
 	deletions bool
+	// keepNamespaces is set by KeepNamespaces.
+	keepNamespaces bool
 }
 
 func newOptions(opts []Option) options {
@@ -69,6 +71,12 @@ func WithStorage() Option {
 // time than a later build by [Kubectl].
 func WithKubectl() Option {
 	return func(o *options) { o.kubectl = true }
+}
+
+// KeepNamespaces leaves the namespaces of tests as they are when the tests end. The control plane sends hundreds of
+// requests to delete a namespace, so that a suite with many tests takes less time if each deletes what it made.
+func KeepNamespaces() Option {
+	return func(o *options) { o.keepNamespaces = true }
 }
 
 // KeepRunning has components started again that end by themselves, as a kubelet does. Some components do so after faults

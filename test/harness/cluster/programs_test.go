@@ -13,6 +13,7 @@ import (
 )
 
 func TestAssetsAreUsedWhenTheyAreNamed(t *testing.T) {
+	alone(t)
 	assets := t.TempDir()
 	programs := processesIn(t, shared.Dir())
 	for program := range programs {

@@ -96,6 +96,7 @@ func TestNamespaceIsDeletedWhenItsTestEnds(t *testing.T) {
 // TestClustersSideBySide starts two clusters at once, one of them with its own node count, stages
 // and flags, beside the shared one.
 func TestClustersSideBySide(t *testing.T) {
+	alone(t)
 	started := make(chan *cluster.Cluster, 2)
 	for _, opts := range [][]cluster.Option{nil, {
 		cluster.Nodes(1),

@@ -38,7 +38,7 @@ func Main(m *testing.M, c **Cluster, opts ...Option) int {
 
 // Namespace creates a namespace for a test and returns its name. Pods can be created there at once,
 // and the default objects exist. The namespace is deleted when the test ends; its content is
-// deleted a moment later.
+// deleted a moment later. With [KeepNamespaces], nothing is deleted.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceLimit)
@@ -49,6 +49,9 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		t.Fatalf("cannot create a namespace: %v", err)
 	}
 	t.Cleanup(func() {
+		if c.options.keepNamespaces {
+			return
+		}
 		// The test's own context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), namespaceLimit)
 		defer cancel()

@@ -109,10 +109,13 @@ func TestMain(m *testing.M) {
 }
 
 // alone prepares a test with servers of its own: it removes the variables that name a server, and
-// returns the folder that will contain the servers' folders. If the environment named a server, for
-// tests without PostgreSQL's programs, the test is skipped.
+// returns the folder that will contain the servers' folders. The test is skipped with -short, and if the
+// environment named a server, for tests without PostgreSQL's programs.
 func alone(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("each server takes seconds to start")
+	}
 	t.Setenv("PSQL_HOST", "")
 	if _, err := programs.Find(t.Context()); err != nil && named && !programs.Installable() {
 		t.Skip(err)

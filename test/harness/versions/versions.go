@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/trueup-go/trueup/test/harness/page"
 )
 
@@ -110,22 +112,9 @@ func (c Column) head() string {
 
 // Set replaces the column of the same minor version, or adds the column.
 func (p *Page) Set(column Column) {
-	p.columns = slices.DeleteFunc(p.columns, func(c Column) bool { return minorOf(c.Version) == minorOf(column.Version) })
+	p.columns = slices.DeleteFunc(p.columns, func(c Column) bool { return semver.MajorMinor(c.Version) == semver.MajorMinor(column.Version) })
 	p.columns = append(p.columns, column)
-	slices.SortFunc(p.columns, func(a, b Column) int { return minorOf(a.Version) - minorOf(b.Version) })
-}
-
-// minorOf returns 33 for v1.33.13.
-func minorOf(version string) int {
-	parts := strings.Split(version, ".")
-	if len(parts) < 2 {
-		return 0
-	}
-	minor, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0
-	}
-	return minor
+	slices.SortFunc(p.columns, func(a, b Column) int { return semver.Compare(a.Version, b.Version) })
 }
 
 // Text returns the page, with a row for each of the properties.

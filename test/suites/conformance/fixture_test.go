@@ -332,12 +332,11 @@ func (f *fixture) dropFinalizers() {
 	require.NoError(f.t, client.IgnoreNotFound(err))
 }
 
-// clear deletes the child: with the namespace, or alone if the child is cluster-scoped.
+// clear deletes the child and what the built-in controllers made for it.
 func (f *fixture) clear() {
 	f.dropFinalizers()
-	if f.childNamespace == "" {
-		require.NoError(f.t, client.IgnoreNotFound(f.admin.Delete(context.Background(), f.empty())))
-	}
+	err := f.admin.Delete(context.Background(), f.empty(), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	require.NoError(f.t, client.IgnoreNotFound(err))
 }
 
 func (f *fixture) await(what string, done func() bool) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -32,7 +32,8 @@ var (
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	// Autoscalers report every 15 s by default, which every test of one would wait for.
-	code := cluster.Main(m, &shared, cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
+	code := cluster.Main(m, &shared, cluster.KeepNamespaces(),
+		cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
 	if code == 0 && isWhole() {
 		if err := compareResults(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -75,7 +76,7 @@ func versionOf(config *rest.Config) (string, error) {
 
 // serverBefore reports whether the server is of an older minor version, such as 1.34.
 func serverBefore(minor string) bool {
-	return version.MustParseSemantic(server).LessThan(version.MustParseSemantic(minor + ".0"))
+	return semver.Compare(server, "v"+minor) < 0
 }
 
 // requireServed skips a test on another version than the pinned one if that version does not serve the kind.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/semver"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/page"
@@ -54,7 +55,7 @@ func compareColumn() error {
 
 // minorVersion returns 1.36 for the server's version v1.36.3.
 func minorVersion() string {
-	return strings.Join(strings.Split(strings.TrimPrefix(server, "v"), ".")[:2], ".")
+	return strings.TrimPrefix(semver.MajorMinor(server), "v")
 }
 
 func resultsColumn() (versions.Column, error) {

@@ -52,8 +52,13 @@ func TestRights(t *testing.T) {
 		{Verb: "update", Group: "application.sample.ibm.com", Resource: "applications/finalizers"},
 	}
 	role := tests.OnlyUsed(t, mark, unseen...)
-	for _, right := range unseen {
-		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, f, role, right) })
+	for i, right := range unseen {
+		t.Run("without "+right.String(), func(t *testing.T) {
+			if i > 0 {
+				tests.LongForm(t)
+			}
+			testWithout(t, f, role, right)
+		})
 	}
 }
 

@@ -125,6 +125,7 @@ func testPodSecurity(t *testing.T, process *operator.Process) {
 
 // TestUnschedulable has pods for which there is no node.
 func TestUnschedulable(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	for _, file := range []string{databaseFile, "app.yaml"} {
 		d.Override(t, file, "      containers:\n", "      nodeSelector: {zone: nowhere}\n      containers:\n")
@@ -144,6 +145,7 @@ func TestUnschedulable(t *testing.T) {
 // TestRestricted uses the templates for namespaces that enforce the pod security standard restricted.
 // TestWhyNotReady shows that such a namespace refuses the default pods.
 func TestRestricted(t *testing.T) {
+	tests.LongForm(t)
 	o := installed(t)
 	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
 	tests.EnforceRestricted(t, f.namespace)

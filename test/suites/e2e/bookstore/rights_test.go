@@ -40,8 +40,13 @@ func TestRights(t *testing.T) {
 	// A claim is read from the server if another claim replaces it between a read and a write.
 	raced := suite.Right{Verb: "get", Resource: "persistentvolumeclaims"}
 	role := tests.OnlyUsed(t, mark, append(slices.Clone(unseen), raced)...)
-	for _, right := range unseen {
-		t.Run("without "+right.String(), func(t *testing.T) { testWithout(t, f, role, right) })
+	for i, right := range unseen {
+		t.Run("without "+right.String(), func(t *testing.T) {
+			if i > 0 {
+				tests.LongForm(t)
+			}
+			testWithout(t, f, role, right)
+		})
 	}
 }
 

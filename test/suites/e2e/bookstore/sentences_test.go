@@ -7,6 +7,7 @@ import (
 )
 
 func TestSentences(t *testing.T) {
+	tests.LongForm(t)
 	process := start(t)
 	tests.TestSentences(t, process, func(t *testing.T, namespace, reason string) (name, message string) {
 		f := fixture{operator: process, namespace: namespace, name: "shop"}

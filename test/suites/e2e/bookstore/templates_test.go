@@ -133,6 +133,7 @@ func TestTemplateLabels(t *testing.T) {
 // TestBrokenTemplate breaks the database's manifest while the operator runs, and fixes it: changes
 // requested meanwhile are made then.
 func TestBrokenTemplate(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.newFixture(t)
 	before := f.state(t)
@@ -160,6 +161,7 @@ func TestBrokenTemplate(t *testing.T) {
 // TestRemovalWithBrokenTemplates deletes BookStores while no template can be read, one of them
 // while its set is being recreated.
 func TestRemovalWithBrokenTemplates(t *testing.T) {
+	tests.LongForm(t)
 	for name, midst := range map[string]bool{"with a set": false, "without a set": true} {
 		for policy, retain := range map[string]bool{"claims stay": true, "claims go": false} {
 			t.Run(name+", "+policy, func(t *testing.T) { testRemovalWithBrokenTemplates(t, midst, retain) })

@@ -21,6 +21,7 @@ func TestInstalled(t *testing.T) {
 
 // TestProcess has one operator start, lead and end, and other operators take over.
 func TestProcess(t *testing.T) {
+	tests.LongForm(t)
 	d := newDatabase(t, server, "students")
 	o := installed(t)
 	leading := []string{"--leader-elect", "--leader-election-namespace", o.Namespace}
@@ -63,6 +64,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestWatchNamespace(t *testing.T) {
+	tests.LongForm(t)
 	d := newDatabase(t, server, "students")
 	f := newFixtureWithOwnOperator(t, d)
 	outside := newEmptyFixture(t, d, f.operator)
@@ -93,6 +95,7 @@ func TestClusterName(t *testing.T) {
 
 // TestBadStarts has the operator refuse wrong settings, and report the mistake.
 func TestBadStarts(t *testing.T) {
+	tests.LongForm(t)
 	good := []string{"PSQL_HOST=127.0.0.1", "PSQL_PORT=5432", "PSQL_DBNAME=school", "PSQL_USER=writer", "PSQL_PASSWORD=" + password, "PSQL_SSLMODE="}
 	for name, bad := range map[string]struct {
 		env, args []string

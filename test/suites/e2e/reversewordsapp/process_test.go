@@ -28,6 +28,7 @@ func TestInstalled(t *testing.T) {
 
 // TestProcess has one operator start, lead, watch only its own objects, and end.
 func TestProcess(t *testing.T) {
+	tests.LongForm(t)
 	mark := shared.Mark()
 	process := start(t)
 	require.NotEmpty(t, tests.LeaseHolder(t, lease))
@@ -88,6 +89,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestWatchNamespace(t *testing.T) {
+	tests.LongForm(t)
 	inside, outside := shared.Namespace(t), shared.Namespace(t)
 	f := fixture{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
 	f.create(t)
@@ -99,6 +101,7 @@ func TestWatchNamespace(t *testing.T) {
 }
 
 func TestChildLabels(t *testing.T) {
+	tests.LongForm(t)
 	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue")
 	f := newFixture(t, process)
 	for kind, child := range f.children(t) {
@@ -117,6 +120,7 @@ func TestChildLabels(t *testing.T) {
 }
 
 func TestBadStarts(t *testing.T) {
+	tests.LongForm(t)
 	for arg, says := range map[string]string{
 		"--oops":         "flag provided but not defined: -oops",
 		"--leader-elect": "leader-election-namespace",

@@ -92,6 +92,7 @@ func TestRefusedDeployment(t *testing.T) {
 // TestRestricted uses the templates for namespaces that enforce the pod security standard restricted.
 // TestRefusedPods shows that such a namespace refuses the default pods.
 func TestRestricted(t *testing.T) {
+	tests.LongForm(t)
 	o := installed(t)
 	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
 	tests.EnforceRestricted(t, f.namespace)

@@ -3,6 +3,7 @@ package reversewordsapp_test
 import "testing"
 
 func TestSentences(t *testing.T) {
+	tests.LongForm(t)
 	process := start(t)
 	tests.TestSentences(t, process, func(t *testing.T, namespace, reason string) (name, message string) {
 		f := fixture{operator: process, namespace: namespace, name: "shop"}

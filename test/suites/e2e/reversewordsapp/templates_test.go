@@ -93,6 +93,7 @@ func TestTemplateLabel(t *testing.T) {
 
 // TestBrokenTemplate breaks a manifest while the operator runs, and fixes it.
 func TestBrokenTemplate(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -133,6 +134,7 @@ func TestBrokenTemplate(t *testing.T) {
 
 // TestBrokenFromTheStart makes nothing until the folder does.
 func TestBrokenFromTheStart(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	d.Write(t, "deploy.yaml", "")
 	f := d.start(t)
@@ -246,6 +248,7 @@ func TestRenameWhileDown(t *testing.T) {
 
 // TestRemovalWithBrokenTemplates deletes ReverseWordsApps when no template can be read.
 func TestRemovalWithBrokenTemplates(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)

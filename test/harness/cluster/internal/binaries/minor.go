@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/trueup-go/trueup/test/harness/places"
 )
 
@@ -85,7 +87,4 @@ func serverModules(root string) (map[string]module, error) {
 }
 
 // minorOf returns 1.36 for v1.36.3.
-func minorOf(version string) string {
-	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	return strings.Join(parts[:min(len(parts), 2)], ".")
-}
+func minorOf(version string) string { return strings.TrimPrefix(semver.MajorMinor(version), "v") }
