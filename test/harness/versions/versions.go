@@ -112,7 +112,8 @@ func (c Column) head() string {
 
 // Set replaces the column of the same minor version, or adds the column.
 func (p *Page) Set(column Column) {
-	p.columns = slices.DeleteFunc(p.columns, func(c Column) bool { return semver.MajorMinor(c.Version) == semver.MajorMinor(column.Version) })
+	minor := semver.MajorMinor(column.Version)
+	p.columns = slices.DeleteFunc(p.columns, func(c Column) bool { return semver.MajorMinor(c.Version) == minor })
 	p.columns = append(p.columns, column)
 	slices.SortFunc(p.columns, func(a, b Column) int { return semver.Compare(a.Version, b.Version) })
 }
