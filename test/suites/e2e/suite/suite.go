@@ -145,7 +145,8 @@ func (s *Suite) start(t *testing.T, o operator.Operator, args []string, expected
 // the cache shows this.
 func failures(process *operator.Process, expected []string) []string {
 	excused := append([]string{
-		"context canceled", "after stop sequence was engaged", "handler did not sync", "cache did not sync", ": NotFound",
+		"context canceled", "after stop sequence was engaged", "handler did not sync", "cache did not sync",
+		"Informer to sync", ": NotFound",
 	}, expected...)
 	var found []string
 	for line := range strings.Lines(process.Log()) {
