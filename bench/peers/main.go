@@ -25,7 +25,7 @@ type plan struct {
 }
 
 var (
-	long  = plan{sizes: []int{100, 1000, 10_000}, owners: 500, rounds: 5}
+	long  = plan{sizes: []int{100, 1000, 10_000}, owners: 500, rounds: 3}
 	short = plan{sizes: []int{100}, owners: 50, rounds: 3}
 )
 

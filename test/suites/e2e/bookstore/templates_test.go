@@ -113,6 +113,7 @@ func (f fixture) state(t *testing.T) map[string]string {
 
 // TestTemplateLabels adds labels while the operator runs: each takes one write.
 func TestTemplateLabels(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.newFixture(t)
 	mark, before := shared.Mark(), f.uids(t)
@@ -212,6 +213,7 @@ func TestRenamedApp(t *testing.T) {
 // TestRenamedDatabase has templates that would make the database another one. Nothing is
 // written, to the app neither, whose host name would be one that is not there.
 func TestRenamedDatabase(t *testing.T) {
+	tests.LongForm(t)
 	for name, rename := range map[string]struct {
 		by   func(*testing.T, templateDir)
 		says string
@@ -295,6 +297,7 @@ func (f fixture) empty(t *testing.T, d templateDir) {
 // TestRenamedInTheMidst renames the database while its set is deleted and not yet recreated, and no
 // operator runs: pods and claims wait for their names.
 func TestRenamedInTheMidst(t *testing.T) {
+	tests.LongForm(t)
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
 			d := newTemplateDir(t)
@@ -322,6 +325,7 @@ func TestRenamedInTheMidst(t *testing.T) {
 // TestOtherNamesFromTheStart has a database with names and labels that the operator does not know:
 // it can be resized and deleted as any other.
 func TestOtherNamesFromTheStart(t *testing.T) {
+	tests.LongForm(t)
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
 			d := newTemplateDir(t)
@@ -404,6 +408,7 @@ func lastPolicy(t *testing.T, watcher watch.Interface) appsv1.PersistentVolumeCl
 // TestAppSelector changes an immutable field of the app's Deployment, which does not affect the
 // database.
 func TestAppSelector(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.newFixture(t, retaining(false))
 	f.eventuallyOwned(t, f.set(t), false)
@@ -420,6 +425,7 @@ func TestAppSelector(t *testing.T) {
 
 // TestNamesOfTemplates has templates with longer names than the default ones.
 func TestNamesOfTemplates(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	d.Write(t, "names.tpl", `{{define "database"}}{{.Name}}-the-database{{end}}`+defaultApp)
 	f := d.newEmptyFixture(t)

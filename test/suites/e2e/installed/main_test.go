@@ -65,7 +65,7 @@ var (
 // examples returns the operators to test.
 func examples() []example {
 	if testing.Short() {
-		return []example{application, words}
+		return []example{application}
 	}
 	return []example{application, words, bookStore, writer, site}
 }

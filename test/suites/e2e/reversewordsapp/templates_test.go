@@ -72,6 +72,7 @@ func (f fixture) childNames(t *testing.T) []string {
 
 // TestTemplateLabel adds a label while the operator runs, and removes it again.
 func TestTemplateLabel(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -149,6 +150,7 @@ func TestBrokenFromTheStart(t *testing.T) {
 // TestTemplateNames gives the children other names and the pods other labels, none of which
 // the operator has ever heard of.
 func TestTemplateNames(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -199,6 +201,7 @@ func (f fixture) settleAs(t *testing.T, deployment string) {
 
 // TestTemplateSelector changes an immutable field of an existing Deployment.
 func TestTemplateSelector(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -213,6 +216,7 @@ func TestTemplateSelector(t *testing.T) {
 
 // TestInvalidChildName has a template give the Service a name that no Service may have.
 func TestInvalidChildName(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	d.Override(t, "names.tpl", "service-{{.Name}}", "{{.Name}}.front")
 	f := d.start(t)
@@ -231,6 +235,7 @@ func TestInvalidChildName(t *testing.T) {
 // TestRenameWhileDown renames the children while nobody looks, and has one of the earlier
 // names hidden from the cache: no child is left when the ReverseWordsApp is gone.
 func TestRenameWhileDown(t *testing.T) {
+	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)

@@ -75,6 +75,7 @@ func TestApplication(t *testing.T) {
 }
 
 func TestReverseWordsApp(t *testing.T) {
+	longForm(t)
 	installed, process := start(t, reverseWordsApp)
 	var out bytes.Buffer
 	summary, err := story.ReverseWordsApp(t.Context(), newEnv(t, &out, installed, process, time.Minute))
@@ -94,6 +95,7 @@ func TestReverseWordsApp(t *testing.T) {
 }
 
 func TestSite(t *testing.T) {
+	longForm(t)
 	start(t, reverseWordsApp)
 	installed, process := start(t, site)
 	var out bytes.Buffer
@@ -242,6 +244,14 @@ func newEnv(t *testing.T, out io.Writer, installed *operator.Operator, process *
 	t.Helper()
 	return story.Env{
 		Out: out, Cluster: shared, Own: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Timeout: patience,
+	}
+}
+
+// longForm skips a test with -short. TestExistingCluster tells these stories in both forms.
+func longForm(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("only in the long form")
 	}
 }
 
