@@ -180,7 +180,6 @@ func TestUpgrade(t *testing.T) {
 // TestMigrateStorage stores all Applications in v1beta1, restarts the operator, which then needs its own conversion, and
 // stores them in v1alpha1 again. An Application whose namespace is gone cannot be written, and has to be deleted first.
 func TestMigrateStorage(t *testing.T) {
-	tests.LongForm(t)
 	o := installed(t)
 	first := start(t)
 	f := newFixture(t, first)
@@ -336,7 +335,6 @@ func expiring(t *testing.T, host string) certificate {
 // TestBackup saves the Applications of a namespace, deletes them but not their children, and restores them as
 // docs/upgrade.md says. The pods run on.
 func TestBackup(t *testing.T) {
-	tests.LongForm(t)
 	process := start(t)
 	f := newFixture(t, process)
 	pods := f.pods(t)

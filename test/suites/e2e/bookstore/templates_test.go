@@ -162,7 +162,6 @@ func TestBrokenTemplate(t *testing.T) {
 // TestRemovalWithBrokenTemplates deletes BookStores while no template can be read, one of them
 // while its set is being recreated.
 func TestRemovalWithBrokenTemplates(t *testing.T) {
-	tests.LongForm(t)
 	for name, midst := range map[string]bool{"with a set": false, "without a set": true} {
 		for policy, retain := range map[string]bool{"claims stay": true, "claims go": false} {
 			t.Run(name+", "+policy, func(t *testing.T) { testRemovalWithBrokenTemplates(t, midst, retain) })
@@ -213,7 +212,6 @@ func TestRenamedApp(t *testing.T) {
 // TestRenamedDatabase has templates that would make the database another one. Nothing is
 // written, to the app neither, whose host name would be one that is not there.
 func TestRenamedDatabase(t *testing.T) {
-	tests.LongForm(t)
 	for name, rename := range map[string]struct {
 		by   func(*testing.T, templateDir)
 		says string
@@ -297,7 +295,6 @@ func (f fixture) empty(t *testing.T, d templateDir) {
 // TestRenamedInTheMidst renames the database while its set is deleted and not yet recreated, and no
 // operator runs: pods and claims wait for their names.
 func TestRenamedInTheMidst(t *testing.T) {
-	tests.LongForm(t)
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
 			d := newTemplateDir(t)
@@ -325,7 +322,6 @@ func TestRenamedInTheMidst(t *testing.T) {
 // TestOtherNamesFromTheStart has a database with names and labels that the operator does not know:
 // it can be resized and deleted as any other.
 func TestOtherNamesFromTheStart(t *testing.T) {
-	tests.LongForm(t)
 	for policy, retain := range map[string]bool{"retain": true, "no retain": false} {
 		t.Run(policy, func(t *testing.T) {
 			d := newTemplateDir(t)

@@ -95,7 +95,6 @@ func TestClusterName(t *testing.T) {
 
 // TestBadStarts has the operator refuse wrong settings, and report the mistake.
 func TestBadStarts(t *testing.T) {
-	tests.LongForm(t)
 	good := []string{"PSQL_HOST=127.0.0.1", "PSQL_PORT=5432", "PSQL_DBNAME=school", "PSQL_USER=writer", "PSQL_PASSWORD=" + password, "PSQL_SSLMODE="}
 	for name, bad := range map[string]struct {
 		env, args []string

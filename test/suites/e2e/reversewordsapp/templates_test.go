@@ -235,7 +235,6 @@ func TestInvalidChildName(t *testing.T) {
 // TestRenameWhileDown renames the children while nobody looks, and has one of the earlier
 // names hidden from the cache: no child is left when the ReverseWordsApp is gone.
 func TestRenameWhileDown(t *testing.T) {
-	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -253,7 +252,6 @@ func TestRenameWhileDown(t *testing.T) {
 
 // TestRemovalWithBrokenTemplates deletes ReverseWordsApps when no template can be read.
 func TestRemovalWithBrokenTemplates(t *testing.T) {
-	tests.LongForm(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
