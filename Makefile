@@ -42,6 +42,8 @@ TIMEOUT = -timeout 30m
 # How many packages with a cluster are tested at once. They wait for much of their time, but each cluster takes up to
 # a gigabyte of memory.
 CLUSTERS ?= 3
+# How many tests of such a package run at once. They wait, too, so that one for each processor would be too few.
+PARALLEL ?= 6
 # The modules, test aside, that have tests.
 TESTED_MODULES = cmd/trueup examples bench test/tools/compat test/tools/release
 
@@ -67,7 +69,7 @@ programs:
 	cd test && go run ./harness/cluster/cmd build
 
 test-suites: programs
-	cd test && $(GOTEST) -count=1 $(SHORT) -p $(CLUSTERS) $(TIMEOUT) ./...
+	cd test && $(GOTEST) -count=1 $(SHORT) -p $(CLUSTERS) -parallel $(PARALLEL) $(TIMEOUT) ./...
 
 test-dashboard: programs
 	cd test/tools/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...

@@ -91,7 +91,7 @@ func apiServerFlags(port int) []string {
 		"--permit-port-sharing", // with our reservation
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=" + serviceRange,
-		"--client-ca-file=" + authorityPair.certificate(),
+		"--token-auth-file=" + tokensFile,
 		"--tls-cert-file=" + serverPair.certificate(),
 		"--tls-private-key-file=" + serverPair.key(),
 		"--service-account-issuer=https://kubernetes.default.svc",

@@ -39,7 +39,6 @@ func ServiceAccount(
 	if err != nil {
 		return nil, fmt.Errorf("cannot get a token for ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	// No client certificate: the server would prefer its identity to the token's.
 	config := rest.CopyConfig(anonymous)
 	config.BearerToken = granted.Status.Token
 	return config, nil

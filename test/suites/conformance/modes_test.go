@@ -27,20 +27,6 @@ func firstAndLastMode(i, turn int) bool {
 	return !testing.Short() || (i%2 == 0) == (turn == 0)
 }
 
-// someKinds returns all kinds. With -short, it returns a third of them; which third depends on the test.
-func someKinds(t *testing.T) []kindCase {
-	t.Helper()
-	all := kindCases()
-	if !testing.Short() {
-		return all
-	}
-	var some []kindCase
-	for i := len(t.Name()) % 3; i < len(all); i += 3 {
-		some = append(some, all[i])
-	}
-	return some
-}
-
 // inModes runs check, in parallel, for each case and each sort of client in the schedule.
 func inModes[T any](t *testing.T, cases []T, name func(T) string, tried modeFilter, check func(*testing.T, access, T)) {
 	t.Helper()

@@ -68,7 +68,8 @@ func resultsColumn() (versions.Column, error) {
 	return results, err
 }
 
-// differences lists the figures and exceptions that differ from those of a page. With -short, only new ones are listed.
+// differences lists the figures and exceptions that differ from those of a page. With -short, only figures that are
+// missing or new are listed.
 func differences(pinned string) ([]string, error) {
 	counts, err := countsOf(pinned)
 	if err != nil {
@@ -82,7 +83,7 @@ func differences(pinned string) ([]string, error) {
 	maps.Copy(all, shown.counts)
 	for cell := range all {
 		want, got := counts[cell], shown.counts[cell]
-		if want == got || shown.unserved.Has(cell[0]) || testing.Short() && want > 0 {
+		if want == got || shown.unserved.Has(cell[0]) || testing.Short() && want > 0 && got > 0 {
 			continue
 		}
 		found = append(found, fmt.Sprintf("%s, %s: %d instead of %d", cell[0], cell[1], got, want))

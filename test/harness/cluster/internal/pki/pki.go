@@ -64,16 +64,6 @@ func (a *Authority) Server(names []string, addresses ...net.IP) (Pair, error) {
 	})
 }
 
-// Client issues a certificate that the API server reads as this user, a member
-// of these groups.
-func (a *Authority) Client(user string, groups ...string) (Pair, error) {
-	return a.issue(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: user, Organization: groups},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
-}
-
 func (a *Authority) issue(template *x509.Certificate) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
