@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -80,9 +80,12 @@ func kiosk() *Kiosk {
 	return k
 }
 
+// newScheme knows the kinds of the tests, and no others: the fake client goes through all of them for each write.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	_ = clientgoscheme.AddToScheme(scheme) // fails for no client-go scheme
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme} {
+		_ = add(scheme) // fails for no type of k8s.io/api
+	}
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Shop{}, &Kiosk{})
 	return scheme
 }
