@@ -41,7 +41,7 @@ SHORT = -short
 TIMEOUT = -timeout 30m
 # How many packages with a cluster are tested at once. They wait for much of their time, but each cluster takes up to
 # a gigabyte of memory.
-CLUSTERS ?= 4
+CLUSTERS ?= 3
 # How many tests of such a package run at once. They wait, too, so that one for each processor would be too few.
 PARALLEL ?= 6
 # The modules, test aside, that have tests.
