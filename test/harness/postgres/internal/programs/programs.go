@@ -30,12 +30,12 @@ var ErrMissing = errors.New("cannot find the programs of a PostgreSQL server, in
 
 // places are the folders of distributions and Homebrew that are not on PATH.
 var places = []string{
-	"/usr/lib/postgresql/*/bin", // Debian, Ubuntu
-	"/usr/pgsql-*/bin",          // Red Hat and its kin, from PostgreSQL's own packages
-	"/usr/libexec/postgresql*",  // Alpine
-	"/opt/homebrew/opt/postgresql*/bin",
-	"/usr/local/opt/postgresql*/bin",
-	"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
+	"/usr/lib/postgresql/*/bin",                      // Debian, Ubuntu
+	"/usr/pgsql-*/bin",                               // Red Hat and its kin, from PostgreSQL's own packages
+	"/usr/libexec/postgresql*",                       // Alpine
+	"/opt/homebrew/opt/postgresql*/bin",              // Homebrew, on macOS with Apple's processors,
+	"/usr/local/opt/postgresql*/bin",                 // with Intel's,
+	"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin", // and on Linux
 }
 
 // Find returns the first available programs: on PATH, where pg_config says, and in the usual
