@@ -86,7 +86,7 @@ test-full: ## Run all tests in full, with soak and a minute of chaos, all versio
 
 .PHONY: flakes
 flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and list those that failed.
-	@cd test && go run ./tools/flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -unit '$(RACE)')
+	@cd test && go run ./tools/flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -parallel $(PARALLEL) -unit '$(RACE)')
 
 .PHONY: lint
 lint: lint-code lint-darwin lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 fixes style.

@@ -31,6 +31,7 @@ func main() {
 	var s selection
 	flag.StringVar(&s.pkg, "pkg", "", "packages, from the repository's root; empty stands for those of make test")
 	flag.IntVar(&s.parallel, "p", 1, "how many of these packages are tested at once")
+	flag.IntVar(&s.tests, "parallel", runtime.GOMAXPROCS(0), "how many tests of each of them run at once")
 	flag.StringVar(&s.unit, "unit", "", "flags of go test for these packages if they are the library's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -48,6 +49,7 @@ func main() {
 type selection struct {
 	pkg      string // from the repository's root; empty stands for those of make test
 	parallel int    // how many packages at once
+	tests    int    // how many tests of a package at once
 	unit     string // flags of go test for the library's own packages
 }
 
@@ -96,7 +98,9 @@ func (s selection) run(ctx context.Context, root string) (results, error) {
 		if err != nil {
 			return results{}, err
 		}
-		args := []string{"test", "-json", "-count=1", "-short", "-timeout", "30m", "-p", strconv.Itoa(s.parallel)}
+		args := []string{
+			"test", "-json", "-count=1", "-short", "-timeout", "30m", "-p", strconv.Itoa(s.parallel), "-parallel", strconv.Itoa(s.tests),
+		}
 		if dir == root {
 			args = append(args, strings.Fields(s.unit)...)
 		}
