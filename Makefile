@@ -35,13 +35,13 @@ MAKEFLAGS += --no-print-directory
 help: ## Print this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-# How tests are run, and how long a package may take.
-GOTEST = go test
+# How tests are run, and how long a package may take. `make lint` vets.
+GOTEST = go test -vet=off
 SHORT = -short
 TIMEOUT = -timeout 30m
 # How many packages with a cluster are tested at once. They wait for much of their time, but each cluster takes up to
 # a gigabyte of memory.
-CLUSTERS ?= 3
+CLUSTERS ?= 4
 # How many tests of such a package run at once. They wait, too, so that one for each processor would be too few.
 PARALLEL ?= 6
 # The modules, test aside, that have tests.
@@ -72,10 +72,10 @@ test-suites: programs
 	cd test && $(GOTEST) -count=1 $(SHORT) -p $(CLUSTERS) -parallel $(PARALLEL) $(TIMEOUT) ./...
 
 test-dashboard: programs
-	cd test/tools/dashboard && $(GOTEST) -count=1 $(TIMEOUT) ./...
+	cd test/tools/dashboard && $(GOTEST) -count=1 $(SHORT) $(TIMEOUT) ./...
 
 test-peers: programs
-	cd bench/peers && $(GOTEST) -count=1 $(TIMEOUT) ./...
+	cd bench/peers && $(GOTEST) -count=1 $(SHORT) $(TIMEOUT) ./...
 
 # Make runs a target once, so that `make test test-full` would leave out the long forms if test were a prerequisite.
 .PHONY: test-full

@@ -28,8 +28,8 @@ var (
 	// Release and Once, managed fields may have been. This class includes errors of packages status and
 	// finalizer that the caller causes.
 	ErrRefused = answer.ErrRefused
-	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, so no child is
-	// created or updated for it.
+	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, or does not exist any more,
+	// so no child is created or updated for it.
 	ErrOwnerTerminating = errors.New("owner is terminating")
 	// ErrTerminating: the child, or its namespace, is being deleted. A later call creates the
 	// child again, except with IfExists.

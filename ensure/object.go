@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/observer"
@@ -371,11 +372,38 @@ func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err
 	}
+	if err := c.checkOwnerIsThere(ctx); err != nil {
+		return outcome{}, err
+	}
 	found, err := c.create(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
 	return c.contest().finishWrite(ctx, nil, found)
+}
+
+// checkOwnerIsThere asks the API server for the owner of a child that was there before, and that
+// somebody else deleted: perhaps the garbage collector, because the owner was deleted. The cache may show
+// this later.
+func (c *child) checkOwnerIsThere(ctx context.Context) error {
+	if !c.controlled || c.last.UID == "" || c.last.Deleted {
+		return nil
+	}
+	if err := c.beginRequest(); err != nil {
+		return err
+	}
+	current, err := c.readOwner(ctx)
+	switch {
+	case answer.IsGone(err):
+		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" is gone")
+	case err != nil: // such as a missing verb: the drift is repaired
+		return nil
+	case isReplaced(c.owner, current):
+		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" was replaced")
+	case current.GetDeletionTimestamp() != nil:
+		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" is being deleted")
+	}
+	return nil
 }
 
 // createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
@@ -392,12 +420,12 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	answer, err := c.forceApply(ctx, "create", desired, "", createOnly)
+	applied, err := c.forceApply(ctx, "create", desired, "", createOnly)
 	if err != nil {
 		return outcome{}, err
 	}
-	c.confirm(answer)
-	found := outcome{live: answer, operation: Created, cause: Missing}
+	c.confirm(applied)
+	found := outcome{live: applied, operation: Created, cause: Missing}
 	if c.dryRun {
 		return found, nil
 	}

@@ -63,6 +63,11 @@ func (o *options) add(opts []Option) {
 // server, and must not be in deletion. The child takes its namespace from a namespaced owner if desired
 // has none; another namespace is refused.
 //
+// Somebody may have deleted the child because the owner is gone, which the cache may show later. So
+// before a child that was there is created again, the owner is read from the API server. If the owner
+// was deleted or replaced, the error is ErrOwnerTerminating. If the read fails, as without the verb get
+// for the owner's kind, the child is created.
+//
 // A later call without ControlledBy fails with ErrForeign, as the child still belongs to the owner.
 // With Adopt such a call succeeds, and the child keeps its controller.
 func ControlledBy(owner client.Object) Option {

@@ -257,6 +257,66 @@ func TestObjectMakesNothingForAnOwnerThatIsGoing(t *testing.T) {
 	require.Empty(t, s.verbs())
 }
 
+// A child that was there before is made again only if the API server still has the owner.
+func TestObjectAsksForTheOwnerOfWhatIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*apiServer)
+		reader func(*apiServer) client.Reader
+		says   string // empty: the child is made again
+	}{
+		"there": {},
+		"gone":  {change: func(s *apiServer) { s.remove(t, shop()) }, says: "is gone"},
+		"replaced": {change: func(s *apiServer) {
+			s.remove(t, shop())
+			s.createOld(t, with(shop(), func(o *Shop) { o.UID, o.ResourceVersion = "", "" }))
+		}, says: "was replaced"},
+		"going": {change: func(s *apiServer) {
+			s.edit(t, shop(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+			s.remove(t, shop())
+		}, says: "is being deleted"},
+		"not to be read": {reader: func(s *apiServer) client.Reader { return failingReads(s, status(403, metav1.StatusReasonForbidden)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			reader := client.Reader(s)
+			if tc.reader != nil {
+				reader = tc.reader(s)
+			}
+			e := ensure.New(s, reader, fieldOwner)
+			mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()))
+			require.Equal(t, []string{"get", "create"}, s.verbs(), "the first time, nobody asks")
+			mustEnsure(t, e, configMap(), ensure.ControlledBy(shop())) // the cache shows it
+			s.take()
+			s.remove(t, configMap())
+			if tc.change != nil {
+				tc.change(s)
+			}
+
+			_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()))
+			if tc.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ensure.ErrOwnerTerminating)
+			require.ErrorContains(t, err, `cannot create ConfigMap "default/settings": OwnerTerminating: the owner "default/shop" `+tc.says)
+			require.Equal(t, []string{"get", "get"}, s.verbs())
+		})
+	}
+}
+
+// The operator deleted the child itself: the owner's deletion cannot be the reason.
+func TestObjectAfterAbsentDoesNotAskForTheOwner(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()))
+	mustEnsure(t, e, configMap(), ensure.ControlledBy(shop())) // the cache shows it
+	_, err := ensure.Absent(t.Context(), e, configMap(), ensure.ControlledBy(shop()))
+	require.NoError(t, err)
+	s.take()
+	mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()))
+	require.Equal(t, []string{"get", "create"}, s.verbs())
+}
+
 func TestObjectOfATypeInNoScheme(t *testing.T) {
 	type unknown struct{ corev1.ConfigMap }
 	s := newServer()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,14 @@ func (s *session) rereadJSON(ctx context.Context, operation string, uid types.UI
 		return nil, s.requestError("read", err)
 	}
 	return live, nil
+}
+
+// readOwner returns the metadata of the owner from the API server. The caller counts the request.
+func (s *session) readOwner(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	owner := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: s.controller.APIVersion, Kind: s.controller.Kind},
+	}
+	return owner, s.reader.Get(ctx, client.ObjectKeyFromObject(s.owner), owner)
 }
 
 // applyDesired applies desired to the live object with this UID.

@@ -509,13 +509,11 @@ func (r *removal) discard(ctx context.Context, live client.Object) (outcome, err
 // cache that is behind, such as that of a replica that has just become the leader, shows an
 // older one, which may want other children.
 func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
-	current := &metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: r.controller.APIVersion, Kind: r.controller.Kind},
-	}
 	if err := r.beginRequest(); err != nil {
 		return err
 	}
-	switch err := r.reader.Get(ctx, client.ObjectKeyFromObject(r.owner), current); {
+	current, err := r.readOwner(ctx)
+	switch {
 	case answer.IsGone(err):
 		return r.conflictError("prune", r.ownerName()+" is gone", nil)
 	case err != nil:
@@ -527,7 +525,7 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 		return failed
 	}
 	switch {
-	case r.owner.GetUID() != "" && current.GetUID() != r.owner.GetUID():
+	case isReplaced(r.owner, current):
 		return r.conflictError("prune", r.ownerName()+" was replaced meanwhile", nil)
 	case current.GetDeletionTimestamp() != nil:
 		return r.conflictError("prune", r.ownerName()+" is being deleted", nil)
@@ -535,6 +533,11 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 		return r.conflictError("prune", r.ownerName()+" was changed meanwhile", nil)
 	}
 	return nil
+}
+
+// isReplaced reports whether current is another object than owner.
+func isReplaced(owner, current client.Object) bool {
+	return owner.GetUID() != "" && current.GetUID() != owner.GetUID()
 }
 
 // isChanged reports whether current may want something else than owner did, which is an

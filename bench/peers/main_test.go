@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 var shared *cluster.Cluster
@@ -23,12 +25,17 @@ var sharedEnvironment = sync.OnceValues(func() (*environment, error) {
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
+	flag.Parse()
+	if testing.Short() { // all that needs a cluster is in the long form
+		os.Exit(m.Run())
+	}
 	os.Exit(cluster.Main(m, &shared))
 }
 
 // TestMeasure measures each contestant with a few children, and writes the page and the plots. Requests do not
 // depend on the machine.
 func TestMeasure(t *testing.T) {
+	longform.Only(t)
 	e, err := sharedEnvironment()
 	require.NoError(t, err)
 	few := comparedSize{Children: 8}
@@ -77,6 +84,7 @@ func requireFewestRequests(t *testing.T, trueup result) {
 
 // TestBurst has all contestants take turns.
 func TestBurst(t *testing.T) {
+	longform.Only(t)
 	e, err := sharedEnvironment()
 	require.NoError(t, err)
 	for round := range 2 {

@@ -249,6 +249,7 @@ func TestCaches(t *testing.T) {
 		live.Labels = nil // the cache no longer shows the Deployment
 		require.NoError(t, c.Update(t.Context(), live))
 		require.Equal(t, []string{
+			"get Shop default/web",
 			"apply Deployment default/web: failed: Conflict",
 			"get Deployment default/web",
 			"apply Deployment default/web: metadata.labels[app.kubernetes.io/managed-by]",
@@ -309,7 +310,7 @@ func TestCredentials(t *testing.T) {
 		require.Equal(t, "chosen", string(secret().Data["password"]))
 
 		require.NoError(t, c.Delete(t.Context(), secret()))
-		require.Len(t, ensuretest.Converge(t, c, pass), 1)
+		require.Equal(t, []string{"get Shop default/web", "apply Secret default/web-credentials: created"}, shown(ensuretest.Converge(t, c, pass)))
 		require.NotEqual(t, generated, string(secret().Data["password"]))
 	})
 }

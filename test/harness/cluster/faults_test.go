@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 var components = []cluster.Component{
@@ -27,7 +28,7 @@ var components = []cluster.Component{
 
 // TestFaults does harm to one cluster.
 func TestFaults(t *testing.T) {
-	alone(t)
+	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() }) // if it has not come to that

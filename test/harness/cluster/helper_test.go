@@ -44,14 +44,6 @@ var helpers = map[string]func() int{
 	},
 }
 
-// alone skips, with -short, a test with clusters of its own.
-func alone(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("each cluster takes seconds to start")
-	}
-}
-
 // helper prepares a copy of this process.
 func helper(t *testing.T, name string, env ...string) *exec.Cmd {
 	t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 func TestStopLeavesNothing(t *testing.T) {
@@ -56,7 +57,7 @@ func TestOwnerKilledDuringStartLeavesNothing(t *testing.T) {
 }
 
 func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
-	alone(t)
+	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(processOf(t, c, "supervisor"), syscall.SIGKILL))
@@ -66,7 +67,7 @@ func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
 }
 
 func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
-	alone(t)
+	longform.Only(t)
 	for _, component := range components {
 		t.Run(string(component), func(t *testing.T) {
 			temp := t.TempDir()
@@ -84,7 +85,7 @@ func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
 }
 
 func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
-	alone(t)
+	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, c.Kill(cluster.Scheduler), "an end that is no error")
@@ -102,7 +103,7 @@ func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
 }
 
 func TestComponentThatDiesWhenItIsRestartedIsAnError(t *testing.T) {
-	alone(t)
+	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(c.Dir(), "kube-scheduler.kubeconfig")))

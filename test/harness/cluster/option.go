@@ -16,8 +16,8 @@ type options struct {
 	kept    []Component
 	// deletions is set by AuditDeletions.
 	deletions bool
-	// keepNamespaces is set by KeepNamespaces.
-	keepNamespaces bool
+	// deleteNamespaces is set by DeleteNamespaces.
+	deleteNamespaces bool
 }
 
 func newOptions(opts []Option) options {
@@ -73,10 +73,11 @@ func WithKubectl() Option {
 	return func(o *options) { o.kubectl = true }
 }
 
-// KeepNamespaces leaves the namespaces of tests as they are when the tests end. The control plane sends hundreds of
-// requests to delete a namespace, so that a suite with many tests takes less time if each deletes what it made.
-func KeepNamespaces() Option {
-	return func(o *options) { o.keepNamespaces = true }
+// DeleteNamespaces deletes the namespace of a test when the test ends, so that an operator that all tests of a package
+// share does not reconcile what earlier tests left. The control plane sends hundreds of requests to delete a namespace:
+// without such an operator, tests take less time if the namespaces stay.
+func DeleteNamespaces() Option {
+	return func(o *options) { o.deleteNamespaces = true }
 }
 
 // KeepRunning has components started again that end by themselves, as a kubelet does. Some components do so after faults

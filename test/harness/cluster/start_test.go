@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 const (
@@ -82,21 +83,10 @@ func createPod(t *testing.T, c *cluster.Cluster) *corev1.Pod {
 	return created
 }
 
-func TestNamespaceIsDeletedWhenItsTestEnds(t *testing.T) {
-	var namespace string
-	t.Run("test", func(t *testing.T) { namespace = shared.Namespace(t) })
-	gone, err := clients(t, shared.Config()).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
-	if err == nil {
-		require.NotNil(t, gone.DeletionTimestamp)
-	} else {
-		require.ErrorContains(t, err, "not found")
-	}
-}
-
 // TestClustersSideBySide starts two clusters at once, one of them with its own node count, stages
 // and flags, beside the shared one.
 func TestClustersSideBySide(t *testing.T) {
-	alone(t)
+	longform.Only(t)
 	started := make(chan *cluster.Cluster, 2)
 	for _, opts := range [][]cluster.Option{nil, {
 		cluster.Nodes(1),

@@ -37,8 +37,8 @@ func Main(m *testing.M, c **Cluster, opts ...Option) int {
 }
 
 // Namespace creates a namespace for a test and returns its name. Pods can be created there at once,
-// and the default objects exist. The namespace is deleted when the test ends; its content is
-// deleted a moment later. With [KeepNamespaces], nothing is deleted.
+// and the default objects exist. With [DeleteNamespaces], the namespace is deleted when the test ends,
+// and its content a moment later. Otherwise the namespace stays until the cluster stops.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceLimit)
@@ -48,17 +48,16 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("cannot create a namespace: %v", err)
 	}
-	t.Cleanup(func() {
-		if c.options.keepNamespaces {
-			return
-		}
-		// The test's own context has ended by now.
-		ctx, cancel := context.WithTimeout(context.Background(), namespaceLimit)
-		defer cancel()
-		if err := namespaces.Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Errorf("cannot delete namespace %s: %v", created.Name, err)
-		}
-	})
+	if c.options.deleteNamespaces {
+		t.Cleanup(func() {
+			// The test's own context has ended by now.
+			ctx, cancel := context.WithTimeout(context.Background(), namespaceLimit)
+			defer cancel()
+			if err := namespaces.Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				t.Errorf("cannot delete namespace %s: %v", created.Name, err)
+			}
+		})
+	}
 	if err := c.Await(ctx, namespaceLimit, created.Name, c.namespaceReady(created.Name)); err != nil {
 		t.Fatalf("cannot wait for what is in each namespace: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/postgres"
 	"github.com/trueup-go/trueup/test/harness/postgres/internal/programs"
 )
@@ -113,9 +114,7 @@ func TestMain(m *testing.M) {
 // environment named a server, for tests without PostgreSQL's programs.
 func alone(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("each server takes seconds to start")
-	}
+	longform.Only(t)
 	t.Setenv("PSQL_HOST", "")
 	if _, err := programs.Find(t.Context()); err != nil && named && !programs.Installable() {
 		t.Skip(err)

@@ -161,7 +161,7 @@ func (f *fixture) requests(mark cluster.Mark) []cluster.Request {
 	f.t.Helper()
 	return f.access.requests(f.t, mark, func(r cluster.Request) bool {
 		if f.childNamespace == "" {
-			return r.Name == f.desired().GetName() || r.DryRun && r.Resource == f.resource
+			return r.Name == f.desired().GetName() || r.Name == f.owner.GetName() || r.DryRun && r.Resource == f.resource
 		}
 		return r.Namespace == f.childNamespace
 	})

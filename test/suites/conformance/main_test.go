@@ -32,7 +32,7 @@ var (
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	// Autoscalers report every 15 s by default, which every test of one would wait for.
-	code := cluster.Main(m, &shared, cluster.KeepNamespaces(),
+	code := cluster.Main(m, &shared,
 		cluster.Flags("kube-controller-manager", "--horizontal-pod-autoscaler-sync-period=200ms"))
 	if code == 0 && isWhole() {
 		if err := compareResults(context.Background()); err != nil {

@@ -3,6 +3,8 @@ package conformance_test
 import (
 	"strconv"
 	"testing"
+
+	"github.com/trueup-go/trueup/test/harness/page"
 )
 
 // A modeFilter reports whether case i is tried with the mode whose index is turn.
@@ -25,6 +27,21 @@ func firstAndLastMode(i, turn int) bool {
 		return false
 	}
 	return !testing.Short() || (i%2 == 0) == (turn == 0)
+}
+
+// someKinds returns all kinds. With -short, it returns a third of them, and which third depends on the test; a column of
+// docs/versions.md has all.
+func someKinds(t *testing.T) []kindCase {
+	t.Helper()
+	all := kindCases()
+	if !testing.Short() || page.Updating() {
+		return all
+	}
+	var some []kindCase
+	for i := len(t.Name()) % 3; i < len(all); i += 3 {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // inModes runs check, in parallel, for each case and each sort of client in the schedule.

@@ -201,7 +201,7 @@ which is named below with its reason.
 
     make conformance    runs all of it and writes this page
     make test-full      runs all of it and fails if this page is not what came out
-    make test           tries each child and each property once, and fails if a row below does not hold
+    make test           tries each property with some of the children, and fails if a row below does not hold
 `
 
 func modeList() string {

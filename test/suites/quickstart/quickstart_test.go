@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/harness/places"
 	"github.com/trueup-go/trueup/test/harness/walkthrough"
@@ -35,17 +36,14 @@ const (
 // kubebuilders are the folders of tools/ with a kubebuilder, the newest one last.
 func kubebuilders() []string { return []string{"kubebuilder-4.6", "kubebuilder", "kubebuilder-4.16"} }
 
-// TestQuickStart follows the quick start with the newest kubebuilder. The long form also does so with older ones, which
-// pin older versions of controller-runtime, and runs `make test`.
+// TestQuickStart follows the quick start with the newest kubebuilder, and with older ones, which pin older versions of
+// controller-runtime.
 func TestQuickStart(t *testing.T) {
+	longform.Only(t)
 	log.SetLogger(logr.Discard())
 	blocks := readQuickStart(t)
-	tried := kubebuilders()
-	if testing.Short() {
-		tried = tried[len(tried)-1:]
-	}
 	var rows []string
-	for _, kubebuilder := range tried {
+	for _, kubebuilder := range kubebuilders() {
 		require.True(t, t.Run(kubebuilder, func(t *testing.T) {
 			rows = append(rows, newProject(t, kubebuilder).follow(t, blocks))
 		}))
@@ -111,11 +109,9 @@ func (p *project) follow(t *testing.T, blocks []walkthrough.Block) string {
 	checkDockerfile(t, after)
 
 	p.checkConverged(t)
-	if !testing.Short() {
-		require.NoError(t, p.Execute(ctx, "go vet -tags=e2e ./..."))
-		// The tests need no API server, which setup-envtest would download.
-		require.NoError(t, p.Execute(ctx, "make test --old-file=/bin/true ENVTEST=/bin/true"))
-	}
+	require.NoError(t, p.Execute(ctx, "go vet -tags=e2e ./..."))
+	// The tests need no API server, which setup-envtest would download.
+	require.NoError(t, p.Execute(ctx, "make test --old-file=/bin/true ENVTEST=/bin/true"))
 	return row(before, after)
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/harness/page"
 	"github.com/trueup-go/trueup/test/harness/places"
@@ -28,9 +29,7 @@ const firstOperator = 3
 
 // TestTutorial follows the tutorial to the end, and builds and runs the operator of each step and the operator by hand.
 func TestTutorial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("building the operators takes minutes; TestEndsAsHello compares their source code")
-	}
+	longform.Only(t) // in the short form, TestEndsAsHello compares the operators' source code
 	text, chapters := readTutorial(t)
 	r := newReader(t)
 	b := build(t, r, chapters)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/tools/dashboard/acts"
 	"github.com/trueup-go/trueup/test/tools/dashboard/fit"
 	"github.com/trueup-go/trueup/test/tools/dashboard/grafana"
@@ -18,6 +19,7 @@ import (
 
 // TestDashboard has operators use all their features, and looks for the figures in the dashboard.
 func TestDashboard(t *testing.T) {
+	longform.Only(t)
 	d, err := grafana.Read("../../../docs/dashboard.json")
 	require.NoError(t, err)
 	recording, err := acts.Run(t.Context(), acts.Quick())

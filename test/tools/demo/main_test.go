@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/tools/demo/existing"
 )
 
@@ -70,6 +71,7 @@ func TestExistingCluster(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
+	longform.Only(t)
 	before := objects(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &interrupter{word: "2. It gets a second pod.", interrupt: cancel} // the ReverseWordsApp has a finalizer by then
@@ -94,6 +96,7 @@ func (i *interrupter) Write(p []byte) (int, error) {
 }
 
 func TestExistingObject(t *testing.T) {
+	longform.Only(t)
 	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "site-operator-manager-role"}}
 	require.NoError(t, admin(t).Create(t.Context(), foreign))
 	t.Cleanup(func() { require.NoError(t, admin(t).Delete(context.Background(), foreign)) })

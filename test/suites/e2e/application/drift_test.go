@@ -66,7 +66,8 @@ func testDeletedChild(t *testing.T, process *operator.Process) {
 		mark := shared.Mark()
 		tests.DeleteToReturn(t, old, metav1.DeletePropagationBackground)
 		f.settle(t)
-		require.Equal(t, map[string]int{requests[kind]: 1}, f.requests(t, mark), kind)
+		require.Equal(t, map[string]int{"get applications": 1, requests[kind]: 1}, f.requests(t, mark),
+			"%s: the owner may be the reason for the deletion", kind)
 		for _, child := range f.application(t).Status.Children {
 			require.Equal(t, f.children(t)[child.Kind].GetUID(), child.UID, "the status names the new one")
 		}

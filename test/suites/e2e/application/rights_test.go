@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/application/templates"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
@@ -55,7 +56,7 @@ func TestRights(t *testing.T) {
 	for i, right := range unseen {
 		t.Run("without "+right.String(), func(t *testing.T) {
 			if i > 0 {
-				tests.LongForm(t)
+				longform.Only(t)
 			}
 			testWithout(t, f, role, right)
 		})

@@ -29,6 +29,7 @@ import (
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/api/v1beta1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
@@ -180,6 +181,7 @@ func TestUpgrade(t *testing.T) {
 // TestMigrateStorage stores all Applications in v1beta1, restarts the operator, which then needs its own conversion, and
 // stores them in v1alpha1 again. An Application whose namespace is gone cannot be written, and has to be deleted first.
 func TestMigrateStorage(t *testing.T) {
+	longform.Only(t)
 	o := installed(t)
 	first := start(t)
 	f := newFixture(t, first)

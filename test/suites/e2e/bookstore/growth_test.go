@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/storage"
 )
 
@@ -66,6 +67,7 @@ func TestGrowCosts(t *testing.T) {
 }
 
 func TestGrowTwiceInARow(t *testing.T) {
+	longform.Only(t)
 	f := newFixture(t, start(t))
 	before := f.uids(t)
 	f.grow(t, "3Gi")

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 // TestKilledAtEveryWrite kills the operator (SIGKILL) right after the first write of a resize, of
@@ -25,7 +27,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 
 	step := 1
 	if testing.Short() {
-		step = 4
+		step = 8
 	}
 	for writes, killed := 1, true; killed; writes += step {
 		mortal, finger := startBehindKillingProxy(t, o)
@@ -79,6 +81,7 @@ func (f fixture) isKilled(t *testing.T, finger *killingProxy) bool {
 // TestDeletedInTheMidst deletes a BookStore while its set is deleted and not yet recreated: its
 // pods, which have no owner then, are deleted, and its claims follow its policy.
 func TestDeletedInTheMidst(t *testing.T) {
+	longform.Only(t)
 	for name, retain := range map[string]bool{"claims are retained": true, "claims go": false} {
 		t.Run(name, func(t *testing.T) {
 			process := startWith(t, installed(t))

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
@@ -48,6 +49,7 @@ func startWithDelayedPodWatch(t *testing.T) *operator.Process {
 // TestLaggingPods has the operator's cache of pods lag behind the cache of sets while a set is
 // recreated without its pods.
 func TestLaggingPods(t *testing.T) {
+	longform.Only(t)
 	f := newFixture(t, startWithDelayedPodWatch(t))
 	before := f.uids(t)
 	f.grow(t, "3Gi")
@@ -66,6 +68,7 @@ func TestLaggingPods(t *testing.T) {
 // TestLaggingPodsRemoval has the cache of pods lag while the BookStore is deleted and its set is
 // already gone.
 func TestLaggingPodsRemoval(t *testing.T) {
+	longform.Only(t)
 	f := newFixture(t, startWithDelayedPodWatch(t), retaining(false))
 	set := f.set(t)
 	f.patch(t, set, `{"metadata":{"finalizers":["example.org/hold"]}}`)

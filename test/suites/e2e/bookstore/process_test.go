@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 const lease = "bookstore-operator.blog.velotio.com"
@@ -18,7 +19,7 @@ func TestInstalled(t *testing.T) { tests.CheckInstalled(t) }
 
 // TestProcess has one operator start, lead, watch, and end, and another take over.
 func TestProcess(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	mark := shared.Mark()
 	process := start(t)
 	require.NotEmpty(t, tests.LeaseHolder(t, lease))
@@ -63,7 +64,7 @@ func watched(t *testing.T, since cluster.Mark, namespace string) map[string]bool
 }
 
 func TestWatchNamespace(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	inside, outside := shared.Namespace(t), shared.Namespace(t)
 	mark := shared.Mark()
 	f := fixture{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
@@ -77,7 +78,7 @@ func TestWatchNamespace(t *testing.T) {
 }
 
 func TestChildLabels(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue")
 	f := newFixture(t, process)
 	for _, child := range f.children(t) {
@@ -96,7 +97,7 @@ func TestChildLabels(t *testing.T) {
 }
 
 func TestBadStarts(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	for arg, says := range map[string]string{
 		"--oops": "flag provided but not defined: -oops",
 		"oops":   `unexpected argument "oops"`,

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/storage"
 )
 
@@ -102,6 +103,7 @@ func TestRefused(t *testing.T) {
 
 // TestTakeBackHalf takes back a growth that a quota stopped after the first claim.
 func TestTakeBackHalf(t *testing.T) {
+	longform.Only(t)
 	f := newFixture(t, startFailing(t, installed(t), ": Forbidden"))
 	storage.Settings{Failures: []storage.Failure{{Above: size("5Gi"), Code: outOfRange}}}.Use(t, shared.Dir())
 	quota := &corev1.ResourceQuota{

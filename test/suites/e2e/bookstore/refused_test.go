@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
@@ -125,7 +126,7 @@ func testPodSecurity(t *testing.T, process *operator.Process) {
 
 // TestUnschedulable has pods for which there is no node.
 func TestUnschedulable(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	for _, file := range []string{databaseFile, "app.yaml"} {
 		d.Override(t, file, "      containers:\n", "      nodeSelector: {zone: nowhere}\n      containers:\n")
@@ -145,7 +146,7 @@ func TestUnschedulable(t *testing.T) {
 // TestRestricted uses the templates for namespaces that enforce the pod security standard restricted.
 // TestWhyNotReady shows that such a namespace refuses the default pods.
 func TestRestricted(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	o := installed(t)
 	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
 	tests.EnforceRestricted(t, f.namespace)

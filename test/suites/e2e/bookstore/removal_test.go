@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
@@ -207,6 +208,7 @@ func testNamespaceRemoval(t *testing.T, process *operator.Process) {
 
 // TestRemovalWhileDown deletes BookStores, and children of another, while no operator runs.
 func TestRemovalWhileDown(t *testing.T) {
+	longform.Only(t)
 	first := start(t)
 	keeps, loses, other := newFixture(t, first), newFixture(t, first, noRetain), newFixture(t, first)
 	require.NoError(t, first.Stop())

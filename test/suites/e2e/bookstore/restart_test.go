@@ -12,6 +12,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/storage"
 )
 
@@ -120,6 +121,7 @@ func TestOnePodAtATime(t *testing.T) {
 // TestRestartWhatIsDown restarts a pod that waits for its file system and is not ready because its
 // disk is full.
 func TestRestartWhatIsDown(t *testing.T) {
+	longform.Only(t)
 	f := newFixture(t, startWith(t, installed(t), "--restart-after=1s"), func(store *v1alpha1.BookStore) {
 		store.Spec.BookDB.RestartForResize = true
 	})

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 // TestRetainAtLast asks for that right before the BookStore is deleted: the operator sees both
@@ -103,6 +104,7 @@ func (f fixture) crash(t *testing.T) {
 // TestRetainHidden deletes a BookStore whose set is missing from the operator's cache: a user
 // changed its selecting label while no operator ran.
 func TestRetainHidden(t *testing.T) {
+	longform.Only(t)
 	process := start(t)
 	f := newFixture(t, process, retaining(false))
 	require.NoError(t, process.Stop())

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/harness/storage"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
@@ -43,7 +44,7 @@ func TestRights(t *testing.T) {
 	for i, right := range unseen {
 		t.Run("without "+right.String(), func(t *testing.T) {
 			if i > 0 {
-				tests.LongForm(t)
+				longform.Only(t)
 			}
 			testWithout(t, f, role, right)
 		})

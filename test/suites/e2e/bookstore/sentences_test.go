@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 func TestSentences(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	process := start(t)
 	tests.TestSentences(t, process, func(t *testing.T, namespace, reason string) (name, message string) {
 		f := fixture{operator: process, namespace: namespace, name: "shop"}

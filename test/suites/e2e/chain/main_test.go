@@ -33,7 +33,7 @@ var (
 	expect     = suite.Expect
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared, cluster.DeleteNamespaces())) }
 
 func addToScheme(scheme *runtime.Scheme) error {
 	return errors.Join(v1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))

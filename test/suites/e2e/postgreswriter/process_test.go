@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 const lease = "postgreswriter-operator.demo.yash.com"
@@ -21,7 +23,7 @@ func TestInstalled(t *testing.T) {
 
 // TestProcess has one operator start, lead and end, and other operators take over.
 func TestProcess(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newDatabase(t, server, "students")
 	o := installed(t)
 	leading := []string{"--leader-elect", "--leader-election-namespace", o.Namespace}
@@ -64,7 +66,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestWatchNamespace(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newDatabase(t, server, "students")
 	f := newFixtureWithOwnOperator(t, d)
 	outside := newEmptyFixture(t, d, f.operator)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 // watch reaches its maximum age, and it watches one namespace, as objects of earlier tests may
 // still be being deleted.
 func TestFleet(t *testing.T) {
+	longform.Only(t)
 	namespace := shared.Namespace(t)
 	startWith(t, installed(t), "--watch-namespace", namespace)
 	mark := shared.Mark()
@@ -66,11 +68,7 @@ func TestFleet(t *testing.T) {
 		return isQuiet(ctx, 5*time.Second, requests)
 	})
 	mark = shared.Mark()
-	span := quiet
-	if testing.Short() {
-		span /= 4
-	}
-	require.NoError(t, isQuiet(t.Context(), span, requests))
+	require.NoError(t, isQuiet(t.Context(), quiet, requests))
 }
 
 // isQuiet waits for as long as no request is sent, and is an error if one is.

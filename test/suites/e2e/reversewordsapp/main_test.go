@@ -27,4 +27,4 @@ var (
 	expect     = suite.Expect
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared)) }
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, &shared, cluster.DeleteNamespaces())) }

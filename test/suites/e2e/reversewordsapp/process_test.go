@@ -14,6 +14,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 const lease = "1ef59d40.linuxera.org"
@@ -28,7 +29,7 @@ func TestInstalled(t *testing.T) {
 
 // TestProcess has one operator start, lead, watch only its own objects, and end.
 func TestProcess(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	mark := shared.Mark()
 	process := start(t)
 	require.NotEmpty(t, tests.LeaseHolder(t, lease))
@@ -89,7 +90,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestWatchNamespace(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	inside, outside := shared.Namespace(t), shared.Namespace(t)
 	f := fixture{operator: startWith(t, installed(t), "--watch-namespace", inside), namespace: outside, name: "shop"}
 	f.create(t)
@@ -101,7 +102,7 @@ func TestWatchNamespace(t *testing.T) {
 }
 
 func TestChildLabels(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	process := startWith(t, installed(t), "--child-labels", "example.org/team=blue")
 	f := newFixture(t, process)
 	for kind, child := range f.children(t) {
@@ -120,7 +121,7 @@ func TestChildLabels(t *testing.T) {
 }
 
 func TestBadStarts(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	for arg, says := range map[string]string{
 		"--oops":         "flag provided but not defined: -oops",
 		"--leader-elect": "leader-election-namespace",

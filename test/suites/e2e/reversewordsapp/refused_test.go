@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 // TestRefusedPods has pods refused by a quota and by pod security, and pods without a node. The condition
@@ -92,7 +93,7 @@ func TestRefusedDeployment(t *testing.T) {
 // TestRestricted uses the templates for namespaces that enforce the pod security standard restricted.
 // TestRefusedPods shows that such a namespace refuses the default pods.
 func TestRestricted(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	o := installed(t)
 	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
 	tests.EnforceRestricted(t, f.namespace)

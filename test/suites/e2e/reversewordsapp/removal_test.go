@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 )
 
@@ -194,6 +195,7 @@ func testNamespaceRemoval(t *testing.T, process *operator.Process) {
 // runs. One has a child that lost the label which the next operator's cache selects by:
 // that cache will never show that the child goes.
 func TestRemovalWhileDown(t *testing.T) {
+	longform.Only(t)
 	first := start(t)
 	f := newFixture(t, first)
 	other, hidden := newFixture(t, first), newFixture(t, first)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
@@ -57,8 +58,11 @@ func TestRights(t *testing.T) {
 	}
 	role := tests.OnlyUsed(t, mark, unseen...)
 
-	for _, right := range unseen {
+	for i, right := range unseen {
 		t.Run("without "+right.String(), func(t *testing.T) {
+			if i > 0 {
+				longform.Only(t)
+			}
 			giveBack := tests.Without(t, role, right, f.namespace)
 			child := map[string]client.Object{
 				"deployments": f.deployment(t), "services": f.service(t), "reversewordsapps/finalizers": f.service(t),

@@ -1,9 +1,13 @@
 package reversewordsapp_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/trueup-go/trueup/test/harness/longform"
+)
 
 func TestSentences(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	process := start(t)
 	tests.TestSentences(t, process, func(t *testing.T, namespace, reason string) (name, message string) {
 		f := fixture{operator: process, namespace: namespace, name: "shop"}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/templates"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
@@ -72,7 +73,7 @@ func (f fixture) childNames(t *testing.T) []string {
 
 // TestTemplateLabel adds a label while the operator runs, and removes it again.
 func TestTemplateLabel(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -94,7 +95,7 @@ func TestTemplateLabel(t *testing.T) {
 
 // TestBrokenTemplate breaks a manifest while the operator runs, and fixes it.
 func TestBrokenTemplate(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -135,7 +136,7 @@ func TestBrokenTemplate(t *testing.T) {
 
 // TestBrokenFromTheStart makes nothing until the folder does.
 func TestBrokenFromTheStart(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	d.Write(t, "deploy.yaml", "")
 	f := d.start(t)
@@ -150,7 +151,7 @@ func TestBrokenFromTheStart(t *testing.T) {
 // TestTemplateNames gives the children other names and the pods other labels, none of which
 // the operator has ever heard of.
 func TestTemplateNames(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -201,7 +202,7 @@ func (f fixture) settleAs(t *testing.T, deployment string) {
 
 // TestTemplateSelector changes an immutable field of an existing Deployment.
 func TestTemplateSelector(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)
@@ -216,7 +217,7 @@ func TestTemplateSelector(t *testing.T) {
 
 // TestInvalidChildName has a template give the Service a name that no Service may have.
 func TestInvalidChildName(t *testing.T) {
-	tests.LongForm(t)
+	longform.Only(t)
 	d := newTemplateDir(t)
 	d.Override(t, "names.tpl", "service-{{.Name}}", "{{.Name}}.front")
 	f := d.start(t)
@@ -235,6 +236,7 @@ func TestInvalidChildName(t *testing.T) {
 // TestRenameWhileDown renames the children while nobody looks, and has one of the earlier
 // names hidden from the cache: no child is left when the ReverseWordsApp is gone.
 func TestRenameWhileDown(t *testing.T) {
+	longform.Only(t)
 	d := newTemplateDir(t)
 	f := d.start(t)
 	f.create(t)

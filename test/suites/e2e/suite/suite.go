@@ -60,15 +60,6 @@ func New(name string, shared **cluster.Cluster, addToScheme ...func(*runtime.Sch
 	}
 }
 
-// LongForm skips a test with -short. That of a behaviour that operators share, such as their flags, runs in both forms
-// with one of them, the Application.
-func (s *Suite) LongForm(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("only in the long form")
-	}
-}
-
 // Client returns the client of an admin, who may do everything.
 func (s *Suite) Client() (client.WithWatch, error) { return s.admin() }
 

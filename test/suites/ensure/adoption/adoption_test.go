@@ -183,10 +183,6 @@ func (f *fixture) create(text string, owners ...metav1.OwnerReference) {
 	obj := f.parseUntyped(text)
 	obj.SetOwnerReferences(owners)
 	require.NoError(f.t, program.Client(f.t, shared, other).Create(f.t.Context(), obj))
-	f.t.Cleanup(func() { // else the namespace stays
-		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		require.NoError(f.t, client.IgnoreNotFound(f.admin.Patch(context.Background(), obj, free)))
-	})
 	f.settled(text)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,4 +90,50 @@ func TestPruneForAnOwnerWithOtherStatus(t *testing.T) {
 	results, err := ensure.Set(f.ctx, f.ensurer, owner, f.configs("kept"), ensure.Prune(&corev1.ConfigMap{}))
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff([]string{"Deleting dropped"}, pruned(results)))
+}
+
+// TestNothingIsMadeAgainForAnOwnerThatIsGone: the operator sees that a child is gone before it sees why: the
+// garbage collector deleted the child after its owner.
+func TestNothingIsMadeAgainForAnOwnerThatIsGone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		remove func(*fixture)
+		says   string
+	}{
+		"gone": {
+			func(f *fixture) { require.NoError(f.t, f.admin.Delete(f.ctx, f.owner)) },
+			"is gone",
+		},
+		"being deleted": {
+			func(f *fixture) {
+				f.hold(f.owner)
+				require.NoError(f.t, f.admin.Delete(f.ctx, f.owner, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+			},
+			"is being deleted",
+		},
+		"replaced": {
+			func(f *fixture) {
+				require.NoError(f.t, f.admin.Delete(f.ctx, f.owner))
+				f.newOwner("owner")
+			},
+			"was replaced",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.owner = f.owner.DeepCopy() // as the operator's cache has it
+			f.mustEnsure(ensure.Created, f.config("settings", "value"))
+			test.remove(f)
+			f.await("the garbage collector", func() bool { return !f.exists(f.config("settings", "value")) })
+
+			mark := shared.Mark()
+			_, err := f.ensure(f.config("settings", "value"))
+			require.ErrorIs(t, err, ensure.ErrOwnerTerminating)
+			require.ErrorContains(t, err, test.says)
+			for request := range f.requestCounts(mark) {
+				require.Contains(t, request, "get", "nothing is written")
+			}
+		})
+	}
 }

@@ -1,13 +1,11 @@
 package children_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -225,12 +223,5 @@ func (f *fixture) hold(obj client.Object) {
 	live := f.find(obj)
 	live.SetFinalizers([]string{"example.com/held"})
 	require.NoError(f.t, f.admin.Update(f.ctx, live))
-	f.t.Cleanup(func() { // or the namespace would stay
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		err := f.admin.Patch(context.Background(), live, patch)
-		if !apierrors.IsNotFound(err) {
-			require.NoError(f.t, err)
-		}
-	})
 	f.awaitCached(obj)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/harness/operator"
 	"github.com/trueup-go/trueup/test/harness/postgres"
 	"github.com/trueup-go/trueup/test/harness/storage"
@@ -75,7 +76,7 @@ func TestApplication(t *testing.T) {
 }
 
 func TestReverseWordsApp(t *testing.T) {
-	longForm(t)
+	longform.Only(t)
 	installed, process := start(t, reverseWordsApp)
 	var out bytes.Buffer
 	summary, err := story.ReverseWordsApp(t.Context(), newEnv(t, &out, installed, process, time.Minute))
@@ -95,7 +96,7 @@ func TestReverseWordsApp(t *testing.T) {
 }
 
 func TestSite(t *testing.T) {
-	longForm(t)
+	longform.Only(t)
 	start(t, reverseWordsApp)
 	installed, process := start(t, site)
 	var out bytes.Buffer
@@ -244,14 +245,6 @@ func newEnv(t *testing.T, out io.Writer, installed *operator.Operator, process *
 	t.Helper()
 	return story.Env{
 		Out: out, Cluster: shared, Own: shared, Operator: installed, Process: process, Namespace: shared.Namespace(t), Timeout: patience,
-	}
-}
-
-// longForm skips a test with -short. TestExistingCluster tells these stories in both forms.
-func longForm(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("only in the long form")
 	}
 }
 

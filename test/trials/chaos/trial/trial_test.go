@@ -9,12 +9,14 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/trials/chaos/trial"
 )
 
 // TestRun is a few seconds of chaos. Whether everything is at rest soon is for longer runs: an operator may wait for
 // minutes after a refusal.
 func TestRun(t *testing.T) {
+	longform.Only(t)
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	plan := trial.New(1, 10, 4*time.Second)
