@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
-	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 // TestWritesWake: a waiter wakes for each write and each deletion of a matching object, and for
@@ -88,7 +87,6 @@ func TestAwait(t *testing.T) {
 
 // TestAwaitEndsWithTheCluster: a wait ends when its condition cannot become true any more.
 func TestAwaitEndsWithTheCluster(t *testing.T) {
-	longform.Only(t)
 	t.Parallel()
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)

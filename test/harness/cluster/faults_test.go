@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
-	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 var components = []cluster.Component{
@@ -28,7 +27,6 @@ var components = []cluster.Component{
 
 // TestFaults does harm to one cluster.
 func TestFaults(t *testing.T) {
-	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() }) // if it has not come to that

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
-	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 func TestStopLeavesNothing(t *testing.T) {
@@ -57,7 +56,6 @@ func TestOwnerKilledDuringStartLeavesNothing(t *testing.T) {
 }
 
 func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
-	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(processOf(t, c, "supervisor"), syscall.SIGKILL))
@@ -67,7 +65,6 @@ func TestKilledSupervisorTakesTheComponentsWithIt(t *testing.T) {
 }
 
 func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
-	longform.Only(t)
 	for _, component := range components {
 		t.Run(string(component), func(t *testing.T) {
 			temp := t.TempDir()
@@ -85,7 +82,6 @@ func TestComponentThatDiesAtStartIsAnErrorWithItsLog(t *testing.T) {
 }
 
 func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
-	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, c.Kill(cluster.Scheduler), "an end that is no error")
@@ -103,7 +99,6 @@ func TestComponentThatDiesLaterIsToldByStop(t *testing.T) {
 }
 
 func TestComponentThatDiesWhenItIsRestartedIsAnError(t *testing.T) {
-	longform.Only(t)
 	c, err := cluster.Start(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(c.Dir(), "kube-scheduler.kubeconfig")))

@@ -10,11 +10,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
-	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 func TestAssetsAreUsedWhenTheyAreNamed(t *testing.T) {
-	longform.Only(t)
 	assets := t.TempDir()
 	programs := processesIn(t, shared.Dir())
 	for program := range programs {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(helperVariable); name != "" {
 		os.Exit(helpers[name]())
 	}
-	os.Exit(cluster.Main(m, &shared, cluster.AuditDeletions()))
+	os.Exit(longform.Main(func() int { return cluster.Main(m, &shared, cluster.AuditDeletions()) }))
 }
 
 func TestStartsWithNodesThatTakePods(t *testing.T) {
@@ -86,7 +86,6 @@ func createPod(t *testing.T, c *cluster.Cluster) *corev1.Pod {
 // TestClustersSideBySide starts two clusters at once, one of them with its own node count, stages
 // and flags, beside the shared one.
 func TestClustersSideBySide(t *testing.T) {
-	longform.Only(t)
 	started := make(chan *cluster.Cluster, 2)
 	for _, opts := range [][]cluster.Option{nil, {
 		cluster.Nodes(1),

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 const (
@@ -33,7 +34,7 @@ var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard()) // or it complains that there is none
-	os.Exit(cluster.Main(m, &shared, cluster.WithStorage()))
+	os.Exit(longform.Main(func() int { return cluster.Main(m, &shared, cluster.WithStorage()) }))
 }
 
 // fixture is a namespace for claims and pods.

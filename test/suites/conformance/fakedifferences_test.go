@@ -97,7 +97,7 @@ func (m *differencesMet) requireAll(t *testing.T, expected []difference) {
 	for _, d := range expected {
 		require.Contains(t, page, d.page, "the package's page says nothing of this difference")
 		for _, where := range d.where {
-			require.True(t, slices.Contains(m.seen, where) || !isWhole(), "%v is no step: take it off the list", where)
+			require.True(t, slices.Contains(m.seen, where) || testing.Short() || !isWhole(), "%v is no step: take it off the list", where)
 		}
 	}
 }

@@ -46,7 +46,7 @@ const immutableRequests = 6
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	haveFleets(t)
-	inModes(t, immutables(), immutable.title, inTurn, func(t *testing.T, a access, tc immutable) {
+	inModes(t, some(t, immutables()), immutable.title, inTurn, func(t *testing.T, a access, tc immutable) {
 		f := newFixture(t, a, tc.kindCase)
 		if tc.rename != nil { // the dry runs of others could not be told from our own
 			lock := f.lock("life")

@@ -29,19 +29,18 @@ func firstAndLastMode(i, turn int) bool {
 	return !testing.Short() || (i%2 == 0) == (turn == 0)
 }
 
-// someKinds returns all kinds. With -short, it returns a third of them, and which third depends on the test; a column of
+// some returns all cases. With -short, it returns a third of them, and which third depends on the test; a column of
 // docs/versions.md has all.
-func someKinds(t *testing.T) []kindCase {
+func some[T any](t *testing.T, cases []T) []T {
 	t.Helper()
-	all := kindCases()
 	if !testing.Short() || page.Updating() {
-		return all
+		return cases
 	}
-	var some []kindCase
-	for i := len(t.Name()) % 3; i < len(all); i += 3 {
-		some = append(some, all[i])
+	var third []T
+	for i := len(t.Name()) % 3; i < len(cases); i += 3 {
+		third = append(third, cases[i])
 	}
-	return some
+	return third
 }
 
 // inModes runs check, in parallel, for each case and each sort of client in the schedule.

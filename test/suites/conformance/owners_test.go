@@ -70,7 +70,7 @@ func (f *fixture) awaitSettled() {
 // TestAdopt takes over an object of another manager.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
-	forEachFixture(t, someKinds(t), firstInEveryMode, func(f *fixture) {
+	forEachFixture(t, some(t, kindCases()), firstInEveryMode, func(f *fixture) {
 		f.createForeign()
 		f.requireRefusal(ensure.ErrForeign, f.asked())
 		f.awaitSettled()
@@ -121,7 +121,7 @@ func (f *fixture) replace(managedFields []metav1.ManagedFieldsEntry) {
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	reset := []metav1.ManagedFieldsEntry{{}}
-	forEachFixture(t, someKinds(t), firstInEveryMode, func(f *fixture) {
+	forEachFixture(t, some(t, kindCases()), firstInEveryMode, func(f *fixture) {
 		f.createIsOneRequest()
 		for _, fields := range [][]metav1.ManagedFieldsEntry{nil, reset} {
 			before := f.live()
@@ -175,7 +175,7 @@ func (f *fixture) metadataOf(labels map[string]string) func() client.Object {
 // One of these labels is ours, too.
 func TestTwoOwners(t *testing.T) {
 	t.Parallel()
-	forEachFixture(t, someKinds(t), firstInEveryMode, func(f *fixture) {
+	forEachFixture(t, some(t, kindCases()), firstInEveryMode, func(f *fixture) {
 		const theirDigest = "spec-hash.trueup-go.github.io/another"
 		another := ensure.New(f.access.client, f.access.reader, "another")
 		f.createIsOneRequest()
@@ -297,7 +297,7 @@ func asUnstructured(t *testing.T, desired client.Object, gvk schema.GroupVersion
 // back, writes at most its digest, which may change because Go writes zero values.
 func TestTypedAndUnstructured(t *testing.T) {
 	t.Parallel()
-	forEachFixture(t, someKinds(t), firstInEveryMode, func(f *fixture) {
+	forEachFixture(t, some(t, kindCases()), firstInEveryMode, func(f *fixture) {
 		f.createIsOneRequest()
 		before, gvk := f.live(), f.empty().GetObjectKind().GroupVersionKind()
 		typed, settled := f.desired, f.settled

@@ -41,7 +41,7 @@ func (r *racingClient) Patch(ctx context.Context, obj client.Object, patch clien
 // and wait five minutes for them.
 func TestRaces(t *testing.T) {
 	t.Parallel()
-	for _, k := range someKinds(t) {
+	for _, k := range some(t, kindCases()) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			raced := plain(t)
@@ -117,7 +117,7 @@ func (l *laggingCache) Get(ctx context.Context, key client.ObjectKey, obj client
 // nothing for ten seconds, make one object and no error that a user would see.
 func TestLaggingCache(t *testing.T) {
 	t.Parallel()
-	for _, k := range someKinds(t) {
+	for _, k := range some(t, kindCases()) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			slow := plain(t)
@@ -275,7 +275,7 @@ func newRacingFixture(t *testing.T, a access, k kindCase) (*fixture, *racingClie
 func TestMetadataRaces(t *testing.T) {
 	t.Parallel()
 	a := plain(t)
-	for _, k := range someKinds(t) {
+	for _, k := range some(t, kindCases()) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			f, race := newRacingFixture(t, a, k)
@@ -320,7 +320,7 @@ func TestMetadataRaces(t *testing.T) {
 func TestUncontrolledRace(t *testing.T) {
 	t.Parallel()
 	a := plain(t)
-	for _, k := range someKinds(t) {
+	for _, k := range some(t, kindCases()) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			race := &racingClient{Client: a.client}

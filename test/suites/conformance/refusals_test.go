@@ -82,7 +82,7 @@ var refusals = []refusal{
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	installPolicy(t)
-	forEachFixture(t, someKinds(t), firstAndLastMode, func(f *fixture) {
+	forEachFixture(t, some(t, kindCases()), firstAndLastMode, func(f *fixture) {
 		f.refusesAll(toCreate)
 		f.goesThrough(toUpdate, ensure.Created, ensure.Missing)
 		f.refusesAll(toUpdate)

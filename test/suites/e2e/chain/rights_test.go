@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/site/api/v1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
@@ -47,6 +48,9 @@ func TestRights(t *testing.T) {
 	role := sites.OnlyUsed(t, mark, slices.Collect(maps.Keys(unseen))...)
 	for right, child := range unseen {
 		t.Run("without "+right.String(), func(t *testing.T) {
+			if right.Verb == "create" {
+				longform.Only(t)
+			}
 			giveBack := sites.Without(t, role, right, f.namespace)
 			require.NoError(t, admin(t).Delete(t.Context(), child))
 			f.waitFor(t, "Forbidden", "")
