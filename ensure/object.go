@@ -396,14 +396,12 @@ func (c *child) checkOwnerIsThere(ctx context.Context) error {
 	switch {
 	case answer.IsGone(err):
 		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" is gone")
-	case err != nil: // such as a missing verb: the drift is repaired
-		return nil
-	case isReplaced(c.owner, current):
+	case err == nil && isReplaced(c.owner, current):
 		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" was replaced")
-	case current.GetDeletionTimestamp() != nil:
+	case err == nil && current.GetDeletionTimestamp() != nil:
 		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" is being deleted")
 	}
-	return nil
+	return nil // also if the read failed, as without the verb get: the drift is repaired
 }
 
 // createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
