@@ -81,9 +81,9 @@ func isObserved(workload client.Object) bool {
 	case *appsv1.ReplicaSet:
 		observed = workload.Status.ObservedGeneration
 	case *appsv1.StatefulSet:
-		observed = workload.Status.ObservedGeneration
+		observed = observedOf(workload, workload.Status.ObservedGeneration)
 	case *appsv1.DaemonSet:
-		observed = workload.Status.ObservedGeneration
+		observed = observedOf(workload, workload.Status.ObservedGeneration)
 	case *batchv1.Job:
 		return true // has no observedGeneration
 	}

@@ -48,7 +48,9 @@ type Readiness struct {
 // An object with a deletionTimestamp is Terminating. An object whose status has an
 // observedGeneration other than metadata.generation is InProgress. A Deployment, StatefulSet,
 // DaemonSet or ReplicaSet that its controller has not observed yet is InProgress, too, even if it
-// has 0 of 0 pods. For all other objects, the rules depend on the kind:
+// has 0 of 0 pods. A StatefulSet or DaemonSet that was recreated may keep an observedGeneration later
+// than metadata.generation, which counts as observed. For all other objects, the rules depend on the
+// kind:
 //
 //   - Deployment, ReplicaSet: Ready if all replicas are updated, ready and available, and no
 //     surplus pods are left. A paused Deployment is InProgress; a Deployment whose rollout

@@ -182,6 +182,15 @@ func TestOf(t *testing.T) {
 
 		{"StatefulSet nobody looked at", statefulSet(onDelete, appsv1.StatefulSetStatus{}), readiness.InProgress, "its controller has not looked at it yet"},
 		{
+			"StatefulSet of an earlier generation", statefulSet(rolling, appsv1.StatefulSetStatus{ObservedGeneration: 1}),
+			readiness.InProgress, "its controller has looked at generation 1, and not at 2 yet",
+		},
+		{
+			"StatefulSet of a later generation",
+			statefulSet(rolling, appsv1.StatefulSetStatus{ObservedGeneration: 3, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, UpdatedReplicas: 3}),
+			readiness.Ready, "3 of 3 pods are available",
+		},
+		{
 			"StatefulSet without pods", statefulSet(onDelete, appsv1.StatefulSetStatus{ObservedGeneration: 2}),
 			readiness.InProgress, "0 of 3 pods are created",
 		},

@@ -28,6 +28,18 @@ func outdated(obj client.Object, observed int64) (Readiness, bool) {
 	return inProgress("its controller has looked at generation %d, and not at %d yet", observed, generation), true
 }
 
+// observedOf returns the observed generation of a StatefulSet or a DaemonSet, and the generation of
+// the object if that is lower. Their controllers may write the status of a deleted object to the one
+// that was created in its place, and correct the observed generation only together with other
+// fields: then the rest of the status is right, and a later generation stays. Seen on
+// kube-controller-manager 1.36; those of Deployments and ReplicaSets correct it.
+func observedOf(set client.Object, observed int64) int64 {
+	if generation := set.GetGeneration(); generation > 0 {
+		return min(observed, generation)
+	}
+	return observed
+}
+
 // A podCount is the number of pods in one state, and the wanted number.
 type podCount struct {
 	state  string
@@ -123,7 +135,7 @@ func replicaSet(r *appsv1.ReplicaSet) Readiness {
 }
 
 func statefulSet(s *appsv1.StatefulSet) Readiness {
-	if readiness, ok := unobserved(s, s.Status.ObservedGeneration); ok {
+	if readiness, ok := unobserved(s, observedOf(s, s.Status.ObservedGeneration)); ok {
 		return readiness
 	}
 	wanted, status := wantedReplicas(s.Spec.Replicas), s.Status
@@ -157,7 +169,7 @@ func partition(s *appsv1.StatefulSet) int32 {
 }
 
 func daemonSet(d *appsv1.DaemonSet) Readiness {
-	if readiness, ok := unobserved(d, d.Status.ObservedGeneration); ok {
+	if readiness, ok := unobserved(d, observedOf(d, d.Status.ObservedGeneration)); ok {
 		return readiness
 	}
 	status := d.Status
