@@ -39,7 +39,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// +kubebuilder:rbac:groups=web.example.com,resources=websites,verbs=list;watch
+// +kubebuilder:rbac:groups=web.example.com,resources=websites,verbs=get;list;watch
 // +kubebuilder:rbac:groups=web.example.com,resources=websites/status,verbs=patch
 // +kubebuilder:rbac:groups=web.example.com,resources=websites/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch

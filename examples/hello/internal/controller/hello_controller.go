@@ -43,7 +43,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-// +kubebuilder:rbac:groups=hello.example.com,resources=hellos,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=hello.example.com,resources=hellos,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=hello.example.com,resources=hellos/status,verbs=patch
 // +kubebuilder:rbac:groups=hello.example.com,resources=hellos/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
