@@ -46,6 +46,13 @@ var differences = []difference{
 		func(u *unstructured.Unstructured) bool { return isTrue(u, "Stalled") || isTrue(u, "Reconciling") },
 	},
 	{
+		"StatefulSet, DaemonSet", "observed in a later generation", ready, inProgress,
+		"Their controllers may leave it to an object that was recreated, while the counts are right. kstatus waits for the same generation.",
+		func(u *unstructured.Unstructured) bool {
+			return number(u, "status", "observedGeneration") > number(u, "metadata", "generation")
+		},
+	},
+	{
 		"Deployment", "conditions that say less than the counts", ready, inProgress,
 		"kstatus asks for the conditions Available and Progressing, too, which the controller writes together with the counts.",
 		func(u *unstructured.Unstructured) bool {
