@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/observer"
@@ -392,16 +391,11 @@ func (c *child) checkOwnerIsThere(ctx context.Context) error {
 	if err := c.beginRequest(); err != nil {
 		return err
 	}
-	current, err := c.readOwner(ctx)
-	switch {
-	case answer.IsGone(err):
-		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" is gone")
-	case err == nil && isReplaced(c.owner, current):
-		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" was replaced")
-	case err == nil && current.GetDeletionTimestamp() != nil:
-		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" is being deleted")
+	// A failed read, as without the verb get, does not keep the drift from being repaired.
+	if _, end, _ := c.readOwner(ctx); end != "" {
+		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" "+end)
 	}
-	return nil // also if the read failed, as without the verb get: the drift is repaired
+	return nil
 }
 
 // createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
@@ -418,12 +412,12 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	applied, err := c.forceApply(ctx, "create", desired, "", createOnly)
+	answer, err := c.forceApply(ctx, "create", desired, "", createOnly)
 	if err != nil {
 		return outcome{}, err
 	}
-	c.confirm(applied)
-	found := outcome{live: applied, operation: Created, cause: Missing}
+	c.confirm(answer)
+	found := outcome{live: answer, operation: Created, cause: Missing}
 	if c.dryRun {
 		return found, nil
 	}

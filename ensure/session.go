@@ -98,12 +98,23 @@ func (s *session) rereadJSON(ctx context.Context, operation string, uid types.UI
 	return live, nil
 }
 
-// readOwner returns the metadata of the owner from the API server. The caller counts the request.
-func (s *session) readOwner(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	owner := &metav1.PartialObjectMetadata{
+// readOwner returns the metadata of the owner from the API server, and how the owner came to its end;
+// empty if the owner is still there. The caller counts the request.
+func (s *session) readOwner(ctx context.Context) (current *metav1.PartialObjectMetadata, end string, err error) {
+	current = &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: s.controller.APIVersion, Kind: s.controller.Kind},
 	}
-	return owner, s.reader.Get(ctx, client.ObjectKeyFromObject(s.owner), owner)
+	switch err := s.reader.Get(ctx, client.ObjectKeyFromObject(s.owner), current); {
+	case answer.IsGone(err):
+		return nil, "is gone", nil
+	case err != nil:
+		return nil, "", err
+	case s.owner.GetUID() != "" && current.GetUID() != s.owner.GetUID():
+		return nil, "was replaced meanwhile", nil
+	case current.GetDeletionTimestamp() != nil:
+		return nil, "is being deleted", nil
+	}
+	return current, "", nil
 }
 
 // applyDesired applies desired to the live object with this UID.

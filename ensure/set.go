@@ -512,32 +512,20 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 	if err := r.beginRequest(); err != nil {
 		return err
 	}
-	current, err := r.readOwner(ctx)
-	switch {
-	case answer.IsGone(err):
-		return r.conflictError("prune", r.ownerName()+" is gone", nil)
+	switch current, end, err := r.readOwner(ctx); {
 	case err != nil:
 		failed := r.requestError("prune", err)
-		if r.isSensitive(current.GroupVersionKind().GroupKind()) {
+		if r.isSensitive(schema.FromAPIVersionAndKind(r.controller.APIVersion, r.controller.Kind).GroupKind()) {
 			failed.detail = answer.Describe(err)
 		}
 		failed.detail = strings.TrimSuffix("cannot read "+r.ownerName()+": "+failed.detail, ": ")
 		return failed
-	}
-	switch {
-	case isReplaced(r.owner, current):
-		return r.conflictError("prune", r.ownerName()+" was replaced meanwhile", nil)
-	case current.GetDeletionTimestamp() != nil:
-		return r.conflictError("prune", r.ownerName()+" is being deleted", nil)
+	case end != "":
+		return r.conflictError("prune", r.ownerName()+" "+end, nil)
 	case isChanged(r.owner, current):
 		return r.conflictError("prune", r.ownerName()+" was changed meanwhile", nil)
 	}
 	return nil
-}
-
-// isReplaced reports whether current is another object than owner.
-func isReplaced(owner, current client.Object) bool {
-	return owner.GetUID() != "" && current.GetUID() != owner.GetUID()
 }
 
 // isChanged reports whether current may want something else than owner did, which is an

@@ -23,9 +23,9 @@ func compareRows(text string) error {
 		return err
 	}
 	var wrong []error
-	of := sums(shown.counts)
+	shownOf := sums(shown.counts)
 	for cell, written := range counts {
-		if n := shown.counts[cell]; n > written || of[cell[1]] == 0 {
+		if n := shown.counts[cell]; n > written || shownOf[cell[1]] == 0 {
 			wrong = append(wrong, fmt.Errorf("%s, %s: %d on the page, %d shown", cell[0], cell[1], written, n))
 		}
 	}
