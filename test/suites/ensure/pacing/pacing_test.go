@@ -27,8 +27,9 @@ const (
 	changeInterval = 2 * time.Second
 	// At most so many requests are sent in the first seconds, and one a minute in the end.
 	earlyPhase, maxEarlyRequests = 10 * time.Second, 10
-	latePhaseBegin, latePhaseEnd = 2 * time.Minute, 5 * time.Minute
-	maxLateRequests              = int((latePhaseEnd - latePhaseBegin) / time.Minute)
+	// A call of five requests is sent again after five minutes, when the late phase is over.
+	latePhaseBegin, latePhaseEnd = 2 * time.Minute, 4*time.Minute + 50*time.Second
+	maxLateRequests              = 3
 )
 
 // A fixture is a namespace with an operator, a Website, an admin, and an obstacle that the operator meets.
