@@ -371,9 +371,6 @@ func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 	if err := c.contest().tryToWrite(); err != nil {
 		return outcome{}, err
 	}
-	if err := c.checkOwnerIsThere(ctx); err != nil {
-		return outcome{}, err
-	}
 	found, err := c.create(ctx)
 	if err != nil {
 		return outcome{}, err
@@ -385,7 +382,8 @@ func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 // somebody else deleted: perhaps the garbage collector, because the owner was deleted. The cache may show
 // this later.
 func (c *child) checkOwnerIsThere(ctx context.Context) error {
-	if !c.controlled || c.last.UID == "" || c.last.Deleted {
+	last := c.memory.Record(c.ownedID()) // c.last is from before this call deleted the child
+	if !c.controlled || last.UID == "" || last.Deleted {
 		return nil
 	}
 	if err := c.beginRequest(); err != nil {
@@ -406,6 +404,9 @@ const createOnly = "4611686018427387904"
 
 // create makes the object if there is none, in one request.
 func (c *child) create(ctx context.Context) (outcome, error) {
+	if err := c.checkOwnerIsThere(ctx); err != nil {
+		return outcome{}, err
+	}
 	c.adopted, c.desiredWithDigest = false, nil
 	replaced, isRecreated := c.replacements.Get(c.ownedID())
 	desired, err := c.desiredToCreate(replaced.once)

@@ -139,6 +139,44 @@ func TestRecreateWaitsUntilTheOldOneIsGone(t *testing.T) {
 	require.Equal(t, ensure.Created, mustEnsure(t, e, affine(), recreate).Operation, "that one somebody else deleted")
 }
 
+// Nobody else deleted the old one, so that nothing is asked about the owner.
+func TestRecreateOfOneThatIsGoneAMomentLater(t *testing.T) {
+	s := newServer()
+	e, controlled := newEnsurer(s), ensure.ControlledBy(shop())
+	mustEnsure(t, e, service(), controlled)
+	s.edit(t, service(), `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	s.immutableNow()
+	s.take()
+	isTried := false
+	s.before = func(verb string) {
+		isTried = isTried || verb == "create"
+		if isTried && verb == "get" {
+			s.before = nil
+			s.edit(t, service(), `{"metadata":{"finalizers":[]}}`)
+		}
+	}
+	result := mustEnsure(t, e, affine(), controlled, ensure.Recreate(metav1.DeletePropagationBackground))
+	require.Equal(t, ensure.Recreated, result.Operation)
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "apply", "delete", "create", "get", "create"}, s.verbs()))
+}
+
+// The garbage collector may have deleted the old one, because the owner is gone.
+func TestRecreateOfOneThatSomebodyElseDeletes(t *testing.T) {
+	s := newServer()
+	e, controlled := newEnsurer(s), ensure.ControlledBy(shop())
+	mustEnsure(t, e, service(), controlled)
+	s.immutableNow()
+	s.before = func(verb string) {
+		if verb == "delete" {
+			s.before = nil
+			s.remove(t, shop())
+			s.remove(t, service())
+		}
+	}
+	_, err := ensure.Object(t.Context(), e, affine(), controlled, ensure.Recreate(metav1.DeletePropagationBackground))
+	require.ErrorIs(t, err, ensure.ErrOwnerTerminating)
+}
+
 func TestRecreateIsBeatenByAnotherInstance(t *testing.T) {
 	s := newServer()
 	created(t, s, service())
