@@ -174,6 +174,7 @@ func TestPostgresWriter(t *testing.T) {
 }
 
 func TestWithoutAnOperator(t *testing.T) {
+	longform.Only(t)
 	installed, err := application()
 	require.NoError(t, err)
 	var out bytes.Buffer
@@ -183,6 +184,7 @@ func TestWithoutAnOperator(t *testing.T) {
 }
 
 func TestOperatorThatEndsBeforeSomebodyScales(t *testing.T) {
+	longform.Only(t)
 	installed, process := start(t, application)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
