@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func (f *fixture) measure(reason string) {
 	f.t.Helper()
 	f.disturb(earlyPhase)
 	first := f.requests(f.mark)
-	f.t.Logf("%d requests in the first %s, %d passes:\n%s", len(first), earlyPhase, f.passes.Load(), listRequests(first))
+	f.t.Logf("%d requests in the first %s, %d passes:\n%s", len(first), earlyPhase, f.passes.Load(), f.list(first))
 	require.NotNil(f.t, f.last.Load())
 	require.Equal(f.t, reason, ensure.Reason(*f.last.Load()))
 	require.Greater(f.t, int(f.passes.Load()), 3, "it was woken")
@@ -147,10 +148,11 @@ func (f *fixture) measure(reason string) {
 		return
 	}
 	f.disturb(latePhaseBegin)
-	passes, mark := f.passes.Load(), shared.Mark()
+	passes := f.passes.Load()
 	f.disturb(latePhaseEnd)
-	last := f.requests(mark)
-	f.t.Logf("%d requests from %s to %s:\n%s", len(last), latePhaseBegin, latePhaseEnd, listRequests(last))
+	all := f.requests(f.mark)
+	last := slices.DeleteFunc(slices.Clone(all), func(r cluster.Request) bool { return r.Time.Before(f.began.Add(latePhaseBegin)) })
+	f.t.Logf("%d requests from %s to %s, of:\n%s", len(last), latePhaseBegin, latePhaseEnd, f.list(all))
 	require.Equal(f.t, reason, ensure.Reason(*f.last.Load()))
 	require.Greater(f.t, int(f.passes.Load()-passes), 60, "it was woken")
 	require.LessOrEqual(f.t, len(last), maxLateRequests)
@@ -186,10 +188,11 @@ func (f *fixture) requests(since cluster.Mark) []cluster.Request {
 	return found
 }
 
-func listRequests(requests []cluster.Request) string {
+// list returns the requests with the time of each.
+func (f *fixture) list(requests []cluster.Request) string {
 	var text strings.Builder
 	for _, r := range requests {
-		text.WriteString(r.String() + "\n")
+		fmt.Fprintf(&text, "%6.1fs %s\n", r.Time.Sub(f.began).Seconds(), r)
 	}
 	return text.String()
 }
