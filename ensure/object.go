@@ -382,7 +382,7 @@ func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 // somebody else deleted: perhaps the garbage collector, because the owner was deleted. The cache may show
 // this later.
 func (c *child) checkOwnerIsThere(ctx context.Context) error {
-	last := c.memory.Record(c.ownedID()) // c.last is from before this call deleted the child
+	last := c.memory.Record(c.ownedID()) // c.last may be from before this call deleted the child
 	if !c.controlled || last.UID == "" || last.Deleted {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,9 +27,8 @@ const (
 	changeInterval = 2 * time.Second
 	// At most so many requests are sent in the first seconds, and one a minute in the end.
 	earlyPhase, maxEarlyRequests = 10 * time.Second, 10
-	// A call of five requests is sent again after five minutes, when the late phase is over.
-	latePhaseBegin, latePhaseEnd = 2 * time.Minute, 4*time.Minute + 50*time.Second
-	maxLateRequests              = 3
+	latePhaseBegin, latePhaseEnd = 2 * time.Minute, 5 * time.Minute
+	maxLateRequests              = int((latePhaseEnd - latePhaseBegin) / time.Minute)
 )
 
 // A fixture is a namespace with an operator, a Website, an admin, and an obstacle that the operator meets.
@@ -138,7 +136,7 @@ func (f *fixture) awaitPass() {
 func (f *fixture) measure(reason string) {
 	f.t.Helper()
 	f.disturb(earlyPhase)
-	first := f.requests(f.mark)
+	first := f.requests(0, earlyPhase)
 	f.t.Logf("%d requests in the first %s, %d passes:\n%s", len(first), earlyPhase, f.passes.Load(), f.list(first))
 	require.NotNil(f.t, f.last.Load())
 	require.Equal(f.t, reason, ensure.Reason(*f.last.Load()))
@@ -150,9 +148,8 @@ func (f *fixture) measure(reason string) {
 	f.disturb(latePhaseBegin)
 	passes := f.passes.Load()
 	f.disturb(latePhaseEnd)
-	all := f.requests(f.mark)
-	last := slices.DeleteFunc(slices.Clone(all), func(r cluster.Request) bool { return r.Time.Before(f.began.Add(latePhaseBegin)) })
-	f.t.Logf("%d requests from %s to %s, of:\n%s", len(last), latePhaseBegin, latePhaseEnd, f.list(all))
+	last := f.requests(latePhaseBegin, latePhaseEnd)
+	f.t.Logf("%d requests from %s to %s, of:\n%s", len(last), latePhaseBegin, latePhaseEnd, f.list(f.requests(0, latePhaseEnd)))
 	require.Equal(f.t, reason, ensure.Reason(*f.last.Load()))
 	require.Greater(f.t, int(f.passes.Load()-passes), 60, "it was woken")
 	require.LessOrEqual(f.t, len(last), maxLateRequests)
@@ -178,11 +175,12 @@ func (f *fixture) disturb(until time.Duration) {
 	}
 }
 
-// requests returns the operator's requests since the mark, except watches and leases.
-func (f *fixture) requests(since cluster.Mark) []cluster.Request {
+// requests returns the operator's requests between two times after the beginning, except watches and leases.
+func (f *fixture) requests(from, until time.Duration) []cluster.Request {
 	f.t.Helper()
-	found, err := shared.Requests(since, cluster.ByUserAgent(f.name), func(r cluster.Request) bool {
-		return r.Verb != "watch" && r.Resource != "leases"
+	found, err := shared.Requests(f.mark, cluster.ByUserAgent(f.name), func(r cluster.Request) bool {
+		at := r.Time.Sub(f.began)
+		return from <= at && at < until && r.Verb != "watch" && r.Resource != "leases"
 	})
 	require.NoError(f.t, err)
 	return found
