@@ -33,8 +33,8 @@ const (
 )
 
 // MutatingWebhook has the API server send each request that matches one of the rules to handler,
-// from the return of this function until the return of stop. The handler runs in this process, also
-// for dry runs, and must have no side effects. When the handler cannot be reached, requests fail.
+// from the return of this function until the return of stop; one that began before stop returned may reach
+// handler later. The handler runs in this process, also for dry runs, and must have no side effects.
 //
 // The MutatingWebhookConfiguration is called name and must not exist yet. The handler never gets
 // this package's own probes: dry runs that create a ConfigMap in the namespace default, and the
@@ -50,7 +50,7 @@ func (c *Cluster) MutatingWebhook(
 		return nil, err
 	}
 	if err := w.register(ctx, rules); err != nil {
-		return nil, errors.Join(err, w.server.Close())
+		return nil, err
 	}
 	if err := c.until(ctx, "webhook "+name, w.inForce); err != nil {
 		return nil, errors.Join(err, w.stop(ctx))
@@ -63,7 +63,6 @@ func (c *Cluster) MutatingWebhook(
 type webhook struct {
 	cluster *Cluster
 	name    string
-	server  *http.Server
 	address string
 	probes  atomic.Int64
 }
@@ -77,7 +76,8 @@ const (
 // has not set a logger.
 var quiet = admission.StandaloneOptions{Logger: logr.New(log.NullLogSink{})}
 
-// serve starts the server.
+// serve starts the server. It serves until the cluster ends, as the API server asks all webhooks that were in
+// force when a request began.
 func (w *webhook) serve(handler admission.Handler) error {
 	mux := http.NewServeMux()
 	for path, handler := range map[string]admission.Handler{handlerPath: handler, probePath: admission.HandlerFunc(w.probed)} {
@@ -103,8 +103,12 @@ func (w *webhook) serve(handler admission.Handler) error {
 		return fmt.Errorf("cannot serve webhook %s: %w", w.name, err)
 	}
 	w.address = listener.Addr().String()
-	w.server = &http.Server{Handler: mux, ReadHeaderTimeout: webhookLimit}
-	go func() { _ = w.server.Serve(listener) }() // it ends when it is closed
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: webhookLimit}
+	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	go func() {
+		<-w.cluster.crashed
+		_ = server.Close()
+	}()
 	return nil
 }
 
@@ -183,17 +187,14 @@ func (w *webhook) outOfForce(ctx context.Context) error {
 	return err
 }
 
-// stop closes the server last, when no more requests come: a request to a closed server would fail.
+// stop removes the configuration, and waits until it is out of force.
 func (w *webhook) stop(ctx context.Context) error {
 	// A test that is over, or a start that took too long, still tidies up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookLimit)
 	defer cancel()
 	configurations := w.cluster.clients.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	if err := configurations.Delete(ctx, w.name, metav1.DeleteOptions{}); err != nil {
-		return errors.Join(fmt.Errorf("cannot remove webhook %s: %w", w.name, err), w.server.Close())
+		return fmt.Errorf("cannot remove webhook %s: %w", w.name, err)
 	}
-	if err := w.cluster.until(ctx, "the end of webhook "+w.name, w.outOfForce); err != nil {
-		return errors.Join(err, w.server.Close())
-	}
-	return w.server.Shutdown(ctx)
+	return w.cluster.until(ctx, "the end of webhook "+w.name, w.outOfForce)
 }

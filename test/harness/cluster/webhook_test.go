@@ -32,6 +32,35 @@ func TestMutatingWebhookIsInForceUntilItIsStopped(t *testing.T) {
 	require.EqualValues(t, 1, asked.Load())
 }
 
+// TestRequestThatBeganBeforeAWebhookWasStopped: the API server asks all webhooks that were in force when a
+// request began, one after the other.
+func TestRequestThatBeganBeforeAWebhookWasStopped(t *testing.T) {
+	maps := clients(t, shared.Config()).CoreV1().ConfigMaps(shared.Namespace(t))
+	started, goOn := make(chan struct{}), make(chan struct{})
+	stopFirst, err := shared.MutatingWebhook(t.Context(), "1-slow", configMapCreates(),
+		admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
+			if request.Name == "under-way" {
+				close(started)
+				<-goOn
+			}
+			return admission.Allowed("")
+		}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stopFirst()) })
+	stopSecond, err := shared.MutatingWebhook(t.Context(), "2-marker", configMapCreates(), marker(func() {}))
+	require.NoError(t, err)
+
+	created := make(chan error, 1)
+	go func() {
+		_, err := maps.Create(t.Context(), configMap("under-way"), metav1.CreateOptions{})
+		created <- err
+	}()
+	<-started
+	require.NoError(t, stopSecond())
+	close(goOn)
+	require.NoError(t, <-created)
+}
+
 func configMapCreates() []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
