@@ -9,7 +9,9 @@ import (
 // Primary is the predicate for the kind in a controller's For. It passes updates that change the
 // desired state: the spec (see SpecChanged), labels, annotations, owner references, finalizers and
 // deletion. Updates of status, managedFields and resourceVersion do not pass, so no status write
-// passes, whether by the reconciler itself or by another writer.
+// passes, whether by the reconciler itself or by another writer. What another writer, or a second
+// instance of the operator, leaves in the status stays until the next reconcile. Add Resync and set
+// SyncPeriod in cache.Options to bound that time.
 //
 // Changes of other programs' annotations pass, too. To select annotations, combine other
 // predicates:

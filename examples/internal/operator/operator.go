@@ -60,19 +60,19 @@ func ParseFlags(name string, args []string, stdout io.Writer, own ...func(*flag.
 	options, childLabels := &Options{name: name}, ""
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.SetOutput(io.Discard) // the caller prints errors
-	set.StringVar(&options.Metrics.BindAddress, "metrics-bind-address", ":8080",
-		"`address` that serves metrics; 0 turns them off")
+	set.StringVar(&options.Metrics.BindAddress, "metrics-bind-address", ":8080", "`address` that serves metrics; 0 turns them off")
 	set.BoolVar(&options.Metrics.SecureServing, "metrics-secure", false,
 		"serve metrics over TLS, only to clients whose token grants get on /metrics")
 	set.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
 		"`address` that serves /healthz and /readyz; 0 turns them off")
-	set.BoolVar(&options.LeaderElection, "leader-elect", false,
-		"enable leader election, so that only one of several instances is active")
+	set.BoolVar(&options.LeaderElection, "leader-elect", false, "enable leader election: only one of several instances is active")
 	set.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "",
 		"`namespace` of the leader election's lease; the default is the namespace of the operator's pod, "+
 			"so this flag is required outside a cluster")
 	set.StringVar(&options.WatchNamespace, "watch-namespace", os.Getenv(watchNamespaceEnv),
 		"the only `namespace` to watch; empty means all. The default is the value of the environment variable "+watchNamespaceEnv)
+	options.Cache.SyncPeriod = set.Duration("sync-period", 5*time.Minute,
+		"`time` after which every object is reconciled again, such as one whose status somebody else wrote")
 	set.StringVar(&childLabels, "child-labels", "", "`labels` for every child, as key=value,key=value")
 	options.zap.BindFlags(set)
 	config.RegisterFlags(set)

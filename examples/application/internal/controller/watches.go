@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -20,7 +21,7 @@ import (
 )
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles an Application after a change
-// of its spec or metadata, of its children, of its pods, and of the templates. A pod reports at once why
+// of its spec or metadata, of its children, of its pods, and of the templates, and at each resync. A pod reports at once why
 // it does not become ready. The Deployment only reports that pods are not ready, and only after the
 // progress deadline. The metadata of a ReplicaSet connects pods with their Deployment, and may be seen
 // after the pods.
@@ -28,7 +29,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	toApp := handler.EnqueueRequestsFromMapFunc(readiness.OwnerOf(r.client, &v1alpha1.Application{}, &appsv1.Deployment{}))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Application{}, builder.WithPredicates(predicates.Primary())).
+		For(&v1alpha1.Application{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).
 		Owns(&corev1.Secret{}, owned).
 		Owns(&appsv1.Deployment{}, owned).
 		Owns(&corev1.Service{}, owned).

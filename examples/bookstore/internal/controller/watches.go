@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -30,7 +31,7 @@ const databaseIndex = "database"
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a BookStore after a change of
 // the spec or metadata, of the children, of their pods and ReplicaSets, of the claims of the database, of other
-// pods that mount the claims, or of the templates, and after an event about the StatefulSet.
+// pods that mount the claims, or of the templates, after an event about the StatefulSet, and at each resync.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -40,7 +41,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	toOwner := handler.EnqueueRequestsFromMapFunc(
 		readiness.OwnerOf(r.client, &v1alpha1.BookStore{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BookStore{}, builder.WithPredicates(predicates.Primary())).
+		For(&v1alpha1.BookStore{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).
 		Owns(&appsv1.StatefulSet{}, owned).
 		Owns(&appsv1.Deployment{}, owned).
 		Owns(&corev1.Service{}, owned).

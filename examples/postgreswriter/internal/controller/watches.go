@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -19,11 +20,11 @@ import (
 )
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a PostgresWriter after a
-// change of its spec or metadata, and if the sweeper finds a row without a PostgresWriter. The database
+// change of its spec or metadata, at each resync, and if the sweeper finds a row without a PostgresWriter. The database
 // triggers no reconcile.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).
-		For(&v1.PostgresWriter{}, builder.WithPredicates(predicates.Primary())).
+		For(&v1.PostgresWriter{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: Workers, RateLimiter: ensure.RateLimiter()})
 	if r.options.Sweep {
 		gone := make(chan event.TypedGenericEvent[types.NamespacedName])

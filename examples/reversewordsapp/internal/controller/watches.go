@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -24,7 +25,8 @@ const workers = 10
 
 // SetupWithManager sets up a controller with mgr. These events trigger a reconcile:
 //
-//   - A change of the spec or metadata of a ReverseWordsApp. The operator writes the status itself.
+//   - A change of the spec or metadata of a ReverseWordsApp. The operator writes the status itself; a resync
+//     corrects what others write there.
 //   - A change of a child, including its status.
 //   - A change of a pod, including its status. A Deployment reports that a pod cannot pull its image only
 //     after its progress deadline.
@@ -34,7 +36,7 @@ const workers = 10
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	toApp := handler.EnqueueRequestsFromMapFunc(readiness.OwnerOf(r.client, &v1alpha1.ReverseWordsApp{}, &appsv1.Deployment{}))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.ReverseWordsApp{}, builder.WithPredicates(predicates.Primary())).
+		For(&v1alpha1.ReverseWordsApp{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicates.Owned())).
 		Owns(&corev1.Service{}, builder.WithPredicates(predicates.Owned())).
 		Watches(&corev1.Pod{}, toApp, builder.WithPredicates(predicates.Owned())).

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -50,12 +51,12 @@ func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
 	}, nil
 }
 
-// SetupWithManager sets up a controller that reconciles a Site after a change of the Site or of a child. A
+// SetupWithManager sets up a controller that reconciles a Site after a change of the Site or of a child, and at each resync. A
 // change of the app's status is a change of a child, too.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1.Site{}, builder.WithPredicates(predicates.Primary())).
+		For(&v1.Site{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).
 		Owns(&corev1.ConfigMap{}, owned).
 		Owns(&wordsv1alpha1.ReverseWordsApp{}, owned).
 		Owns(&networkingv1.Ingress{}, owned).
