@@ -16,7 +16,7 @@ import (
 
 // Names in the sources of the example operators.
 var (
-	flagName = regexp.MustCompile(`set\.(?:\w+Var\(&[\w.]+, |Func\(\s*)"([\w-]+)"`)
+	flagName = regexp.MustCompile(`set\.(?:\w+Var\(&[\w.]+, |Func\(\s*|Duration\()"([\w-]+)"`)
 	ownsKind = regexp.MustCompile(`Owns\(&\w+\.(\w+)\{\}`)
 	// Reasons are constants, values of a map from readiness, and arguments of the functions that set conditions.
 	constReason = regexp.MustCompile(`(?m)^(?:\t|const )[rR]eason\w* += "(\w+)"`)
