@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 
@@ -14,6 +15,13 @@ import (
 // testMetrics checks who may read the metrics, which are at the address.
 func (f *fixture) testMetrics(t *testing.T, address string, all installer) {
 	f.testEndpoints(t, all)
+	eventually(t, func(ctx context.Context) error { // the operator makes its certificate before it listens
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
 	code, _ := scrape(t, address, "")
 	require.Equal(t, http.StatusUnauthorized, code, "without a token")
 	code, _ = scrape(t, address, token(t, f.other, "stranger"))
