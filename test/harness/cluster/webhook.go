@@ -34,7 +34,8 @@ const (
 
 // MutatingWebhook has the API server send each request that matches one of the rules to handler,
 // from the return of this function until the return of stop; one that began before stop returned may reach
-// handler later. The handler runs in this process, also for dry runs, and must have no side effects.
+// handler later. The handler runs in this process, also for dry runs, and must have no side effects. When the
+// handler cannot be reached, requests fail.
 //
 // The MutatingWebhookConfiguration is called name and must not exist yet. The handler never gets
 // this package's own probes: dry runs that create a ConfigMap in the namespace default, and the

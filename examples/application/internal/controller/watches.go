@@ -21,10 +21,10 @@ import (
 )
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles an Application after a change
-// of its spec or metadata, of its children, of its pods, and of the templates, and at each resync. A pod reports at once why
-// it does not become ready. The Deployment only reports that pods are not ready, and only after the
-// progress deadline. The metadata of a ReplicaSet connects pods with their Deployment, and may be seen
-// after the pods.
+// of its spec or metadata, of its children, of its pods, and of the templates, and at each resync. A pod
+// reports at once why it does not become ready. The Deployment only reports that pods are not ready, and
+// only after the progress deadline. The metadata of a ReplicaSet connects pods with their Deployment, and
+// may be seen after the pods.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	toApp := handler.EnqueueRequestsFromMapFunc(readiness.OwnerOf(r.client, &v1alpha1.Application{}, &appsv1.Deployment{}))

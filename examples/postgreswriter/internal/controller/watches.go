@@ -20,8 +20,8 @@ import (
 )
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a PostgresWriter after a
-// change of its spec or metadata, at each resync, and if the sweeper finds a row without a PostgresWriter. The database
-// triggers no reconcile.
+// change of its spec or metadata, at each resync, and if the sweeper finds a row without a PostgresWriter.
+// The database triggers no reconcile.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).
 		For(&v1.PostgresWriter{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).

@@ -51,8 +51,8 @@ func New(mgr ctrl.Manager, childLabels map[string]string) (*Reconciler, error) {
 	}, nil
 }
 
-// SetupWithManager sets up a controller that reconciles a Site after a change of the Site or of a child, and at each resync. A
-// change of the app's status is a change of a child, too.
+// SetupWithManager sets up a controller that reconciles a Site after a change of the Site or of a child,
+// and at each resync. A change of the app's status is a change of a child, too.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	owned := builder.WithPredicates(predicates.Owned())
 	return ctrl.NewControllerManagedBy(mgr).

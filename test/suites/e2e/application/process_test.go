@@ -247,3 +247,9 @@ func TestHelp(t *testing.T) {
 		require.NotEmpty(t, strings.TrimSpace(lines[i+1]), "%s is explained", flag)
 	}
 }
+
+// TestStatusOfOthers: a second instance, without leader election, may write a status last and end.
+func TestStatusOfOthers(t *testing.T) {
+	f := newFixture(t, startWith(t, installed(t), "--sync-period=2s"))
+	tests.CheckStatus(t, f.named(), f.isAtRest)
+}

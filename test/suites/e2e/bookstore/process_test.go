@@ -115,3 +115,10 @@ func TestBadStarts(t *testing.T) {
 	require.Equal(t, "exit status 0", help.Exit())
 	require.Contains(t, help.Log(), "restart-after")
 }
+
+// TestStatusOfOthers: somebody may write the status by hand.
+func TestStatusOfOthers(t *testing.T) {
+	longform.Only(t)
+	f := newFixture(t, startWith(t, installed(t), "--sync-period=2s"))
+	tests.CheckStatus(t, f.named(), f.isAtRest)
+}

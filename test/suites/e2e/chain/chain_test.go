@@ -17,6 +17,7 @@ import (
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/site/api/v1"
+	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 // TestChain runs both operators.
@@ -225,4 +226,15 @@ func TestRestarts(t *testing.T) {
 	require.Equal(t, site, f.site(t))
 	require.Equal(t, app.ResourceVersion, f.app(t).ResourceVersion)
 	require.Equal(t, pods, f.pods(t))
+}
+
+// TestStatusOfOthers: a second instance of the Site's operator, without leader election, may write a status
+// last and end.
+func TestStatusOfOthers(t *testing.T) {
+	longform.Only(t)
+	require.NoError(t, define())
+	f := newFixture(t, sites.StartWith(t, sites.Installed(t), "--sync-period=2s"), start(t, apps))
+	f.create(t, v1.SiteSpec{AppVersion: "latest"})
+	f.settle(t)
+	sites.CheckStatus(t, f.site(t), f.isAtRest)
 }

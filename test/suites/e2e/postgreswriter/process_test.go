@@ -153,3 +153,14 @@ func TestHelp(t *testing.T) {
 		require.Regexp(t, `(?m)^  -`+flag+`\b.*\n    \t\S+ `, process.Log(), flag)
 	}
 }
+
+// TestStatusOfOthers: somebody may write the status by hand.
+func TestStatusOfOthers(t *testing.T) {
+	t.Parallel()
+	longform.Only(t)
+	d := newDatabase(t, server, "students")
+	f := newFixtureWithOwnOperator(t, d, "--tables=students", "--check-interval=1h", "--sync-period=2s")
+	f.create(t)
+	f.settle(t)
+	tests.CheckStatus(t, f.named(), func(context.Context) error { return f.checkState(t) })
+}

@@ -133,3 +133,10 @@ func TestBadStarts(t *testing.T) {
 	}
 	require.Equal(t, "exit status 0", tests.RunToEnd(t, nil, "--help").Exit())
 }
+
+// TestStatusOfOthers: somebody may write the status by hand.
+func TestStatusOfOthers(t *testing.T) {
+	longform.Only(t)
+	f := newFixture(t, startWith(t, installed(t), "--sync-period=2s"))
+	tests.CheckStatus(t, f.named(), f.isAtRest)
+}
