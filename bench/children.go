@@ -4,8 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,9 +17,6 @@ import (
 
 // fewChildren is the number of children that larger numbers are compared with.
 const fewChildren = 1000
-
-// passesOverFew is the number of passes over few children that are measured at a time.
-const passesOverFew = 10
 
 // compareSizes compares a pass over many children with one over few.
 func (opts options) compareSizes(ctx context.Context, c objectCase) (section, error) {
@@ -37,7 +36,7 @@ func (opts options) compareSizes(ctx context.Context, c objectCase) (section, er
 			{value: cost.collected / few.collected},
 			{value: cost.pass / few.collected},
 			{value: cost.read / few.collected},
-			{value: (cost.pass - cost.read) / (few.pass - few.read), most: 1.25},
+			{value: cost.rest / few.rest, most: 1.2},
 			{value: cost.memory, isCount: true},
 		})
 	}
@@ -46,9 +45,9 @@ func (opts options) compareSizes(ctx context.Context, c objectCase) (section, er
 
 // A crowdCost is the cost per child: times in nanoseconds, and bytes of memory.
 type crowdCost struct {
-	collected  float64 // a pass, including garbage collection
-	pass, read float64 // a pass, and its reads alone, without garbage collection
-	memory     float64
+	collected        float64 // a pass, including garbage collection
+	pass, read, rest float64 // a pass, its reads, and all but its reads, without garbage collection
+	memory           float64
 }
 
 func (opts options) measureCrowd(ctx context.Context, c objectCase, size int) (crowdCost, error) {
@@ -56,25 +55,32 @@ func (opts options) measureCrowd(ctx context.Context, c objectCase, size int) (c
 	if err != nil {
 		return crowdCost{}, err
 	}
-	n := max(1, passesOverFew*fewChildren/size)
+	n := opts.mostChildren / size // as many children are measured at a time as with most children
 	pass := func() error { return all.pass(ctx) }
 	collected, err := measureRuns(opts.rounds, []int{n}, pass)
 	if err != nil {
 		return crowdCost{}, err
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	costs, err := measureRuns(opts.rounds, []int{n, n}, pass, func() error { return all.read(ctx) })
-	if err != nil {
-		return crowdCost{}, err
-	}
 	children := float64(size)
-	return crowdCost{collected[0].ns / children, costs[0].ns / children, costs[1].ns / children, all.memory}, nil
+	found := crowdCost{collected: collected[0].ns / children, pass: math.Inf(1), read: math.Inf(1), rest: math.Inf(1), memory: all.memory}
+	for range opts.rounds {
+		all.store.spent = 0
+		whole, err := costOf(n, pass)
+		if err != nil {
+			return crowdCost{}, err
+		}
+		read := float64(all.store.spent.Nanoseconds()) / float64(n)
+		found.pass = min(found.pass, whole.ns/children)
+		found.read = min(found.read, read/children)
+		found.rest = min(found.rest, (whole.ns-read)/children)
+	}
+	return found, nil
 }
 
 // A crowd is an operator with many children of one kind.
 type crowd struct {
-	store   *store
-	empty   func() client.Object
+	store   *timedStore
 	ensurer *ensure.Ensurer
 	owner   *Shop
 	// desired is the desired state of all children but for the name, as a reconciler would just have built it.
@@ -82,6 +88,20 @@ type crowd struct {
 	names   []string
 	// memory is the heap that the Ensurer takes per child, in bytes.
 	memory float64
+}
+
+// A timedStore adds up the time that its reads take.
+type timedStore struct {
+	*store
+
+	spent time.Duration
+}
+
+func (s *timedStore) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	start := time.Now()
+	err := s.store.Get(ctx, key, into, opts...)
+	s.spent += time.Since(start)
+	return err
 }
 
 func newCrowd(ctx context.Context, c objectCase, size int) (*crowd, error) {
@@ -96,7 +116,7 @@ func newCrowd(ctx context.Context, c objectCase, size int) (*crowd, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &crowd{store: s, empty: c.empty, owner: shop(), desired: c.desired(), names: names}
+	all := &crowd{store: &timedStore{store: s}, owner: shop(), desired: c.desired(), names: names}
 	if err := all.adopt(ctx); err != nil {
 		return nil, err
 	}
@@ -129,16 +149,6 @@ func (c *crowd) ensure(ctx context.Context, e *ensure.Ensurer, opts ...ensure.Op
 	for _, name := range c.names {
 		c.desired.SetName(name)
 		if _, err := ensure.Object(ctx, e, c.desired, opts...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read reads all children, as a pass does.
-func (c *crowd) read(ctx context.Context) error {
-	for _, name := range c.names {
-		if err := c.store.Get(ctx, client.ObjectKey{Namespace: c.desired.GetNamespace(), Name: name}, c.empty()); err != nil {
 			return err
 		}
 	}

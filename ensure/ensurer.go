@@ -52,7 +52,7 @@ type Ensurer struct {
 	memory       *memory.Memory
 	attempts     *backoff.Table[callInputs]
 	contests     *contest.Table
-	replacements memory.Table[memory.OwnedKey, replacement]
+	replacements *memory.Table[memory.OwnedKey, replacement]
 	kinds        sync.Map // reflect.Type or schema.GroupVersionKind to kind
 	readable     sync.Map // the reflect.Types that isReadable has looked at and found good
 	misuse       string   // what is wrong with the arguments of New

@@ -96,7 +96,7 @@ const maxKeptForm = 64 << 10
 // computeDigest sets the digest of everything that desired specifies, except for a stored digest.
 // Mostly, desired is the same as in the pass before, whose record is last. A checksum of its canonical
 // form shows that for a tenth of the cost of a digest.
-func (i *intent) computeDigest(last *memory.Record) error {
+func (i *intent) computeDigest(last memory.Record) error {
 	err := i.store.Set(i.desired, "")
 	if err == nil {
 		err = i.computeChecksum()

@@ -92,7 +92,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 // identify finds out which object is meant.
 func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	c := &child{}
-	c.Ensurer, c.kind, c.options, c.last = e, noKind, o, memory.None
+	c.Ensurer, c.kind, c.options = e, noKind, o
 	if c.isNil {
 		return nil, c.refuse("", "an Option is nil")
 	}

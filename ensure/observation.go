@@ -28,9 +28,9 @@ const (
 type observation struct {
 	ownership
 
-	last               *memory.Record // the last answer of the API server that was known when live was read
-	isMissingFromCache bool           // the cache did not show the object
-	ours               bool           // live may be written without ensure.Adopt
+	last               memory.Record // the last answer of the API server that was known when live was read
+	isMissingFromCache bool          // the cache did not show the object
+	ours               bool          // live may be written without ensure.Adopt
 }
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
@@ -96,7 +96,7 @@ var whyHidden = "it exists, but the operator's cache has not shown it for " + hi
 func (o *observation) loadRecord() { o.last = o.memory.Record(o.ownedID()) }
 
 // record returns the record of live, and whether there is one.
-func (o *observation) record(live client.Object) (*memory.Record, bool) {
+func (o *observation) record(live client.Object) (memory.Record, bool) {
 	return o.last, o.last.Digest != "" && o.last.UID == live.GetUID()
 }
 
@@ -104,10 +104,8 @@ func (o *observation) record(live client.Object) (*memory.Record, bool) {
 // object was deleted.
 func (o *observation) noteShown(live client.Object) {
 	if known, ok := o.record(live); ok && !known.Shown && !o.isMissingFromCache {
-		shown := *known
-		shown.Shown = true
-		o.last = &shown
-		o.memory.Confirm(o.ownedID(), shown)
+		o.last.Shown = true
+		o.memory.Confirm(o.ownedID(), o.last)
 	}
 }
 
@@ -154,7 +152,7 @@ func (o *observation) confirm(live client.Object) {
 
 // isConfirmed reports whether live has the content and the metadata of the last answer of the API
 // server. So a webhook that changes desired, or even its metadata and digest, costs no request.
-func (o *observation) isConfirmed(live client.Object, known *memory.Record) bool {
+func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
 	if known.Digest != o.digest {
 		return false
 	}
@@ -165,15 +163,14 @@ func (o *observation) isConfirmed(live client.Object, known *memory.Record) bool
 	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata || o.isDisowned(live, known) {
 		return false
 	}
-	latest := *known
-	latest.Version, latest.At = live.GetResourceVersion(), o.clock.Now()
-	o.memory.Confirm(o.ownedID(), latest)
+	known.Version, known.At = live.GetResourceVersion(), o.clock.Now()
+	o.memory.Confirm(o.ownedID(), known)
 	return true
 }
 
 // isDisowned reports whether this field owner owns other fields of live than at the last answer of the
 // API server.
-func (o *observation) isDisowned(live client.Object, known *memory.Record) bool {
+func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
 	if len(live.GetManagedFields()) == 0 {
 		return o.isReset(live)
 	}

@@ -59,7 +59,7 @@ type Failure struct {
 
 // A Table holds the last failed attempt of each call. It is safe for concurrent use.
 type Table[Q comparable] struct {
-	memory.Table[Key, Attempt[Q]]
+	*memory.Table[Key, Attempt[Q]]
 
 	mu sync.Mutex // guards changes that depend on a known attempt
 }

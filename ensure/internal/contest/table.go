@@ -64,7 +64,7 @@ const Deletion = ""
 // concurrent use.
 type Table struct {
 	mu       sync.Mutex
-	contests memory.Table[memory.ChildKey, *contest]
+	contests *memory.Table[memory.ChildKey, *contest]
 	until    time.Time // when nothing in the table counts any longer
 }
 

@@ -38,18 +38,18 @@ type OwnedKey struct {
 type Memory struct {
 	// Absent are the children that the API server does not have, until this Ensurer makes them or
 	// the cache shows them.
-	Absent Table[ChildKey, struct{}]
+	Absent *Table[ChildKey, struct{}]
 	// Applied is the latest confirmed desired state, for whichever owner.
-	Applied Table[ChildKey, Applied]
+	Applied *Table[ChildKey, Applied]
 	// Migrated are the objects without an entry of an old manager.
-	Migrated Table[OwnedKey, Snapshot]
-	Foreign  Table[OwnedKey, Foreign]
+	Migrated *Table[OwnedKey, Snapshot]
+	Foreign  *Table[OwnedKey, Foreign]
 	// Reported are digests of the texts of failures by reason; see NoteReport.
-	Reported Table[OwnedKey, map[string]string]
+	Reported *Table[OwnedKey, map[string]string]
 
 	mu      sync.Mutex // guards changes that depend on an entry, or concern two tables
-	records Table[OwnedKey, *Record]
-	hidden  Table[ChildKey, hidden]
+	records *Table[OwnedKey, Record]
+	hidden  *Table[ChildKey, hidden]
 }
 
 // A Record says that the API server was content with this object for the desired state of this digest.
@@ -69,9 +69,6 @@ type Record struct {
 	// not.
 	Interrupted string
 }
-
-// None is the record of a child that is not known. It must not be changed.
-var None = &Record{}
 
 // An Applied is a desired state that the API server confirmed.
 type Applied struct {
@@ -111,17 +108,15 @@ func New(entries int) *Memory {
 		Migrated: NewTable[OwnedKey, Snapshot](entries),
 		Foreign:  NewTable[OwnedKey, Foreign](entries),
 		Reported: NewTable[OwnedKey, map[string]string](entries),
-		records:  NewTable[OwnedKey, *Record](entries),
+		records:  NewTable[OwnedKey, Record](entries),
 		hidden:   NewTable[ChildKey, hidden](entries),
 	}
 }
 
-// Record returns the record of a child, or None. It must not be changed.
-func (m *Memory) Record(key OwnedKey) *Record {
-	if record, known := m.records.Get(key); known {
-		return record
-	}
-	return None
+// Record returns the record of a child; it is empty if the child is not known.
+func (m *Memory) Record(key OwnedKey) Record {
+	record, _ := m.records.Get(key)
+	return record
 }
 
 // Confirm remembers record, unless a newer answer about the same object came in between: two
@@ -133,7 +128,7 @@ func (m *Memory) Confirm(key OwnedKey, record Record) {
 	if known.UID == record.UID && known.IsNewerThan(record.Version) && record.At.Sub(known.At) < MaxLag {
 		return
 	}
-	m.records.Set(key, &record)
+	m.records.Set(key, record)
 	m.Foreign.Remove(key)
 }
 
@@ -155,10 +150,9 @@ func (m *Memory) NoteDeletion(key OwnedKey) {
 func (m *Memory) change(key OwnedKey, change func(*Record)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known, ok := m.records.Get(key); ok {
-		record := *known
+	if record, known := m.records.Get(key); known {
 		change(&record)
-		m.records.Set(key, &record)
+		m.records.Set(key, record)
 	}
 }
 

@@ -1,6 +1,9 @@
 package memory_test
 
 import (
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,17 +16,59 @@ import (
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func TestTheLeastRecentlyUsedIsForgotten(t *testing.T) {
-	table := memory.NewTable[string, int](2)
+	const limit, keys = 4, 7
+	random, table := rand.New(rand.NewPCG(1, 2)), memory.NewTable[int, int](limit)
+	var used []int // the keys, the least recently used first
+	values := map[int]int{}
+	for value := range 10_000 {
+		key := random.IntN(keys)
+		isKnown := slices.Contains(used, key)
+		used = slices.DeleteFunc(used, func(other int) bool { return other == key })
+		switch random.IntN(4) {
+		case 0:
+			table.Remove(key)
+		case 1:
+			found, known := table.Get(key)
+			require.Equal(t, isKnown, known)
+			if known {
+				require.Equal(t, values[key], found)
+				used = append(used, key)
+			}
+		default:
+			table.Set(key, value)
+			values[key], used = value, append(used, key)
+		}
+		used = used[max(0, len(used)-limit):]
+		require.Equal(t, len(used) == 0, table.IsEmpty())
+	}
+
+	table.Clear()
 	require.True(t, table.IsEmpty())
-	table.Set("a", 1)
-	table.Set("b", 2)
-	_, _ = table.Get("a")
-	table.Set("c", 3)
-	_, known := table.Get("b")
-	require.False(t, known)
-	value, known := table.Get("a")
-	require.True(t, known)
-	require.Equal(t, 1, value)
+	table.Set(1, 1)
+	require.True(t, table.Has(1))
+	require.False(t, table.Has(2))
+}
+
+// Run it with the race detector.
+func TestConcurrentUse(t *testing.T) {
+	table := memory.NewTable[int, int](2)
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for n := range 1000 {
+				table.Set(n%5, i)
+				if _, known := table.Get((n + i) % 5); known {
+					table.Remove(n % 5)
+				}
+				if n%100 == 0 {
+					table.Clear()
+				}
+			}
+		})
+	}
+	group.Wait()
+	table.Clear()
+	require.True(t, table.IsEmpty())
 }
 
 func TestConfirm(t *testing.T) {
@@ -47,7 +92,7 @@ func TestConfirm(t *testing.T) {
 			_, isForeign := m.Foreign.Get(key)
 			require.False(t, isForeign, "what is confirmed is not foreign")
 			m.Confirm(key, tc.confirm)
-			require.Equal(t, tc.isKept, *m.Record(key) == tc.confirm, tc.reason)
+			require.Equal(t, tc.isKept, m.Record(key) == tc.confirm, tc.reason)
 		})
 	}
 }
@@ -58,20 +103,20 @@ func TestRecordsAreKeptByOwner(t *testing.T) {
 	first, second := memory.OwnedKey{ChildKey: child, Owner: "1"}, memory.OwnedKey{ChildKey: child, Owner: "2"}
 	m.Confirm(first, memory.Record{UID: "a", Version: "1", Content: "x"})
 	m.Release(second, memory.Foreign{Version: "2"})
-	require.NotZero(t, *m.Record(first))
+	require.NotZero(t, m.Record(first))
 
 	m.Invalidate(first)
 	m.NoteDeletion(first)
-	require.Equal(t, memory.Record{UID: "a", Deleted: true}, *m.Record(first))
+	require.Equal(t, memory.Record{UID: "a", Deleted: true}, m.Record(first))
 	m.Interrupt(first, "4")
-	require.Equal(t, memory.Record{UID: "a", Interrupted: "4", Deleted: true}, *m.Record(first))
+	require.Equal(t, memory.Record{UID: "a", Interrupted: "4", Deleted: true}, m.Record(first))
 	require.True(t, m.Record(first).IsInterruptedAfter("3"))
 	require.False(t, m.Record(first).IsInterruptedAfter("4"))
 	m.Invalidate(second)
 	m.Interrupt(second, "4")
-	require.Zero(t, *m.Record(second), "nothing is known to doubt")
+	require.Zero(t, m.Record(second), "nothing is known to doubt")
 	m.Release(first, memory.Foreign{Version: "3"})
-	require.Zero(t, *m.Record(first))
+	require.Zero(t, m.Record(first))
 	released, known := m.Foreign.Get(first)
 	require.True(t, known)
 	require.True(t, released.IsNewerThan("2"))
