@@ -158,7 +158,10 @@ func testRemoval(t *testing.T, f fixture) {
 	require.Empty(t, f.pods(t), "the app waited for them")
 	waitUntilGone(t, &corev1.ConfigMap{ObjectMeta: f.meta("shop")}, &networkingv1.Ingress{ObjectMeta: f.meta("shop")})
 
-	require.Empty(t, f.siteRequests(t, mark), "nothing is made again")
+	requests := exceptStatus(f.siteRequests(t, mark))
+	// The operator may hear of a child's deletion before it hears of the Site's. Then it asks for the Site, which is gone.
+	delete(requests, "get sites")
+	require.Empty(t, requests, "nothing is made again")
 	writes := f.appRequests(t, mark)
 	require.Zero(t, writes["patch deployments"]+writes["patch services"], "%v", writes)
 }
