@@ -133,6 +133,7 @@ func testAddress(t *testing.T, process *operator.Process) {
 
 // TestUpgrade upgrades an operator that knows only v1alpha1, and rolls it back. Neither writes a child.
 func TestUpgrade(t *testing.T) {
+	longform.Only(t)
 	o := installed(t)
 	text, err := os.ReadFile(filepath.Join(o.Dir, "config", "crd", "bases", "application.sample.ibm.com_applications.yaml"))
 	require.NoError(t, err)
@@ -263,6 +264,7 @@ func removeAtOnce(t *testing.T, name string) {
 // TestWebhookService runs two operators behind a Service, as installed. They share a certificate, which they renew
 // before it ends.
 func TestWebhookService(t *testing.T) {
+	longform.Only(t)
 	o := installed(t)
 	service := types.NamespacedName{Namespace: o.Namespace, Name: "operator-application-webhook-service"}
 	kubectl(t, "patch", "crd", definitionName, "--type=json", "-p", `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig",
@@ -337,6 +339,7 @@ func expiring(t *testing.T, host string) certificate {
 // TestBackup saves the Applications of a namespace, deletes them but not their children, and restores them as
 // docs/upgrade.md says. The pods run on.
 func TestBackup(t *testing.T) {
+	longform.Only(t)
 	process := start(t)
 	f := newFixture(t, process)
 	pods := f.pods(t)

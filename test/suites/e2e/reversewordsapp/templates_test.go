@@ -227,7 +227,7 @@ func TestInvalidChildName(t *testing.T) {
 	mark := shared.Mark()
 	f.reconcile(t)
 	require.Empty(t, f.allRequests(t, mark), "what cannot be helped is not tried again and again")
-	require.Len(t, tests.Warnings(t, f.namespace, f.name, "InvalidName"), 1)
+	f.waitForWarnings(t, "InvalidName")
 	require.Empty(t, f.childNames(t))
 	d.Remove(t, "names.tpl")
 	f.settle(t)
