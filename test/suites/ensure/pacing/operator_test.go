@@ -138,7 +138,13 @@ func (o *operator) start(t *testing.T, cluster *rest.Config, caching cache.Optio
 	if isReader {
 		reader = mgr.GetClient()
 	}
-	o.Client, o.ensure = mgr.GetClient(), ensure.New(mgr.GetClient(), reader, "website-operator", ensure.WithClock(o.clock))
+	o.ensure = ensure.New(mgr.GetClient(), reader, "website-operator", ensure.WithClock(o.clock))
+	// Otherwise a cache that is behind would cost requests: a status that an outdated Website gets is refused.
+	o.Client, err = client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		Cache: &client.CacheOptions{Reader: mgr.GetCache(), EnableReadYourWritesConsistency: new(true)},
+	})
+	require.NoError(t, err)
 	require.NoError(t, o.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
