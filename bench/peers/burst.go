@@ -10,8 +10,8 @@ import (
 // A burst is how fast each contestant creates the children of new owners that appear at once.
 type burst struct {
 	Owners, Rounds int
-	// Rates are the medians of all rounds, in the order of the contestants: the rate divided by that of the
-	// contestant which only applies, in the same round.
+	// Rates are in the order of the contestants: the median time of the contestant which only applies, divided by the
+	// median time of this one.
 	Rates []rate
 }
 
@@ -20,41 +20,49 @@ type rate struct {
 	Ratio float64
 }
 
-// measureBursts has all contestants take turns. Each begins a round once. A first round is not counted: the
-// API server is new.
-func (e *environment) measureBursts(ctx context.Context, owners, rounds int) (burst, error) {
-	measured := burst{Owners: owners, Rounds: rounds}
-	ratios := make([][]float64, len(contestants()))
-	for round := range rounds + 1 {
-		times, err := e.burstOfEach(ctx, owners, round)
+// measureBursts has all contestants take turns. The more objects an API server has, the slower it is: each round is on
+// a new cluster, and there are as many rounds as contestants, so that each contestant has each turn once.
+func measureBursts(ctx context.Context, owners int) (burst, error) {
+	all := contestants()
+	times := make([][]time.Duration, len(all))
+	for round := range all {
+		err := onNewCluster(ctx, func(e *environment) error { return e.burstOfEach(ctx, owners, round, times) })
 		if err != nil {
-			return measured, fmt.Errorf("%d new owners: %w", owners, err)
-		}
-		for i, took := range times {
-			if round > 0 {
-				ratios[i] = append(ratios[i], times[onlyApplies()].Seconds()/took.Seconds())
-			}
+			return burst{}, fmt.Errorf("%d new owners: %w", owners, err)
 		}
 	}
-	for i, c := range contestants() {
-		slices.Sort(ratios[i])
-		measured.Rates = append(measured.Rates, rate{c.name, ratios[i][rounds/2]})
+	measured := burst{Owners: owners, Rounds: len(all)}
+	for i, c := range all {
+		ratio := median(times[onlyApplies()]).Seconds() / median(times[i]).Seconds()
+		measured.Rates = append(measured.Rates, rate{c.name, ratio})
 	}
 	return measured, nil
 }
 
-// burstOfEach returns how long each contestant took for new owners. The round says who begins.
-func (e *environment) burstOfEach(ctx context.Context, owners, round int) ([]time.Duration, error) {
+// burstOfEach adds how long each contestant took for new owners. The round says who begins. A first burst is not
+// counted: the API server is new.
+func (e *environment) burstOfEach(ctx context.Context, owners, round int, times [][]time.Duration) error {
 	all := contestants()
-	times := make([]time.Duration, len(all))
+	if _, err := e.burst(ctx, all[onlyApplies()], owners); err != nil {
+		return err
+	}
 	for turn := range all {
 		i := (turn + round) % len(all)
-		var err error
-		if times[i], err = e.burst(ctx, all[i], owners); err != nil {
-			return nil, fmt.Errorf("%s: %w", all[i].name, err)
+		took, err := e.burst(ctx, all[i], owners)
+		if err != nil {
+			return fmt.Errorf("%s: %w", all[i].name, err)
 		}
+		times[i] = append(times[i], took)
 	}
-	return times, nil
+	return nil
+}
+
+func median(times []time.Duration) time.Duration {
+	sorted, middle := slices.Sorted(slices.Values(times)), len(times)/2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
 func (e *environment) burst(ctx context.Context, c contestant, count int) (took time.Duration, err error) {
