@@ -21,11 +21,12 @@ import (
 type plan struct {
 	sizes  []int // numbers of children
 	owners int   // of a burst
+	rounds int   // of bursts
 }
 
 var (
-	long  = plan{sizes: []int{100, 1000, 10_000}, owners: 500}
-	short = plan{sizes: []int{100}, owners: 50}
+	long  = plan{sizes: []int{100, 1000, 10_000}, owners: 500, rounds: len(contestants())}
+	short = plan{sizes: []int{100}, owners: 50, rounds: 2}
 )
 
 func main() {
@@ -96,7 +97,7 @@ func compare(ctx context.Context, chosen plan) (comparison, error) {
 		return err
 	})
 	if err == nil {
-		c.Burst, err = measureBursts(ctx, chosen.owners)
+		c.Burst, err = measureBursts(ctx, chosen.owners, chosen.rounds)
 	}
 	return c, err
 }
