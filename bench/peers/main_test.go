@@ -110,8 +110,8 @@ func TestAhead(t *testing.T) {
 		of("trueup", cost{Writes: 2, Operator: 1, Bytes: 100}),
 		of("a peer", cost{Writes: 1, Operator: 0.95, Bytes: 50}),
 		of("another", cost{Writes: 2, Operator: 1, Bytes: 100}),
-	}}}}
-	require.Equal(t, []string{"a peer, create: requests, bytes 0.50"}, c.Ahead())
+	}}}, Burst: burst{Owners: 50, Rates: []rate{{"trueup", 1}, {"a peer", 0.8}, {"another", 1.25}}}}
+	require.Equal(t, []string{"a peer, create: requests, bytes 0.50", "another, 50 new owners at once: time 0.80"}, c.Ahead())
 }
 
 func TestFormatRatio(t *testing.T) {

@@ -121,7 +121,8 @@ func (s comparedSize) Tables() []table {
 // clearly is the ratio to a figure of trueup below which a peer is called ahead.
 const clearly = 0.9
 
-// Ahead says in which steps a peer needs clearly less of something than trueup, with the most children.
+// Ahead says in which steps a peer needs clearly less of something than trueup, with the most children, and which peer
+// is clearly faster with new owners.
 func (c comparison) Ahead() []string {
 	var ahead []string
 	largest := c.Largest()
@@ -140,6 +141,11 @@ func (c comparison) Ahead() []string {
 			if len(better) > 0 {
 				ahead = append(ahead, fmt.Sprintf("%s, %s: %s", peer.Name, step.Name, strings.Join(better, ", ")))
 			}
+		}
+	}
+	for _, peer := range c.Burst.Rates {
+		if took := c.Burst.Rates[0].Ratio / peer.Ratio; took < clearly {
+			ahead = append(ahead, fmt.Sprintf("%s, %d new owners at once: time %.2f", peer.Name, c.Burst.Owners, took))
 		}
 	}
 	return ahead
