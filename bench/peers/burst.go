@@ -9,6 +9,7 @@ import (
 
 // A burst is how fast each contestant creates the children of new owners that appear at once.
 type burst struct {
+	Kubernetes     string // the version of the API server
 	Owners, Rounds int
 	// Rates are in the order of the contestants: the median time of the contestant which only applies, divided by the
 	// median time of this one.
@@ -25,13 +26,18 @@ type rate struct {
 func measureBursts(ctx context.Context, owners, rounds int) (burst, error) {
 	all := contestants()
 	times := make([][]time.Duration, len(all))
+	measured := burst{Owners: owners, Rounds: rounds}
 	for round := range rounds {
-		err := onNewCluster(ctx, func(e *environment) error { return e.burstOfEach(ctx, owners, round, times) })
+		err := onNewCluster(ctx, func(e *environment) (err error) {
+			if measured.Kubernetes, err = e.version(); err != nil {
+				return err
+			}
+			return e.burstOfEach(ctx, owners, round, times)
+		})
 		if err != nil {
-			return burst{}, fmt.Errorf("%d new owners: %w", owners, err)
+			return measured, fmt.Errorf("%d new owners: %w", owners, err)
 		}
 	}
-	measured := burst{Owners: owners, Rounds: rounds}
 	for i, c := range all {
 		ratio := median(times[onlyApplies()]).Seconds() / median(times[i]).Seconds()
 		measured.Rates = append(measured.Rates, rate{c.name, ratio})

@@ -13,8 +13,6 @@ import (
 type comparison struct {
 	Sizes []comparedSize
 	Burst burst
-	// Kubernetes is the version of the API server.
-	Kubernetes string
 }
 
 // A comparedSize has the results with one number of children.
