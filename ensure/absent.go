@@ -215,7 +215,7 @@ func (r *removal) finish(ctx context.Context, found outcome, err error) (outcome
 	err = r.endCall(err)
 	r.report().recordFailure(err)
 	r.report().countRequests(found, err)
-	found.changes = r.shownChanges(found.changes)
+	found = r.shown(found)
 	return found, err
 }
 

@@ -237,7 +237,6 @@ func (e *Ensurer) isSensitive(kind schema.GroupKind) bool {
 	return answer.IsSensitive(kind) || slices.Contains(e.sensitive, kind)
 }
 
-const (
-	takeoverMark    = " taken over for "
-	longestTakeover = 16 << 10 // bytes of a note; an object has 256 KiB for annotations
-)
+// noteMark begins a note about a repair, which earlier versions wrote behind the stored digest. The next
+// apply removes the note.
+const noteMark = " taken over for "

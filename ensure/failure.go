@@ -219,13 +219,16 @@ func (t *target) hideItems(path string) string {
 	return field + "[…]"
 }
 
-// shownChanges returns changes as they may be shown.
-func (t *target) shownChanges(changes []Change) []Change {
-	shown := slices.Clone(changes)
-	for i := range shown {
-		shown[i].Path = t.hideItems(shown[i].Path)
+// shown returns an outcome whose paths may be shown.
+func (t *target) shown(found outcome) outcome {
+	found.changes, found.kept = slices.Clone(found.changes), slices.Clone(found.kept)
+	for i := range found.changes {
+		found.changes[i].Path = t.hideItems(found.changes[i].Path)
 	}
-	return shown
+	for i := range found.kept {
+		found.kept[i].Path = t.hideItems(found.kept[i].Path)
+	}
+	return found
 }
 
 // Operations of patches that change managed fields only, as errors name them.

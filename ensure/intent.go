@@ -166,7 +166,7 @@ func (i *intent) storedDigest(live client.Object) (digest string, adopted bool) 
 
 // parseStored returns the digest in a stored value, and whether the child was adopted.
 func parseStored(stored string) (digest string, adopted bool) {
-	stored, _, _ = strings.Cut(stored, takeoverMark)
+	stored, _, _ = strings.Cut(stored, noteMark)
 	return strings.CutPrefix(stored, adoptedMark)
 }
 

@@ -112,9 +112,6 @@ func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
 	if len(c.migrateFrom) == 0 || stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
 		return nil
 	}
-	if c.takeoverIn(live).digest != "" {
-		return nil // a repair was cut off
-	}
 	entries := slices.Clone(live.GetManagedFields())
 	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
 	entries[own] = managedfields.WithFields(entries[own], c.withoutReleasedPaths(c.ownedIn(live)))

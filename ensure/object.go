@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/observer"
@@ -132,7 +134,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	if errors.Is(err, ErrContested) {
 		observer.Report(ctx, err)
 	}
-	found.changes = c.shownChanges(found.changes)
+	found = c.shown(found)
 	return found, err
 }
 
@@ -337,7 +339,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if known, ok := c.record(live); ok {
 		return c.isConfirmed(live, known)
 	}
-	if stored, _ := c.storedDigest(live); stored != c.digest || c.takeoverIn(live).digest != "" {
+	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
 		return false
 	}
 	if !delta.Satisfies(live, c.withoutOnce(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
@@ -413,7 +415,11 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	answer, err := c.forceApply(ctx, "create", desired, "", createOnly)
+	body, err := canon.Body(desired, c.gvk, "", createOnly)
+	if err != nil {
+		return outcome{}, c.unencodableError(err)
+	}
+	answer, err := c.applyBody(ctx, "create", body)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -125,8 +125,7 @@ func (o *observation) isStale(live client.Object) bool {
 // isOutdated reports whether live is older than our own last write.
 func (o *observation) isOutdated(live client.Object) bool {
 	known, ok := o.record(live)
-	version := live.GetResourceVersion()
-	return ok && (known.IsNewerThan(version) || known.IsInterruptedAfter(version))
+	return ok && known.IsNewerThan(live.GetResourceVersion())
 }
 
 // confirm remembers that live is the answer of the API server to desired.

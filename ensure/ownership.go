@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,12 +142,6 @@ func (o *ownership) planTransfer(live client.Object) (transfer, error) {
 		return transfer{}, err
 	}
 	_, after = managedfields.Split(after, o.isKeptOwner)
-	abandoned, err := o.takenForAnother(live, after)
-	if err != nil {
-		return transfer{}, err
-	}
-	giveToUnknown(p, live, o.apiVersion, abandoned)
-	after = after.Difference(abandoned)
 	switch {
 	case after.Equals(before):
 	case own < 0:
@@ -347,71 +340,6 @@ func (o *ownership) keepParents(found func([]string) any, h releasedPath, depth 
 	}
 	o.emptyParents = append(o.emptyParents, delta.Edit{Path: h.steps[:last], Value: empty})
 	return nil
-}
-
-// A takeover is a note about the fields that a repair has taken over for the apply of a desired state.
-// The note follows the stored digest until that apply overwrites both. Without the note, a process that
-// wants another desired state could not tell these fields from those that desired drops, and its apply
-// would remove them. A digest in a label has no room for a note.
-type takeover struct {
-	digest string // of the desired state
-	fields *fieldpath.Set
-}
-
-// takeoverIn returns the note in live; without one, no fields.
-func (o *ownership) takeoverIn(live client.Object) takeover {
-	noted := takeover{fields: fieldpath.NewSet()}
-	_, note, isNoted := strings.Cut(o.findStored(live, o.migrateFrom), takeoverMark)
-	digest, fields, _ := strings.Cut(note, " ")
-	if isNoted && noted.fields.FromJSON(strings.NewReader(fields)) == nil {
-		noted.digest = digest
-	}
-	return noted
-}
-
-// takenForAnother returns those of fields, which this field owner has applied to live, that a repair took
-// over for another desired state, and that desired does not specify.
-func (o *ownership) takenForAnother(live client.Object, fields *fieldpath.Set) (*fieldpath.Set, error) {
-	noted := o.takeoverIn(live)
-	if noted.digest == o.digest || noted.fields.Empty() {
-		return fieldpath.NewSet(), nil
-	}
-	wanted, err := delta.Values(o.withoutOnce(o.desired))
-	if err != nil {
-		return nil, o.unencodableError(err)
-	}
-	taken, _ := managedfields.Split(fields, func(path fieldpath.Path) bool {
-		return noted.fields.Has(path) && wanted(managedfields.Steps(path)) == nil
-	})
-	return taken, nil
-}
-
-// giveToUnknown makes fields of live belong to the manager of fields that nobody is known to have set. If
-// nobody owned them, an apply that drops our last field beside them would remove them, too.
-func giveToUnknown(p *managedfields.Patch, live client.Object, apiVersion string, fields *fieldpath.Set) {
-	if fields.Empty() {
-		return
-	}
-	created := live.GetCreationTimestamp()
-	p.AddFields(managedfields.WithFields(metav1.ManagedFieldsEntry{
-		Manager: beforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion,
-		FieldsType: "FieldsV1", Time: &created,
-	}, fields))
-}
-
-// dropNote removes the stored digest with a note from live, which is given up.
-func (o *ownership) dropNote(ctx context.Context, live client.Object) (client.Object, error) {
-	var operations []jsonpatch.Operation
-	for key, value := range live.GetAnnotations() {
-		if value == o.findStored(live, o.migrateFrom) && strings.Contains(value, takeoverMark) {
-			pointer := jsonpatch.Join("/metadata/annotations", key)
-			operations = append(operations, jsonpatch.Test(pointer, value), jsonpatch.Remove(pointer))
-		}
-	}
-	if len(operations) == 0 {
-		return live, nil
-	}
-	return o.patchJSON(ctx, releasing, append(managedfields.TestUID(live), operations...))
 }
 
 // Each entry of the managed fields names the API version of its fields. After a change of the versions

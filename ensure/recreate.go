@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
-	"github.com/trueup-go/trueup/internal/obstacle"
-	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
@@ -96,68 +95,57 @@ func (r recreation) mayRecreate(cause Cause) bool {
 	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
 }
 
-// isDriftRefused reports whether the API server refuses to revert the values that others set in live. A
-// dry run takes the changes of desired back and reverts only these values. If the API server refuses,
-// no change of desired helps, and only RecreateOnDrift allows to recreate the child.
+// isDriftRefused reports whether the API server only refuses to revert what others changed: it accepts desired
+// with live's values in the fields that desired specifies, that others own, and that our applies do not own.
+// Then desired changed nothing that is immutable, and only RecreateOnDrift allows to recreate the child.
+//
+// A field that somebody removed as a whole looks as if desired had it newly, and counts as a change of desired.
+// Emptied managed fields show no change by others.
 func (r recreation) isDriftRefused(ctx context.Context, live client.Object) (bool, error) {
 	complete, err := r.complete(ctx, live)
 	if err != nil {
 		return false, err
 	}
-	unchanged, isDrifted, err := r.unchanged(complete)
-	if err != nil || !isDrifted {
+	taken, err := r.takenFrom(complete)
+	if err != nil || len(taken) == 0 {
 		return false, err
 	}
-	stamped, err := r.withDigest()
+	desired, err := r.desiredToApply()
 	if err != nil {
 		return false, err
 	}
-	reverted, err := r.candidate(delta.Edited(stamped, unchanged...), nil)
+	trial, err := r.repairWith(ctx, live.GetUID(), delta.Edited(desired, taken...))
 	if err != nil {
 		return false, err
 	}
-	current, err := r.rereadJSON(ctx, "repair", live.GetUID())
-	if err != nil {
-		return false, err
+	if ok, err := trial.dryRunWithout(ctx, nil); ok || err != nil {
+		return ok, err
 	}
-	trial := repair{child: r.child, live: current, merge: obstacle.Of(current, reverted, r.fieldOwner)}
-	if err := trial.completeKeys(ctx); err != nil {
-		return false, err
-	}
-	isAccepted, err := trial.dryRunWithout(ctx, trial.merge.Obstacles(nil))
-	return !isAccepted, err
+	return trial.dryRunWithout(ctx, trial.merge.Obstacles(nil))
 }
 
-// unchanged returns the edits that take back the changes of desired, but for values that others set in
-// live, and whether there are such values.
-func (r recreation) unchanged(live client.Object) (edits []delta.Edit, isDrifted bool, err error) {
-	value, err := delta.Values(live)
+// takenFrom returns live's values of the fields that desired specifies, that others own, and that our applies do
+// not own.
+func (r recreation) takenFrom(live client.Object) ([]delta.Edit, error) {
+	wanted, err := delta.Values(r.withoutOnce(r.desired))
 	if err != nil {
-		return nil, false, r.unencodableError(err)
+		return nil, r.unencodableError(err)
 	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return nil, r.unencodableError(err)
+	}
+	var taken []delta.Edit
 	own, others := r.ownedIn(live), managedfields.Others(live, r.fieldOwner)
-	edits = slices.Clone(r.emptyParents)
-	for _, path := range pathsOf(r.unsatisfied(live)) {
-		steps := paths.Steps(path)
-		isOthers := managedfields.ManagerOf(others, path) != "" && !managedfields.Owns(own, path)
-		if isOthers && value(steps) != nil {
-			isDrifted = true
-			continue
-		}
-		steps = upToIndex(steps, value)
-		edits = append(edits, delta.Edit{Path: steps, Value: value(steps)})
+	for i := range others {
+		managedfields.Fields(&others[i]).Leaves().Difference(own).Iterate(func(path fieldpath.Path) {
+			steps := managedfields.Steps(path)
+			if w, f := wanted(steps), found(steps); w != nil && f != nil && !reflect.DeepEqual(w, f) {
+				taken = append(taken, delta.Edit{Path: steps, Value: f})
+			}
+		})
 	}
-	return edits, isDrifted, nil
-}
-
-// upToIndex returns the steps to the first list without keys, whose items have no names.
-func upToIndex(steps []string, value func(path []string) any) []string {
-	for i, step := range steps {
-		if _, isList := value(steps[:i]).([]any); isList && strings.Trim(step, "0123456789") == "" {
-			return steps[:i]
-		}
-	}
-	return steps
+	return taken, nil
 }
 
 // isChangedByOthers reports whether live differs from desired in a field that this field owner does not

@@ -3,6 +3,7 @@ package ensure
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
@@ -35,10 +37,26 @@ type repair struct {
 	refusal        error
 	live           *unstructured.Unstructured // the object on the API server
 	merge          *obstacle.Merge
-	unowned        bool           // merge contains the fields of live without an owner
-	ownedByDesired *fieldpath.Set // that an apply of desired alone owns; nil if not asked for
-	accepted       client.Object  // the answer to the last trial that passed
-	lastRefusal    error          // the server's answer to the last trial that did not
+	unowned        bool             // merge contains the fields of live without an owner
+	ownedByDesired *fieldpath.Set   // that an apply of desired alone owns; nil if not asked for
+	trials         map[string]trial // by the pointers of the obstacles that were left out
+	sent           int              // trials
+	accepted       client.Object    // the answer to the last trial that passed
+	lastRefusal    error            // the server's answer to the last trial that did not
+}
+
+// repairWith returns a repair for another desired state.
+func (c *child) repairWith(ctx context.Context, uid types.UID, desired canon.Object) (*repair, error) {
+	candidate, err := c.candidate(desired, nil)
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.rereadJSON(ctx, "repair", uid)
+	if err != nil {
+		return nil, err
+	}
+	r := &repair{child: c, live: live, merge: obstacle.Of(live, candidate, c.fieldOwner)}
+	return r, r.completeKeys(ctx)
 }
 
 // observe reads live from the server.
@@ -56,7 +74,7 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	live.SetManagedFields(patched.GetManagedFields())
-	r.live, r.merge = live, obstacle.Of(live, desired, r.fieldOwner)
+	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.fieldOwner), nil
 	if err := r.completeKeys(ctx); err != nil {
 		return err
 	}
@@ -92,6 +110,7 @@ func (r *repair) addUnowned(ctx context.Context) error {
 	}
 	if all := managedfields.Applied(applied, beforeFirstApply); all != nil {
 		r.merge.AddUnowned(managedfields.Fields(all))
+		r.trials = nil // the merge shows more of what the server does
 	}
 	return r.completeKeys(ctx)
 }
@@ -120,48 +139,34 @@ func (r *repair) completeKeys(ctx context.Context) error {
 	return out
 }
 
-// applyElsewhere notes which fields an apply of desired owns. The API server tells by a dry run for an
-// object that does not exist.
+// applyElsewhere notes which fields an apply of desired owns.
 func (r *repair) applyElsewhere(ctx context.Context) error {
 	r.ownedByDesired = fieldpath.NewSet()
 	values, err := r.onceValues(r.live)
 	if err != nil {
 		return err
 	}
-	elsewhere, err := r.candidate(r.desiredToCreate(values))
-	if err != nil {
-		return err
+	created, err := r.createElsewhere(ctx, values)
+	if created != nil {
+		r.ownedByDesired = managedfields.Fields(managedfields.Applied(created, r.fieldOwner))
 	}
-	elsewhere.SetName(string(uuid.NewUUID()))
-	body, err := elsewhere.MarshalJSON()
-	if err != nil {
-		return r.unencodableError(err)
-	}
-	if err := r.beginRequest(); err != nil {
-		return err
-	}
-	err = r.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(r.fieldOwner),
-		client.DryRunAll, client.DisableReadYourWritesConsistency)
-	switch {
-	case err == nil:
-		r.ownedByDesired = managedfields.Fields(managedfields.Applied(elsewhere, r.fieldOwner))
-	case !answer.IsFinal(err):
-		return r.requestError("repair", err)
-	}
-	return nil
+	return err
 }
 
 // run finds the conflicting fields and removes them.
 func (r *repair) run(ctx context.Context) (application, error) {
-	all := r.merge.Obstacles(answer.Fields(r.refusal))
+	all := r.candidates()
 	obstacles, err := r.find(ctx, all)
 	if err == nil && len(obstacles) == 0 {
 		obstacles, err = judgement{r}.run(ctx, all)
 	}
-	if err != nil {
-		return application{}, err
+	if err == nil {
+		err = r.checkDependents(ctx, obstacles)
 	}
-	if err := r.checkDependents(ctx, obstacles); err != nil {
+	if errors.Is(err, errTooManyTrials) {
+		err = r.undecidedError(all)
+	}
+	if err != nil {
 		return application{}, err
 	}
 	return r.remove(ctx, obstacles)
@@ -170,6 +175,11 @@ func (r *repair) run(ctx context.Context) (application, error) {
 // remove has the next apply remove obstacles, after a trial without them.
 func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
 	if r.dryRun { // nothing is stored that the next requests could build on
+		if ok, err := r.dryRunWithout(ctx, obstacles); err != nil {
+			return application{}, err
+		} else if !ok {
+			return application{}, r.lastRefusal
+		}
 		return application{before: r.typed(), after: r.accepted, removed: obstacles, tried: true}, nil
 	}
 	taken, err := r.takeOver(ctx, obstacles)
@@ -178,21 +188,18 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 	}
 	applied, err := r.applyAgain(ctx, obstacles)
 	if err != nil {
-		r.memory.Interrupt(r.ownedID(), taken.GetResourceVersion())
+		r.memory.Invalidate(r.ownedID())
 		r.giveBack(ctx, taken, obstacles)
 	}
 	return application{before: taken, after: applied, removed: obstacles}, err
 }
 
 // takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
-// removes them. It writes managed fields and a note only, and only while the obstacles have not changed
-// since the trials. The returned object does not have the note.
+// removes them. It writes managed fields only, and only while the obstacles have not changed since the
+// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
 func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
 	for range takeOverAttempts {
 		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
-		if err == nil {
-			err = r.store.Set(taken, r.store.Get(r.live))
-		}
 		if err == nil || !isChangedSinceRead(err) {
 			return taken, err
 		}
@@ -227,31 +234,7 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 	} else {
 		p.Replace(own, entry)
 	}
-	return append(p.Operations(), r.noteOperations(taken)...)
-}
-
-// noteOperations returns the operations that write the note.
-func (r *repair) noteOperations(taken *fieldpath.Set) []jsonpatch.Operation {
-	if before := r.takeoverIn(r.live); before.digest == r.digest {
-		taken = taken.Union(before.fields)
-	}
-	fields, err := taken.ToJSON()
-	stored, _, _ := strings.Cut(r.store.Get(r.live), takeoverMark)
-	note := stored + takeoverMark + r.digest + " " + string(fields)
-	noted := &metav1.ObjectMeta{Annotations: r.live.GetAnnotations(), Labels: r.live.GetLabels()}
-	if err != nil || len(note) > longestTakeover || r.store.Set(noted, note) != nil || !maps.Equal(noted.Labels, r.live.GetLabels()) {
-		return nil
-	}
-	if len(r.live.GetAnnotations()) == 0 {
-		return []jsonpatch.Operation{jsonpatch.Add("/metadata/annotations", noted.Annotations)}
-	}
-	var operations []jsonpatch.Operation
-	for key, value := range noted.Annotations {
-		if r.live.GetAnnotations()[key] != value {
-			operations = append(operations, jsonpatch.Add(jsonpatch.Join("/metadata/annotations", key), value))
-		}
-	}
-	return operations
+	return p.Operations()
 }
 
 func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
@@ -290,7 +273,6 @@ func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 		if r.removeOwnFields(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
 			return // the apply succeeded, although the answer was lost
 		}
-		r.removeOwnFields(p, taken, metav1.ManagedFieldsOperationUpdate, r.isDigestField) // the next apply overwrites the note
 		for _, at := range managedfields.Updates(r.live) {
 			r.restore(p, r.live.GetManagedFields()[at], obstacles)
 		}
@@ -329,6 +311,32 @@ func (r *repair) typed() client.Object {
 		return r.empty(r.desired)
 	}
 	return live
+}
+
+// createElsewhere returns the object that an apply of desired would create, by a dry run under another name. It
+// returns nil if the API server refuses that. replaced are values for the fields that Once names.
+func (c *child) createElsewhere(ctx context.Context, replaced []delta.Edit) (*unstructured.Unstructured, error) {
+	elsewhere, err := c.candidate(c.desiredToCreate(replaced))
+	if err != nil {
+		return nil, err
+	}
+	elsewhere.SetName(string(uuid.NewUUID()))
+	body, err := elsewhere.MarshalJSON()
+	if err != nil {
+		return nil, c.unencodableError(err)
+	}
+	if err := c.beginRequest(); err != nil {
+		return nil, err
+	}
+	err = c.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(c.fieldOwner),
+		client.DryRunAll, client.DisableReadYourWritesConsistency)
+	switch {
+	case answer.IsFinal(err):
+		return nil, nil
+	case err != nil:
+		return nil, c.requestError("repair", err)
+	}
+	return elsewhere, nil
 }
 
 // candidate returns desired, or an error, as JSON.

@@ -67,7 +67,7 @@ func (r report) recordWrite(ctx context.Context, found outcome) {
 		return
 	}
 	r.countWrite(found)
-	found.changes = r.shownChanges(found.changes)
+	found = r.shown(found)
 	r.logWrite(ctx, found)
 	regarding, related := r.referenceTo(found.live), runtime.Object(nil)
 	if r.controlled {
@@ -86,16 +86,25 @@ func (r report) logWrite(ctx context.Context, found outcome) {
 	if found.operation == Deleting {
 		message = "deleted child"
 	}
-	changes := make([]string, len(found.changes))
-	for i, change := range found.changes {
-		changes[i] = change.String()
-	}
-	log.FromContext(ctx).Info(message,
+	pairs := []any{
 		"kind", r.gvk.Kind,
 		"child", r.childName(),
 		"operation", found.operation,
 		"cause", found.cause,
-		"changes", changes)
+		"changes", texts(found.changes),
+	}
+	if len(found.kept) > 0 {
+		pairs = append(pairs, "kept", texts(found.kept))
+	}
+	log.FromContext(ctx).Info(message, pairs...)
+}
+
+func texts[T fmt.Stringer](values []T) []string {
+	out := make([]string, len(values))
+	for i, value := range values {
+		out[i] = value.String()
+	}
+	return out
 }
 
 // childName returns the name of the child, with its namespace if it has one.
@@ -104,15 +113,18 @@ func (r report) childName() string { return strings.TrimPrefix(r.key.String(), "
 // noteLimit is how many bytes of note the API server takes.
 const noteLimit = 1024
 
-// describeWrite returns a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3". If
-// not all changes fit, the sentence says how many are left out. A first change that does not fit is cut
-// at the boundary of a rune.
+// describeWrite returns a sentence such as "updated Deployment default/web: spec.replicas 5 -> 3, kept
+// spec.paused (set by kubectl-edit)". If not all changes and kept fields fit, the sentence says how many
+// are left out. A first one that does not fit is cut at the boundary of a rune.
 func (r report) describeWrite(found outcome) string {
 	note := strings.ToLower(string(found.operation)) + " " + r.gvk.Kind + " " + r.childName()
-	changes := r.notableChanges(found.changes)
+	changes := texts(r.notableChanges(found.changes))
+	for _, field := range found.kept {
+		changes = append(changes, "kept "+field.String())
+	}
 	separator := ": "
 	for i, change := range changes {
-		longer := note + separator + change.String()
+		longer := note + separator + change
 		rest := andMore(len(changes) - i - 1)
 		switch {
 		case len(longer)+len(rest) <= noteLimit:

@@ -20,6 +20,9 @@ type Result[T client.Object] struct {
 	Cause Cause
 	// Changes are the paths that an update changed, in the order of the object; empty for a creation.
 	Changes []Change
+	// Kept are the fields that desired dropped in this call, and that the object still has. It is empty if nothing is
+	// kept, if there was no write, and if the cache strips managed fields, as then nothing shows what was dropped.
+	Kept []KeptField
 	// Stale means that Live is a cached copy that is older than our last write. The call sent nothing. The
 	// status in Live describes an earlier state, so treat the child as in progress.
 	Stale bool
@@ -148,6 +151,7 @@ type outcome struct {
 	operation Operation
 	cause     Cause
 	changes   []Change
+	kept      []KeptField
 	stale     bool
 }
 
@@ -160,6 +164,7 @@ func resultOf[T client.Object](found outcome) Result[T] {
 		Operation: found.operation,
 		Cause:     found.cause,
 		Changes:   found.changes,
+		Kept:      found.kept,
 		Stale:     found.stale,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -119,41 +120,51 @@ func (s *session) readOwner(ctx context.Context) (current *metav1.PartialObjectM
 
 // applyDesired applies desired to the live object with this UID.
 func (s *session) applyDesired(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
+	body, err := s.bodyToApply(uid)
+	if err != nil {
+		return nil, err
+	}
+	return s.applyBody(ctx, "apply", body, opts...)
+}
+
+// bodyToApply returns the apply of desired to the live object with this UID.
+func (s *session) bodyToApply(uid types.UID) ([]byte, error) {
 	desired, err := s.desiredToApply()
 	if err != nil {
 		return nil, err
 	}
-	return s.forceApply(ctx, "apply", desired, uid, "", opts...)
-}
-
-// forceApply applies desired by force. Answer and request are of the caller's Go type, so
-// that a client which waits for its own writes waits for this one.
-func (s *session) forceApply(
-	ctx context.Context, operation string, desired canon.Object, uid types.UID, version string, opts ...client.PatchOption,
-) (client.Object, error) {
-	body, err := canon.Body(desired, s.gvk, uid, version)
+	body, err := canon.Body(desired, s.gvk, uid, "")
 	if err != nil {
 		return nil, s.unencodableError(err)
 	}
-	return s.applyBody(ctx, operation, body, opts...)
+	return body, nil
 }
 
-// applyBody sends an apply, and sends it again without the nulls that the schema of a custom
-// kind does not allow: a create leaves those out by itself, an apply is refused. In a list,
-// which may be merged with live's, they go from every item: all have the same schema.
+// applyBody sends an apply, by force. The API server refuses nulls that the schema of a custom kind does not
+// allow, while a create leaves them out by itself. So the apply is sent again without them, and later applies of
+// the same desired state are sent without them at once. In a list, which may be merged with live's, they go from
+// every item: all have the same schema.
 func (s *session) applyBody(
 	ctx context.Context, operation string, body []byte, opts ...client.PatchOption,
 ) (client.Object, error) {
 	opts = append(opts, client.ForceOwnership)
+	known, _ := s.memory.Nulls.Get(s.ownedID())
+	if known.Digest != s.digest {
+		known = memory.Nulls{Digest: s.digest}
+	} else if rest := canon.WithoutNulls(body, known.Fields); rest != nil {
+		body = rest
+	}
 	applied, err := s.patch(ctx, operation, types.ApplyPatchType, body, opts...)
-	refused := answer.Nulls(err)
+	refused := withoutIndexes(answer.Nulls(err))
 	if len(refused) == 0 {
 		return applied, err
 	}
-	rest := canon.WithoutNulls(body, withoutIndexes(refused))
+	rest := canon.WithoutNulls(body, refused)
 	if rest == nil {
 		return nil, err
 	}
+	known.Fields = slices.Concat(known.Fields, refused)
+	s.memory.Nulls.Set(s.ownedID(), known)
 	return s.patch(ctx, operation, types.ApplyPatchType, rest, opts...)
 }
 

@@ -3,6 +3,7 @@ package ensure
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,77 +21,104 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// maxAlone bounds the obstacles that are tried one at a time.
-const maxAlone = 8
+// maxTrials bounds the dry runs of a repair.
+const maxTrials = 18
 
-// find returns the obstacles that have to go, by trials: a single one if that suffices, else the
-// fewest. It returns none if removing all of them does not suffice.
-func (r *repair) find(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	for i := range min(len(all), maxAlone) {
-		alone := all[i : i+1]
-		if ok, err := r.dryRunWithout(ctx, alone); err != nil {
-			return nil, err
-		} else if ok {
-			return r.narrow(ctx, alone)
-		}
-	}
-	if len(all) < 2 {
-		return nil, nil
-	}
-	return r.fewest(ctx, all)
+// errTooManyTrials ends a repair that has not found out within maxTrials what is in the way.
+var errTooManyTrials = errors.New("too many trials")
+
+// A trial is the answer to a dry run: the object, or the refusal.
+type trial struct {
+	accepted client.Object
+	refusal  error
 }
 
-// fewest returns the obstacles, or items of them, that have to go together. It returns none if removing
-// all of them does not suffice.
-func (r *repair) fewest(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	needed, err := r.least(ctx, obstacles, nil)
+// find returns the obstacles that have to go, or items of them, by trials. It returns none if removing all
+// candidates does not suffice.
+func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	found, err := r.findNeeded(ctx, candidates, r.merge.Fixed(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return r.narrow(ctx, needed)
-}
-
-// least returns the obstacles that have to go, beside others, to make the merge valid. It returns nil
-// if the merge is invalid even without all of them. The least likely obstacles are put back first.
-func (r *repair) least(ctx context.Context, obstacles, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	ok, err := r.dryRunWithout(ctx, slices.Concat(beside, obstacles))
-	if !ok || err != nil {
-		return nil, err
-	}
-	needed := slices.Clone(obstacles)
-	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
-		rest := slices.Delete(slices.Clone(needed), i, i+1)
-		ok, err := r.dryRunWithout(ctx, slices.Concat(beside, rest))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			needed = rest
-		}
-	}
-	return needed, nil
-}
-
-// narrow replaces each list and map among obstacles by the items that have to go, if the other items
-// can stay.
-func (r *repair) narrow(ctx context.Context, obstacles []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	for i, whole := range slices.Backward(obstacles) {
+	for i, whole := range slices.Backward(found) {
 		inside := r.merge.Inside(whole)
 		if len(inside) < 2 {
 			continue
 		}
-		tried, others := r.accepted, slices.Delete(slices.Clone(obstacles), i, i+1)
-		needed, err := r.least(ctx, inside, others)
-		switch {
-		case err != nil:
+		others := slices.Delete(slices.Clone(found), i, i+1)
+		needed, err := r.findNeeded(ctx, inside, nil, others)
+		if err != nil {
 			return nil, err
-		case len(needed) == 0 || len(needed) == len(inside):
-			r.accepted = tried
-		default:
-			obstacles = slices.Insert(others, i, needed...)
+		}
+		if len(needed) > 0 && len(needed) < len(inside) {
+			found = slices.Insert(others, i, needed...)
 		}
 	}
-	return obstacles, nil
+	return found, nil
+}
+
+// findNeeded returns those of candidates that have to go, beside others: desired is refused with each of them,
+// whatever else goes, also the fixed fields. It returns none if removing all candidates does not suffice.
+func (r *repair) findNeeded(ctx context.Context, candidates, fixed, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	search := r.search(ctx, beside)
+	least, err := search.Least(candidates, len(answer.Fields(r.refusal)))
+	if err != nil || len(least) == 0 {
+		return nil, err
+	}
+	needed, err := search.Needed(least, candidates, fixed, answerOf(trial{refusal: r.refusal}))
+	if err != nil || len(needed) == len(least) {
+		return needed, err
+	}
+	switch ok, err := r.dryRunWithout(ctx, slices.Concat(beside, needed)); {
+	case err != nil:
+		return nil, err
+	case ok && len(beside)+len(needed) == 0:
+		return r.findAgain(ctx)
+	case ok:
+		return needed, nil
+	}
+	more, err := r.findDefaults(ctx, slices.Concat(beside, needed))
+	if err == nil && len(more) == 0 {
+		err = r.undecidedError(candidates)
+	}
+	return slices.Concat(needed, more), err
+}
+
+// findAgain finds the obstacles after a trial passed without any removal, although the API server refused the apply:
+// a map that was applied empty looked as if written as a whole, until all fields have an owner. If that is not why,
+// nothing is in the way any more, and a later pass applies.
+func (r *repair) findAgain(ctx context.Context) ([]obstacle.Obstacle, error) {
+	if r.unowned {
+		return nil, r.refusal
+	}
+	if err := r.addUnowned(ctx); err != nil {
+		return nil, err
+	}
+	return r.findNeeded(ctx, r.candidates(), r.merge.Fixed(), nil)
+}
+
+// findDefaults returns the fields without an owner that have to go, beside others. Such a field may go although
+// another one could go instead: nobody loses a default.
+func (r *repair) findDefaults(ctx context.Context, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	if !r.unowned {
+		if err := r.addUnowned(ctx); err != nil {
+			return nil, err
+		}
+	}
+	defaults := slices.DeleteFunc(r.candidates(), func(o obstacle.Obstacle) bool { return len(o.Managers) > 0 })
+	return r.findLeast(ctx, defaults, beside)
+}
+
+// findLeast returns those of candidates that have to go together, beside others. It asks for all of them first.
+func (r *repair) findLeast(ctx context.Context, candidates, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	if ok, err := r.dryRunWithout(ctx, slices.Concat(beside, candidates)); !ok || err != nil {
+		return nil, err
+	}
+	search := r.search(ctx, beside)
+	return search.Least(candidates, len(answer.Fields(r.refusal)))
 }
 
 // findUnowned returns the obstacles that have to go if, beside the owned ones, fields without an owner
@@ -102,48 +130,101 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 	if err := r.addUnowned(ctx); err != nil {
 		return nil, err
 	}
-	all := r.merge.Obstacles(answer.Fields(r.refusal))
+	all := r.candidates()
 	if len(all) <= len(owned) {
 		return nil, nil
 	}
-	return r.fewest(ctx, all)
+	if ok, err := r.dryRunWithout(ctx, all); !ok || err != nil {
+		return nil, err
+	}
+	return r.find(ctx, all)
+}
+
+// candidates returns the fields that may be in the way, the likeliest first.
+func (r *repair) candidates() []obstacle.Obstacle { return r.merge.Obstacles(answer.Fields(r.refusal)) }
+
+func (r *repair) search(ctx context.Context, beside []obstacle.Obstacle) obstacle.Search {
+	return obstacle.Search{Beside: beside, Try: func(without []obstacle.Obstacle) (obstacle.Answer, error) {
+		ok, err := r.dryRunWithout(ctx, without)
+		if ok || err != nil {
+			return obstacle.Answer{Accepted: ok}, err
+		}
+		return answerOf(trial{refusal: r.lastRefusal}), nil
+	}}
+}
+
+// answerOf returns the answer for a Search. The texts of two refusals are the same if they name the same fields,
+// indexes aside, for the same reasons: the indexes are those of two different merges.
+func answerOf(t trial) obstacle.Answer {
+	var texts []string
+	for _, cause := range answer.Causes(t.refusal) {
+		texts = append(texts, cause.Field+" "+cause.Message)
+	}
+	return obstacle.Answer{Accepted: t.refusal == nil, Refusal: strings.Join(withoutIndexes(texts), "\n")}
 }
 
 // dryRunWithout reports whether the server would take desired if the obstacles were not there. Only a
-// refusal with causes means no.
+// refusal with causes means no. The same is asked once.
 func (r *repair) dryRunWithout(ctx context.Context, without []obstacle.Obstacle) (bool, error) {
-	return r.dryRunPatch(ctx, r.merge.Trial(without))
+	var pointers []string
+	for _, o := range without {
+		pointers = appendNew(pointers, o.Pointer)
+	}
+	slices.Sort(pointers)
+	key := strings.Join(pointers, "\n")
+	if _, known := r.trials[key]; !known {
+		answer, err := r.dryRunPatch(ctx, r.merge.Trial(without))
+		if err != nil {
+			return false, err
+		}
+		if r.trials == nil {
+			r.trials = map[string]trial{}
+		}
+		r.trials[key] = answer
+	}
+	return r.note(r.trials[key]), nil
 }
 
-func (r *repair) dryRunPatch(ctx context.Context, trial []jsonpatch.Operation) (bool, error) {
-	operations := append(managedfields.TestUID(r.live), trial...)
+// note keeps the answer to the last trial, and reports whether the server would take desired.
+func (r *repair) note(last trial) bool {
+	if last.refusal != nil {
+		r.lastRefusal = last.refusal
+		return false
+	}
+	r.accepted = last.accepted
+	return true
+}
+
+func (r *repair) dryRunPatch(ctx context.Context, patch []jsonpatch.Operation) (trial, error) {
+	if r.sent == maxTrials {
+		return trial{}, errTooManyTrials
+	}
+	r.sent++
+	operations := append(managedfields.TestUID(r.live), patch...)
 	tried, err := r.patchJSON(ctx, "repair", operations, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if apierrors.IsInvalid(err) && len(answer.Causes(err)) > 0 {
-		r.lastRefusal = err
-		return false, nil
+		return trial{refusal: err}, nil
 	}
-	r.accepted = tried
-	return err == nil, err
+	return trial{accepted: tried}, err
 }
 
 // checkDependents refuses to remove fields that are valid beside desired and only need a field that
 // desired drops, such as a sidecar of somebody else that mounts one of our volumes.
 func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obstacle) error {
-	tried := r.accepted
 	var dependents []obstacle.Obstacle
 	for i := range obstacles {
 		if !r.merge.IsBesideDropped(obstacles[i]) {
 			continue
 		}
 		others := slices.Delete(slices.Clone(obstacles), i, i+1)
-		switch ok, err := r.dryRunPatch(ctx, r.merge.TrialWithDropped(others)); {
-		case err != nil:
+		answer, err := r.dryRunPatch(ctx, r.merge.TrialWithDropped(others))
+		if err != nil {
 			return err
-		case ok:
+		}
+		if answer.refusal == nil {
 			dependents = append(dependents, obstacles[i])
 		}
 	}
-	r.accepted = tried
 	if len(dependents) == 0 {
 		return nil
 	}
@@ -152,17 +233,40 @@ func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obsta
 
 // blockedError says that fields which others insist on do not go with desired.
 func (r *repair) blockedError(fixed []obstacle.Obstacle) *Error {
-	var paths, whose []string
-	for _, o := range fixed {
-		path := managedfields.Text(o.Path)
-		paths = append(paths, path)
-		who := strings.Join(o.Managers, " and ")
-		whose = append(whose, fmt.Sprintf("%s, which %s sets", path, cmp.Or(who, "nobody")))
+	return r.conflictingError("desired conflicts with "+whose(fixed), fixed)
+}
+
+// undecidedError says that desired is refused beside fields of others, of which none alone is to blame: the ones
+// inside the fields that the API server names, or else all candidates.
+func (r *repair) undecidedError(candidates []obstacle.Obstacle) *Error {
+	if inside := r.merge.Within(candidates, answer.Fields(r.refusal)); len(inside) > 0 {
+		candidates = inside
 	}
-	out := r.fail(ErrInvalid, "apply", "desired conflicts with "+strings.Join(whose, " and with ")+
-		": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
+	return r.conflictingError("desired does not fit beside "+whose(candidates)+", and nothing shows which of them has to go", candidates)
+}
+
+// conflictingError says what is wrong with fields of others, and what the API server says.
+func (r *repair) conflictingError(problem string, fields []obstacle.Obstacle) *Error {
+	var paths []string
+	for _, o := range fields {
+		paths = append(paths, managedfields.Text(o.Path))
+	}
+	out := r.fail(ErrInvalid, "apply", problem+": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
 	out.cause = r.refusal
 	return out
+}
+
+// maxNamed is how many fields a text names.
+const maxNamed = 8
+
+// whose names fields and their managers.
+func whose(fields []obstacle.Obstacle) string {
+	var named []string
+	for _, o := range fields[:min(len(fields), maxNamed)] {
+		who := cmp.Or(strings.Join(o.Managers, " and "), "nobody")
+		named = append(named, fmt.Sprintf("%s, which %s sets", managedfields.Text(o.Path), who))
+	}
+	return strings.Join(named, ", and ") + andMore(len(fields)-len(named))
 }
 
 // A judgement says why no apply of desired can succeed.
@@ -171,14 +275,12 @@ type judgement struct{ *repair }
 // run returns why no apply can succeed although all obstacles are removed, or the fields without an
 // owner that have to go.
 func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	if fixed := j.merge.Fixed(); len(fixed) > 0 {
-		needed, err := j.least(ctx, fixed, all)
-		if err != nil {
-			return nil, err
-		}
-		if len(needed) > 0 {
-			return nil, j.blockedError(needed)
-		}
+	fixed, err := j.findLeast(ctx, j.merge.Fixed(), all)
+	if err != nil {
+		return nil, err
+	}
+	if len(fixed) > 0 {
+		return nil, j.blockedError(fixed)
 	}
 	if j.lastRefusal == nil && j.merge.ReplacesMaps() {
 		ok, err := j.dryRunWithout(ctx, nil)
@@ -197,7 +299,7 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 	}
 	needed, err := j.findUnowned(ctx, all)
 	if err == nil && len(needed) == 0 {
-		err = j.immutableError(live, j.refusal)
+		err = j.immutableError(ctx, live)
 	}
 	return needed, err
 }
@@ -237,24 +339,6 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || slices.Contains(named, cause.Field)
 	}), nil
-}
-
-// immutableError says that the server takes desired, but not for this object.
-func (j judgement) immutableError(live client.Object, refusal error) *Error {
-	named, paths := answer.Fields(refusal), pathsOf(j.unsatisfied(live))
-	if len(paths) == 0 {
-		// live is as desired: the API server refuses the change that a webhook makes in each update.
-		paths = named
-	}
-	remedy := "; delete the object so that it is created again"
-	if j.holdsMore() {
-		remedy += ", which loses its data"
-	}
-	out := j.fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
-		j.message(refusal, strings.Join(answer.Faults(refusal), ", "))+
-		"; desired differs in "+strings.Join(paths, ", ")+remedy, paths...)
-	out.cause = refusal
-	return out
 }
 
 // leaveOut takes out of candidate the node ports that the server found to be taken, fields,

@@ -69,9 +69,7 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 // latest returns live from the API server if an older copy would not show which fields are not ours to
 // remove.
 func (u update) latest(ctx context.Context, live client.Object) (client.Object, error) {
-	isInterrupted := u.last.UID == live.GetUID() && u.last.IsInterruptedAfter(live.GetResourceVersion())
-	leaves := len(u.release)+len(u.once) > 0 || u.keepsOwners(live)
-	if isInterrupted || leaves || !u.takeoverIn(live).fields.Empty() {
+	if len(u.release)+len(u.once) > 0 || u.keepsOwners(live) {
 		return u.current(ctx, live)
 	}
 	return live, nil
@@ -179,6 +177,9 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
 	u.confirm(answer)
+	if cause != Drifted {
+		found.kept = u.keptIn(ctx, live, answer)
+	}
 	if answer.GetDeletionTimestamp() != nil {
 		u.report().recordWrite(ctx, found)
 		return outcome{}, u.terminatingError("apply", "its deletion began meanwhile")
@@ -190,7 +191,14 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 // although desired is valid: an edited Service port stays beside ours and has the same name. Then the
 // conflicting fields are taken over, and the next apply removes them.
 func (u update) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
-	applied, err := u.applyDesired(ctx, live.GetUID())
+	body, err := u.bodyToApply(live.GetUID())
+	if err != nil {
+		return application{}, err
+	}
+	if tried, err := u.emptyLists(ctx, live, body); tried.tried || err != nil {
+		return tried, err
+	}
+	applied, err := u.applyBody(ctx, "apply", body)
 	if isUnconvertible(err) {
 		live, applied, err = u.applyConvertible(ctx, live, err)
 	}
@@ -255,11 +263,6 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 	sources := onlySources(r.merge.Obstacles(nil))
 	if len(sources) == 0 {
 		return applied, nil
-	}
-	if u.dryRun {
-		if _, err := r.dryRunWithout(ctx, sources); err != nil {
-			return application{}, err
-		}
 	}
 	removed, err := r.remove(ctx, sources)
 	if !u.dryRun {

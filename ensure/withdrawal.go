@@ -45,11 +45,7 @@ func (w withdrawal) releaseObject(ctx context.Context, live client.Object) (outc
 // releaseFields gives up all fields that this field owner has applied to live, except for content that
 // the API server requires. It returns live as it was before, and the answer.
 func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (before, after client.Object, err error) {
-	if taken := w.takeoverIn(live).fields; taken.Empty() || w.dryRun {
-		after, err = w.applyNothing(ctx, live)
-	} else if live, err = w.current(ctx, live); err == nil {
-		after, err = w.releaseTakenOver(ctx, live, taken)
-	}
+	after, err = w.applyNothing(ctx, live)
 	switch {
 	case !isRefused(err):
 		return live, after, err
@@ -59,22 +55,8 @@ func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (befo
 	if before, err = w.current(ctx, live); err != nil {
 		return nil, nil, err
 	}
-	if after, err = w.releaseFieldsExcept(ctx, before, isContent); err == nil {
-		after, err = w.dropNote(ctx, after)
-	}
+	after, err = w.releaseFieldsExcept(ctx, before, isContent)
 	return before, after, err
-}
-
-// releaseTakenOver is as releaseFieldsExcept for the fields that a repair took over, and removes their
-// note.
-func (w withdrawal) releaseTakenOver(ctx context.Context, live client.Object, taken *fieldpath.Set) (client.Object, error) {
-	after, err := w.releaseRest(ctx, live, func(p *managedfields.Patch, live client.Object) {
-		giveToUnknown(p, live, w.apiVersion, w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, taken.Has))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return w.dropNote(ctx, after)
 }
 
 // isRefused reports whether the API server, or a policy, does not want an object to be so.

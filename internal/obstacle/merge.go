@@ -38,6 +38,9 @@ func (e *entry) isFixed() bool {
 
 func (e *entry) isOwn() bool { return e.own }
 
+// isAnothers reports whether somebody else owns the fields. Fields without an owner are nobody's.
+func (e *entry) isAnothers() bool { return !e.own && e.Manager != "" }
+
 func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
 
 // Of returns the merge of desired, as applied by fieldOwner, into live, the object on the server. Of
@@ -189,12 +192,19 @@ func (m *Merge) dropped() []fieldpath.Path {
 			continue
 		}
 		own.fields.Iterate(func(path fieldpath.Path) {
-			if m.isDropped(path) {
+			if m.isDropped(path) && !isKeyMember(path) {
 				dropped = append(dropped, path.Copy())
 			}
 		})
 	}
 	return dropped
+}
+
+// isKeyMember reports whether path leads to a member of the key of an item, which goes with the item only.
+func isKeyMember(path fieldpath.Path) bool {
+	last := len(path) - 1
+	return last > 0 && path[last].FieldName != nil && path[last-1].Key != nil &&
+		slices.ContainsFunc(*path[last-1].Key, func(field value.Field) bool { return field.Name == *path[last].FieldName })
 }
 
 // removedWith returns the outermost struct, map or list of which the dropped field is the last applied
@@ -209,9 +219,19 @@ func (m *Merge) removedWith(path fieldpath.Path) fieldpath.Path {
 	return outermost
 }
 
-// isDropped reports whether the apply removes the field at path, which the field owner has applied.
+// isDropped reports whether the apply removes the field at path, which the field owner has applied. A field
+// stays if somebody else owns it, or a field inside. An item of a list stays only if somebody else owns the item
+// itself, and so does a member of the key of an item. Defaults keep nothing.
 func (m *Merge) isDropped(path fieldpath.Path) bool {
-	return !specifies(m.desired, path) && !m.isOwned(path, func(e *entry) bool { return !e.own })
+	switch isItem := path[len(path)-1].FieldName == nil; {
+	case specifies(m.desired, path):
+		return false
+	case isItem:
+		return !slices.ContainsFunc(m.entries, func(e entry) bool { return e.isAnothers() && e.fields.Has(path) })
+	case isKeyMember(path):
+		return m.isDropped(path[:len(path)-1])
+	}
+	return !m.isOwned(path, (*entry).isAnothers)
 }
 
 // overlay returns live with desired's values. owned are the fields below this place that
@@ -257,6 +277,7 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 	for _, element := range mergedOrder(elements(live, name), named) {
 		l, d := indexOf(live, element), indexOf(desired, element)
 		switch {
+		case l < 0 && d < 0: // an item without a key, which the API server stores nowhere
 		case d < 0:
 			merged = append(merged, live[l])
 		case l < 0:

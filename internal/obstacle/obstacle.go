@@ -260,6 +260,21 @@ func (m *Merge) Again(obstacles []Obstacle) ([]Obstacle, bool) {
 	return again, true
 }
 
+// Within returns those of obstacles that are inside the fields that the server named. A named item stands for its
+// list.
+func (m *Merge) Within(obstacles []Obstacle, named []string) []Obstacle {
+	causes := m.resolveAll(named)
+	return slices.DeleteFunc(slices.Clone(obstacles), func(o Obstacle) bool {
+		return !slices.ContainsFunc(causes, func(cause fieldpath.Path) bool {
+			isItem := func(element fieldpath.PathElement) bool { return element.FieldName == nil }
+			if at := slices.IndexFunc(cause, isItem); at > 0 {
+				cause = cause[:at]
+			}
+			return managedfields.HasPrefix(o.Path, cause)
+		})
+	})
+}
+
 // Inside returns the items of an obstacle that is a list with keys, or the members of one that is a map
 // of scalars, which may go one by one; nil for any other obstacle. An item of a list goes whole.
 func (m *Merge) Inside(o Obstacle) []Obstacle {

@@ -44,6 +44,8 @@ type Memory struct {
 	// Migrated are the objects without an entry of an old manager.
 	Migrated *Table[OwnedKey, Snapshot]
 	Foreign  *Table[OwnedKey, Foreign]
+	// Nulls are the nulls of desired that the API server refused.
+	Nulls *Table[OwnedKey, Nulls]
 	// Reported are digests of the texts of failures by reason; see NoteReport.
 	Reported *Table[OwnedKey, map[string]string]
 
@@ -65,9 +67,6 @@ type Record struct {
 	At       time.Time
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer
-	// Interrupted is the resourceVersion that a call wrote before it failed; empty if the last call did
-	// not.
-	Interrupted string
 }
 
 // An Applied is a desired state that the API server confirmed.
@@ -94,6 +93,12 @@ type Foreign struct {
 	Added *fieldpath.Set
 }
 
+// Nulls are fields that are null in the desired state of a digest, and that may not be null.
+type Nulls struct {
+	Digest string
+	Fields []string // without indexes
+}
+
 // hidden says since when the cache does not show an object that the API server has.
 type hidden struct {
 	uid   types.UID
@@ -107,6 +112,7 @@ func New(entries int) *Memory {
 		Applied:  NewTable[ChildKey, Applied](entries),
 		Migrated: NewTable[OwnedKey, Snapshot](entries),
 		Foreign:  NewTable[OwnedKey, Foreign](entries),
+		Nulls:    NewTable[OwnedKey, Nulls](entries),
 		Reported: NewTable[OwnedKey, map[string]string](entries),
 		records:  NewTable[OwnedKey, Record](entries),
 		hidden:   NewTable[ChildKey, hidden](entries),
@@ -135,11 +141,6 @@ func (m *Memory) Confirm(key OwnedKey, record Record) {
 // Invalidate notes that the object may differ from its record.
 func (m *Memory) Invalidate(key OwnedKey) {
 	m.change(key, func(record *Record) { record.Version, record.Content = "", "" })
-}
-
-// Interrupt notes that a call wrote this version of the object, and failed afterwards.
-func (m *Memory) Interrupt(key OwnedKey, version string) {
-	m.change(key, func(record *Record) { record.Version, record.Content, record.Interrupted = "", "", version })
 }
 
 // NoteDeletion notes that this Ensurer deleted the object.
@@ -206,10 +207,6 @@ func (m *Memory) NoteReport(key OwnedKey, reason, digest string) bool {
 // IsNewerThan reports whether the record is of a later state of the object than version. It is
 // false for the fake client, which gives no UIDs and counts anew for an object made again.
 func (r Record) IsNewerThan(version string) bool { return r.UID != "" && isOlder(version, r.Version) }
-
-// IsInterruptedAfter reports whether a call that failed afterwards wrote a later state of the object than
-// version.
-func (r Record) IsInterruptedAfter(version string) bool { return isOlder(version, r.Interrupted) }
 
 // IsNewerThan reports whether the object was released later than version.
 func (f Foreign) IsNewerThan(version string) bool { return isOlder(version, f.Version) }
