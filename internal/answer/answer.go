@@ -83,6 +83,9 @@ func collect(err error, text func(metav1.StatusCause) string) []string {
 // 499. For any other code, and without an answer, Reason returns otherwise.
 func Reason(err error, otherwise string) string {
 	status, _ := Status(err)
+	if isTooLarge(status) {
+		return string(metav1.StatusReasonRequestEntityTooLarge)
+	}
 	reason := string(status.Reason)
 	if isWord(reason) {
 		return reason
@@ -114,8 +117,16 @@ func IsGone(err error) bool {
 // server was not too busy, did not fail, and nobody changed the object in between.
 func IsFinal(err error) bool {
 	status, ok := Status(err)
-	return ok && status.Code < http.StatusInternalServerError && !apierrors.IsConflict(err) &&
+	return ok && (status.Code < http.StatusInternalServerError || isTooLarge(status)) && !apierrors.IsConflict(err) &&
 		status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout
+}
+
+// isTooLarge reports whether the database did not take an object that the API server accepted: with its managed
+// fields, the object is larger than the request was. Such an answer is a 500 without a reason; only the message
+// shows it.
+func isTooLarge(status metav1.Status) bool {
+	return status.Code == http.StatusInternalServerError && status.Reason == "" &&
+		strings.HasSuffix(status.Message, "etcdserver: request is too large")
 }
 
 // IsThere reports whether an object of that name exists already. A webhook may answer so, too.

@@ -16,6 +16,26 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
+// TestRefusedNullsAreRemembered: later writes of the same desired state leave the nulls out at once.
+func TestRefusedNullsAreRemembered(t *testing.T) {
+	t.Parallel()
+	program.Define(t, shared, things, thingKind)
+	f := newFixture(t)
+	desired := f.thing("remembered", map[string]any{"size": nil, "kind": "fancy"})
+	_, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
+	require.NoError(t, err)
+	for range 2 {
+		edited := f.live(desired)
+		require.NoError(t, unstructured.SetNestedField(edited.Object, "edited", "spec", "kind"))
+		require.NoError(t, program.Client(t, shared, "kubectl-edit").Update(t.Context(), edited))
+		mark := shared.Mark()
+		res, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
+		require.NoError(t, err)
+		require.Equal(t, ensure.Drifted, res.Cause)
+		require.Len(t, f.requests(mark), 2, "a read and an apply")
+	}
+}
+
 // TestNulls: where desired has null, the live object has null if the kind knows the field, and the
 // value of a new object if not.
 func TestNulls(t *testing.T) {
