@@ -61,13 +61,13 @@ func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]ob
 // whatever else goes, also the fixed fields. It returns none if removing all candidates does not suffice.
 func (r *repair) findNeeded(ctx context.Context, candidates, fixed, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	search := r.search(ctx, beside)
-	least, err := search.Least(candidates, len(answer.Fields(r.refusal)))
-	if err != nil || len(least) == 0 {
+	enough, err := search.Enough(candidates)
+	if err != nil || len(enough) == 0 {
 		return nil, err
 	}
-	needed, err := search.Needed(least, candidates, fixed, answerOf(trial{refusal: r.refusal}))
-	if err != nil || len(needed) == len(least) {
-		return needed, err
+	needed, err := search.Needed(enough, candidates, fixed)
+	if err != nil {
+		return nil, err
 	}
 	switch ok, err := r.dryRunWithout(ctx, slices.Concat(beside, needed)); {
 	case err != nil:
@@ -117,8 +117,7 @@ func (r *repair) findLeast(ctx context.Context, candidates, beside []obstacle.Ob
 	if ok, err := r.dryRunWithout(ctx, slices.Concat(beside, candidates)); !ok || err != nil {
 		return nil, err
 	}
-	search := r.search(ctx, beside)
-	return search.Least(candidates, len(answer.Fields(r.refusal)))
+	return r.search(ctx, beside).Least(candidates)
 }
 
 // findUnowned returns the obstacles that have to go if, beside the owned ones, fields without an owner
@@ -143,24 +142,25 @@ func (r *repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 // candidates returns the fields that may be in the way, the likeliest first.
 func (r *repair) candidates() []obstacle.Obstacle { return r.merge.Obstacles(answer.Fields(r.refusal)) }
 
-func (r *repair) search(ctx context.Context, beside []obstacle.Obstacle) obstacle.Search {
-	return obstacle.Search{Beside: beside, Try: func(without []obstacle.Obstacle) (obstacle.Answer, error) {
+func (r *repair) search(ctx context.Context, beside []obstacle.Obstacle) *obstacle.Search {
+	try := func(without []obstacle.Obstacle) (obstacle.Answer, error) {
 		ok, err := r.dryRunWithout(ctx, without)
 		if ok || err != nil {
 			return obstacle.Answer{Accepted: ok}, err
 		}
-		return answerOf(trial{refusal: r.lastRefusal}), nil
-	}}
+		return answerOf(r.lastRefusal), nil
+	}
+	return &obstacle.Search{Try: try, Beside: beside, First: len(answer.Fields(r.refusal)), Refusal: answerOf(r.refusal)}
 }
 
-// answerOf returns the answer for a Search. The texts of two refusals are the same if they name the same fields,
+// answerOf returns a refusal for a Search. The texts of two refusals are the same if they name the same fields,
 // indexes aside, for the same reasons: the indexes are those of two different merges.
-func answerOf(t trial) obstacle.Answer {
-	var texts []string
-	for _, cause := range answer.Causes(t.refusal) {
-		texts = append(texts, cause.Field+" "+cause.Message)
+func answerOf(refusal error) obstacle.Answer {
+	var reasons []string
+	for _, cause := range answer.Causes(refusal) {
+		reasons = append(reasons, cause.Field+" "+cause.Message)
 	}
-	return obstacle.Answer{Accepted: t.refusal == nil, Refusal: strings.Join(withoutIndexes(texts), "\n")}
+	return obstacle.Answer{Refusal: strings.Join(withoutIndexes(reasons), "\n")}
 }
 
 // dryRunWithout reports whether the server would take desired if the obstacles were not there. Only a

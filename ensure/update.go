@@ -177,7 +177,7 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
 	u.confirm(answer)
-	if cause != Drifted {
+	if cause == DesiredChanged {
 		found.kept = u.keptIn(ctx, live, answer)
 	}
 	if answer.GetDeletionTimestamp() != nil {

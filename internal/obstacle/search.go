@@ -1,16 +1,17 @@
 package obstacle
 
-import (
-	"slices"
-)
+import "slices"
 
-// A Search finds the obstacles that have to go, by trials. It takes an obstacle only if desired is refused
-// with the obstacle whatever else of others goes.
+// A Search finds the obstacles that have to go, by trials.
 type Search struct {
-	// Try returns the answer of the API server to desired without the obstacles.
+	// Try returns the answer of the API server to desired without the obstacles. It is asked for some sets twice.
 	Try func(without []Obstacle) (Answer, error)
 	// Beside go in each trial.
 	Beside []Obstacle
+	// First is how many candidates are tried together after the likeliest one alone.
+	First int
+	// Refusal is the answer to desired as it is.
+	Refusal Answer
 }
 
 // An Answer is that of the API server to a trial.
@@ -20,45 +21,28 @@ type Answer struct {
 	Refusal string
 }
 
-// maxPrefix is the longest prefix of which each obstacle is tried to be put back without a bisection before.
-const maxPrefix = 8
+// fewObstacles are asked about one by one, and not found by a bisection.
+const fewObstacles = 8
 
-// Least returns obstacles that have to go together, of which none can stay, and nil if removing all candidates
-// does not suffice. The candidates come in the order of their likelihood. first is how many are tried together
-// after the first one alone.
-//
-// A trial without more obstacles may be refused although one without fewer was accepted: the sidecar of a mesh
-// needs a volume of the mesh. So what a bisection finds is put back one by one, too, and again from the start
-// after each success.
-func (s *Search) Least(candidates []Obstacle, first int) ([]Obstacle, error) {
-	refused, accepted, err := s.prefix(candidates, first)
-	if err != nil || accepted == 0 {
-		return nil, err
-	}
-	least := candidates[:accepted]
-	if len(least) > maxPrefix {
-		if least, err = s.bisect(least, refused); err != nil {
-			return nil, err
-		}
-	}
-	return s.putBack(least)
-}
-
-// prefix returns how many of the first candidates do not suffice, and how many do, 0 if all of them do not.
-func (s *Search) prefix(candidates []Obstacle, first int) (refused, accepted int, err error) {
-	for _, n := range []int{1, first, maxPrefix, len(candidates)} {
+// Enough returns some of candidates, which come in the order of their likelihood, that suffice if they go, and nil if
+// all of them do not. It may return more than have to go.
+func (s *Search) Enough(candidates []Obstacle) ([]Obstacle, error) {
+	refused := 0
+	for _, n := range []int{1, s.First, len(candidates)} {
 		if n = min(n, len(candidates)); n <= refused {
 			continue
 		}
 		switch is, err := s.accepts(candidates[:n]); {
 		case err != nil:
-			return 0, 0, err
+			return nil, err
+		case is && n > fewObstacles:
+			return s.bisect(candidates[:n], refused)
 		case is:
-			return refused, n, nil
+			return candidates[:n], nil
 		}
 		refused = n
 	}
-	return refused, 0, nil
+	return nil, nil
 }
 
 // bisect returns a few of the obstacles that suffice. All of them suffice, and the first refused ones do not.
@@ -86,28 +70,64 @@ func (s *Search) bisect(obstacles []Obstacle, refused int) ([]Obstacle, error) {
 	return found, nil
 }
 
-// putBack returns the obstacles without those that can stay, the least likely first.
-func (s *Search) putBack(obstacles []Obstacle) ([]Obstacle, error) {
+// Least returns obstacles that have to go together, of which none can stay, and nil if removing all candidates does
+// not suffice.
+func (s *Search) Least(candidates []Obstacle) ([]Obstacle, error) {
+	enough, err := s.Enough(candidates)
+	if err != nil {
+		return nil, err
+	}
+	return s.putBack(enough, nil)
+}
+
+// putBack returns the obstacles without those that can stay while others go, too, the least likely first. It goes on
+// until none can stay: one may need another one, as the sidecar of a mesh needs a volume of the mesh.
+func (s *Search) putBack(obstacles, others []Obstacle) ([]Obstacle, error) {
 	least := slices.Clone(obstacles)
-	for i := len(least) - 1; i >= 0 && len(least) > 1; i-- {
-		rest := without(least, i)
-		is, err := s.accepts(rest)
-		if err != nil {
-			return nil, err
-		}
-		if is {
-			least, i = rest, len(rest)
+	for again := true; again; {
+		again = false
+		for i, stays := len(least)-1, false; i >= 0 && len(least)+len(others) > 1; i-- {
+			rest := slices.Delete(slices.Clone(least), i, i+1)
+			is, err := s.accepts(slices.Concat(others, rest))
+			if err != nil {
+				return nil, err
+			}
+			if is {
+				least, again = rest, again || stays
+			}
+			stays = stays || !is
 		}
 	}
 	return least, nil
 }
 
-// Needed returns those of the least obstacles with which desired is refused whatever else goes. candidates and
-// fixed are all obstacles that may go, and those that may not. refusal is the first answer.
-func (s *Search) Needed(least, candidates, fixed []Obstacle, refusal Answer) ([]Obstacle, error) {
-	var needed []Obstacle
-	for _, o := range least {
-		is, err := s.isNeeded(o, [][]Obstacle{slices.Concat(candidates, fixed), candidates, least}, refusal)
+// Needed returns those of obstacles with which desired is refused whatever else goes: all candidates, and the fixed
+// fields, which may not go. If the result does not suffice, nothing shows which of the others has to go.
+func (s *Search) Needed(obstacles, candidates, fixed []Obstacle) ([]Obstacle, error) {
+	all := slices.Concat(candidates, fixed)
+	var needed, unclear []Obstacle
+	for _, o := range obstacles {
+		switch answer, err := s.keeping(o, all); {
+		case err != nil:
+			return nil, err
+		case answer == s.Refusal:
+			needed = append(needed, o)
+		case !answer.Accepted:
+			unclear = append(unclear, o)
+		}
+	}
+	if len(unclear) == 0 {
+		return needed, nil
+	}
+	if is, err := s.accepts(slices.Concat(needed, unclear)); !is || err != nil {
+		return needed, err
+	}
+	unclear, err := s.putBack(unclear, needed)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range unclear {
+		is, err := s.isNeeded(o, all, candidates, obstacles)
 		if err != nil {
 			return nil, err
 		}
@@ -118,34 +138,31 @@ func (s *Search) Needed(least, candidates, fixed []Obstacle, refusal Answer) ([]
 	return needed, nil
 }
 
-// isNeeded reports whether the API server refuses desired because of o although all of a set goes. The answer
-// counts if it is the first refusal again, or if the server accepts desired once o goes, too: something else may
-// need what went. Then a smaller set tells.
-func (s *Search) isNeeded(o Obstacle, sets [][]Obstacle, refusal Answer) (bool, error) {
+// isNeeded reports whether the API server refuses desired because of o although all of a set goes. Something else may
+// need what went. So the answer counts if the server accepts desired once o goes, too, and else a smaller set tells.
+func (s *Search) isNeeded(o Obstacle, sets ...[]Obstacle) (bool, error) {
 	for _, set := range sets {
-		others := slices.DeleteFunc(slices.Clone(set), func(u Obstacle) bool { return u.Contains(o.Path) || o.Contains(u.Path) })
-		answer := refusal
-		if len(others)+len(s.Beside) > 0 {
-			var err error
-			if answer, err = s.Try(slices.Concat(s.Beside, others)); err != nil {
-				return false, err
-			}
+		answer, err := s.keeping(o, set)
+		if answer.Accepted || err != nil {
+			return false, err
 		}
-		if answer.Accepted || answer == refusal {
-			return !answer.Accepted, nil
-		}
-		if is, err := s.accepts(append(others, o)); is || err != nil {
+		if is, err := s.accepts(append(slices.Clone(set), o)); is || err != nil {
 			return is, err
 		}
 	}
 	return true, nil
 }
 
+// keeping returns the answer if all of a set goes but o.
+func (s *Search) keeping(o Obstacle, set []Obstacle) (Answer, error) {
+	others := slices.DeleteFunc(slices.Clone(set), func(u Obstacle) bool { return u.Contains(o.Path) || o.Contains(u.Path) })
+	if len(others)+len(s.Beside) == 0 {
+		return s.Refusal, nil
+	}
+	return s.Try(slices.Concat(s.Beside, others))
+}
+
 func (s *Search) accepts(without []Obstacle) (bool, error) {
 	answer, err := s.Try(slices.Concat(s.Beside, without))
 	return answer.Accepted, err
-}
-
-func without(obstacles []Obstacle, i int) []Obstacle {
-	return slices.Delete(slices.Clone(obstacles), i, i+1)
 }

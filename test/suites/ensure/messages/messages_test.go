@@ -112,7 +112,7 @@ var refusals = map[string]refusal{
 		func(f *fixture) client.Object { return f.deployment(0, map[string]string{"app": "other"}) },
 		`cannot apply Deployment "NS/web": Immutable: an existing object cannot be changed like this: ` +
 			`spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable; ` +
-			`desired differs in spec.selector.matchLabels[app], spec.template.metadata.labels[app]; delete the object so that it is created again`,
+			`desired differs in spec.selector.matchLabels[app]; delete the object so that it is created again`,
 	},
 	"a template, which is quoted": {
 		func(f *fixture) func() { f.make(f.job("web:1")); return nil }, func(f *fixture) client.Object { return f.job("web:2") },
@@ -122,7 +122,7 @@ var refusals = map[string]refusal{
 		func(f *fixture) func() { f.make(f.claim("slow")); return nil }, func(f *fixture) client.Object { return f.claim("fast") },
 		`cannot apply PersistentVolumeClaim "NS/claim": Immutable: an existing object cannot be changed like this: ` +
 			`spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims; ` +
-			`desired differs in spec.storageClassName; delete the object so that it is created again, which loses its data`,
+			`desired differs in spec.storageClassName; undo the change, or delete the object so that it is created again, which loses its data`,
 	},
 }
 

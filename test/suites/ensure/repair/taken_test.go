@@ -306,3 +306,44 @@ func flags(count, bad int) []string {
 	}
 	return members
 }
+
+// TestVolumeOfAnotherKind: a volume has one source. A person added another one, or desired changes it, beside many fields
+// of others.
+func TestVolumeOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	volume := func(source string) string { return with("    spec:", "      volumes: [{name: data, "+source+"}]") }
+	var many []string
+	for i := range 60 {
+		many = append(many, fmt.Sprintf(`{name: sidecar%d, image: "x:1", env: [{name: A, value: b}], resources: {limits: {cpu: 1}}}`, i))
+	}
+	sidecars := write{by: mesh, yaml: `spec: {template: {metadata: {annotations: {theirs: x}}, spec: {containers: [` + strings.Join(many, ", ") + `]}}}`}
+	for name, tc := range map[string]struct {
+		first, then string
+		others      []write
+	}{
+		"desired changes":            {volume("emptyDir: {}"), volume("configMap: {name: a}"), []write{sidecars}},
+		"desired had no source":      {with("    spec:", "      volumes: [{name: data}]"), volume("configMap: {name: a}"), []write{sidecars}},
+		"somebody changed it":        {volume("emptyDir: {}"), volume("configMap: {name: a}"), []write{sidecars, {by: editor, yaml: `spec: {template: {spec: {volumes: [{name: data, emptyDir: {sizeLimit: 1Gi}}]}}}`}}},
+		"somebody turned it round":   {volume("emptyDir: {}"), volume("configMap: {name: a}"), []write{sidecars, {by: editor, yaml: `spec: {template: {spec: {volumes: [{name: data, secret: {secretName: x}, emptyDir: null}]}}}`}}},
+		"it is turned back by drift": {volume("configMap: {name: a}"), volume("configMap: {name: a}"), []write{sidecars, {by: editor, yaml: `spec: {template: {spec: {volumes: [{name: data, secret: {secretName: x}, configMap: null}]}}}`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var counter *dryRunCounter
+			f := newFixture(t, true, func(c client.Client) client.Client {
+				counter = &dryRunCounter{Client: c}
+				return counter
+			})
+			f.mustEnsure(tc.first)
+			for _, w := range tc.others {
+				f.write(tc.first, w)
+			}
+			f.mustEnsure(tc.then)
+			t.Log(counter.dryRuns)
+			require.LessOrEqual(t, counter.dryRuns, mostTrials)
+			live := f.live(tc.then)
+			requireAt(t, live, "spec.template.spec.volumes[name=data].configMap.name=a", "spec.template.spec.containers[name=sidecar59].image=x:1")
+			require.Len(t, at(live.Object, "spec.template.spec.volumes[name=data]"), 2)
+		})
+	}
+}
