@@ -27,10 +27,11 @@
 //
 // # Failures
 //
-// If the API server refuses the merge of desired with fields of others, only the conflicting fields and
-// list items are removed. If none conflicts, the error is ErrImmutable if the API server would create
-// desired but does not accept the change, and otherwise ErrInvalid. With Recreate, Object deletes an
-// immutable child and creates it again. Nothing else deletes a desired child ([repair.md]).
+// If the API server refuses the merge of desired with fields of others, only fields and list items are
+// removed with which it refuses desired, whatever else of others goes. If there are none, the error is
+// ErrImmutable if the API server would create desired but does not accept the change, and otherwise
+// ErrInvalid. With Recreate, Object deletes a child of which desired changes an immutable field, and
+// creates it again. Nothing else deletes a desired child ([repair.md]).
 //
 // After a failure that took requests, the same call backs off for Error.After, from 1 second to 5
 // minutes: it returns the same error without a request, however often events trigger a reconcile

@@ -45,9 +45,10 @@ var (
 	// ErrInvalid: the API server, a webhook or an admission policy refused the child as invalid.
 	ErrInvalid = errors.New("invalid")
 	// ErrImmutable: the API server would create desired, but does not accept the change of the existing
-	// object. Error.Paths names the differences. Recreate deletes the object and creates it again;
-	// kinds that hold data require Recreate inside OnlyFor. Once is for fields that are set at creation
-	// only.
+	// object, or does not accept that a change by others is reverted. Error.Paths names the fields that
+	// it refuses to change. Recreate deletes the object and creates it again, RecreateOnDrift also because
+	// of a change by others; kinds that hold data require Recreate inside OnlyFor. Once is for fields that
+	// are set at creation only.
 	ErrImmutable = errors.New("immutable")
 	// ErrContested: somebody reverts our writes repeatedly, or two callers in this process have
 	// different desired states of the child, or desired differs in each call. Until Error.After has

@@ -24,10 +24,12 @@ import (
 //   - If desired changed, or if somebody changed or removed a field that desired specifies, one
 //     server-side apply updates the object. Other fields stay, and so do labels, annotations,
 //     finalizers and list items of other writers. A field that desired no longer specifies is removed,
-//     unless another field manager owns it, too.
-//   - If the API server refuses the merge because of fields that others left in the object,
-//     exactly these fields are removed. If the API server does not accept the change at all,
-//     the error is ErrImmutable.
+//     and an item of a list with all its fields. The exceptions are in Result.Kept: another field
+//     manager owns the field, too, or the API server keeps the value, as it does a cluster IP.
+//   - If the API server refuses the merge because of fields that others left in the object, those are
+//     removed with which it refuses desired whatever else of others goes. If any of several fields
+//     could go, none does (ErrInvalid). If the API server does not accept the change at all, the error
+//     is ErrImmutable.
 //   - If only the API server can decide whether a change by somebody else affects desired, one apply
 //     finds out, and the Ensurer remembers the response.
 //

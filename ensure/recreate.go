@@ -23,7 +23,8 @@ import (
 // desired. Adopted objects are never recreated. With Adopt or IfExists, no object is recreated.
 //
 // If somebody changed the child and the API server refuses to revert the change, the child stays, even
-// if desired changes, unless RecreateOnDrift is given, too. The deletion of a PersistentVolumeClaim, a
+// if desired changes another field, unless RecreateOnDrift is given, too. The managed fields show what
+// others changed: a field that somebody removed counts as a change of desired. The deletion of a PersistentVolumeClaim, a
 // PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that cannot be created
 // again: for these kinds, give Recreate to the child with OnlyFor.
 //
