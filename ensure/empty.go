@@ -3,67 +3,129 @@ package ensure
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// An apply cannot empty a list with keys, or a set: the API server would remove the list with its last item, and
-// refuse the object, or set the default, if it needs the list. So lists that desired empties, and all of whose items
-// are ours alone, are emptied by a patch before the apply.
+// An apply that empties a list with keys, or a set, removes the list with its last item, and a struct with the last field
+// that is owned: nobody owns an empty list. If the API server refuses the object without the list, a repair writes the
+// merge by a patch. If it accepts the object, restoreEmpty sets the list to what desired has.
 
-// emptyLists empties such lists in live. body is the apply that follows. If the API server refuses the patch, the
-// apply shows why. A dry run stores nothing that the apply could build on, so it returns the object that the two
-// would make, if the API server accepts that.
-func (u update) emptyLists(ctx context.Context, live client.Object, body []byte) (application, error) {
-	mayEmpty, err := u.mayEmptyLists(live, body)
-	if !mayEmpty || err != nil {
-		return application{}, err
+// restoreEmpty restores the lists that desired has empty, and that an apply removed, or to which the API server gave
+// their default again. In a dry run, which stores nothing that a second request could build on, it returns what the
+// API server says to the merge.
+func (u update) restoreEmpty(ctx context.Context, applied application) (application, error) {
+	removed, refilled, err := u.lostLists(applied.before, applied.after)
+	switch {
+	case err != nil || len(removed)+len(refilled) == 0:
+		return applied, err
+	case u.dryRun:
+		rehearsed, err := u.rehearseMerge(ctx, applied)
+		if isRefused(err) && len(removed) == 0 {
+			return applied, nil
+		}
+		return rehearsed, err
 	}
-	r := repair{child: u.child}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return application{}, err
+	if len(removed) > 0 { // this time, there is nothing left to remove
+		if applied.after, err = u.applyDesired(ctx, applied.after.GetUID()); err != nil {
+			return application{}, err
+		}
 	}
-	lists := r.merge.Emptied()
-	if len(lists) == 0 {
-		return application{}, nil
+	if len(refilled) > 0 {
+		applied.after, err = u.emptyLists(ctx, applied.after, refilled)
 	}
-	if u.dryRun {
-		ok, err := r.dryRunWithout(ctx, nil)
-		return application{before: r.typed(), after: r.accepted, tried: ok}, err
-	}
-	operations := managedfields.TestUID(r.live)
-	for _, list := range lists {
-		operations = append(operations, jsonpatch.Test(list.Pointer, list.Value), jsonpatch.Replace(list.Pointer, []any{}))
-	}
-	_, err = r.patchJSON(ctx, "repair", operations)
-	if answer.IsFinal(err) && !isChangedSinceRead(err) {
-		err = nil
-	}
-	return application{}, err
+	return applied, err
 }
 
-// mayEmptyLists reports whether body has an empty list of which this field owner has applied items to live, as far
-// as live shows that. Most bodies have no empty list at all.
-func (u update) mayEmptyLists(live client.Object, body []byte) (bool, error) {
-	if !bytes.Contains(body, []byte("[]")) {
-		return false, nil
+// emptyLists empties lists of live. If the API server refuses that, Result.Kept names them.
+func (u update) emptyLists(ctx context.Context, live client.Object, lists []fieldpath.Path) (client.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return nil, u.unencodableError(err)
 	}
-	if len(live.GetManagedFields()) == 0 {
-		return true, nil
+	operations := managedfields.TestUID(live)
+	for _, path := range lists {
+		items, pointer, _ := obstacle.Lookup(content, path)
+		operations = append(operations, jsonpatch.Test(pointer, items), jsonpatch.Replace(pointer, []any{}))
+	}
+	emptied, err := u.patchJSON(ctx, "repair", operations)
+	if answer.IsFinal(err) && !isChangedSinceRead(err) {
+		return live, nil
+	}
+	return emptied, err
+}
+
+// rehearseMerge returns the application of the merge by a dry run.
+func (u update) rehearseMerge(ctx context.Context, applied application) (application, error) {
+	r := repair{child: u.child}
+	if err := r.observe(ctx, applied.after.GetUID()); err != nil {
+		return application{}, err
+	}
+	ok, err := r.dryRunWithout(ctx, nil)
+	if !ok && err == nil {
+		err = r.lastRefusal
+	}
+	return application{before: r.typed(), after: r.accepted, removed: applied.removed, tried: true}, err
+}
+
+// lostLists returns the lists that desired has empty and that before had, as far as after has none of them, or has other
+// items, which are nobody's.
+func (u update) lostLists(before, after client.Object) (removed, refilled []fieldpath.Path, err error) {
+	lists, err := u.emptyListsOfDesired(after)
+	if err != nil || len(lists) == 0 {
+		return nil, nil, err
+	}
+	was, err := delta.Values(before)
+	if err != nil {
+		return nil, nil, u.unencodableError(err)
+	}
+	found, err := delta.Values(after)
+	if err != nil {
+		return nil, nil, u.unencodableError(err)
+	}
+	for _, path := range lists {
+		steps := managedfields.Steps(path)
+		switch was, now := was(steps), found(steps); {
+		case was == nil || reflect.DeepEqual(was, now):
+		case now == nil:
+			removed = append(removed, path)
+		case u.isNobodys(after, path, now):
+			refilled = append(refilled, path)
+		}
+	}
+	return removed, refilled, nil
+}
+
+// isNobodys reports whether a list has items, none of which another manager owns.
+func (u update) isNobodys(live client.Object, path fieldpath.Path, list any) bool {
+	items, _ := list.([]any)
+	return len(items) > 0 && holderOf(managedfields.Others(live, u.fieldOwner), path) == ""
+}
+
+// emptyListsOfDesired returns the lists that desired has empty, and of which no item is released. Most desired states
+// have none.
+func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error) {
+	body, err := u.bodyToApply("")
+	if err != nil || !bytes.Contains(body, []byte("[]")) {
+		return nil, err
 	}
 	desired, err := u.candidate(u.desiredToApply())
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	own := u.ownedIn(live)
-	return slices.ContainsFunc(obstacle.EmptyLists(desired.Object, own), func(path fieldpath.Path) bool {
-		return managedfields.Holds(own, path)
+	released := u.releasedPaths()
+	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {
+		steps := managedfields.Steps(path)
+		return slices.ContainsFunc(released, func(h releasedPath) bool { return hasPrefix(h.steps, steps) })
 	}), nil
 }

@@ -23,65 +23,91 @@ func (j judgement) immutableError(ctx context.Context, live client.Object) *Erro
 	}
 	out := j.fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
 		j.message(j.refusal, strings.Join(answer.Faults(j.refusal), ", "))+
-		"; desired differs in "+strings.Join(fields, ", ")+remedy, fields...)
+		differsIn(fields)+remedy, fields...)
 	out.cause = j.refusal
 	return out
 }
 
+func differsIn(fields []string) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	return "; desired differs in " + strings.Join(fields, ", ")
+}
+
 // immutableFields returns the differences of desired that the API server refuses: those in the fields that it
-// names. If it names a struct, such as spec, with mutable fields, trials tell which of the differences it refuses.
-// Without such a difference, the API server refuses the change that a webhook makes in each update, and the named
+// names, or else all. If there are several, trials tell which of them it refuses, as it may name a struct with mutable
+// fields, such as spec. If there is none, it refuses the change that a webhook makes in each update, and the named
 // fields are all that is known.
 func (j judgement) immutableFields(ctx context.Context, live client.Object) []string {
 	named := answer.Fields(j.refusal)
 	differing := pathsOf(j.unsatisfied(live))
 	for _, o := range j.merge.Dropped() {
-		differing = appendNew(differing, managedfields.Text(o.Path))
-	}
-	var refused []string
-	var parts [][]string // the members of the named fields that differ
-	for _, path := range differing {
-		steps := paths.Steps(path)
-		for _, field := range named {
-			if outer := paths.Steps(field); mayMeet(steps, outer) {
-				refused = appendNew(refused, path)
-				parts = appendNewSteps(parts, steps[:min(len(steps), len(outer)+1)])
-			}
+		text := managedfields.Text(o.Path)
+		steps := paths.Steps(text)
+		if !slices.ContainsFunc(differing, func(path string) bool { return mayMeet(paths.Steps(path), steps) }) {
+			differing = append(differing, text)
 		}
+	}
+	refused := inside(differing, named)
+	if len(refused) == 0 { // some kinds name a field without the struct around it, or no field
+		refused = slices.DeleteFunc(differing, func(path string) bool { return strings.HasPrefix(path, "metadata") })
 	}
 	if len(refused) == 0 {
 		return named
 	}
-	mutable := j.mutableParts(ctx, live, parts)
-	if len(mutable) == len(parts) {
-		return refused
-	}
-	return slices.DeleteFunc(refused, func(path string) bool {
-		return slices.ContainsFunc(mutable, func(part []string) bool { return hasPrefix(paths.Steps(path), part) })
-	})
+	return j.withoutMutable(ctx, live, refused)
 }
 
-// mutableParts returns those of parts that the API server would change: it accepts desired with live's values in
-// all other parts.
-func (j judgement) mutableParts(ctx context.Context, live client.Object, parts [][]string) [][]string {
-	found, err := delta.Values(live)
-	if err != nil || len(parts) < 2 || len(parts) > maxNamed {
-		return nil
-	}
-	var mutable [][]string
-	for i, part := range parts {
-		var others []delta.Edit
-		for _, other := range slices.Delete(slices.Clone(parts), i, i+1) {
-			others = append(others, delta.Edit{Path: other, Value: found(other)})
-		}
-		if ok, err := j.acceptsWith(ctx, others); err != nil {
-			return nil // what is known has to do
-		} else if ok {
-			mutable = append(mutable, part)
+// inside returns the paths that lead into one of fields, or around it.
+func inside(all, fields []string) (found []string) {
+	for _, path := range all {
+		steps := paths.Steps(path)
+		if slices.ContainsFunc(fields, func(field string) bool { return mayMeet(steps, paths.Steps(field)) }) {
+			found = append(found, path)
 		}
 	}
-	return mutable
+	return found
 }
+
+// withoutMutable returns the differing paths without those that the API server would change: it accepts desired with
+// live's values in all others. Paths that no trial can tell apart all stay.
+func (j judgement) withoutMutable(ctx context.Context, live client.Object, differing []string) []string {
+	found, err := delta.Values(live)
+	if err != nil || len(differing) < 2 || len(differing) > maxNamed {
+		return differing
+	}
+	var refused []string
+	for _, path := range differing {
+		var others []delta.Edit
+		for _, other := range differing {
+			if steps := upToIndex(paths.Steps(other)); other != path {
+				others = append(others, delta.Edit{Path: steps, Value: found(steps)})
+			}
+		}
+		ok, err := j.acceptsWith(ctx, others)
+		if err != nil {
+			return differing // what is known has to do
+		}
+		if !ok {
+			refused = append(refused, path)
+		}
+	}
+	if len(refused) == 0 {
+		return differing
+	}
+	return refused
+}
+
+// upToIndex returns the steps to the first list without keys, whose items have no names.
+func upToIndex(steps []string) []string {
+	if at := slices.IndexFunc(steps, isIndex); at >= 0 {
+		return steps[:at]
+	}
+	return steps
+}
+
+func isIndex(step string) bool { return strings.Trim(step, "0123456789") == "" }
 
 // acceptsWith reports whether the API server accepts desired with edits.
 func (j judgement) acceptsWith(ctx context.Context, edits []delta.Edit) (bool, error) {
@@ -101,8 +127,7 @@ func (j judgement) acceptsWith(ctx context.Context, edits []delta.Edit) (bool, e
 // index, and the field of an internal version with another spelling.
 func mayMeet(a, b []string) bool {
 	for i := range min(len(a), len(b)) {
-		isItem := strings.Trim(a[i], "0123456789") == "" || strings.Trim(b[i], "0123456789") == ""
-		if !isItem && !strings.EqualFold(a[i], b[i]) {
+		if !isIndex(a[i]) && !isIndex(b[i]) && !strings.EqualFold(a[i], b[i]) {
 			return false
 		}
 	}
@@ -111,11 +136,4 @@ func mayMeet(a, b []string) bool {
 
 func hasPrefix(steps, prefix []string) bool {
 	return len(steps) >= len(prefix) && slices.Equal(steps[:len(prefix)], prefix)
-}
-
-func appendNewSteps(list [][]string, steps []string) [][]string {
-	if slices.ContainsFunc(list, func(known []string) bool { return slices.Equal(known, steps) }) {
-		return list
-	}
-	return append(list, steps)
 }

@@ -1,24 +1,22 @@
 package ensure
 
 import (
-	"bytes"
-	"context"
 	"reflect"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
-	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
 // A KeptField is a field that the live object has although desired dropped it, such as spec.clusterIP.
 type KeptField struct {
 	Path string
 	// Manager is another field manager that owns the field; empty if nobody does: the API server keeps the value, as
-	// it does a cluster IP, a node port, or the default of a list.
+	// it does a cluster IP or a node port, or the value is the default.
 	Manager string
 }
 
@@ -30,72 +28,45 @@ func (k KeptField) String() string {
 	return k.Path + " (set by " + k.Manager + ")"
 }
 
-// keptIn returns the fields that desired dropped and that after, the answer to the write of before, still has: those
-// of other managers, and values of nobody that a new object would not have. A dry run shows the latter; it is sent
-// only if there are such values. If before has no managed fields, nothing shows which fields were dropped.
-func (u update) keptIn(ctx context.Context, before, after client.Object) []KeptField {
+// keptIn returns the fields of before that our applies own, that desired does not specify, and that after, the answer
+// to the write, still has: those of other managers, and values of nobody that did not change. If before has no
+// managed fields, nothing shows which fields were dropped.
+func (u update) keptIn(before, after client.Object) []KeptField {
 	was, errBefore := delta.Values(before)
 	found, errAfter := delta.Values(after)
 	wanted, errWanted := delta.Values(u.desiredWithDigest)
 	if errBefore != nil || errAfter != nil || errWanted != nil {
 		return nil // all of them were read before
 	}
-	var (
-		kept           []KeptField
-		whole, nobodys []fieldpath.Path
-	)
+	var kept []KeptField
+	var whole []fieldpath.Path // items, whose fields are not named
 	others := managedfields.Others(after, u.fieldOwner)
-	for path := range u.withoutReleasedPaths(u.ownedIn(before).Difference(u.ownedIn(after))).All() {
-		steps, text := managedfields.Steps(path), managedfields.Text(path)
-		manager := managedfields.ManagerOf(others, text)
+	for path := range u.withoutReleasedPaths(u.ownedIn(before)).All() {
+		steps := managedfields.Steps(path)
 		isInside := slices.ContainsFunc(whole, func(outer fieldpath.Path) bool { return managedfields.HasPrefix(path, outer) })
-		switch value := found(steps); {
-		case value == nil || wanted(steps) != nil || isInside:
-		case manager != "":
-			whole, kept = append(whole, path.Copy()), append(kept, KeptField{Path: text, Manager: manager})
-		case reflect.DeepEqual(value, was(steps)):
-			nobodys = append(nobodys, path.Copy())
+		if isInside || wanted(steps) != nil || found(steps) == nil {
+			continue
+		}
+		field := KeptField{Path: managedfields.Text(path), Manager: holderOf(others, path)}
+		if field.Manager != "" || reflect.DeepEqual(found(steps), was(steps)) {
+			whole, kept = append(whole, path.Copy()), append(kept, field)
 		}
 	}
-	for _, path := range u.withoutDefaults(ctx, append(nobodys, u.unemptied(after, found)...), found) {
-		kept = append(kept, KeptField{Path: managedfields.Text(path)})
+	lists, _ := u.emptyListsOfDesired(after) // desired was encoded before
+	for _, path := range lists {
+		if u.isNobodys(after, path, found(managedfields.Steps(path))) {
+			kept = append(kept, KeptField{Path: managedfields.Text(path)})
+		}
 	}
 	return kept
 }
 
-// unemptied returns the lists that desired has empty, and that have items of nobody, such as a default.
-func (u update) unemptied(after client.Object, found func([]string) any) []fieldpath.Path {
-	body, err := u.bodyToApply("")
-	if err != nil || !bytes.Contains(body, []byte("[]")) {
-		return nil
+// holderOf returns the manager of the first of entries that owns path, or a field inside; empty if none does.
+func holderOf(entries []metav1.ManagedFieldsEntry, path fieldpath.Path) string {
+	for i := range entries {
+		if managedfields.Holds(managedfields.Fields(&entries[i]), path) {
+			return entries[i].Manager
+		}
 	}
-	desired, err := u.candidate(u.desiredToApply())
-	if err != nil {
-		return nil
-	}
-	others := managedfields.Others(after, u.fieldOwner)
-	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(after)), func(path fieldpath.Path) bool {
-		items, _ := found(managedfields.Steps(path)).([]any)
-		return len(items) == 0 || managedfields.ManagerOf(others, managedfields.Text(path)) != ""
-	})
-}
-
-// withoutDefaults returns those of paths where a new object would not have the value that is found. If the API server
-// does not show a new object, it returns all paths.
-func (u update) withoutDefaults(ctx context.Context, nobodys []fieldpath.Path, found func([]string) any) []fieldpath.Path {
-	if len(nobodys) == 0 {
-		return nil
-	}
-	created, err := u.createElsewhere(ctx, nil)
-	if err != nil || created == nil {
-		return nobodys
-	}
-	born, err := delta.Values(created)
-	if err != nil {
-		return nobodys
-	}
-	return slices.DeleteFunc(nobodys, func(path fieldpath.Path) bool {
-		steps := managedfields.Steps(path)
-		return reflect.DeepEqual(born(steps), found(steps))
-	})
+	return ""
 }

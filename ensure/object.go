@@ -62,7 +62,9 @@ type child struct {
 
 	lastApplied memory.Applied // by this Ensurer, for whichever owner
 	isCreatable bool           // a dry run found that the server would create desired but for live
-	hasTry      bool           // the call may write during a contest
+	// isDriftRefused: the server only refuses to revert what others changed in live
+	isDriftRefused bool
+	hasTry         bool // the call may write during a contest
 }
 
 // newChild checks the arguments of the caller and stamps a copy of desired.

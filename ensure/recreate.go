@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -61,14 +59,8 @@ func (r recreation) run(ctx context.Context, live client.Object, cause Cause, re
 	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.isCreatable {
 		return outcome{}, refusal
 	}
-	if cause == DesiredChanged && !r.onDrift {
-		refused, err := r.isDriftRefused(ctx, live)
-		if err != nil {
-			return outcome{}, err
-		}
-		if refused {
-			return outcome{}, refusal
-		}
+	if cause == DesiredChanged && !r.onDrift && r.isDriftRefused {
+		return outcome{}, refusal
 	}
 	if cause != DesiredChanged {
 		changed, err := r.isChangedByOthers(ctx, live)
@@ -94,59 +86,6 @@ func (r recreation) provenCause(live client.Object, cause Cause) Cause {
 // mayRecreate reports whether the caller allows that the child is deleted for this cause.
 func (r recreation) mayRecreate(cause Cause) bool {
 	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
-}
-
-// isDriftRefused reports whether the API server only refuses to revert what others changed: it accepts desired
-// with live's values in the fields that desired specifies, that others own, and that our applies do not own.
-// Then desired changed nothing that is immutable, and only RecreateOnDrift allows to recreate the child.
-//
-// A field that somebody removed as a whole looks as if desired had it newly, and counts as a change of desired.
-// Emptied managed fields show no change by others.
-func (r recreation) isDriftRefused(ctx context.Context, live client.Object) (bool, error) {
-	complete, err := r.complete(ctx, live)
-	if err != nil {
-		return false, err
-	}
-	taken, err := r.takenFrom(complete)
-	if err != nil || len(taken) == 0 {
-		return false, err
-	}
-	desired, err := r.desiredToApply()
-	if err != nil {
-		return false, err
-	}
-	trial, err := r.repairWith(ctx, live.GetUID(), delta.Edited(desired, taken...))
-	if err != nil {
-		return false, err
-	}
-	if ok, err := trial.dryRunWithout(ctx, nil); ok || err != nil {
-		return ok, err
-	}
-	return trial.dryRunWithout(ctx, trial.merge.Obstacles(nil))
-}
-
-// takenFrom returns live's values of the fields that desired specifies, that others own, and that our applies do
-// not own.
-func (r recreation) takenFrom(live client.Object) ([]delta.Edit, error) {
-	wanted, err := delta.Values(r.withoutOnce(r.desired))
-	if err != nil {
-		return nil, r.unencodableError(err)
-	}
-	found, err := delta.Values(live)
-	if err != nil {
-		return nil, r.unencodableError(err)
-	}
-	var taken []delta.Edit
-	own, others := r.ownedIn(live), managedfields.Others(live, r.fieldOwner)
-	for i := range others {
-		managedfields.Fields(&others[i]).Leaves().Difference(own).Iterate(func(path fieldpath.Path) {
-			steps := managedfields.Steps(path)
-			if w, f := wanted(steps), found(steps); w != nil && f != nil && !reflect.DeepEqual(w, f) {
-				taken = append(taken, delta.Edit{Path: steps, Value: f})
-			}
-		})
-	}
-	return taken, nil
 }
 
 // isChangedByOthers reports whether live differs from desired in a field that this field owner does not

@@ -17,7 +17,6 @@ import (
 
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
-	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
@@ -43,20 +42,6 @@ type repair struct {
 	sent           int              // trials
 	accepted       client.Object    // the answer to the last trial that passed
 	lastRefusal    error            // the server's answer to the last trial that did not
-}
-
-// repairWith returns a repair for another desired state.
-func (c *child) repairWith(ctx context.Context, uid types.UID, desired canon.Object) (*repair, error) {
-	candidate, err := c.candidate(desired, nil)
-	if err != nil {
-		return nil, err
-	}
-	live, err := c.rereadJSON(ctx, "repair", uid)
-	if err != nil {
-		return nil, err
-	}
-	r := &repair{child: c, live: live, merge: obstacle.Of(live, candidate, c.fieldOwner)}
-	return r, r.completeKeys(ctx)
 }
 
 // observe reads live from the server.
@@ -139,22 +124,44 @@ func (r *repair) completeKeys(ctx context.Context) error {
 	return out
 }
 
-// applyElsewhere notes which fields an apply of desired owns.
+// applyElsewhere notes which fields an apply of desired owns. The API server tells by a dry run for an
+// object that does not exist.
 func (r *repair) applyElsewhere(ctx context.Context) error {
 	r.ownedByDesired = fieldpath.NewSet()
 	values, err := r.onceValues(r.live)
 	if err != nil {
 		return err
 	}
-	created, err := r.createElsewhere(ctx, values)
-	if created != nil {
-		r.ownedByDesired = managedfields.Fields(managedfields.Applied(created, r.fieldOwner))
+	elsewhere, err := r.candidate(r.desiredToCreate(values))
+	if err != nil {
+		return err
 	}
-	return err
+	elsewhere.SetName(string(uuid.NewUUID()))
+	body, err := elsewhere.MarshalJSON()
+	if err != nil {
+		return r.unencodableError(err)
+	}
+	if err := r.beginRequest(); err != nil {
+		return err
+	}
+	err = r.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(r.fieldOwner),
+		client.DryRunAll, client.DisableReadYourWritesConsistency)
+	switch {
+	case err == nil:
+		r.ownedByDesired = managedfields.Fields(managedfields.Applied(elsewhere, r.fieldOwner))
+	case !answer.IsFinal(err):
+		return r.requestError("repair", err)
+	}
+	return nil
 }
 
 // run finds the conflicting fields and removes them.
 func (r *repair) run(ctx context.Context) (application, error) {
+	if r.merge.HasEmptyLists() { // the apply may have lost one of them
+		if ok, err := r.dryRunWithout(ctx, nil); ok || err != nil {
+			return r.removeIf(ctx, nil, err)
+		}
+	}
 	all := r.candidates()
 	obstacles, err := r.find(ctx, all)
 	if err == nil && len(obstacles) == 0 {
@@ -164,8 +171,13 @@ func (r *repair) run(ctx context.Context) (application, error) {
 		err = r.checkDependents(ctx, obstacles)
 	}
 	if errors.Is(err, errTooManyTrials) {
-		err = r.undecidedError(all)
+		err = r.undecidedError(slices.Concat(all, r.merge.Fixed()))
 	}
+	return r.removeIf(ctx, obstacles, err)
+}
+
+// removeIf removes obstacles if err is nil.
+func (r *repair) removeIf(ctx context.Context, obstacles []obstacle.Obstacle, err error) (application, error) {
 	if err != nil {
 		return application{}, err
 	}
@@ -182,6 +194,9 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 		}
 		return application{before: r.typed(), after: r.accepted, removed: obstacles, tried: true}, nil
 	}
+	if r.merge.HasEmptyLists() {
+		return r.writeMerge(ctx, obstacles)
+	}
 	taken, err := r.takeOver(ctx, obstacles)
 	if err != nil {
 		return application{}, err
@@ -194,17 +209,47 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 	return application{before: taken, after: applied, removed: obstacles}, err
 }
 
-// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
-// removes them. It writes managed fields only, and only while the obstacles have not changed since the
-// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
-func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+// writeMerge writes the merge without obstacles by a patch, and applies desired then, which changes owners only: an
+// apply alone would lose a list that desired has empty. The patch leaves an entry of updates, which goes.
+func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
+	patched, obstacles, err := r.patchWhileUnchanged(ctx, obstacles, func(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
+		version := jsonpatch.Test("/metadata/resourceVersion", r.live.GetResourceVersion())
+		return slices.Concat(managedfields.TestUID(r.live), []jsonpatch.Operation{version}, r.merge.Trial(obstacles))
+	})
+	if err != nil {
+		return application{}, err
+	}
+	r.memory.Invalidate(r.ownedID()) // until the apply is confirmed
+	updates := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationUpdate)
+	before := fieldpath.NewSet()
+	if updates >= 0 {
+		before = managedfields.Fields(&r.live.GetManagedFields()[updates])
+	}
+	applied, err := r.applyDesired(ctx, patched.GetUID())
+	if err != nil {
+		return application{}, err
+	}
+	after, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
+		r.removeOwnFields(p, applied, metav1.ManagedFieldsOperationUpdate, func(path fieldpath.Path) bool { return !before.Has(path) })
+	})
+	if err != nil {
+		after = applied // a later pass removes the entry
+	}
+	return application{before: r.typed(), after: after, removed: obstacles}, nil
+}
+
+// patchWhileUnchanged sends the patch that build returns, on a fresh copy if others write in between, as long as the
+// obstacles stay the same.
+func (r *repair) patchWhileUnchanged(
+	ctx context.Context, obstacles []obstacle.Obstacle, build func([]obstacle.Obstacle) []jsonpatch.Operation,
+) (client.Object, []obstacle.Obstacle, error) {
 	for range takeOverAttempts {
-		taken, err := r.patchJSON(ctx, "repair", r.takeOverPatch(obstacles))
+		patched, err := r.patchJSON(ctx, "repair", build(obstacles))
 		if err == nil || !isChangedSinceRead(err) {
-			return taken, err
+			return patched, obstacles, err
 		}
 		if err := r.observe(ctx, r.live.GetUID()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		again, ok := r.merge.Again(obstacles)
 		if !ok {
@@ -212,7 +257,15 @@ func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (c
 		}
 		obstacles = again
 	}
-	return nil, r.conflictError("repair", "it was changed meanwhile", nil)
+	return nil, nil, r.conflictError("repair", "it was changed meanwhile", nil)
+}
+
+// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
+// removes them. It writes managed fields only, and only while the obstacles have not changed since the
+// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
+func (r *repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	taken, _, err := r.patchWhileUnchanged(ctx, obstacles, r.takeOverPatch)
+	return taken, err
 }
 
 func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
@@ -311,32 +364,6 @@ func (r *repair) typed() client.Object {
 		return r.empty(r.desired)
 	}
 	return live
-}
-
-// createElsewhere returns the object that an apply of desired would create, by a dry run under another name. It
-// returns nil if the API server refuses that. replaced are values for the fields that Once names.
-func (c *child) createElsewhere(ctx context.Context, replaced []delta.Edit) (*unstructured.Unstructured, error) {
-	elsewhere, err := c.candidate(c.desiredToCreate(replaced))
-	if err != nil {
-		return nil, err
-	}
-	elsewhere.SetName(string(uuid.NewUUID()))
-	body, err := elsewhere.MarshalJSON()
-	if err != nil {
-		return nil, c.unencodableError(err)
-	}
-	if err := c.beginRequest(); err != nil {
-		return nil, err
-	}
-	err = c.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(c.fieldOwner),
-		client.DryRunAll, client.DisableReadYourWritesConsistency)
-	switch {
-	case answer.IsFinal(err):
-		return nil, nil
-	case err != nil:
-		return nil, c.requestError("repair", err)
-	}
-	return elsewhere, nil
 }
 
 // candidate returns desired, or an error, as JSON.

@@ -21,7 +21,7 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// maxTrials bounds the dry runs of a repair.
+// maxTrials bounds the dry runs of a repair that leave out fields.
 const maxTrials = 18
 
 // errTooManyTrials ends a repair that has not found out within maxTrials what is in the way.
@@ -36,7 +36,8 @@ type trial struct {
 // find returns the obstacles that have to go, or items of them, by trials. It returns none if removing all
 // candidates does not suffice.
 func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	found, err := r.findNeeded(ctx, candidates, r.merge.Fixed(), nil)
+	fixed := r.merge.Fixed()
+	found, err := r.findNeeded(ctx, candidates, fixed, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]ob
 			continue
 		}
 		others := slices.Delete(slices.Clone(found), i, i+1)
-		needed, err := r.findNeeded(ctx, inside, nil, others)
+		needed, err := r.findNeeded(ctx, inside, slices.Concat(candidates, fixed), others)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,8 @@ func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]ob
 }
 
 // findNeeded returns those of candidates that have to go, beside others: desired is refused with each of them,
-// whatever else goes, also the fixed fields. It returns none if removing all candidates does not suffice.
+// whatever else goes, also the fields that are fixed here. It returns none if removing all candidates does not
+// suffice.
 func (r *repair) findNeeded(ctx context.Context, candidates, fixed, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	search := r.search(ctx, beside)
 	enough, err := search.Enough(candidates)
@@ -98,14 +100,15 @@ func (r *repair) findAgain(ctx context.Context) ([]obstacle.Obstacle, error) {
 }
 
 // findDefaults returns the fields without an owner that have to go, beside others. Such a field may go although
-// another one could go instead: nobody loses a default.
+// another one could go instead: mostly, it is a default. An item of a list may be somebody's who gave it up.
 func (r *repair) findDefaults(ctx context.Context, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	if !r.unowned {
 		if err := r.addUnowned(ctx); err != nil {
 			return nil, err
 		}
 	}
-	defaults := slices.DeleteFunc(r.candidates(), func(o obstacle.Obstacle) bool { return len(o.Managers) > 0 })
+	isItem := func(o obstacle.Obstacle) bool { return o.Path[len(o.Path)-1].FieldName == nil }
+	defaults := slices.DeleteFunc(r.candidates(), func(o obstacle.Obstacle) bool { return len(o.Managers) > 0 || isItem(o) })
 	return r.findLeast(ctx, defaults, beside)
 }
 
@@ -236,8 +239,8 @@ func (r *repair) blockedError(fixed []obstacle.Obstacle) *Error {
 	return r.conflictingError("desired conflicts with "+whose(fixed), fixed)
 }
 
-// undecidedError says that desired is refused beside fields of others, of which none alone is to blame: the ones
-// inside the fields that the API server names, or else all candidates.
+// undecidedError says that desired is refused beside fields of others, and that nothing shows which of them has to go:
+// the ones inside the fields that the API server names, or else all candidates.
 func (r *repair) undecidedError(candidates []obstacle.Obstacle) *Error {
 	if inside := r.merge.Within(candidates, answer.Fields(r.refusal)); len(inside) > 0 {
 		candidates = inside
@@ -298,10 +301,33 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 		return nil, j.refusal
 	}
 	needed, err := j.findUnowned(ctx, all)
-	if err == nil && len(needed) == 0 {
-		err = j.immutableError(ctx, live)
+	if err != nil || len(needed) > 0 {
+		return needed, err
 	}
-	return needed, err
+	if j.recreate != "" && !j.onDrift {
+		if j.child.isDriftRefused, err = j.refusesDriftOnly(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, j.immutableError(ctx, live)
+}
+
+// refusesDriftOnly reports whether the API server only refuses to revert what others changed: it accepts desired with
+// live's values in the fields that desired specifies, that others own, and that our applies do not own. Then desired
+// changed nothing that is immutable, and only RecreateOnDrift allows to recreate the child.
+//
+// A field that somebody removed as a whole looks as if desired had it newly, and counts as a change of desired.
+// Emptied managed fields show no change by others.
+func (j judgement) refusesDriftOnly(ctx context.Context) (bool, error) {
+	kept, isTaken := j.merge.KeepingTaken()
+	if !isTaken {
+		return false, nil
+	}
+	trial := repair{child: j.child, live: j.live, merge: kept}
+	if ok, err := trial.dryRunWithout(ctx, nil); ok || err != nil {
+		return ok, err
+	}
+	return trial.dryRunWithout(ctx, kept.Obstacles(nil))
 }
 
 // namesAll reports whether a refusal names all fields that another one names. Indexes do not

@@ -153,7 +153,7 @@ func (u update) checkParts(ctx context.Context, live client.Object) error {
 // nothing. It carries live's UID: without it an apply based on a stale read would bring a
 // deleted object back.
 func (u update) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	applied, err := u.applyOrRepair(ctx, live)
+	applied, err := u.applyOrRepair(ctx, live, cause)
 	return u.conclude(ctx, live, cause, applied, err)
 }
 
@@ -178,7 +178,7 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	}
 	u.confirm(answer)
 	if cause == DesiredChanged {
-		found.kept = u.keptIn(ctx, live, answer)
+		found.kept = u.keptIn(live, answer)
 	}
 	if answer.GetDeletionTimestamp() != nil {
 		u.report().recordWrite(ctx, found)
@@ -190,20 +190,17 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 // applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
 // although desired is valid: an edited Service port stays beside ours and has the same name. Then the
 // conflicting fields are taken over, and the next apply removes them.
-func (u update) applyOrRepair(ctx context.Context, live client.Object) (application, error) {
-	body, err := u.bodyToApply(live.GetUID())
-	if err != nil {
-		return application{}, err
-	}
-	if tried, err := u.emptyLists(ctx, live, body); tried.tried || err != nil {
-		return tried, err
-	}
-	applied, err := u.applyBody(ctx, "apply", body)
+func (u update) applyOrRepair(ctx context.Context, live client.Object, cause Cause) (application, error) {
+	applied, err := u.applyDesired(ctx, live.GetUID())
 	if isUnconvertible(err) {
 		live, applied, err = u.applyConvertible(ctx, live, err)
 	}
 	if err == nil {
-		return u.removeSources(ctx, application{before: live, after: applied})
+		done, err := u.removeSources(ctx, application{before: live, after: applied})
+		if err != nil || cause == Drifted {
+			return done, err
+		}
+		return u.restoreEmpty(ctx, done)
 	}
 	if !namesFieldsOnly(err) {
 		return application{}, err

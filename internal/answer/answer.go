@@ -68,10 +68,12 @@ func Nulls(err error) []string {
 	})
 }
 
+// collect leaves out causes without a field. The rule at the root of a custom kind has the field "<nil>", and so has the
+// remark that some rules were not checked.
 func collect(err error, text func(metav1.StatusCause) string) []string {
 	var texts []string
 	for _, cause := range Causes(err) {
-		if t := text(cause); cause.Field != "" && t != "" && !slices.Contains(texts, t) {
+		if t := text(cause); cause.Field != "" && cause.Field != "<nil>" && t != "" && !slices.Contains(texts, t) {
 			texts = append(texts, t)
 		}
 	}

@@ -1,6 +1,7 @@
 package obstacle
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,9 +37,9 @@ type keys struct {
 func (k *keys) complete(desired any, path fieldpath.Path, owned, applied *fieldpath.Set) {
 	switch desired := desired.(type) {
 	case map[string]any:
-		for name, member := range desired {
+		for _, name := range slices.Sorted(maps.Keys(desired)) {
 			element := fieldpath.FieldNameElement(name)
-			k.complete(member, append(path, element), owned.WithPrefix(element), applied.WithPrefix(element))
+			k.complete(desired[name], append(path, element), owned.WithPrefix(element), applied.WithPrefix(element))
 		}
 	case []any:
 		name := naming(owned)

@@ -274,13 +274,16 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 		return desired // for the API server to refuse
 	}
 	merged := make([]any, 0, len(live)+len(desired))
-	for _, element := range mergedOrder(elements(live, name), named) {
+	before := elements(live, name)
+	for _, element := range mergedOrder(before, named) {
 		l, d := indexOf(live, element), indexOf(desired, element)
+		isDuplicate := count(before, element) > 1
 		switch {
 		case l < 0 && d < 0: // an item without a key, which the API server stores nowhere
 		case d < 0:
 			merged = append(merged, live[l])
-		case l < 0:
+			live = slices.Delete(slices.Clone(live), l, l+1) // the next item of this key is the next duplicate
+		case l < 0, isDuplicate: // the server merges with no duplicate
 			merged = append(merged, desired[d])
 		default:
 			merged = append(merged, overlay(live[l], desired[d], owned.WithPrefix(element)))
@@ -294,24 +297,48 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 // may keep these members.
 func (m *Merge) ReplacesMaps() bool { return replacesMaps(m.live, m.desired, m.owned) }
 
-func replacesMaps(live, desired map[string]any, owned *fieldpath.Set) bool {
-	for name, value := range desired {
-		l, _ := live[name].(map[string]any)
-		d, isMap := value.(map[string]any)
-		if !isMap {
-			continue
-		}
-		element := fieldpath.FieldNameElement(name)
-		below := owned.WithPrefix(element)
-		isWhole := owned.Members.Has(element) && below.Empty()
-		for key := range l {
-			if _, stays := d[key]; isWhole && !stays {
+func replacesMaps(live, desired any, owned *fieldpath.Set) bool {
+	switch desired := desired.(type) {
+	case map[string]any:
+		members, _ := live.(map[string]any)
+		for name, member := range desired {
+			element := fieldpath.FieldNameElement(name)
+			below := owned.WithPrefix(element)
+			_, isMap := members[name].(map[string]any)
+			_, staysMap := member.(map[string]any)
+			isWhole := owned.Members.Has(element) && below.Empty()
+			if isWhole && isMap && staysMap && loses(members[name], member) || !isWhole && replacesMaps(members[name], member, below) {
 				return true
 			}
 		}
-		if !isWhole && replacesMaps(l, d, below) {
-			return true
+	case []any:
+		items, _ := live.([]any)
+		name := naming(owned)
+		if name == nil {
+			return false
 		}
+		for i, element := range elements(desired, name) {
+			if at := indexOf(items, element); at >= 0 && replacesMaps(items[at], desired[i], owned.WithPrefix(element)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// loses reports whether a map that is replaced loses members, or lists inside may lose items.
+func loses(live, desired any) bool {
+	switch live := live.(type) {
+	case map[string]any:
+		members, isMap := desired.(map[string]any)
+		for name, member := range live {
+			if other, stays := members[name]; isMap && (!stays || loses(member, other)) {
+				return true
+			}
+		}
+	case []any:
+		_, isList := desired.([]any)
+		return isList && !reflect.DeepEqual(any(live), desired)
 	}
 	return false
 }
@@ -425,4 +452,14 @@ func memberNames(objects ...map[string]any) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func count(elements []fieldpath.PathElement, element fieldpath.PathElement) int {
+	n := 0
+	for _, e := range elements {
+		if e.Equals(element) {
+			n++
+		}
+	}
+	return n
 }

@@ -228,9 +228,9 @@ func enter(parent any, step string, owned *fieldpath.Set) (element fieldpath.Pat
 		if value, ok = parent[step]; ok {
 			return fieldpath.FieldNameElement(step), value, true
 		}
-		for name, value := range parent {
+		for _, name := range slices.Sorted(maps.Keys(parent)) {
 			if strings.EqualFold(name, step) {
-				return fieldpath.FieldNameElement(name), value, true
+				return fieldpath.FieldNameElement(name), parent[name], true
 			}
 		}
 	case []any:

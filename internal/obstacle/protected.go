@@ -1,6 +1,7 @@
 package obstacle
 
 import (
+	"maps"
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -19,9 +20,9 @@ func (m *Merge) Protect(steps []string) {
 func (m *Merge) protectDuplicates(value any, path fieldpath.Path, owned *fieldpath.Set) {
 	switch value := value.(type) {
 	case map[string]any:
-		for name, member := range value {
+		for _, name := range slices.Sorted(maps.Keys(value)) {
 			element := fieldpath.FieldNameElement(name)
-			m.protectDuplicates(member, append(path, element), owned.WithPrefix(element))
+			m.protectDuplicates(value[name], append(path, element), owned.WithPrefix(element))
 		}
 	case []any:
 		name := naming(owned)

@@ -17,7 +17,7 @@ type Search struct {
 // An Answer is that of the API server to a trial.
 type Answer struct {
 	Accepted bool
-	// Refusal is the same for two refusals for the same reason.
+	// Refusal is the text of a refusal. The same text need not mean the same reason.
 	Refusal string
 }
 
@@ -77,18 +77,23 @@ func (s *Search) Least(candidates []Obstacle) ([]Obstacle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.putBack(enough, nil)
+	return s.putBack(enough)
 }
 
-// putBack returns the obstacles without those that can stay while others go, too, the least likely first. It goes on
-// until none can stay: one may need another one, as the sidecar of a mesh needs a volume of the mesh.
-func (s *Search) putBack(obstacles, others []Obstacle) ([]Obstacle, error) {
-	least := slices.Clone(obstacles)
+// putBack returns the obstacles without those that can stay while the others go: first those around another one, then
+// the least likely. It goes on until none can stay: one may need another one, as the sidecar of a mesh needs a volume
+// of the mesh.
+func (s *Search) putBack(obstacles []Obstacle) ([]Obstacle, error) {
+	isAround := func(o Obstacle) bool {
+		return slices.ContainsFunc(obstacles, func(u Obstacle) bool { return len(u.Path) > len(o.Path) && o.Contains(u.Path) })
+	}
+	isNotAround := func(o Obstacle) bool { return !isAround(o) }
+	least := slices.Concat(slices.DeleteFunc(slices.Clone(obstacles), isAround), slices.DeleteFunc(slices.Clone(obstacles), isNotAround))
 	for again := true; again; {
 		again = false
-		for i, stays := len(least)-1, false; i >= 0 && len(least)+len(others) > 1; i-- {
+		for i, stays := len(least)-1, false; i >= 0 && len(least) > 1; i-- {
 			rest := slices.Delete(slices.Clone(least), i, i+1)
-			is, err := s.accepts(slices.Concat(others, rest))
+			is, err := s.accepts(rest)
 			if err != nil {
 				return nil, err
 			}
@@ -105,28 +110,8 @@ func (s *Search) putBack(obstacles, others []Obstacle) ([]Obstacle, error) {
 // fields, which may not go. If the result does not suffice, nothing shows which of the others has to go.
 func (s *Search) Needed(obstacles, candidates, fixed []Obstacle) ([]Obstacle, error) {
 	all := slices.Concat(candidates, fixed)
-	var needed, unclear []Obstacle
+	var needed []Obstacle
 	for _, o := range obstacles {
-		switch answer, err := s.keeping(o, all); {
-		case err != nil:
-			return nil, err
-		case answer == s.Refusal:
-			needed = append(needed, o)
-		case !answer.Accepted:
-			unclear = append(unclear, o)
-		}
-	}
-	if len(unclear) == 0 {
-		return needed, nil
-	}
-	if is, err := s.accepts(slices.Concat(needed, unclear)); !is || err != nil {
-		return needed, err
-	}
-	unclear, err := s.putBack(unclear, needed)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range unclear {
 		is, err := s.isNeeded(o, all, candidates, obstacles)
 		if err != nil {
 			return nil, err
@@ -135,16 +120,20 @@ func (s *Search) Needed(obstacles, candidates, fixed []Obstacle) ([]Obstacle, er
 			needed = append(needed, o)
 		}
 	}
-	return needed, nil
+	if is, err := s.accepts(needed); !is || err != nil {
+		return needed, err
+	}
+	return s.putBack(needed) // what only needs another field, or is around or inside one, can stay
 }
 
 // isNeeded reports whether the API server refuses desired because of o although all of a set goes. Something else may
-// need what went. So the answer counts if the server accepts desired once o goes, too, and else a smaller set tells.
+// need what went. So the answer counts if it is the first refusal, or if the server accepts desired once o goes, too.
+// Else a smaller set tells.
 func (s *Search) isNeeded(o Obstacle, sets ...[]Obstacle) (bool, error) {
 	for _, set := range sets {
 		answer, err := s.keeping(o, set)
-		if answer.Accepted || err != nil {
-			return false, err
+		if err != nil || answer.Accepted || answer == s.Refusal {
+			return err == nil && !answer.Accepted, err
 		}
 		if is, err := s.accepts(append(slices.Clone(set), o)); is || err != nil {
 			return is, err

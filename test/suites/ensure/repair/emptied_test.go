@@ -1,6 +1,7 @@
 package repair_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,26 @@ spec:
               type: object
               required: [name, items]
               properties: {name: {type: string}, note: {type: string}, items: *items, set: *set}
+          coupled:
+            type: object
+            x-kubernetes-validations:
+            - {rule: "(self.mode == 'full') == (self.items.size() > 0)", message: full has items}
+            - {rule: "self.mode != 'strict' || !has(self.debug)", message: strict goes without debug}
+            required: [items]
+            properties: {mode: {type: string}, debug: {type: boolean}, items: *items}
+          struct:
+            type: object
+            required: [inner]
+            properties:
+              inner: {type: object, required: [items], properties: {items: *items, note: {type: string}}}
+          ports:
+            type: array
+            x-kubernetes-list-type: map
+            x-kubernetes-list-map-keys: [port, protocol]
+            items:
+              type: object
+              required: [port, rules]
+              properties: {port: {type: integer}, protocol: {type: string, default: TCP}, rules: *items}
           filled:
             type: object
             properties:
@@ -77,8 +98,8 @@ func bag(fields string) string {
 	return "{apiVersion: repair.example.com/v1, kind: Bag, " + fields + "}"
 }
 
-// TestEmptiedLists: desired empties a list of which we own all items. An apply cannot say that: the list would go
-// with its last item, or its default would come back.
+// TestEmptiedLists: desired empties a list of which we own all items. An apply alone would remove the list with its last
+// item, or be refused, or the default would come back.
 func TestEmptiedLists(t *testing.T) {
 	t.Parallel()
 	defineBags(t)
@@ -138,6 +159,27 @@ func TestEmptiedLists(t *testing.T) {
 			writes: []write{{by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nrequired: {items: [{name: a}], set: [x]}"}},
 			want:   map[string]any{"required.items": []any{map[string]any{"name": "a"}}, "required.set": []any{"x"}},
 		},
+		"a list that stays with another field": {
+			first: `coupled: {mode: full, items: [{name: a}]}`, then: `coupled: {mode: empty, items: []}`,
+			want: map[string]any{"coupled.items": empty, "coupled.mode": "empty"},
+		},
+		"a list in a required struct, of which desired drops the rest": {
+			first: `struct: {inner: {items: [{name: a}], note: x}}`, then: `struct: {inner: {items: []}}`,
+			want: map[string]any{"struct.inner.items": empty, "struct.inner.note": nil},
+		},
+		"an empty list in a required struct, of which desired drops the rest": {
+			first: `struct: {inner: {items: [], note: x}}`, then: `struct: {inner: {items: []}}`,
+			want: map[string]any{"struct.inner.items": empty, "struct.inner.note": nil},
+		},
+		"a list in an item whose key has a default": {
+			first: `ports: [{port: 80, rules: [{name: a}]}]`, then: `ports: [{port: 80, rules: []}]`,
+			want: map[string]any{"ports[port=80].rules": empty, "ports[port=80].protocol": "TCP"},
+		},
+		"beside a field of somebody that conflicts": {
+			first: `coupled: {mode: full, items: [{name: a}]}`, then: `coupled: {mode: strict, items: []}`,
+			writes: []write{{by: editor, yaml: `coupled: {debug: true}`}},
+			want:   map[string]any{"coupled.items": empty, "coupled.mode": "strict", "coupled.debug": nil},
+		},
 	} {
 		for form, reads := range map[string]string{"": "", ", a cache that strips": "strips", ", after a restart": "restarts"} {
 			t.Run(name+form, func(t *testing.T) {
@@ -180,21 +222,21 @@ func TestEmptiedLists(t *testing.T) {
 	}
 }
 
-// TestEmptiedListThatMayNotBeEmpty: the API server refuses the empty list, and accepts an object without the list.
+// TestEmptiedListThatMayNotBeEmpty: the error says so, and the object stays.
 func TestEmptiedListThatMayNotBeEmpty(t *testing.T) {
 	t.Parallel()
 	defineBags(t)
 	f := newFixture(t, false, nil)
 	f.mustEnsure(bag(`filled: {items: [{name: a}]}`))
 	before, desired := f.live(bag("")), bag(`filled: {items: []}`)
-	_, err := f.ensure(desired, ensure.DryRun())
-	require.NoError(t, err, "%s", explain(err))
-	require.Equal(t, before.Object, f.live(desired).Object)
-	res, err := f.ensure(desired, ensure.Recreate(metav1.DeletePropagationBackground))
-	require.NoError(t, err, "%s", explain(err))
-	require.Equal(t, ensure.Updated, res.Operation)
-	require.Nil(t, at(f.live(desired).Object, "filled.items"))
-	require.Equal(t, ensure.Unchanged, f.mustEnsure(desired).Operation)
+	for _, opts := range [][]ensure.Option{
+		{ensure.DryRun()}, {ensure.Recreate(metav1.DeletePropagationBackground)}, {ensure.Recreate(metav1.DeletePropagationOrphan)},
+	} {
+		_, err := f.ensure(desired, opts...)
+		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
+		require.ErrorContains(t, err, "filled.items")
+		require.Equal(t, before.GetUID(), f.live(desired).GetUID())
+	}
 }
 
 // TestEmptiedListCostsNothingAtRest: a desired empty list that is empty, or holds the item of somebody else, is no
@@ -212,4 +254,20 @@ func TestEmptiedListCostsNothingAtRest(t *testing.T) {
 		require.Equal(t, ensure.Unchanged, f.mustEnsure(desired).Operation)
 	}
 	requireOnlyReads(t, mark, f)
+}
+
+// TestEmptiedListOfAPodTemplate: the apply alone is right, so that pods roll once, and a refused change leaves all as
+// it is.
+func TestEmptiedListOfAPodTemplate(t *testing.T) {
+	t.Parallel()
+	first := strings.Replace(deployment, "web:1}", `web:1, env: [{name: A, value: b}]}`, 1)
+	then := strings.Replace(deployment, "web:1}", `web:2, env: []}`, 1)
+	f := newFixture(t, false, nil)
+	f.mustEnsure(first)
+	before := f.live(first)
+	_, err := f.ensure(strings.ReplaceAll(then, "{app: web}", "{app: other}"))
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	require.Equal(t, specified(before), specified(f.live(first)))
+	f.mustEnsure(then)
+	require.Equal(t, before.GetGeneration()+1, f.live(first).GetGeneration())
 }
