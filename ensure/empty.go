@@ -93,10 +93,11 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	if err != nil {
 		return nil, nil, u.unencodableError(err)
 	}
+	own := u.ownedIn(after)
 	for _, path := range lists {
 		steps := managedfields.Steps(path)
 		switch was, now := was(steps), found(steps); {
-		case was == nil || reflect.DeepEqual(was, now):
+		case was == nil || reflect.DeepEqual(was, now) || managedfields.Holds(own, path): // or without keys
 		case now == nil:
 			removed = append(removed, path)
 		case u.isNobodys(after, path, now):

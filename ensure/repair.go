@@ -157,7 +157,7 @@ func (r *repair) applyElsewhere(ctx context.Context) error {
 
 // run finds the conflicting fields and removes them.
 func (r *repair) run(ctx context.Context) (application, error) {
-	if r.merge.HasEmptyLists() { // the apply may have lost one of them
+	if r.merge.LosesEmptyLists() {
 		if ok, err := r.dryRunWithout(ctx, nil); ok || err != nil {
 			return r.removeIf(ctx, nil, err)
 		}
@@ -194,7 +194,7 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 		}
 		return application{before: r.typed(), after: r.accepted, removed: obstacles, tried: true}, nil
 	}
-	if r.merge.HasEmptyLists() {
+	if r.merge.LosesEmptyLists() {
 		return r.writeMerge(ctx, obstacles)
 	}
 	taken, err := r.takeOver(ctx, obstacles)

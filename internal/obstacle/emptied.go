@@ -7,9 +7,52 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// HasEmptyLists reports whether desired has an empty list. No apply owns one: the API server removes a list with keys,
-// or a set, with its last item, and a struct with the last field that is owned.
-func (m *Merge) HasEmptyLists() bool { return len(EmptyLists(m.desired, m.owned)) > 0 }
+// LosesEmptyLists reports whether the apply removes a list that desired has empty. Nobody owns an empty list with keys,
+// or an empty set: the API server removes the list with its last item, and a struct with its last field that is owned.
+func (m *Merge) LosesEmptyLists() bool {
+	return slices.ContainsFunc(EmptyLists(m.desired, m.owned), func(path fieldpath.Path) bool {
+		for end := range path {
+			if m.loses(path[:end+1]) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// loses reports whether the apply removes the value at path, as the field owner has applied something there, owns
+// nothing there afterwards, and others own nothing.
+func (m *Merge) loses(path fieldpath.Path) bool {
+	last := len(path) - 1
+	value, _, _ := lookup(m.desired, path)
+	return m.isOwned(path, (*entry).isOwn) && !m.isOwned(path, (*entry).isAnothers) && isBare(value, at(m.owned, path[:last]), path[last])
+}
+
+// isBare reports whether value, a member of a struct of which owned are the fields, is an empty list that is not
+// written as a whole, or a struct with nothing else.
+func isBare(value any, owned *fieldpath.Set, member fieldpath.PathElement) bool {
+	below := owned.WithPrefix(member)
+	switch value := value.(type) {
+	case []any:
+		return len(value) == 0 && (!owned.Members.Has(member) || !below.Empty())
+	case map[string]any:
+		for name, inner := range value {
+			if !isBare(inner, below, fieldpath.FieldNameElement(name)) {
+				return false
+			}
+		}
+		return len(value) > 0
+	}
+	return false
+}
+
+// at returns the fields below path.
+func at(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
+	for _, element := range path {
+		fields = fields.WithPrefix(element)
+	}
+	return fields
+}
 
 // EmptyLists returns the empty lists in desired. Those in items of other lists are found if owned, the fields that
 // anybody owns, tell how the items are told apart.

@@ -84,13 +84,14 @@ func TestKept(t *testing.T) {
 	for name, tc := range keptCases() {
 		inBothForms(t, name, func(t *testing.T, typed bool) {
 			t.Helper()
+			first := tc.first
 			if typed { // two Services cannot have one port
-				tc.first = strings.Replace(tc.first, "30005", "30006", 1)
+				first = strings.Replace(first, "30005", "30006", 1)
 			}
 			f := newFixture(t, typed && !strings.Contains(tc.first, "kind: Bag"), nil)
-			f.mustEnsure(tc.first)
+			f.mustEnsure(first)
 			for _, w := range tc.writes {
-				f.write(tc.first, w)
+				f.write(first, w)
 			}
 			planned, err := f.ensure(tc.then, ensure.DryRun())
 			require.NoError(t, err, "%s", explain(err))
