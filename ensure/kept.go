@@ -28,10 +28,14 @@ func (k KeptField) String() string {
 	return k.Path + " (set by " + k.Manager + ")"
 }
 
-// keptIn returns the fields of before that our applies own, that desired does not specify, and that after, the answer
-// to the write, still has: those of other managers, and values of nobody that did not change. If before has no
-// managed fields, nothing shows which fields were dropped.
-func (u update) keptIn(before, after client.Object) []KeptField {
+// keptIn returns the fields of before that our applies gave up, and that after, the answer to the write, still has:
+// those of other managers, and values of nobody that did not change. If before has no managed fields, nothing shows
+// which fields were dropped.
+func (u update) keptIn(before client.Object, applied application) []KeptField {
+	after, dropped := applied.after, u.withoutReleasedPaths(u.ownedIn(before))
+	if !applied.tried { // which changes no owner
+		dropped = dropped.Difference(u.ownedIn(after))
+	}
 	was, errBefore := delta.Values(before)
 	found, errAfter := delta.Values(after)
 	wanted, errWanted := delta.Values(u.desiredWithDigest)
@@ -41,7 +45,7 @@ func (u update) keptIn(before, after client.Object) []KeptField {
 	var kept []KeptField
 	var whole []fieldpath.Path // items, whose fields are not named
 	others := managedfields.Others(after, u.fieldOwner)
-	for path := range u.withoutReleasedPaths(u.ownedIn(before)).All() {
+	for path := range dropped.All() {
 		steps := managedfields.Steps(path)
 		isInside := slices.ContainsFunc(whole, func(outer fieldpath.Path) bool { return managedfields.HasPrefix(path, outer) })
 		if isInside || wanted(steps) != nil || found(steps) == nil {

@@ -20,8 +20,8 @@ type Result[T client.Object] struct {
 	Cause Cause
 	// Changes are the paths that an update changed, in the order of the object; empty for a creation.
 	Changes []Change
-	// Kept are the fields that desired dropped in this call, and that the object still has. It is empty if nothing is
-	// kept, if there was no write, and if the cache strips managed fields, as then nothing shows what was dropped.
+	// Kept are the fields that desired dropped, and that the object still has. It is empty unless Cause is DesiredChanged,
+	// and if the cache strips managed fields, as then nothing shows what was dropped.
 	Kept []KeptField
 	// Stale means that Live is a cached copy that is older than our last write. The call sent nothing. The
 	// status in Live describes an earlier state, so treat the child as in progress.

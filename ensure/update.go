@@ -178,7 +178,7 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	}
 	u.confirm(answer)
 	if cause == DesiredChanged {
-		found.kept = u.keptIn(live, answer)
+		found.kept = u.keptIn(live, applied)
 	}
 	if answer.GetDeletionTimestamp() != nil {
 		u.report().recordWrite(ctx, found)

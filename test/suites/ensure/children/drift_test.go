@@ -157,6 +157,18 @@ func TestDriftIsNoReasonToDelete(t *testing.T) {
 	}
 }
 
+// TestDriftByOurOwnUpdate: the operator itself, or an earlier version of it, appended the toleration by an update.
+func TestDriftByOurOwnUpdate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	created := f.mustEnsure(ensure.Created, f.tolerant("1", "a"))
+	patch := client.RawPatch(types.JSONPatchType, []byte(appendedToleration))
+	require.NoError(t, f.admin.Patch(f.ctx, f.tolerant("1", "a"), patch, client.FieldOwner(fieldOwner)))
+	_, err := f.retried(f.tolerant("2", "a"), recreate)
+	require.ErrorIs(t, err, ensure.ErrImmutable)
+	require.Equal(t, created.Live.GetUID(), f.find(f.tolerant("1")).GetUID())
+}
+
 // retried repeats a call that meets a conflict, as the controllers of the object may write at any time.
 func (f *fixture) retried(desired client.Object, opts ...ensure.Option) (res ensure.Result[client.Object], err error) {
 	f.t.Helper()
