@@ -301,15 +301,23 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 		return nil, j.refusal
 	}
 	needed, err := j.findUnowned(ctx, all)
-	if err != nil || len(needed) > 0 {
-		return needed, err
+	if err == nil && len(needed) == 0 {
+		err = j.judgeChange(ctx, live)
 	}
+	return needed, err
+}
+
+// judgeChange returns the error about a change that the API server does not accept, and notes whether desired or only
+// somebody else made the change, if that decides whether the child may be recreated.
+func (j judgement) judgeChange(ctx context.Context, live client.Object) error {
 	if j.recreate != "" && !j.onDrift {
-		if j.child.isDriftRefused, err = j.refusesDriftOnly(ctx); err != nil {
-			return nil, err
+		isDriftRefused, err := j.refusesDriftOnly(ctx)
+		if err != nil {
+			return err
 		}
+		j.child.isDriftRefused = isDriftRefused
 	}
-	return nil, j.immutableError(ctx, live)
+	return j.immutableError(ctx, live)
 }
 
 // refusesDriftOnly reports whether the API server only refuses to revert what others changed: it accepts desired with

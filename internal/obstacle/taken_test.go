@@ -22,7 +22,8 @@ func TestKeepingTaken(t *testing.T) {
 			"the key is completed",
 			scene{
 				"spec: {ports: [{port: 80, protocol: TCP, note: theirs, sealed: true}], size: 1}", "spec: {ports: [{port: 80, note: ours}], size: 2}",
-				[]metav1.ManagedFieldsEntry{updated("kubectl-edit", inPort), applied(owner, inBoth)}, nil,
+				[]metav1.ManagedFieldsEntry{updated("kubectl-edit", inPort), applied(owner, inBoth)},
+				nil,
 			},
 			`[{"op":"replace","path":"/spec/size","value":2}]`, true,
 		},
@@ -30,7 +31,8 @@ func TestKeepingTaken(t *testing.T) {
 			"it is taken as a whole, also by our own update",
 			scene{
 				"spec: {tolerations: [a, b], size: 1}", "spec: {tolerations: [a], size: 2}",
-				[]metav1.ManagedFieldsEntry{updated(owner, `{"f:spec":{"f:tolerations":{}}}`), applied(owner, `{"f:spec":{"f:size":{}}}`)}, nil,
+				[]metav1.ManagedFieldsEntry{updated(owner, `{"f:spec":{"f:tolerations":{}}}`), applied(owner, `{"f:spec":{"f:size":{}}}`)},
+				nil,
 			},
 			`[{"op":"replace","path":"/spec/size","value":2}]`, true,
 		},
@@ -38,7 +40,8 @@ func TestKeepingTaken(t *testing.T) {
 			"a webhook changed it, or desired did",
 			scene{
 				"spec: {tolerations: [a, b], size: 1}", "spec: {tolerations: [a], size: 2}",
-				[]metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:tolerations":{}}}`), applied(owner, inBoth)}, nil,
+				[]metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:tolerations":{}}}`), applied(owner, inBoth)},
+				nil,
 			},
 			`[{"op":"replace","path":"/spec/size","value":2},{"op":"replace","path":"/spec/tolerations","value":["a"]}]`, false,
 		},
