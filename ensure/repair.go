@@ -209,12 +209,14 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 	return application{before: taken, after: applied, removed: obstacles}, err
 }
 
-// writeMerge writes the merge without obstacles by a patch, and applies desired then, which changes owners only: an
-// apply alone would lose a list that desired has empty. The patch leaves an entry of updates, which goes.
+// writeMerge writes the merge without obstacles by a patch, and applies desired then, which changes the digest and owners
+// only: an apply alone would lose a list that desired has empty. The patch leaves an entry of updates, which goes. If the
+// process ends after the patch, the next one finds the digest of an earlier desired state, and applies.
 func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
 	patched, obstacles, err := r.patchWhileUnchanged(ctx, obstacles, func(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
 		version := jsonpatch.Test("/metadata/resourceVersion", r.live.GetResourceVersion())
-		return slices.Concat(managedfields.TestUID(r.live), []jsonpatch.Operation{version}, r.merge.Trial(obstacles))
+		merge := slices.DeleteFunc(r.merge.Trial(obstacles), r.writesDigest)
+		return slices.Concat(managedfields.TestUID(r.live), []jsonpatch.Operation{version}, merge)
 	})
 	if err != nil {
 		return application{}, err
@@ -236,6 +238,22 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 		after = applied // a later pass removes the entry
 	}
 	return application{before: r.typed(), after: after, removed: obstacles}, nil
+}
+
+// writesDigest reports whether an operation changes the stored digest.
+func (r *repair) writesDigest(operation jsonpatch.Operation) bool {
+	return isAbout(operation, "/metadata/annotations", r.desired.GetAnnotations(), r.desiredWithDigest.GetAnnotations()) ||
+		isAbout(operation, "/metadata/labels", r.desired.GetLabels(), r.desiredWithDigest.GetLabels())
+}
+
+// isAbout reports whether an operation changes a member at pointer that differs between two maps.
+func isAbout(operation jsonpatch.Operation, pointer string, without, with map[string]string) bool {
+	for key, value := range with {
+		if without[key] != value && operation.Path == jsonpatch.Join(pointer, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // patchWhileUnchanged sends the patch that build returns, on a fresh copy if others write in between, as long as the

@@ -271,3 +271,25 @@ func TestEmptiedListOfAPodTemplate(t *testing.T) {
 	f.mustEnsure(then)
 	require.Equal(t, before.GetGeneration()+1, f.live(first).GetGeneration())
 }
+
+// TestCrashedEmptying: a process ends between the patch that writes the merge, and the apply. The next one applies, so
+// that a field that desired drops later goes.
+func TestCrashedEmptying(t *testing.T) {
+	t.Parallel()
+	defineBags(t)
+	f := newFixture(t, false, nil)
+	f.mustEnsure(bag(`required: {items: [{name: a}], set: [x]}`))
+	then, later := bag(`required: {items: [], set: [x]}, optional: {set: [x]}`), bag(`required: {items: [], set: [x]}`)
+	f.write(then, write{by: editor, yaml: `coupled: {mode: none, items: []}`})
+	broken := &crashingClient{Client: f.client}
+	_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), f.parse(then))
+	require.ErrorIs(t, err, errCrashed)
+	require.Equal(t, []any{}, at(f.live(then).Object, "required.items"))
+	f.restart(false)
+	f.mustEnsure(then)
+	require.Equal(t, ensure.Updated, f.mustEnsure(later).Operation)
+	live := f.live(then)
+	require.Nil(t, at(live.Object, "optional"))
+	requireAt(t, live, "coupled.mode=none")
+	require.NotContains(t, specified(live)["owners"], fieldOwner+" Update")
+}
