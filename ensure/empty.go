@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -32,7 +33,7 @@ func (u update) restoreEmpty(ctx context.Context, applied application) (applicat
 	case u.dryRun:
 		rehearsed, err := u.rehearseMerge(ctx, applied)
 		if isRefused(err) && len(removed) == 0 {
-			return applied, nil
+			return applied, nil // Result.Kept names the lists
 		}
 		return rehearsed, err
 	}
@@ -71,11 +72,9 @@ func (u update) rehearseMerge(ctx context.Context, applied application) (applica
 	if err := r.observe(ctx, applied.after.GetUID()); err != nil {
 		return application{}, err
 	}
-	ok, err := r.dryRunWithout(ctx, nil)
-	if !ok && err == nil {
-		err = r.lastRefusal
-	}
-	return application{before: r.typed(), after: r.accepted, removed: applied.removed, tried: true}, err
+	tried, err := r.rehearse(ctx, nil)
+	tried.removed = applied.removed
+	return tried, err
 }
 
 // lostLists returns the lists that desired has empty and that before had, as far as after has none of them, or has other
@@ -120,9 +119,9 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	if err != nil || !bytes.Contains(body, []byte("[]")) {
 		return nil, err
 	}
-	desired, err := u.candidate(u.desiredToApply())
-	if err != nil {
-		return nil, err
+	desired := &unstructured.Unstructured{}
+	if err := desired.UnmarshalJSON(body); err != nil {
+		return nil, u.unencodableError(err)
 	}
 	released := u.releasedPaths()
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {

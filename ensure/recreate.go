@@ -22,9 +22,9 @@ import (
 //
 // If somebody changed the child and the API server refuses to revert the change, the child stays, even
 // if desired changes another field, unless RecreateOnDrift is given, too. The managed fields show what
-// others changed: a field that somebody removed counts as a change of desired. The deletion of a PersistentVolumeClaim, a
-// PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that cannot be created
-// again: for these kinds, give Recreate to the child with OnlyFor.
+// others changed: a field that somebody removed counts as a change of desired. The deletion of a
+// PersistentVolumeClaim, a PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that
+// cannot be created again: for these kinds, give Recreate to the child with OnlyFor.
 //
 // dependents decides what happens to objects with an owner reference to the child.
 // metav1.DeletePropagationBackground deletes them after the child. metav1.DeletePropagationOrphan keeps
@@ -56,7 +56,7 @@ type recreation struct{ *child }
 // if that is allowed and of use. Else the refusal stands.
 func (r recreation) run(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
 	cause = r.provenCause(live, cause)
-	if !r.mayRecreate(cause) || !r.ours || r.adopted || r.adopt || r.ifExists || !r.isCreatable {
+	if !r.mayRecreate(cause) || !r.isReplaceable() {
 		return outcome{}, refusal
 	}
 	if cause == DesiredChanged && !r.onDrift && r.isDriftRefused {
@@ -72,6 +72,11 @@ func (r recreation) run(ctx context.Context, live client.Object, cause Cause, re
 		}
 	}
 	return r.replaceWhole(ctx, live, cause, refusal)
+}
+
+// isReplaceable reports whether live is an object of ours that could be created again.
+func (c *child) isReplaceable() bool {
+	return c.ours && !c.adopted && !c.adopt && !c.ifExists && c.isCreatable
 }
 
 // provenCause returns Drifted for an object without a digest that this process has not written: nothing

@@ -158,8 +158,12 @@ func (r *repair) applyElsewhere(ctx context.Context) error {
 // run finds the conflicting fields and removes them.
 func (r *repair) run(ctx context.Context) (application, error) {
 	if r.merge.LosesEmptyLists() {
-		if ok, err := r.dryRunWithout(ctx, nil); ok || err != nil {
-			return r.removeIf(ctx, nil, err)
+		ok, err := r.dryRunWithout(ctx, nil)
+		if err != nil {
+			return application{}, err
+		}
+		if ok {
+			return r.remove(ctx, nil)
 		}
 	}
 	all := r.candidates()
@@ -173,11 +177,6 @@ func (r *repair) run(ctx context.Context) (application, error) {
 	if errors.Is(err, errTooManyTrials) {
 		err = r.undecidedError(slices.Concat(all, r.merge.Fixed()))
 	}
-	return r.removeIf(ctx, obstacles, err)
-}
-
-// removeIf removes obstacles if err is nil.
-func (r *repair) removeIf(ctx context.Context, obstacles []obstacle.Obstacle, err error) (application, error) {
 	if err != nil {
 		return application{}, err
 	}
@@ -187,12 +186,7 @@ func (r *repair) removeIf(ctx context.Context, obstacles []obstacle.Obstacle, er
 // remove has the next apply remove obstacles, after a trial without them.
 func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
 	if r.dryRun { // nothing is stored that the next requests could build on
-		if ok, err := r.dryRunWithout(ctx, obstacles); err != nil {
-			return application{}, err
-		} else if !ok {
-			return application{}, r.lastRefusal
-		}
-		return application{before: r.typed(), after: r.accepted, removed: obstacles, tried: true}, nil
+		return r.rehearse(ctx, obstacles)
 	}
 	if r.merge.LosesEmptyLists() {
 		return r.writeMerge(ctx, obstacles)
@@ -207,6 +201,18 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 		r.giveBack(ctx, taken, obstacles)
 	}
 	return application{before: taken, after: applied, removed: obstacles}, err
+}
+
+// rehearse returns the application of the merge without obstacles by a dry run, or the refusal.
+func (r *repair) rehearse(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
+	ok, err := r.dryRunWithout(ctx, obstacles)
+	if err != nil {
+		return application{}, err
+	}
+	if !ok {
+		return application{}, r.lastRefusal
+	}
+	return application{before: r.typed(), after: r.accepted, removed: obstacles, tried: true}, nil
 }
 
 // writeMerge writes the merge without obstacles by a patch, and applies desired then, which changes the digest and owners

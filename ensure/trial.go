@@ -310,7 +310,7 @@ func (j judgement) run(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 // judgeChange returns the error about a change that the API server does not accept, and notes whether desired or only
 // somebody else made the change, if that decides whether the child may be recreated.
 func (j judgement) judgeChange(ctx context.Context, live client.Object) error {
-	if j.recreate != "" && !j.onDrift {
+	if j.recreate != "" && !j.onDrift && j.isReplaceable() {
 		isDriftRefused, err := j.refusesDriftOnly(ctx)
 		if err != nil {
 			return err

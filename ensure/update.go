@@ -235,11 +235,8 @@ func (u update) dryRunConvertible(ctx context.Context, live client.Object, refus
 	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
 		return nil, nil, refusal
 	}
-	ok, err := r.dryRunWithout(ctx, nil)
-	if !ok && err == nil {
-		err = r.lastRefusal
-	}
-	return r.typed(), r.accepted, err
+	tried, err := r.rehearse(ctx, nil)
+	return r.typed(), tried.after, err
 }
 
 // removeSources removes such sources after an apply.

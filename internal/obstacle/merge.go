@@ -307,7 +307,7 @@ func replacesMaps(live, desired any, owned *fieldpath.Set) bool {
 			_, isMap := members[name].(map[string]any)
 			_, staysMap := member.(map[string]any)
 			isWhole := owned.Members.Has(element) && below.Empty()
-			if isWhole && isMap && staysMap && loses(members[name], member) || !isWhole && replacesMaps(members[name], member, below) {
+			if isWhole && isMap && staysMap && losesMembers(members[name], member) || !isWhole && replacesMaps(members[name], member, below) {
 				return true
 			}
 		}
@@ -326,13 +326,13 @@ func replacesMaps(live, desired any, owned *fieldpath.Set) bool {
 	return false
 }
 
-// loses reports whether a map that is replaced loses members, or lists inside may lose items.
-func loses(live, desired any) bool {
+// losesMembers reports whether a map that is replaced loses members, or lists inside may lose items.
+func losesMembers(live, desired any) bool {
 	switch live := live.(type) {
 	case map[string]any:
 		members, isMap := desired.(map[string]any)
 		for name, member := range live {
-			if other, stays := members[name]; isMap && (!stays || loses(member, other)) {
+			if other, stays := members[name]; isMap && (!stays || losesMembers(member, other)) {
 				return true
 			}
 		}

@@ -163,6 +163,17 @@ func (c *dryRunCounter) Patch(ctx context.Context, obj client.Object, patch clie
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
+// newCountedFixture returns a fixture, and the counter of its dry runs.
+func newCountedFixture(t *testing.T, typed bool) (*fixture, *dryRunCounter) {
+	t.Helper()
+	counter := &dryRunCounter{}
+	f := newFixture(t, typed, func(c client.Client) client.Client {
+		counter.Client = c
+		return counter
+	})
+	return f, counter
+}
+
 // mostTrials is how many dry runs a repair takes at most, and one more that shows the fields without an owner.
 const mostTrials = 18 + 1
 
@@ -173,11 +184,7 @@ func TestUndecided(t *testing.T) {
 	for name, tc := range undecidedCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var counter *dryRunCounter
-			f := newFixture(t, false, func(c client.Client) client.Client {
-				counter = &dryRunCounter{Client: c}
-				return counter
-			})
+			f, counter := newCountedFixture(t, false)
 			f.mustEnsure(tc.first)
 			for _, w := range tc.others {
 				f.write(tc.first, w)
@@ -266,11 +273,7 @@ func TestDryRunsOfARepair(t *testing.T) {
 		for _, conflicts := range []int{1, 2, 5} {
 			t.Run(fmt.Sprintf("%d among %d", conflicts, fields), func(t *testing.T) {
 				t.Parallel()
-				var counter *dryRunCounter
-				f := newFixture(t, false, func(c client.Client) client.Client {
-					counter = &dryRunCounter{Client: c}
-					return counter
-				})
+				f, counter := newCountedFixture(t, false)
 				f.mustEnsure(quota(`mode: open`))
 				f.write(quota(""), write{by: editor, yaml: "spec: {flags: {" + strings.Join(flags(fields, conflicts), ", ") + "}}"})
 				before := f.live(quota(""))
@@ -333,11 +336,7 @@ func TestVolumeOfAnotherKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var counter *dryRunCounter
-			f := newFixture(t, true, func(c client.Client) client.Client {
-				counter = &dryRunCounter{Client: c}
-				return counter
-			})
+			f, counter := newCountedFixture(t, true)
 			f.mustEnsure(tc.first)
 			for _, w := range tc.others {
 				f.write(tc.first, w)
