@@ -306,8 +306,11 @@ func replacesMaps(live, desired any, owned *fieldpath.Set) bool {
 			below := owned.WithPrefix(element)
 			_, isMap := members[name].(map[string]any)
 			_, staysMap := member.(map[string]any)
-			isWhole := owned.Members.Has(element) && below.Empty()
-			if isWhole && isMap && staysMap && losesMembers(members[name], member) || !isWhole && replacesMaps(members[name], member, below) {
+			if isWhole := owned.Members.Has(element) && below.Empty(); !isWhole {
+				if replacesMaps(members[name], member, below) {
+					return true
+				}
+			} else if isMap && staysMap && losesMembers(members[name], member) {
 				return true
 			}
 		}
