@@ -45,9 +45,8 @@ import (
 // Deployment whose selector has no other owner, our labels, annotations, owner references and
 // finalizers are removed, and the content keeps its values.
 //
-// If the field owner was renamed, give the former name to MigrateFrom: the objects of the former field
-// owner are then ours, too. Absent does not take over the fields of the former field owner, so objects
-// that it adopted keep these fields.
+// The objects of a former field owner are ours, too; see FormerFieldOwners. Absent does not take over its fields, so
+// objects that it adopted keep these fields.
 //
 // In a finalizer, wait while Operation is Deleting:
 //
@@ -96,12 +95,9 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 		return nil, c.refuse("metadata.name", "is required")
 	case c.adopt:
 		return nil, c.refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
-	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.leaves(), c.prune != nil, c.only != nil:
+	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.changesOwnership(), c.prune != nil, c.only != nil:
 		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
-			"ensure.DeleteAdopted, ensure.MigrateFrom and ensure.DryRun only")
-	}
-	if err := c.checkManagers(); err != nil {
-		return nil, err
+			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -131,25 +130,15 @@ func (c contention) revertedIn(live client.Object, found outcome) []string {
 	if found.operation == Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
 		return nil
 	}
-	before, after := c.ownedBefore(live), c.ownedIn(found.live)
+	before, after := c.ownedIn(live), c.ownedIn(found.live)
 	unknown := len(found.live.GetManagedFields()) == 0 // the fake client may give none
 	var paths []string
 	for _, change := range found.changes {
-		if change.Path != "" && (unknown || managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)) {
+		if change.Path != "" && (unknown || change.Path == managedFieldsPath || c.isRetired(change.Path) || managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)) {
 			paths = append(paths, change.Path)
 		}
 	}
 	return paths
-}
-
-// ownedBefore returns the fields that this field owner owned before the write, those of old managers
-// included.
-func (c contention) ownedBefore(live client.Object) *fieldpath.Set {
-	owned := c.ownedIn(live)
-	for _, at := range c.oldEntries(live) {
-		owned = owned.Union(managedfields.Fields(&live.GetManagedFields()[at]))
-	}
-	return owned
 }
 
 // withRival returns a copy of live, not yet written, whose managed fields show who wrote it. That is

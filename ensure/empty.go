@@ -123,9 +123,8 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	if err := desired.UnmarshalJSON(body); err != nil {
 		return nil, u.unencodableError(err)
 	}
-	released := u.releasedPaths()
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {
 		steps := managedfields.Steps(path)
-		return slices.ContainsFunc(released, func(h releasedPath) bool { return hasPrefix(h.steps, steps) })
+		return slices.ContainsFunc(u.leftPaths, func(left leftPath) bool { return hasPrefix(left.steps, steps) })
 	}), nil
 }

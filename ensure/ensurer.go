@@ -45,6 +45,7 @@ type Ensurer struct {
 	recorder events.EventRecorder
 	entries  int
 
+	former    []string           // names of the field owner
 	sensitive []schema.GroupKind // beside Secret
 	warnings  atomic.Uint64      // that events told of
 
@@ -68,7 +69,7 @@ type Setting func(*Ensurer)
 // fieldOwner identifies the operator in metadata.managedFields and in the annotation that stores its
 // digest. It must differ from the field owner of every other operator. A field owner has at most 63
 // characters of [A-Za-z0-9._-], and begins and ends with a letter or digit; the first call refuses any
-// other name. Use MigrateFrom to rename a field owner.
+// other name. Use FormerFieldOwners to rename a field owner.
 func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
 	e := &Ensurer{
 		client:     c,
@@ -162,6 +163,8 @@ func (e *Ensurer) findMisuse() string {
 		return "the clock given to ensure.WithClock is nil"
 	case isNil(e.recorder):
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
+	case slices.Contains(e.former, "") || slices.Contains(e.former, e.fieldOwner):
+		return "ensure.FormerFieldOwners needs earlier names of the field owner, and not the one of now"
 	case e.entries < 1:
 		return "ensure.WithMemory needs at least 1 entry"
 	case slices.ContainsFunc(e.sensitive, func(kind schema.GroupKind) bool { return kind.Kind == "" }):
@@ -214,8 +217,8 @@ type writeOptions struct {
 	named, onDrift        bool
 	adopt, deleteAdopted  bool
 	ifExists, ifMissing   bool
-	fromPods              bool
-	handover              string // the field managers of MigrateFrom, and the paths of Release
+	overwrite             bool
+	handover              string // the names of MigrateFrom, and the paths of Release, Once and Retire
 	generation            int64  // of the owner, when pruning
 }
 

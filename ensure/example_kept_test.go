@@ -31,5 +31,5 @@ func ExampleKeptField_String() {
 	// Output:
 	// <nil>
 	// <nil>
-	// Updated [metadata.labels.team (set by kustomize-controller)] <nil>
+	// Updated [metadata.labels[team] (set by kustomize-controller)] <nil>
 }

@@ -31,6 +31,7 @@ func ExampleMigrateFrom() {
 	result, err := ensure.Object(ctx, e, greeting(), ensure.ControlledBy(owner), ensure.MigrateFrom("manager"))
 	fmt.Println(result.Operation, result.Cause, err)
 	fmt.Println(result.Live.Data)
+	fmt.Println(result.Kept)
 
 	result, err = ensure.Object(ctx, e, greeting(), ensure.ControlledBy(owner), ensure.MigrateFrom("manager"))
 	fmt.Println(result.Operation, err)
@@ -38,7 +39,8 @@ func ExampleMigrateFrom() {
 	// Output:
 	// map[text:hello tone:friendly] <nil>
 	// Updated Migrated <nil>
-	// map[text:hello]
+	// map[text:hello tone:friendly]
+	// [data[tone] (set by manager)]
 	// Unchanged <nil>
 }
 
@@ -65,8 +67,9 @@ func ExampleRelease() {
 	// cannot ensure Deployment "default/web": Refused: spec.replicas is released, so leave it out of desired (the owner, the digest and the labels of ensure.WithLabels are part of desired)
 }
 
-// An earlier version of the operator restarted pods by an annotation in the pod template.
-func ExampleRemoveFromPodTemplates() {
+// An earlier version of the operator restarted pods by an annotation in the pod template. A migration keeps it, which
+// Result.Kept says, and a later release may remove it.
+func ExampleRetire() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
 	old := webDeployment()
@@ -74,11 +77,16 @@ func ExampleRemoveFromPodTemplates() {
 	fmt.Println(client.WithFieldOwner(c, "manager").Create(ctx, old))
 
 	e := ensure.New(c, c, "web-operator")
-	result, err := ensure.Object(ctx, e, webDeployment(), ensure.Adopt(),
-		ensure.MigrateFrom("manager"), ensure.RemoveFromPodTemplates())
-	fmt.Println(result.Cause, result.Changes[len(result.Changes)-1], err)
+	opts := []ensure.Option{ensure.Adopt(), ensure.MigrateFrom("manager")}
+	result, err := ensure.Object(ctx, e, webDeployment(), opts...)
+	fmt.Println(result.Cause, result.Kept, err)
+
+	opts = append(opts, ensure.Retire("spec.template.metadata.annotations[restarted]"))
+	result, err = ensure.Object(ctx, e, webDeployment(), opts...)
+	fmt.Println(result.Cause, result.Changes, err)
 
 	// Output:
 	// <nil>
-	// Migrated spec.template.metadata.annotations[restarted] (set by manager) <nil>
+	// Migrated [spec.template.metadata.annotations[restarted] (set by manager)] <nil>
+	// Migrated [spec.template.metadata.annotations[restarted] (set by manager)] <nil>
 }

@@ -96,7 +96,7 @@ func (t *target) foreignError(live client.Object) error {
 	return t.fail(ErrForeign, "ensure", detail)
 }
 
-// appliersOf returns the other managers, except for those that MigrateFrom names, that apply the
+// appliersOf returns the other managers, except for earlier versions of the operator, that apply the
 // reference to the controller of live: they created live for the same owner.
 func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
@@ -104,7 +104,7 @@ func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReferenc
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
-			entry.Manager == t.fieldOwner || slices.Contains(t.migrateFrom, entry.Manager) {
+			entry.Manager == t.fieldOwner || slices.Contains(t.migrateFrom, entry.Manager) || slices.Contains(t.former, entry.Manager) {
 			continue
 		}
 		if ownsReference(entry, controller) {
@@ -233,8 +233,8 @@ func (t *target) shown(found outcome) outcome {
 
 // Operations of patches that change managed fields only, as errors name them.
 const (
-	migrating = "migrate" // gives the fields of old managers to this field owner, and released fields to nobody
-	releasing = "release" // gives released fields, or fields that we own twice, to nobody
+	migrating = "migrate" // takes fields from older versions
+	releasing = "release" // gives up fields of this field owner
 )
 
 // isInvalid reports whether the API server found the request invalid. kube-apiserver 1.36 answers a

@@ -116,14 +116,6 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 			[]string{entryPatch, "apply"},
 			ensure.Updated,
 		},
-		"migrate": {
-			"what does the old manager own?",
-			func(t *testing.T, s *scene) { t.Helper(); s.createOld(t, legacyConfigMap()) },
-			object(configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)),
-			nil,
-			[]string{entryPatch, "apply"},
-			ensure.Updated,
-		},
 		"recreate": {
 			"did others change what cannot be changed back?",
 			func(t *testing.T, s *scene) {
@@ -238,14 +230,14 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	e := newEnsurer(s, ensure.WithClock(clock))
 	refusal := status(429, metav1.StatusReasonTooManyRequests)
 	s.answers = []error{nil, refusal}
-	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.Retire("data[dropped]"))
 	require.ErrorIs(t, err, refusal)
 	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
 	require.Equal(t, "x", live(t, s, configMap()).Data["dropped"])
 
 	clock.SetTime(clock.Now().Add(2 * time.Second))
-	require.NotContains(t, migrated(t, e).Live.Data, "dropped")
-	require.Empty(t, cmp.Diff([]string{"get", "apply"}, s.verbs()))
+	require.NotContains(t, retired(t, e).Live.Data, "dropped")
+	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 }
 
 // Digests of other operators are no part of what desired specifies, yet they are sent.

@@ -156,21 +156,6 @@ func TestAnotherStoreKnowsTheOldDigest(t *testing.T) {
 	}
 }
 
-// A migration that broke off between its two writes leaves our entry and no digest, and so does
-// whoever removes the digest of what was adopted: nobody can tell the two apart.
-func TestAMigrationThatBrokeOffCountsAsAdoption(t *testing.T) {
-	s := newServer()
-	s.createOld(t, with(configMap(), func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{shopRef()} }))
-	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
-	s.answers = []error{nil, status(500, metav1.StatusReasonInternalError)}
-	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), opts...)
-	require.ErrorIs(t, err, ensure.ErrAPI)
-	require.NotNil(t, appliedBy(live(t, s, configMap()), fieldOwner))
-
-	mustEnsure(t, newEnsurer(s), configMap(), opts...)
-	require.Regexp(t, "^adopt-v1-", live(t, s, configMap()).Annotations[digestKey])
-}
-
 // A reference to our owner that no update has set, and no program named by MigrateFrom, is left
 // from an adoption. It goes, as the object would go with the owner.
 func TestAbsentOfWhatOnlyItsControllerShows(t *testing.T) {

@@ -111,7 +111,7 @@ func isIndex(step string) bool { return strings.Trim(step, "0123456789") == "" }
 
 // acceptsWith reports whether the API server accepts desired with edits.
 func (j judgement) acceptsWith(ctx context.Context, edits []delta.Edit) (bool, error) {
-	desired, err := j.desiredToApply()
+	desired, err := j.withDigest()
 	if err != nil {
 		return false, err
 	}

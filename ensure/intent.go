@@ -26,7 +26,8 @@ type intent struct {
 	desired           client.Object // the stamped copy
 	desiredAtCreation client.Object // desired with the values that Once names, or nil
 	onceEdits         []delta.Edit  // remove the values that Once names from desired
-	emptyParents      []delta.Edit  // add the parents of a value that stays to desired
+	leftPaths         []leftPath    // that Release and Once leave to others
+	retireSteps       [][]string    // the paths that Retire names
 	desiredWithDigest client.Object // desired with its digest, once there is something to send
 	checksum          uint64        // checksum of the canonical form of desired
 	digest            string
@@ -147,11 +148,11 @@ func contentSum(content []byte) string {
 
 // findStored returns the stored value that shows live to be ours. The value may be in an annotation of a
 // former field owner, or in the default annotation if the digest has another store now.
-func (e *Ensurer) findStored(live client.Object, former []string) string {
+func (e *Ensurer) findStored(live client.Object) string {
 	if value := e.store.Get(live); value != "" {
 		return value
 	}
-	for _, name := range slices.Concat([]string{e.fieldOwner}, former) {
+	for _, name := range slices.Concat([]string{e.fieldOwner}, e.former) {
 		if value := hash.DefaultStore(name).Get(live); value != "" {
 			return value
 		}

@@ -8,8 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // A KeptField is a field that the live object has although desired dropped it, such as spec.clusterIP.
@@ -32,7 +34,8 @@ func (k KeptField) String() string {
 // those of other managers, and values of nobody that did not change. If before has no managed fields, nothing shows
 // which fields were dropped.
 func (u update) keptIn(before client.Object, applied application) []KeptField {
-	after, dropped := applied.after, u.withoutReleasedPaths(u.ownedIn(before))
+	after, dropped := applied.after, u.ownedIn(before)
+	_, dropped = managedfields.Split(dropped, u.isLeftPath)
 	if !applied.tried { // which changes no owner
 		dropped = dropped.Difference(u.ownedIn(after))
 	}
@@ -51,7 +54,7 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		if isInside || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
-		field := KeptField{Path: managedfields.Text(path), Manager: holderOf(others, path)}
+		field := KeptField{Path: u.textOf(u.desired, path), Manager: holderOf(others, path)}
 		if field.Manager != "" || reflect.DeepEqual(found(steps), was(steps)) {
 			whole, kept = append(whole, path.Copy()), append(kept, field)
 		}
@@ -59,10 +62,27 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 	lists, _ := u.emptyListsOfDesired(after) // desired was encoded before
 	for _, path := range lists {
 		if u.isNobodys(after, path, found(managedfields.Steps(path))) {
-			kept = append(kept, KeptField{Path: managedfields.Text(path)})
+			kept = append(kept, KeptField{Path: u.textOf(u.desired, path)})
 		}
 	}
 	return kept
+}
+
+// textOf returns a path in the form of Change.Path.
+func (k *kind) textOf(desired client.Object, path fieldpath.Path) string {
+	at, text := canon.Shape{}, ""
+	if !isDynamic(desired) {
+		at = canon.ShapeOf(reflect.TypeOf(desired))
+	}
+	for i, step := range managedfields.Steps(path) {
+		if path[i].FieldName != nil {
+			at, text = at.Member(text, step)
+			continue
+		}
+		at, _ = at.Items()
+		text = paths.Item(text, step)
+	}
+	return text
 }
 
 // holderOf returns the manager of the first of entries that owns path, or a field inside; empty if none does.

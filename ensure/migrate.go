@@ -2,277 +2,302 @@ package ensure
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/migrate"
+	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
-	"github.com/trueup-go/trueup/internal/obstacle"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// MigrateFrom transfers the fields of the named field managers to our field owner. Such a manager is an
-// earlier version of the operator that wrote by Update or Patch, as controllerutil.CreateOrUpdate does,
-// or that applied under another field owner; or somebody who used kubectl apply. Without MigrateFrom, a
-// field of such a manager stays when desired drops it. Use the names in metadata.managedFields of the
-// child:
+// MigrateFrom names field managers of earlier versions of this operator that wrote the child by Update or Patch, as
+// controllerutil.CreateOrUpdate does, or by kubectl apply. Without MigrateFrom, a field that such a manager set stays when
+// desired drops it, as the manager still owns it. Use the names in metadata.managedFields of the child:
 //
 //	kubectl get deployment web -o yaml --show-managed-fields
 //
-// If the child has an entry of such a manager, two writes move the entry to our field owner. The writes
-// change only metadata if desired specifies everything that the manager set. Operation is Updated, and
-// Cause is Migrated. Fields that desired does not specify are removed, unless others own them, too.
-// Result.Changes names each removed field and its manager, also in a dry run. Release keeps a field.
-// Fields of a pod template are removed only with RemoveFromPodTemplates; without it, the error is
-// ErrRefused, and nothing is written. Once the child has no such entry, MigrateFrom costs no request.
+// A migration removes nothing from the child. After an apply, a second write, of metadata only, takes the fields that
+// desired specifies away from these managers, so that desired alone decides about them: Operation is Updated, and Cause is
+// Migrated. Everything else that these managers set stays: keys of maps, list items and the fields of spec still belong to
+// them, and fields in deeper structs in which desired has fields, too, belong to nobody, like defaults. Result.Kept lists
+// these fields without those that have their default. To remove one, name it in Retire.
 //
-// Never name a manager that another program may use. The default name is the file name of the program,
-// which is "manager" for every operator that kubebuilder scaffolds: two such operators would take over,
-// and remove, each other's fields. Entries of other managers and of subresources, such as status and
-// scale, stay. If desired is a PartialObjectMetadata, the content stays, too.
+// The default name of a program is its file name, which is "manager" for every operator that kubebuilder scaffolds. What
+// another program of that name set of the fields of desired counts as ours, and goes when desired drops it. Its other
+// fields stay. Entries of subresources, such as status and scale, stay, too.
 //
-// MigrateFrom does not make a foreign object ours (see Adopt), except for objects that one of managers
-// applied for the same owner: use this to rename a field owner. If the old operator runs again, its
-// fields are transferred once more, so the option may stay in the code. If the cache strips managed
-// fields, each child is read from the API server once, and again after somebody changed it.
+// MigrateFrom does not make a foreign object ours; see Adopt. If the earlier version runs again, the next pass takes its
+// fields once more, so the option may stay in the code. Once nothing is left to take, the option costs no request. If
+// the cache strips managed fields, fields are taken after the next apply.
 //
-// Without managers the option has no effect.
+// Whether a name in the managed fields is a field of a struct or a key of a map, the Go type says that the client's scheme
+// has for the kind. For an unstructured object of a kind that the scheme does not know, the CustomResourceDefinition says
+// it, if the operator may get it. Otherwise only the fields that desired specifies are taken.
+//
+// Without managers the option has no effect. For earlier names of the field owner, see FormerFieldOwners.
 func MigrateFrom(managers ...string) Option {
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
 }
 
-// RemoveFromPodTemplates allows MigrateFrom to remove fields from a pod template: those that the named
-// managers own and desired does not specify, such as an annotation that the old operator wrote to
-// restart pods, or a sidecar. The removal restarts pods. Without the option such a removal is
-// ErrRefused, unless the API server defaults the field to the same value. Everything with containers in
-// its spec counts as a pod template, also in custom kinds.
-func RemoveFromPodTemplates() Option {
-	return func(o *options) { o.removeFromPods = true }
+// Retire removes fields that an earlier version of the operator left in the child, and that desired does not have, such as
+// a container that has another name now. Fields at these paths that belong to a manager named by MigrateFrom, or to nobody,
+// become ours before an apply, which then removes them. Fields of all other managers stay. Result.Changes names the removed
+// fields. The option works in any release that names the paths, and may stay in the code, unless the API server has a
+// default for the field: then each restart of the operator tries again.
+//
+// Paths have the form that Release describes, and each includes everything below it. Desired must not specify the path.
+//
+// Without paths the option has no effect.
+func Retire(paths ...string) Option {
+	return func(o *options) { o.retire = append(o.retire, paths...) }
 }
 
-// withFieldsToMigrate returns live with its managed fields, if MigrateFrom needs them and live is not
-// known to be migrated.
-func (c *child) withFieldsToMigrate(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(c.migrateFrom) == 0 || len(live.GetManagedFields()) > 0 || c.isMigrated(live) {
-		return live, nil
-	}
-	complete, err := c.complete(ctx, live)
-	if err != nil {
-		return nil, err
-	}
-	if !c.isMigrating(complete) && len(c.unfinished(complete)) == 0 {
-		c.memory.Migrated.Set(c.ownedID(), c.snapshotOf(live))
-	}
-	return complete, nil
+// OverwriteData allows the first apply to a Secret that exists to change data. Without it, such an apply is refused
+// (ErrRefused) and nothing is written, because an operator that generates a password would replace the one that is in use.
+// See Once for values that are only set at creation.
+func OverwriteData() Option {
+	return func(o *options) { o.overwriteData = true }
 }
 
-// isMigrated reports whether live is known to have no entry of an old manager.
-func (c *child) isMigrated(live client.Object) bool {
-	known, ok := c.memory.Migrated.Get(c.ownedID())
-	return ok && known == c.snapshotOf(live)
+// FormerFieldOwners names earlier names of the field owner. What they have applied becomes this field owner's before the
+// next apply, which removes what desired does not have, together with their digest. Absent and Prune take their objects for
+// ours.
+func FormerFieldOwners(names ...string) Setting {
+	names = slices.Clone(names)
+	return func(e *Ensurer) { e.former = append(e.former, names...) }
 }
 
-// noteMigrated remembers that live, just applied, has nothing left to take over.
-func (c *child) noteMigrated(live client.Object) {
-	if len(c.migrateFrom) > 0 && !c.dryRun && !c.isMigrating(live) {
-		c.memory.Migrated.Set(c.ownedID(), c.snapshotOf(live))
+// prepare gives up fields of live, and takes others, before an apply. isMigrated says that some were of an older version.
+func (u update) prepare(ctx context.Context, live client.Object) (_ client.Object, isMigrated bool, err error) {
+	rules := u.rules()
+	if rules.Unowned, err = u.unownedToRetire(ctx, live); err != nil {
+		return nil, false, err
 	}
-}
-
-func (c *child) snapshotOf(live client.Object) memory.Snapshot {
-	var found digestInput
-	content, _ := c.fingerprint(live) // content that cannot be read always looks the same, and is never in sync
-	found.add(content)
-	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
-	found.add("")
-	found.add(slices.Sorted(maps.Keys(live.GetAnnotations()))...)
-	found.add("")
-	found.add(live.GetFinalizers()...)
-	found.add("")
-	for _, owner := range live.GetOwnerReferences() {
-		found.add(string(owner.UID), owner.Name)
+	p := rules.Before(live)
+	if p.IsEmpty() {
+		return live, false, nil
 	}
-	return memory.Snapshot{UID: live.GetUID(), Sum: sha256.Sum256(found)}
+	isMigrated = rules.Concerns(p)
+	if u.dryRun {
+		return live, isMigrated, nil
+	}
+	if live, err = u.convertible(ctx, live); err != nil {
+		return nil, false, err
+	}
+	operation := releasing
+	if isMigrated {
+		operation = migrating
+	}
+	live, err = u.patchEntries(ctx, operation, live, func(live client.Object) *managedfields.Patch { return rules.Before(live) })
+	return live, isMigrated, err
 }
 
-// unfinished returns the fields that this field owner has applied to live although desired does not
-// specify them, if desired is the state that was applied last, or none was: a migration was cut off
-// between taking over the fields and its apply.
-func (c *child) unfinished(live client.Object) []obstacle.Obstacle {
-	stored, _ := c.storedDigest(live)
-	if len(c.migrateFrom) == 0 || stored != "" && stored != c.digest || managedfields.Applied(live, c.fieldOwner) == nil {
+// settle makes the fields of applied, the answer to an apply, ours alone among older versions. isMigrated says that some
+// were of a manager that the caller named.
+func (u update) settle(ctx context.Context, applied client.Object) (_ client.Object, isMigrated bool, err error) {
+	if !u.rules().HasOlder(applied) {
+		return applied, false, nil
+	}
+	if err := u.loadFields(ctx); err != nil {
+		return nil, false, err
+	}
+	rules, complete := u.rules(), u.fieldsFingerprint(applied)
+	p := rules.After(applied)
+	isMigrated = rules.Concerns(p)
+	if u.dryRun || p.IsEmpty() {
+		return applied, isMigrated, nil
+	}
+	settled, err := u.patchEntries(ctx, migrating, applied, func(live client.Object) *managedfields.Patch {
+		if u.fieldsFingerprint(live) != complete { // somebody took a field of ours meanwhile, which the next pass corrects
+			return managedfields.NewPatch(live)
+		}
+		return rules.After(live)
+	})
+	return settled, isMigrated, err
+}
+
+// isMigrationPending reports whether an apply is due although live is as desired.
+func (o *observation) isMigrationPending(live client.Object) bool {
+	return o.rules().IsPending(live) || len(o.unownedPaths(live)) > 0
+}
+
+// unownedPaths returns the retired paths where live has a value that nobody owns. After an apply for the same desired
+// state, such a value is a default, and stays.
+func (o *observation) unownedPaths(live client.Object) [][]string {
+	if known, ok := o.record(live); len(o.retire) == 0 || len(live.GetManagedFields()) == 0 || ok && known.Digest == o.digest {
 		return nil
 	}
-	entries := slices.Clone(live.GetManagedFields())
-	own := managedfields.Find(live, c.fieldOwner, metav1.ManagedFieldsOperationApply)
-	entries[own] = managedfields.WithFields(entries[own], c.withoutReleasedPaths(c.ownedIn(live)))
-	merge, err := c.mergeAfter(live, entries)
-	if err != nil || len(merge.CompleteKeys(nil)) > 0 {
-		return nil // without whole keys, nothing tells
+	found, err := delta.Values(live)
+	if err != nil {
+		return nil // content that cannot be read is never in sync
 	}
-	var removed []obstacle.Obstacle
-	for _, o := range merge.Dropped() {
-		if isSpecified(o.Value) || c.isUnknown(o) {
-			o.Managers = c.migrateFrom
-			removed = append(removed, o)
+	var unowned [][]string
+	for i, steps := range o.retireSteps {
+		if found(steps) != nil && managedfields.ManagerOf(live.GetManagedFields(), o.retire[i]) == "" {
+			unowned = append(unowned, steps)
 		}
 	}
-	return removed
+	return unowned
 }
 
-// mergeAfter returns the merge of desired into live with other managed fields.
-func (c *child) mergeAfter(live client.Object, entries []metav1.ManagedFieldsEntry) (*obstacle.Merge, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-	if err != nil {
-		return nil, err
-	}
-	desired, err := c.candidate(c.desiredToApply())
-	if err != nil {
-		return nil, err
-	}
-	after := &unstructured.Unstructured{Object: maps.Clone(content)} // which is shared with live, if that has no Go type
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		after.Object["metadata"] = maps.Clone(metadata)
-	}
-	after.SetManagedFields(entries)
-	merge := obstacle.Of(after, desired, c.fieldOwner)
-	merge.CompleteKeys(c.ownedIn(after))
-	return merge, nil
-}
-
-// isUnknown reports whether the Go type of desired lacks the dropped field.
-func (c *child) isUnknown(dropped obstacle.Obstacle) bool {
-	_, err := delta.Specifies(c.empty(c.desired), managedfields.Steps(dropped.Path))
-	return err != nil
-}
-
-// removals returns the fields that the apply after a transfer removes because the old managers owned
-// them. Fields that this field owner had applied, too, are left out: they are removed because desired
-// dropped them.
-func (u update) removals(ctx context.Context, live client.Object, h transfer) ([]obstacle.Obstacle, error) {
-	if h.operation != migrating {
+// unownedToRetire returns the fields of live that nobody owns, if some of them are to go.
+func (u update) unownedToRetire(ctx context.Context, live client.Object) (*fieldpath.Set, error) {
+	if len(u.unownedPaths(live)) == 0 {
 		return nil, nil
-	}
-	dropped, err := u.droppedFrom(ctx, live, h.patch.Entries())
-	if err != nil {
-		return nil, err
-	}
-	var removed []obstacle.Obstacle
-	entries := live.GetManagedFields()
-	for _, o := range dropped {
-		o.Managers = nil
-		for _, at := range h.old {
-			if managedfields.Holds(managedfields.Fields(&entries[at]).Difference(h.own), o.Path) {
-				o.Managers = appendNew(o.Managers, entries[at].Manager)
-			}
-		}
-		if len(o.Managers) > 0 && !o.IsEmpty() {
-			removed = append(removed, o)
-		}
-	}
-	return removed, nil
-}
-
-// droppedFrom returns the fields that an apply removes from live, given other managed fields. If the Go
-// type of live lacks some of these fields, live is read again without a Go type.
-func (u update) droppedFrom(
-	ctx context.Context, live client.Object, entries []metav1.ManagedFieldsEntry,
-) ([]obstacle.Obstacle, error) {
-	merge, err := u.mergeAfter(live, entries)
-	if err != nil {
-		return nil, err
-	}
-	dropped := merge.Dropped()
-	_, isJSON := live.(runtime.Unstructured)
-	if isJSON || !slices.ContainsFunc(dropped, u.isUnknown) {
-		return dropped, nil
 	}
 	complete, err := u.rereadJSON(ctx, migrating, live.GetUID())
 	if err != nil {
 		return nil, err
 	}
-	if merge, err = u.mergeAfter(complete, entries); err != nil {
+	all, err := u.allFields(ctx, complete)
+	for _, entry := range complete.GetManagedFields() {
+		all = all.Difference(managedfields.Fields(&entry))
+	}
+	return all, err
+}
+
+// loadFields finds out which paths of the child are fields of structs.
+func (c *child) loadFields(ctx context.Context) error {
+	if c.fields.Load() != nil {
+		return nil
+	}
+	find := func(fieldpath.Path) bool { return false }
+	switch known, err := c.client.Scheme().New(c.gvk); {
+	case !isDynamic(c.desired):
+		find = migrate.FieldsOf(reflect.TypeOf(c.desired))
+	case err == nil:
+		find = migrate.FieldsOf(reflect.TypeOf(known))
+	default:
+		definition, err := c.readDefinition(ctx)
+		if err != nil {
+			return err
+		}
+		if definition != nil {
+			find = migrate.FieldsOfSchema(definition, c.gvk.Version)
+		}
+	}
+	c.fields.Store(&find)
+	return nil
+}
+
+// isField reports whether a path is known to lead to a field of a struct.
+func (k *kind) isField(path fieldpath.Path) bool {
+	find := k.fields.Load()
+	return find != nil && (*find)(path)
+}
+
+// readDefinition returns the CustomResourceDefinition of the child's kind, or nil if the operator may not get it.
+func (c *child) readDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
+	mapping, err := c.client.RESTMapper().RESTMapping(c.gvk.GroupKind(), c.gvk.Version)
+	if err != nil {
+		return nil, nil //nolint:nilerr // then nothing tells
+	}
+	definition := &unstructured.Unstructured{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := c.beginRequest(); err != nil {
 		return nil, err
 	}
-	return merge.Dropped(), nil
+	err = c.reader.Get(ctx, client.ObjectKey{Name: mapping.Resource.Resource + "." + c.gvk.Group}, definition)
+	switch {
+	case err == nil:
+		return definition, nil
+	case answer.IsFinal(err) || answer.IsGone(err):
+		return nil, nil
+	}
+	return nil, c.requestError("read", err)
 }
 
-// checkPods refuses a removal that changes a pod template, unless the caller allows such removals. A
-// dry run shows which removals do: often the API server would set the same value as a default.
-func (u update) checkPods(ctx context.Context, live client.Object, removed []obstacle.Obstacle) error {
-	if u.removeFromPods || !slices.ContainsFunc(removed, func(o obstacle.Obstacle) bool { return o.InPodTemplate }) {
-		return nil
-	}
-	_, err := u.rehearse(ctx, live)
-	return err
-}
-
-// rehearse tries the apply that follows a transfer of live by a dry run.
-func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
-	r := repair{child: u.child}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return application{}, err
-	}
-	h, err := u.planTransfer(r.live)
+// leftByOlder returns the fields that older versions set in live, and that desired lacks, without those that have their
+// default. held are the entries of older versions, and live the answer to an apply.
+func (u update) leftByOlder(ctx context.Context, held []metav1.ManagedFieldsEntry, live client.Object) []KeptField {
+	found, err := delta.Values(live)
 	if err != nil {
-		return application{}, err
+		return nil // the answer was read before
 	}
-	removed, err := u.removals(ctx, r.live, h)
-	if err != nil {
-		return application{}, err
-	}
-	if r.merge, err = u.mergeAfter(r.live, h.patch.Entries()); err != nil {
-		return application{}, err
-	}
-	ok, err := r.dryRunWithout(ctx, nil)
-	if err != nil && (u.dryRun || !apierrors.IsBadRequest(err)) { // a webhook may take no dry runs
-		return application{}, err
-	}
-	applied := application{before: r.typed(), after: r.accepted, tried: true}
-	missed := removed // as far as a refusal tells
-	if ok {
-		missed = u.containedIn(removed, u.changesOf(delta.Diff(applied.before, applied.after)))
-	}
-	if err := u.refusePods(missed); err != nil {
-		return application{}, err
-	}
-	if !ok && u.dryRun {
-		r.refusal = r.lastRefusal
-		if applied, err = r.run(ctx); err != nil {
-			return application{}, err
+	own, rules := u.ownedIn(live), u.rules()
+	var left []fieldpath.Path
+	var kept []KeptField
+	mayBeDefault := false
+	for i := range held {
+		for path := range managedfields.Fields(&held[i]).Leaves().All() {
+			path = outermostItem(own, path)
+			isKnown := slices.ContainsFunc(left, path.Equals)
+			isThere := found(managedfields.Steps(path)) != nil || u.isUnknown(path)
+			if isKnown || !isThere || managedfields.Holds(own, path) || rules.IsLeft != nil && rules.IsLeft(path) {
+				continue
+			}
+			mayBeDefault = mayBeDefault || isContent(path)
+			left, kept = append(left, path.Copy()), append(kept, KeptField{Path: u.textOf(u.desired, path), Manager: held[i].Manager})
 		}
 	}
-	applied.removed = append(applied.removed, missed...)
-	return applied, nil
-}
-
-// refusePods returns an error that names the fields whose removal would change a pod template, unless
-// the caller allows such removals.
-func (u update) refusePods(missed []obstacle.Obstacle) error {
-	if u.removeFromPods {
-		return nil
+	if !mayBeDefault {
+		return kept
 	}
-	var paths, whose []string
-	for _, o := range missed {
-		if o.InPodTemplate {
-			path := managedfields.Text(o.Path)
-			paths = append(paths, path)
-			whose = append(whose, fmt.Sprintf("%s (set by %s)", path, strings.Join(o.Managers, ", ")))
+	fresh, err := u.applyElsewhere(ctx, live)
+	if err != nil || fresh == nil {
+		return kept // which may have defaults, too
+	}
+	defaults := u.inGoType(fresh)
+	byDefault, err := delta.Values(defaults)
+	if err != nil {
+		return kept
+	}
+	var rest []KeptField
+	for i, path := range left {
+		steps := managedfields.Steps(path)
+		if value := found(steps); value == nil || !reflect.DeepEqual(value, byDefault(steps)) {
+			rest = append(rest, kept[i])
 		}
 	}
-	if len(paths) == 0 {
+	return rest
+}
+
+// outermostItem returns the path of the outermost list item on the way of path that own has no field of, or path.
+func outermostItem(own *fieldpath.Set, path fieldpath.Path) fieldpath.Path {
+	for n := range path {
+		if path[n].FieldName == nil && !managedfields.Holds(own, path[:n+1]) {
+			return path[:n+1]
+		}
+	}
+	return path
+}
+
+// isUnknown reports whether the Go type of desired lacks a field.
+func (c *child) isUnknown(path fieldpath.Path) bool {
+	_, err := delta.Specifies(c.empty(c.desired), managedfields.Steps(path))
+	return err != nil
+}
+
+// checkSecret refuses the first apply to a Secret that changes data, unless the caller allows it.
+func (u update) checkSecret(live client.Object) error {
+	hasApplied := slices.ContainsFunc(append([]string{u.fieldOwner}, u.former...), func(name string) bool {
+		return managedfields.Applied(live, name) != nil
+	})
+	if !u.isSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || u.findStored(live) != "" {
 		return nil
 	}
-	return u.fail(ErrRefused, "ensure", "ensure.MigrateFrom would remove from its pod template, which restarts pods, "+
-		strings.Join(whose, ", ")+": keep that with ensure.Release, specify it in desired, "+
-		"or allow the removal with ensure.RemoveFromPodTemplates", paths...)
+	found, err := delta.Values(live)
+	if err != nil {
+		return u.unencodableError(err)
+	}
+	var keys []string
+	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired)) {
+		if strings.HasPrefix(change.Path, "data[") && found(paths.Steps(change.Path)) != nil {
+			keys = append(keys, change.Path)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return u.fail(ErrRefused, "ensure", "it exists, and the first apply would change "+strings.Join(keys, ", ")+
+		": name what is only set at creation in ensure.Once, or allow the change with ensure.OverwriteData", keys...)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,14 +87,16 @@ func TestMigrateFromTakesOver(t *testing.T) {
 	result := migrated(t, e)
 	require.Equal(t, ensure.Updated, result.Operation)
 	require.Equal(t, ensure.Migrated, result.Cause)
-	require.Empty(t, cmp.Diff([]string{"data[dropped]", digestPath}, paths(result.Changes)))
-	require.Empty(t, cmp.Diff(map[string]string{"color": "blue", "shape": "round", "theirs": "x"}, result.Live.Data))
-	require.ElementsMatch(t, []string{fieldOwner + " Apply", "neighbour Update"}, managers(result.Live))
+	require.Empty(t, cmp.Diff([]string{digestPath}, paths(result.Changes)))
+	require.Equal(t, []ensure.KeptField{{Path: "data[dropped]", Manager: oldManager}}, result.Kept)
+	require.Empty(t, cmp.Diff(map[string]string{"color": "blue", "shape": "round", "dropped": "x", "theirs": "x"}, result.Live.Data))
+	require.ElementsMatch(t, []string{fieldOwner + " Apply", oldManager + " Update", "neighbour Update"}, managers(result.Live))
 	requests := s.take()
-	require.Len(t, requests, 3)
-	require.Equal(t, entryPatch, requests[1].verb)
-	require.Equal(t, fieldOwner, requests[1].options.FieldManager)
-	require.Equal(t, "apply", requests[2].verb)
+	require.Equal(t, "apply", requests[1].verb)
+	require.Equal(t, entryPatch, requests[2].verb)
+	require.Equal(t, fieldOwner, requests[2].options.FieldManager)
+	require.Equal(t, "apply", requests[3].verb, "of a dry run that shows the defaults")
+	require.Len(t, requests, 4)
 
 	require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
@@ -114,23 +115,78 @@ func TestWithoutMigrateFromWhatIsDroppedStays(t *testing.T) {
 	}
 }
 
-// The old operator was run again for a while.
-func TestMigrateFromTakesOverOnceMore(t *testing.T) {
+// What desired has and drops later goes, whoever set it before.
+func TestWhatWasMigratedCanBeDropped(t *testing.T) {
+	s := newServer()
+	s.createOld(t, legacyConfigMap())
+	e := newEnsurer(s)
+	migrated(t, e)
+	fewer := with(configMap(), func(o *corev1.ConfigMap) { delete(o.Data, "shape") })
+	result := mustEnsure(t, e, fewer, ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+	require.Empty(t, cmp.Diff(map[string]string{"color": "blue", "dropped": "x"}, result.Live.Data))
+	require.Empty(t, result.Kept)
+}
+
+// The old operator was run again for a while: each key that it set stays until it is retired.
+func TestTheOldOperatorRunsAgain(t *testing.T) {
 	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.createOld(t, legacyConfigMap())
 			e := ensure.New(s.cached(show), s, fieldOwner)
+			require.Equal(t, ensure.Migrated, migrated(t, e).Cause)
 			for range 3 {
-				require.Equal(t, ensure.Migrated, migrated(t, e).Cause)
-				require.Equal(t, []string{entryPatch, "apply"}, writes(s.verbs()))
+				s.addKey(t, oldManager, "dropped")
+				require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
+				s.take()
 				require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
 				require.Empty(t, s.verbs())
-				require.NotContains(t, live(t, s, configMap()).Data, "dropped")
-				s.addKey(t, oldManager, "dropped")
+				require.Contains(t, live(t, s, configMap()).Data, "dropped")
 			}
 		})
 	}
+}
+
+func retired(t *testing.T, e *ensure.Ensurer) ensure.Result[*corev1.ConfigMap] {
+	t.Helper()
+	return mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.Retire("data[dropped]"))
+}
+
+func TestRetire(t *testing.T) {
+	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
+		for when, isFirst := range map[string]bool{"in the first release": true, "in a later one": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				s := newServer()
+				s.createOld(t, legacyConfigMap())
+				s.addKey(t, "neighbour", "theirs")
+				e := ensure.New(s.cached(show), s, fieldOwner)
+				if !isFirst {
+					migrated(t, e)
+					if name != "complete" { // there, the next apply does it
+						s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+					}
+				}
+				s.take()
+				result := retired(t, e)
+				require.Equal(t, ensure.Migrated, result.Cause)
+				require.Contains(t, result.Changes, ensure.Change{Path: "data[dropped]", Manager: oldManager})
+				require.Empty(t, result.Kept)
+				require.Empty(t, cmp.Diff(map[string]string{"color": "blue", "shape": "round", "theirs": "x"}, result.Live.Data))
+				require.NotContains(t, managers(result.Live), oldManager+" Update")
+				s.take()
+				require.Equal(t, ensure.Unchanged, retired(t, e).Operation)
+				require.Empty(t, s.verbs())
+				require.Equal(t, ensure.Unchanged, retired(t, ensure.New(s.cached(show), s, fieldOwner)).Operation)
+				require.NotContains(t, s.verbs(), entryPatch)
+			})
+		}
+	}
+}
+
+func TestRetireOfWhatDesiredHas(t *testing.T) {
+	_, err := ensure.Object(t.Context(), newEnsurer(newServer()), configMap(), ensure.Retire("data[color]"))
+	require.ErrorIs(t, err, ensure.ErrRefused)
+	require.ErrorContains(t, err, "data[color] is retired, so leave it out of desired")
 }
 
 func writes(verbs []string) []string {
@@ -141,35 +197,6 @@ func writes(verbs []string) []string {
 		}
 	}
 	return found
-}
-
-// A cache that strips managed fields hides what there is to take over.
-func TestMigrateFromAsksOnceForStrippedFields(t *testing.T) {
-	s := newServer()
-	created(t, s, configMap(), ensure.ControlledBy(shop()))
-	e := ensure.New(s.cached(withoutManagedFields), s, fieldOwner)
-	steps := []struct {
-		reason string
-		change func()
-		want   []string
-	}{
-		{"nothing is known", func() {}, []string{"get"}},
-		{"now it is", func() {}, []string{}},
-		{"a value among the annotations is a heartbeat", func() { s.edit(t, configMap(), `{"metadata":{"annotations":{"beat":"1"}}}`) }, []string{"get"}},
-		{"likewise", func() { s.edit(t, configMap(), `{"metadata":{"annotations":{"beat":"2"}}}`) }, []string{}},
-		{"content is not, and the server is asked about it", func() { s.edit(t, configMap(), `{"data":{"theirs":"x"}}`) }, []string{"get", "apply"}},
-		{"now it is known", func() {}, []string{}},
-	}
-	for _, step := range steps {
-		step.change()
-		require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
-		require.Empty(t, cmp.Diff(step.want, s.verbs()), step.reason)
-	}
-	s.remove(t, configMap())
-	migrated(t, e)
-	s.take()
-	migrated(t, e)
-	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "it is another object")
 }
 
 func TestMigrateFromTakesNothingElse(t *testing.T) {
@@ -221,36 +248,39 @@ func TestMigrateFromMakesNothingOurs(t *testing.T) {
 
 	adopted := mustEnsure(t, e, configMap(), ensure.MigrateFrom(oldManager), ensure.Adopt())
 	require.Equal(t, ensure.Migrated, adopted.Cause)
-	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 }
 
 func TestMigrationThatMissesItsObject(t *testing.T) {
 	failedTest := status(422, metav1.StatusReasonInvalid)
-	gone := status(404, metav1.StatusReasonNotFound)
-	for name, answer := range map[string]error{"a test failed": failedTest, "409": conflict(), "404": gone} {
+	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
+	legacy := func(t *testing.T, answers ...error) *apiServer {
+		t.Helper()
+		s := newServer()
+		s.createOld(t, configMap())
+		s.update(t, oldManager, configMap(), func(live client.Object) { live.SetOwnerReferences([]metav1.OwnerReference{shopRef()}) })
+		s.answers = append([]error{nil}, answers...) // the apply
+		return s
+	}
+	for name, answer := range map[string]error{"a test failed": failedTest, "409": conflict(), "404": status(404, metav1.StatusReasonNotFound)} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.createOld(t, legacyConfigMap())
-			s.answers = []error{answer}
-			require.Equal(t, ensure.Migrated, migrated(t, newEnsurer(s)).Cause)
-			require.Empty(t, cmp.Diff([]string{"get", entryPatch, "get", entryPatch, "apply"}, s.verbs()))
+			s := legacy(t, answer, answer)
+			require.Equal(t, ensure.Migrated, mustEnsure(t, newEnsurer(s), configMap(), opts...).Cause)
+			require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch, "get", entryPatch, "get", entryPatch}, s.verbs()))
 		})
 	}
-	t.Run("twice", func(t *testing.T) {
-		s := newServer()
-		s.createOld(t, legacyConfigMap())
-		s.answers = []error{failedTest, failedTest}
-		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+	t.Run("five times", func(t *testing.T) {
+		s := legacy(t, failedTest, failedTest, failedTest, failedTest, failedTest,
+			nil, failedTest, failedTest, failedTest, failedTest, failedTest) // the pass begins anew once
+		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), opts...)
 		require.Equal(t, "Conflict", ensure.Reason(err))
 		require.ErrorContains(t, err, `cannot migrate ConfigMap "default/settings"`)
 	})
 	t.Run("not allowed", func(t *testing.T) {
-		s := newServer()
-		s.createOld(t, legacyConfigMap())
-		s.answers = []error{status(403, metav1.StatusReasonForbidden)}
-		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+		s := legacy(t, status(403, metav1.StatusReasonForbidden))
+		_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), opts...)
 		require.Equal(t, "Forbidden", ensure.Reason(err))
-		require.Empty(t, cmp.Diff([]string{"get", entryPatch}, s.verbs()))
+		require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 	})
 }
 
@@ -269,7 +299,8 @@ func TestAStaleCopyIsNotMigratedAgain(t *testing.T) {
 func TestWhatIsHandedOverIsForObjectOnly(t *testing.T) {
 	s := newServer()
 	for name, opt := range map[string]ensure.Option{
-		"Once": ensure.Once("data[a]"), "Release": ensure.Release("data"), "RemoveFromPodTemplates": ensure.RemoveFromPodTemplates(),
+		"Once": ensure.Once("data[a]"), "Release": ensure.Release("data"), "Retire": ensure.Retire("data[a]"),
+		"MigrateFrom": ensure.MigrateFrom("a"), "OverwriteData": ensure.OverwriteData(),
 	} {
 		_, err := ensure.Absent(t.Context(), newEnsurer(s), configMap(), opt)
 		require.ErrorIs(t, err, ensure.ErrRefused, name)
@@ -277,8 +308,6 @@ func TestWhatIsHandedOverIsForObjectOnly(t *testing.T) {
 	}
 	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom("a", ""))
 	require.ErrorIs(t, err, ensure.ErrRefused)
-	require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
-	_, err = ensure.Absent(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom(""))
 	require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
 	require.Empty(t, s.verbs())
 }
@@ -319,80 +348,28 @@ func TestAContestWithOneself(t *testing.T) {
 	}
 }
 
-// legacyDeployment is deployment as an old operator wrote it, which restarted its pods once.
-func legacyDeployment() *appsv1.Deployment {
-	return with(deployment(), func(o *appsv1.Deployment) {
-		o.OwnerReferences = []metav1.OwnerReference{shopRef()}
-		o.Spec.Template.Annotations = map[string]string{"restarted": "today"}
-	})
-}
-
-const restarted = "spec.template.metadata.annotations[restarted]"
-
-func TestMigrateFromRemovesNothingFromPodTemplatesUnasked(t *testing.T) {
-	s := newServer()
-	s.createOld(t, legacyDeployment())
-	e := newEnsurer(s)
-	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
-	for _, want := range [][]string{{"get", "get", "trial"}, {"get"}} {
-		_, err := ensure.Object(t.Context(), e, deployment(), opts...)
-		require.ErrorIs(t, err, ensure.ErrRefused)
-		require.EqualError(t, err, `cannot ensure Deployment "default/web": Refused: ensure.MigrateFrom would remove from its pod template, `+
-			`which restarts pods, spec.template.metadata.annotations.restarted (set by manager): `+
-			`keep that with ensure.Release, specify it in desired, or allow the removal with ensure.RemoveFromPodTemplates`)
-		require.Empty(t, cmp.Diff(want, s.verbs()))
-	}
-	result := mustEnsure(t, e, deployment(), append(opts, ensure.RemoveFromPodTemplates())...)
-	require.Equal(t, ensure.Migrated, result.Cause)
-	require.Contains(t, result.Changes, ensure.Change{Path: restarted, Manager: oldManager})
-	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
-}
-
-// If the server does not answer a trial, or refuses it, nothing shows what would be missed.
-func TestMigrateFromRemovesNothingFromPodTemplatesUntried(t *testing.T) {
-	for name, answer := range map[string]error{
-		"a webhook takes no dry runs": status(400, metav1.StatusReasonBadRequest), "it is invalid": invalid("spec.template"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			s.createOld(t, legacyDeployment())
-			s.answers = []error{answer}
-			_, err := ensure.Object(t.Context(), newEnsurer(s), deployment(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
-			require.ErrorIs(t, err, ensure.ErrRefused)
-			require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
-		})
-	}
-	t.Run("it is busy", func(t *testing.T) {
-		s := newServer()
-		s.createOld(t, legacyDeployment())
-		s.answers = []error{status(504, metav1.StatusReasonTimeout)}
-		_, err := ensure.Object(t.Context(), newEnsurer(s), deployment(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
-		require.ErrorIs(t, err, ensure.ErrAPI)
-		require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
-	})
-}
-
 // A field owner is renamed: the children of its former name are ours, and no others.
-func TestMigrateFromAFormerName(t *testing.T) {
+func TestFormerFieldOwners(t *testing.T) {
 	s := newServer()
 	former := ensure.New(s, s, "former-operator")
 	full := with(configMap(), func(o *corev1.ConfigMap) { o.Data["dropped"] = "x" })
 	mustEnsure(t, former, full)
 	s.take()
-	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom("another"))
+	_, err := ensure.Object(t.Context(), newEnsurer(s, ensure.FormerFieldOwners("another")), configMap())
 	require.ErrorIs(t, err, ensure.ErrForeign)
 	s.take()
 
-	e := newEnsurer(s)
-	result := mustEnsure(t, e, configMap(), ensure.MigrateFrom("another", "former-operator"))
+	e := newEnsurer(s, ensure.FormerFieldOwners("another", "former-operator"))
+	result := mustEnsure(t, e, configMap())
 	require.Equal(t, ensure.Migrated, result.Cause)
 	require.Equal(t, map[string]string{"color": "blue", "shape": "round"}, result.Live.Data)
 	require.Len(t, result.Live.Annotations, 2, "one of desired and our digest: that under the former name is gone")
 	require.Contains(t, result.Live.Annotations, digestKey)
-	require.Contains(t, result.Changes, ensure.Change{Path: "data[dropped]", Manager: "former-operator"})
+	require.Contains(t, paths(result.Changes), "data[dropped]")
+	require.Empty(t, result.Kept)
 	require.Equal(t, []string{fieldOwner + " Apply"}, managers(result.Live))
 	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
-	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap(), ensure.MigrateFrom("former-operator")).Operation)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap()).Operation)
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
 }
 
@@ -417,56 +394,89 @@ func TestWithoutControlledByTheOwnerStays(t *testing.T) {
 
 // A dry run tells the same as what is done then.
 func TestADryRunOfAMigration(t *testing.T) {
-	s := newServer()
-	s.createOld(t, legacyConfigMap())
-	opts := []ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}
-	told := mustEnsure(t, newEnsurer(s), configMap(), append(opts, ensure.DryRun())...)
-	require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
-	require.Equal(t, []string{oldManager + " Update"}, managers(live(t, s, configMap())))
-	done := mustEnsure(t, newEnsurer(s), configMap(), opts...)
-	require.Equal(t, ensure.Migrated, told.Cause)
-	require.Equal(t, ensure.Updated, told.Operation)
-	require.Empty(t, cmp.Diff(done.Changes, told.Changes))
-	require.Contains(t, told.Changes, ensure.Change{Path: "data[dropped]", Manager: oldManager})
-}
-
-// A dry run of a migration whose apply the server would refuse.
-func TestADryRunOfAMigrationThatIsInvalid(t *testing.T) {
-	s := newServer()
-	s.createOld(t, legacyConfigMap())
-	refusal := invalid("data")
-	s.answers = []error{refusal, refusal}
-	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.DryRun())
-	require.ErrorIs(t, err, ensure.ErrInvalid)
-	require.Equal(t, []string{oldManager + " Update"}, managers(live(t, s, configMap())))
+	for name, more := range map[string][]ensure.Option{"all stays": nil, "a key is retired": {ensure.Retire("data[dropped]")}} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			opts := append([]ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}, more...)
+			told := mustEnsure(t, newEnsurer(s), configMap(), append(opts, ensure.DryRun())...)
+			require.Equal(t, []string{oldManager + " Update"}, managers(live(t, s, configMap())))
+			done := mustEnsure(t, newEnsurer(s), configMap(), opts...)
+			require.Equal(t, ensure.Migrated, told.Cause)
+			require.Equal(t, ensure.Updated, told.Operation)
+			require.Empty(t, cmp.Diff(done.Changes, told.Changes))
+			require.Empty(t, cmp.Diff(done.Kept, told.Kept))
+		})
+	}
 }
 
 // The second write of a migration failed: whoever comes next finishes it, and tells the same.
 func TestAMigrationIsFinished(t *testing.T) {
-	for name, show := range map[string]view{"complete": faithful, "without managed fields": withoutManagedFields} {
-		for when, restart := range map[string]bool{"a restart": true, "no restart": false} {
-			t.Run(name+", "+when, func(t *testing.T) {
-				s := newServer()
-				s.createOld(t, legacyConfigMap())
-				clock := newClock()
-				e := ensure.New(s.cached(show), s, fieldOwner, ensure.WithClock(clock))
-				for range 2 { // the old operator runs again
-					s.answers = []error{nil, status(500, metav1.StatusReasonInternalError), status(500, metav1.StatusReasonInternalError)}
-					for range 2 {
-						_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
-						require.ErrorIs(t, err, ensure.ErrAPI)
-						clock.SetTime(clock.Now().Add(time.Minute))
-					}
-					if restart {
-						e = ensure.New(s.cached(show), s, fieldOwner, ensure.WithClock(clock))
-					}
-					result := migrated(t, e)
-					require.Equal(t, ensure.Migrated, result.Cause)
-					require.Contains(t, result.Changes, ensure.Change{Path: "data[dropped]", Manager: oldManager})
-					require.NotContains(t, live(t, s, configMap()).Data, "dropped")
-					s.addKey(t, oldManager, "dropped")
-				}
-			})
+	for when, restart := range map[string]bool{"a restart": true, "no restart": false} {
+		t.Run(when, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, legacyConfigMap())
+			clock := newClock()
+			e := newEnsurer(s, ensure.WithClock(clock))
+			s.answers = []error{nil, status(500, metav1.StatusReasonInternalError), status(500, metav1.StatusReasonInternalError)}
+			for range 2 {
+				_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
+				require.ErrorIs(t, err, ensure.ErrAPI)
+				clock.SetTime(clock.Now().Add(time.Minute))
+			}
+			if restart {
+				e = newEnsurer(s, ensure.WithClock(clock))
+			}
+			result := migrated(t, e)
+			require.Equal(t, ensure.Migrated, result.Cause)
+			require.Equal(t, []ensure.KeptField{{Path: "data[dropped]", Manager: oldManager}}, result.Kept)
+			s.take()
+			require.Equal(t, ensure.Unchanged, migrated(t, e).Operation)
+			require.Empty(t, writes(s.verbs()))
+		})
+	}
+}
+
+// An operator that generates a password must not replace the one that is in use.
+func TestTheFirstApplyToASecret(t *testing.T) {
+	secret := func(password string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "password"},
+			Data:       map[string][]byte{"password": []byte(password), "user": []byte("app")},
 		}
+	}
+	old := secret("in-use")
+	old.OwnerReferences = []metav1.OwnerReference{shopRef()}
+	delete(old.Data, "user")
+	for name, tc := range map[string]struct {
+		opts    []ensure.Option
+		refused bool
+		want    string
+	}{
+		"the owner's":   {[]ensure.Option{ensure.ControlledBy(shop())}, true, "in-use"},
+		"migrated":      {[]ensure.Option{ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager)}, true, "in-use"},
+		"adopted":       {[]ensure.Option{ensure.Adopt()}, true, "in-use"},
+		"a dry run":     {[]ensure.Option{ensure.Adopt(), ensure.DryRun()}, true, "in-use"},
+		"only set once": {[]ensure.Option{ensure.Adopt(), ensure.Once("data[password]")}, false, "in-use"},
+		"allowed":       {[]ensure.Option{ensure.Adopt(), ensure.OverwriteData()}, false, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.createOld(t, old)
+			e := newEnsurer(s)
+			_, err := ensure.Object(t.Context(), e, secret("new"), tc.opts...)
+			if tc.refused {
+				require.EqualError(t, err, `cannot ensure Secret "default/password": Refused: it exists, and the first apply would change data[password]: `+
+					`name what is only set at creation in ensure.Once, or allow the change with ensure.OverwriteData`)
+				require.ErrorIs(t, err, ensure.ErrRefused)
+				require.Empty(t, writes(s.verbs()))
+			} else {
+				require.NoError(t, err)
+				second := mustEnsure(t, e, secret("newer"), tc.opts...)
+				require.Equal(t, map[bool]string{true: "newer", false: "in-use"}[tc.want == "new"], string(second.Live.Data["password"]))
+				return
+			}
+			require.Equal(t, tc.want, string(live(t, s, old).Data["password"]))
+		})
 	}
 }

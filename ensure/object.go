@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -92,7 +93,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	if err := c.computeDigest(c.last); err != nil {
 		return nil, err
 	}
-	return c, c.checkTransfer()
+	return c, c.checkPaths()
 }
 
 // identify finds out which object is meant.
@@ -182,9 +183,10 @@ func (c *child) reconcileLive(ctx context.Context, live client.Object) (outcome,
 				return outcome{}, err
 			}
 		case toCompare:
-			if whole, err = c.compare(ctx, live, whole, &known); err != nil {
+			if known.isInSync, err = c.inSync(ctx, live, whole); err != nil {
 				return outcome{}, err
 			}
+			known.isCompared = true
 		case toCreate:
 			return c.createUnlessContested(ctx)
 		case toWrite:
@@ -238,7 +240,7 @@ type situation struct {
 	isStale         bool // the live object is a copy from before our last write
 
 	isCompared bool // whether the live object is as desired, is known
-	isInSync   bool // the live object is as desired, and needs no migration
+	isInSync   bool // the live object is as desired, and no fields have to change their owner
 }
 
 // decide returns the next step of a pass. It sends nothing: claiming and comparing may take a request,
@@ -307,17 +309,6 @@ func (c *child) findProvenance(ctx context.Context, live client.Object, known *s
 	return claim.live, nil
 }
 
-// compare finds out whether live is as desired, and returns live with its managed fields if MigrateFrom
-// needs them.
-func (c *child) compare(ctx context.Context, live, whole client.Object, known *situation) (client.Object, error) {
-	whole, err := c.withFieldsToMigrate(ctx, whole)
-	if err != nil {
-		return nil, err
-	}
-	known.isCompared, known.isInSync = true, !c.isMigrating(whole) && c.inSync(live, whole)
-	return whole, nil
-}
-
 // leaveUnchanged does not change live, and fails if live has another controller. A cache that does not
 // show an object of somebody else is no error.
 func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
@@ -339,19 +330,39 @@ func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
 // confirmed. Then live must have all values that desired specifies, and no other manager may have
 // written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
 // later copy with managed fields.
-func (c *child) inSync(live, whole client.Object) bool {
+func (c *child) inSync(ctx context.Context, live, whole client.Object) (bool, error) {
 	if known, ok := c.record(live); ok {
-		return c.isConfirmed(live, known)
+		return c.isConfirmed(live, known), nil
 	}
 	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
-		return false
+		return false, nil
 	}
-	if !delta.Satisfies(live, c.withoutOnce(c.desired)) || managedfields.TouchedSinceApply(live, c.fieldOwner) ||
-		c.isReset(live) || c.isReleaseUnfinished(live) || len(c.unfinished(whole)) > 0 {
-		return false
+	isTouched := managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
+	if !delta.Satisfies(live, c.withoutOnce(c.desired)) || isTouched || c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
+		return false, nil
+	}
+	if isReset, err := c.findReset(ctx, live); isReset || err != nil {
+		return false, err
 	}
 	c.confirm(live)
-	return true
+	return true, nil
+}
+
+// findReset reports whether somebody emptied the managed fields of live. As long as no copy of its kind has shown whether
+// the cache strips them, the API server is asked.
+func (c *child) findReset(ctx context.Context, live client.Object) (bool, error) {
+	if len(live.GetManagedFields()) > 0 || live.GetUID() == "" || c.view.Load() != unknownView { // the fake client gives no UIDs
+		return c.isReset(live), nil
+	}
+	complete, err := c.reread(ctx, live)
+	if err != nil {
+		return false, err
+	}
+	if len(complete.GetManagedFields()) == 0 {
+		return true, nil
+	}
+	c.view.Store(stripped)
+	return false, nil
 }
 
 // updateUnlessContested updates live to match desired, unless a contest forbids writes.
@@ -427,6 +438,7 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	c.noteAnswer(answer)
 	c.confirm(answer)
 	found := outcome{live: answer, operation: Created, cause: Missing}
 	if c.dryRun {

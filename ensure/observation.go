@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -143,6 +144,7 @@ func (o *observation) confirm(live client.Object) {
 		Content:  content,
 		Metadata: o.metadataFingerprint(live),
 		Entry:    o.fieldsFingerprint(live),
+		Handover: o.handover(),
 		Adopted:  o.adopted,
 		At:       o.clock.Now(),
 		Shown:    !o.isMissingFromCache && live.GetUID() == o.last.UID && o.last.Shown,
@@ -155,14 +157,14 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 	if known.Digest != o.digest {
 		return false
 	}
-	if known.UID != "" && known.Version == live.GetResourceVersion() {
+	if known.UID != "" && known.Version == live.GetResourceVersion() && known.Handover == o.handover() {
 		return true // without UIDs, on the fake client, versions come again
 	}
 	content, ok := o.fingerprint(live)
-	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata || o.isDisowned(live, known) {
+	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata || o.isDisowned(live, known) || o.isMigrationPending(live) {
 		return false
 	}
-	known.Version, known.At = live.GetResourceVersion(), o.clock.Now()
+	known.Version, known.Handover, known.At = live.GetResourceVersion(), o.handover(), o.clock.Now()
 	o.memory.Confirm(o.ownedID(), known)
 	return true
 }
@@ -263,7 +265,7 @@ func (o *observation) provenanceOf(ctx context.Context, live client.Object) (pro
 
 // findDigest returns the digest that shows live to be ours, and whether live was adopted.
 func (o *observation) findDigest(live client.Object) (digest string, adopted bool) {
-	return parseStored(o.findStored(live, o.migrateFrom))
+	return parseStored(o.findStored(live))
 }
 
 // isRemembered also covers a kubectl replace, which leaves neither digest nor owner
@@ -285,7 +287,7 @@ func (o *observation) isCopy(live client.Object, digest string) bool {
 	if digest == o.digest || o.isRemembered(live) {
 		return false
 	}
-	names := slices.Concat([]string{o.fieldOwner}, o.migrateFrom)
+	names := slices.Concat([]string{o.fieldOwner}, o.former)
 	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
 }
 
@@ -307,8 +309,8 @@ func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool,
 // did. With Adopt, only such a program counts, as somebody else may have created live.
 func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != beforeFirstApply
-		isNamed := slices.Contains(o.migrateFrom, entry.Manager)
+		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != migrate.BeforeFirstApply
+		isNamed := slices.Contains(o.migrateFrom, entry.Manager) || slices.Contains(o.former, entry.Manager)
 		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
 	})
 }

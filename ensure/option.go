@@ -25,7 +25,8 @@ type options struct {
 	release       []string
 	once          []string
 
-	removeFromPods bool // what old managers wrote into pod templates
+	retire        []string
+	overwriteData bool // of an existing Secret
 
 	propagation   metav1.DeletionPropagation // of Absent, and of pruning
 	deleteAdopted bool
@@ -124,18 +125,14 @@ func Propagation(policy metav1.DeletionPropagation) Option {
 }
 
 // DeleteAdopted makes Absent, and Set with Prune, delete adopted objects, which somebody else created.
-// Without DeleteAdopted, they only give up our fields. After MigrateFrom, our fields include all fields
-// of the former operator, so the remaining object may have no content.
+// Without DeleteAdopted, they only give up our fields.
 func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }
 
 func (o *options) changesOwnership() bool {
-	return len(o.migrateFrom) > 0 || o.leaves()
+	return len(o.migrateFrom)+len(o.release)+len(o.once)+len(o.retire) > 0 || o.overwriteData
 }
-
-// leaves reports whether an option leaves fields to others, or allows to remove them.
-func (o *options) leaves() bool { return len(o.release)+len(o.once) > 0 || o.removeFromPods }
 
 // of are the options of one of the children.
 func (o *options) of(desired client.Object) options {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -74,7 +75,8 @@ func Once(paths ...string) Option {
 	return func(o *options) { o.once = append(o.once, paths...) }
 }
 
-func (i *intent) checkTransfer() error {
+// checkPaths refuses arguments of the options that leave fields to others, or take them from older versions.
+func (i *intent) checkPaths() error {
 	if !i.changesOwnership() {
 		return nil
 	}
@@ -84,7 +86,24 @@ func (i *intent) checkTransfer() error {
 	if err := i.checkOnce(); err != nil {
 		return err
 	}
-	return i.checkReleased()
+	for at, edit := range i.onceEdits {
+		i.leftPaths = append(i.leftPaths, leftPath{path: i.once[at], option: "ensure.Once", steps: edit.Path})
+	}
+	for _, path := range i.release {
+		steps, err := i.parseUnspecified(path, "ensure.Release", "is released")
+		if err != nil {
+			return err
+		}
+		i.leftPaths = append(i.leftPaths, leftPath{path: path, option: "ensure.Release", steps: steps})
+	}
+	for _, path := range i.retire {
+		steps, err := i.parseUnspecified(path, "ensure.Retire", "is retired")
+		if err != nil {
+			return err
+		}
+		i.retireSteps = append(i.retireSteps, steps)
+	}
+	return nil
 }
 
 func (i *intent) checkManagers() error {
@@ -94,23 +113,20 @@ func (i *intent) checkManagers() error {
 	return nil
 }
 
-// A releasedPath is a path that Release or Once leaves to others.
-type releasedPath struct {
+// A leftPath is a path that Release or Once leaves to others.
+type leftPath struct {
 	path, option string
 	steps        []string
 }
 
-func (i *intent) releasedPaths() []releasedPath {
-	var all []releasedPath
-	add := func(option string, named []string) {
-		for _, path := range named {
-			steps, _ := paths.Parse(path) // was checked
-			all = append(all, releasedPath{path: path, option: option, steps: steps})
-		}
-	}
-	add("ensure.Release", i.release)
-	add("ensure.Once", i.once)
-	return all
+func (i *intent) isLeftPath(path fieldpath.Path) bool {
+	return slices.ContainsFunc(i.leftPaths, func(left leftPath) bool { return managedfields.IsAt(path, left.steps) })
+}
+
+// isRetired reports whether the path of a Change is one that Retire names, or inside.
+func (i *intent) isRetired(path string) bool {
+	steps := paths.Steps(path)
+	return slices.ContainsFunc(i.retireSteps, func(retired []string) bool { return hasPrefix(steps, retired) })
 }
 
 // parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
@@ -135,23 +151,22 @@ func unfitPath(path, option string) string {
 	return fmt.Sprintf("the path %q given to %s ", path, option)
 }
 
-// checkReleased refuses paths that the child cannot have and paths that desired specifies.
-func (i *intent) checkReleased() error {
-	for _, path := range i.release {
-		steps, err := i.parsePath(path, "ensure.Release")
-		if err != nil {
-			return err
-		}
-		depth, err := i.specified(steps)
-		if err != nil {
-			return err
-		}
-		if depth == len(steps) {
-			return i.refuse(path, "is released, so leave it out of desired "+
-				"(the owner, the digest and the labels of ensure.WithLabels are part of desired)")
-		}
+// parseUnspecified returns the steps of a path given to an option. It refuses a path that the child cannot have, or that
+// desired specifies.
+func (i *intent) parseUnspecified(path, option, problem string) ([]string, error) {
+	steps, err := i.parsePath(path, option)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	depth, err := i.specified(steps)
+	if err != nil {
+		return nil, err
+	}
+	if depth == len(steps) {
+		return nil, i.refuse(path, problem+", so leave it out of desired "+
+			"(the owner, the digest and the labels of ensure.WithLabels are part of desired)")
+	}
+	return steps, nil
 }
 
 // specified returns how many steps of a path desired specifies, as it is sent.
@@ -245,17 +260,57 @@ func (i *intent) withoutOnce(obj client.Object) canon.Object {
 	return delta.Edited(obj, i.onceEdits...)
 }
 
-func (i *intent) isOncePath(path fieldpath.Path) bool {
-	return slices.ContainsFunc(i.onceEdits, func(edit delta.Edit) bool { return managedfields.IsAt(path, edit.Path) })
+// checkLeft refuses an apply that would remove a field which is left to others: the API server merges it as part of a
+// larger value, or removes it with the list item around it.
+func (u update) checkLeft(live client.Object) error {
+	if len(u.leftPaths) == 0 {
+		return nil
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return u.unencodableError(err)
+	}
+	own := u.ownedIn(live)
+	for _, left := range u.leftPaths {
+		if _, err := delta.Specifies(live, left.steps); err != nil {
+			return u.refuse("", unfitPath(left.path, left.option)+err.Error())
+		}
+		if found(left.steps) == nil {
+			continue
+		}
+		depth, err := u.specified(left.steps)
+		if err != nil {
+			return err
+		}
+		if u.isPart(live, left.steps, depth) {
+			return u.refuse(left.path, "is given to "+left.option+", but the next apply would remove it, because the API server merges it "+
+				"as part of a larger value: name the list or the map around it, or the item by all its keys")
+		}
+		for n := depth; n < len(left.steps)-1; n++ {
+			if _, isList := found(left.steps[:n]).([]any); isList && managedfields.OwnsAt(own, left.steps[:n+1]) {
+				item := firstSteps(left.path, n+1)
+				return u.refuse(left.path, "is to stay, but desired has nothing left in "+item+
+					", which would be removed with it: give "+left.option+" "+item)
+			}
+		}
+	}
+	return nil
 }
 
-// desiredToApply returns desired as an apply sends it, with its digest.
-func (i *intent) desiredToApply() (canon.Object, error) {
-	stamped, err := i.withDigest()
-	if err != nil {
-		return nil, err
+// isPart reports whether an apply would replace the place at steps, of which desired specifies some, as part of a larger
+// value. What another manager owns there shows that the API server merges the parts.
+func (u update) isPart(live client.Object, steps []string, specified int) bool {
+	larger := func(entry metav1.ManagedFieldsEntry) bool {
+		n := managedfields.PartOf(managedfields.Fields(&entry), steps)
+		isOurs := entry.Manager == u.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+		return n > 0 && (isOurs || n <= specified)
 	}
-	return delta.Edited(stamped, i.emptyParents...), nil
+	inside := func(entry metav1.ManagedFieldsEntry) bool {
+		fields, _ := managedfields.Split(managedfields.Fields(&entry), func(path fieldpath.Path) bool { return managedfields.IsAt(path, steps) })
+		return !fields.Empty()
+	}
+	entries := live.GetManagedFields()
+	return slices.ContainsFunc(entries, larger) && !slices.ContainsFunc(entries, inside)
 }
 
 // desiredToCreate returns desired as the creation sends it, with its digest, and with the values of a
@@ -286,16 +341,6 @@ func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
 		}
 	}
 	return values, nil
-}
-
-func mayBePart(live client.Object, path []string) bool {
-	entries := live.GetManagedFields()
-	for i := range entries {
-		if managedfields.MayBePart(managedfields.Fields(&entries[i]), path) {
-			return true
-		}
-	}
-	return false
 }
 
 // firstSteps returns the first steps of a path.

@@ -58,7 +58,7 @@ func TestReleaseTogetherWithMigrateFrom(t *testing.T) {
 	result := mustEnsure(t, newEnsurer(s), deployment(), ensure.Adopt(), ensure.MigrateFrom(oldManager), ensure.Release("spec.replicas"))
 	require.Equal(t, ensure.Migrated, result.Cause)
 	require.Equal(t, int32(5), *result.Live.Spec.Replicas)
-	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 }
 
 func TestNothingToRelease(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -46,7 +47,7 @@ type repair struct {
 
 // observe reads live from the server.
 func (r *repair) observe(ctx context.Context, uid types.UID) error {
-	desired, err := r.candidate(r.desiredToApply())
+	desired, err := r.candidate(r.withDigest())
 	if err != nil {
 		return err
 	}
@@ -59,6 +60,9 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	live.SetManagedFields(patched.GetManagedFields())
+	if r.dryRun { // which has not changed them before
+		live.SetManagedFields(r.rules().Before(live).Entries())
+	}
 	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.fieldOwner), nil
 	if err := r.completeKeys(ctx); err != nil {
 		return err
@@ -68,36 +72,43 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 			return err
 		}
 	}
-	for _, h := range r.releasedPaths() {
-		r.merge.Protect(h.steps)
+	for _, left := range r.leftPaths {
+		r.merge.Protect(left.steps)
 	}
 	return nil
 }
 
-// addUnowned adds the fields of live without an owner to the merge. In a dry run, another manager
-// applies live unchanged, and the answer shows all fields as owned by that manager.
+// addUnowned adds the fields of live without an owner to the merge.
 func (r *repair) addUnowned(ctx context.Context) error {
-	content := maps.Clone(r.live.Object)
-	delete(content, "status")
-	content["metadata"] = map[string]any{"name": r.key.Name, "namespace": r.key.Namespace, "uid": r.live.GetUID()}
-	body, err := json.Marshal(content)
-	if err != nil {
-		return r.unencodableError(err)
-	}
 	r.unowned = true
-	applied, err := r.patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
-		client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(beforeFirstApply))
-	if answer.IsFinal(err) {
-		return nil // nothing tells
-	}
-	if err != nil {
+	all, err := r.allFields(ctx, r.live)
+	if err != nil || all.Empty() {
 		return err
 	}
-	if all := managedfields.Applied(applied, beforeFirstApply); all != nil {
-		r.merge.AddUnowned(managedfields.Fields(all))
-		r.trials = nil // the merge shows more of what the server does
-	}
+	r.merge.AddUnowned(all)
+	r.trials = nil // the merge shows more of what the server does
 	return r.completeKeys(ctx)
+}
+
+// allFields returns the fields of live, without metadata and status; none if the API server refuses to tell. In a dry run,
+// another manager applies live unchanged, and the answer shows all fields as owned by that manager.
+func (c *child) allFields(ctx context.Context, live *unstructured.Unstructured) (*fieldpath.Set, error) {
+	content := maps.Clone(live.Object)
+	delete(content, "status")
+	content["metadata"] = map[string]any{"name": c.key.Name, "namespace": c.key.Namespace, "uid": live.GetUID()}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, c.unencodableError(err)
+	}
+	applied, err := c.patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
+		client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(migrate.BeforeFirstApply))
+	if answer.IsFinal(err) {
+		return fieldpath.NewSet(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return managedfields.Fields(managedfields.Applied(applied, migrate.BeforeFirstApply)), nil
 }
 
 // completeKeys completes the keys of desired's list items in the merge. Desired may leave out members of
@@ -106,8 +117,13 @@ func (r *repair) addUnowned(ctx context.Context) error {
 func (r *repair) completeKeys(ctx context.Context) error {
 	lacking := r.merge.CompleteKeys(r.ownedByDesired)
 	if len(lacking) > 0 && r.ownedByDesired == nil {
-		if err := r.applyElsewhere(ctx); err != nil {
+		elsewhere, err := r.applyElsewhere(ctx, r.live)
+		if err != nil {
 			return err
+		}
+		r.ownedByDesired = fieldpath.NewSet()
+		if elsewhere != nil {
+			r.ownedByDesired = r.ownedIn(elsewhere)
 		}
 		lacking = r.merge.CompleteKeys(r.ownedByDesired)
 	}
@@ -124,35 +140,34 @@ func (r *repair) completeKeys(ctx context.Context) error {
 	return out
 }
 
-// applyElsewhere notes which fields an apply of desired owns. The API server tells by a dry run for an
-// object that does not exist.
-func (r *repair) applyElsewhere(ctx context.Context) error {
-	r.ownedByDesired = fieldpath.NewSet()
-	values, err := r.onceValues(r.live)
+// applyElsewhere returns the object that an apply of desired would create, with the values of live that Once names; nil if
+// the API server refuses. It tells by a dry run for an object that does not exist.
+func (c *child) applyElsewhere(ctx context.Context, live client.Object) (*unstructured.Unstructured, error) {
+	values, err := c.onceValues(live)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	elsewhere, err := r.candidate(r.desiredToCreate(values))
+	elsewhere, err := c.candidate(c.desiredToCreate(values))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	elsewhere.SetName(string(uuid.NewUUID()))
 	body, err := elsewhere.MarshalJSON()
 	if err != nil {
-		return r.unencodableError(err)
+		return nil, c.unencodableError(err)
 	}
-	if err := r.beginRequest(); err != nil {
-		return err
+	if err := c.beginRequest(); err != nil {
+		return nil, err
 	}
-	err = r.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(r.fieldOwner),
+	err = c.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(c.fieldOwner),
 		client.DryRunAll, client.DisableReadYourWritesConsistency)
 	switch {
 	case err == nil:
-		r.ownedByDesired = managedfields.Fields(managedfields.Applied(elsewhere, r.fieldOwner))
+		return elsewhere, nil
 	case !answer.IsFinal(err):
-		return r.requestError("repair", err)
+		return nil, c.requestError("repair", err)
 	}
-	return nil
+	return nil, nil
 }
 
 // run finds the conflicting fields and removes them.
@@ -237,8 +252,8 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return application{}, err
 	}
-	after, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
-		r.removeOwnFields(p, applied, metav1.ManagedFieldsOperationUpdate, func(path fieldpath.Path) bool { return !before.Has(path) })
+	after, err := r.patchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
+		return r.disown(applied, metav1.ManagedFieldsOperationUpdate, func(path fieldpath.Path) bool { return !before.Has(path) })
 	})
 	if err != nil {
 		after = applied // a later pass removes the entry
@@ -267,7 +282,7 @@ func isAbout(operation jsonpatch.Operation, pointer string, without, with map[st
 func (r *repair) patchWhileUnchanged(
 	ctx context.Context, obstacles []obstacle.Obstacle, build func([]obstacle.Obstacle) []jsonpatch.Operation,
 ) (client.Object, []obstacle.Obstacle, error) {
-	for range takeOverAttempts {
+	for range patchAttempts {
 		patched, err := r.patchJSON(ctx, "repair", build(obstacles))
 		if err == nil || !isChangedSinceRead(err) {
 			return patched, obstacles, err
@@ -297,20 +312,16 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 	for _, o := range obstacles {
 		p.Test(o.Pointer, o.Value)
 	}
-	updates := managedfields.Updates(r.live)
-	taken := p.RemoveFields(updates, isIn(obstacles))
+	own := r.rules().OwnEntry(r.live)
+	taken := fieldpath.NewSet()
 	for _, o := range obstacles {
 		taken.Insert(o.Path)
 	}
-	entries := r.live.GetManagedFields()
-	own := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationApply)
-	entry := r.ownEntry(entries, own, updates)
-	entry = managedfields.WithFields(entry, managedfields.Fields(&entry).Union(taken))
-	if own < 0 {
-		p.Add(entry)
-	} else {
-		p.Replace(own, entry)
+	for _, at := range managedfields.Updates(r.live) {
+		theirs, _ := managedfields.Split(managedfields.Fields(&r.live.GetManagedFields()[at]), isIn(obstacles))
+		p.Move(theirs, at, own)
 	}
+	p.Move(taken, managedfields.Nobody, own)
 	return p.Operations()
 }
 
@@ -323,7 +334,7 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 // applyAgain applies desired, which removes the obstacles. Node ports that would go with them
 // are applied, too, and are nobody's afterwards, as they were before.
 func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	desired, err := r.candidate(r.desiredToApply())
+	desired, err := r.candidate(r.withDigest())
 	if err != nil {
 		return nil, err
 	}
@@ -340,36 +351,31 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return nil, err
 	}
-	return r.disown(ctx, applied, fieldpath.NewSet(kept...))
+	return r.disownApplied(ctx, applied, fieldpath.NewSet(kept...))
 }
 
 // giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
 // apply succeeds, which removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
-	_, _ = r.patchEntries(ctx, "repair", taken, func(p *managedfields.Patch, taken client.Object) {
-		if r.removeOwnFields(p, taken, metav1.ManagedFieldsOperationApply, isIn(obstacles)).Empty() {
-			return // the apply succeeded, although the answer was lost
+	_, _ = r.patchEntries(ctx, "repair", taken, func(taken client.Object) *managedfields.Patch {
+		p := r.disown(taken, metav1.ManagedFieldsOperationApply, isIn(obstacles))
+		if p.IsEmpty() {
+			return p // the apply succeeded, although the answer was lost
 		}
 		for _, at := range managedfields.Updates(r.live) {
-			r.restore(p, r.live.GetManagedFields()[at], obstacles)
+			entry := &r.live.GetManagedFields()[at]
+			theirs, _ := managedfields.Split(managedfields.Fields(entry), isIn(obstacles))
+			p.Move(theirs, managedfields.Nobody, entry)
 		}
+		return p
 	})
 }
 
-// restore gives the obstacles that an entry owned before back to that entry.
-func (r *repair) restore(p *managedfields.Patch, before metav1.ManagedFieldsEntry, obstacles []obstacle.Obstacle) {
-	theirs, _ := managedfields.Split(managedfields.Fields(&before), isIn(obstacles))
-	if theirs.Empty() {
-		return
-	}
-	p.AddFields(managedfields.WithFields(before, theirs))
-}
-
-// disown makes fields nobody's that our apply owns. If others write all the time they stay ours
+// disownApplied makes fields nobody's that our apply owns. If others write all the time they stay ours
 // until the next apply.
-func (r *repair) disown(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
-	disowned, err := r.patchEntries(ctx, "repair", applied, func(p *managedfields.Patch, applied client.Object) {
-		r.removeOwnFields(p, applied, metav1.ManagedFieldsOperationApply, fields.Has)
+func (r *repair) disownApplied(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
+	disowned, err := r.patchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
+		return r.disown(applied, metav1.ManagedFieldsOperationApply, fields.Has)
 	})
 	if isChangedSinceRead(err) {
 		return applied, nil
@@ -378,16 +384,19 @@ func (r *repair) disown(ctx context.Context, applied client.Object, fields *fiel
 }
 
 // typed returns the object on the API server in the Go type of desired.
-func (r *repair) typed() client.Object {
-	live := r.empty(r.desired)
-	text, err := r.live.MarshalJSON()
+func (r *repair) typed() client.Object { return r.inGoType(r.live) }
+
+// inGoType returns obj in the Go type of desired.
+func (c *child) inGoType(obj *unstructured.Unstructured) client.Object {
+	typed := c.empty(c.desired)
+	text, err := obj.MarshalJSON()
 	if err == nil {
-		err = json.Unmarshal(text, live)
+		err = json.Unmarshal(text, typed)
 	}
 	if err != nil {
-		return r.empty(r.desired)
+		return c.empty(c.desired)
 	}
-	return live
+	return typed
 }
 
 // candidate returns desired, or an error, as JSON.

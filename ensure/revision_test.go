@@ -105,7 +105,7 @@ func TestTwoCallersThatWantDifferentThingsAreAContest(t *testing.T) {
 			wants(configMap()), wants(partialConfigMap()), nil, nil, 8,
 		},
 		"of what one of them adopted": {
-			wants(colored("blue"), ensure.ControlledBy(shop())), wants(colored("red"), ensure.Adopt()), nil, nil, 12,
+			wants(colored("blue"), ensure.ControlledBy(shop())), wants(colored("red"), ensure.Adopt()), nil, nil, 16,
 		},
 		"one wants none": {
 			wants(configMap()), wantsNone(configMap()),

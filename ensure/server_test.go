@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -206,7 +205,7 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 		patch = client.RawPatch(types.JSONPatchType, data)
 	}
 	if len(r.options.DryRun) > 0 {
-		return s.pretend(ctx, obj, patch, data)
+		return s.pretend(ctx, obj, patch, data, client.FieldOwner(r.options.FieldManager))
 	}
 	if patch.Type() == types.ApplyPatchType {
 		return s.apply(ctx, obj, data, opts...)
@@ -302,7 +301,7 @@ func (s *apiServer) apply(ctx context.Context, obj client.Object, data []byte, o
 }
 
 // pretend answers as a dry run does: with what would be there, which has no resourceVersion.
-func (s *apiServer) pretend(ctx context.Context, obj client.Object, patch client.Patch, body []byte) error {
+func (s *apiServer) pretend(ctx context.Context, obj client.Object, patch client.Patch, body []byte, owner client.FieldOwner) error {
 	if patch.Type() == types.JSONPatchType {
 		live, _ := obj.DeepCopyObject().(client.Object)
 		if err := s.fake.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
@@ -316,20 +315,28 @@ func (s *apiServer) pretend(ctx context.Context, obj client.Object, patch client
 		obj.SetResourceVersion("")
 		return nil
 	}
-	before := []byte("{}")
+	builder := fake.NewClientBuilder().WithScheme(newScheme()).WithRESTMapper(newRESTMapper()).WithReturnManagedFields()
 	if live, ok := obj.DeepCopyObject().(client.Object); ok && s.fake.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil {
-		before, _ = json.Marshal(live)
+		builder.WithObjects(live)
 	}
-	after, err := strategicpatch.StrategicMergePatch(before, body, obj)
+	var desired map[string]any
+	if err := json.Unmarshal(body, &desired); err != nil {
+		return err
+	}
+	delete(metadata(desired), "uid")
+	delete(metadata(desired), "resourceVersion")
+	body, err := json.Marshal(desired)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(after, obj); err != nil {
+	if err := builder.Build().Patch(ctx, obj, client.RawPatch(types.ApplyPatchType, body), client.ForceOwnership, owner); err != nil {
 		return err
+	}
+	if owner == "before-first-apply" {
+		obj.SetManagedFields(nil) // nothing shows what nobody owns
 	}
 	obj.SetUID(s.known[s.id(obj)].uid)
 	obj.SetResourceVersion("")
-	obj.SetManagedFields(nil) // would be computed as for a write
 	return nil
 }
 

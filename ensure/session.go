@@ -129,7 +129,7 @@ func (s *session) applyDesired(ctx context.Context, uid types.UID, opts ...clien
 
 // bodyToApply returns the apply of desired to the live object with this UID.
 func (s *session) bodyToApply(uid types.UID) ([]byte, error) {
-	desired, err := s.desiredToApply()
+	desired, err := s.withDigest()
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (s *session) callInputs() callInputs {
 	asked := callInputs{isRead: s.hasInitial, digest: s.digest, options: writeOptions{
 		recreate: s.recreate, named: s.recreateNamed, onDrift: s.onDrift,
 		adopt: s.adopt, deleteAdopted: s.deleteAdopted, ifExists: s.ifExists, ifMissing: s.ifMissing,
-		fromPods: s.removeFromPods, handover: strings.Join(slices.Concat(s.migrateFrom, []string{""}, s.release), "\n"),
+		overwrite: s.overwriteData, handover: s.handover(),
 	}}
 	if s.call != callEnsure {
 		asked.options.propagation = s.propagation // else replaceWhole sets it
@@ -267,6 +267,14 @@ func (s *session) callInputs() callInputs {
 		asked.uid = s.initial.GetUID()
 	}
 	return asked
+}
+
+// handover names the options by which fields change their owner.
+func (s *session) handover() string {
+	if !s.changesOwnership() {
+		return ""
+	}
+	return strings.Join(slices.Concat(s.migrateFrom, []string{""}, s.release, []string{""}, s.once, []string{""}, s.retire), "\n")
 }
 
 // noteInitial notes the live object with which a call begins, nil if there is none.

@@ -96,7 +96,7 @@ func OnlyFor(child client.Object, opts ...Option) Option {
 // are deleted afterwards, unless Propagation specifies another policy. Adopted objects are Released, as
 // by Absent, unless DeleteAdopted is given. Prune ignores objects without a digest, with the digest of
 // another Store, or with managed fields that show no apply of our field owner: use Absent for them. The
-// digest and the apply may be those of a former field owner that MigrateFrom names.
+// digest and the apply may be those of a former field owner that FormerFieldOwners names.
 func Prune(kinds ...client.Object) Option {
 	if len(kinds) == 0 {
 		kinds = []client.Object{nil} // is refused
@@ -463,7 +463,7 @@ func (r *removal) isMember(live client.Object) bool {
 	if r.store.Get(live) != "" {
 		return !managedfields.IsDisowned(live, r.fieldOwner)
 	}
-	return slices.ContainsFunc(r.migrateFrom, func(name string) bool {
+	return slices.ContainsFunc(r.former, func(name string) bool {
 		digest := hash.DefaultStore(name).Get(live)
 		mayGo := digest != "" && (r.deleteAdopted || !strings.HasPrefix(digest, adoptedMark))
 		return mayGo && !managedfields.IsDisowned(live, name)

@@ -153,7 +153,7 @@ func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
 		want   []string
 	}{
 		"nobody":        {"our entry alone", faithful, silent},
-		"nothing known": {"the cache strips managed fields", withoutManagedFields, silent},
+		"nothing known": {"does the cache strip managed fields, or did somebody empty them?", withoutManagedFields, []string{"get"}},
 		"before us": {
 			"our apply has seen it",
 			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) { e.Time = at(own, -time.Second) }), silent,
@@ -195,10 +195,10 @@ func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
 			}), silent,
 		},
 		"our own update": {
-			"our name, so our doing",
+			"what we did before we applied belongs to the apply",
 			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) {
 				e.Manager, e.Time = fieldOwner, at(own, time.Hour)
-			}), silent,
+			}), asked,
 		},
 		"our entry without a time": {
 			"nothing to compare with",

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,146 +20,62 @@ import (
 // An update applies desired to an object that exists.
 type update struct{ *child }
 
-// run applies desired to live after correcting the managed fields of live.
+// run applies desired to live, after the changes of the managed fields that the apply needs.
 func (u update) run(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
 	live, err := u.latest(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	h, err := u.planTransfer(live)
+	if err := cmp.Or(u.checkSecret(live), u.checkLeft(live)); err != nil {
+		return outcome{}, err
+	}
+	held := u.rules().Held(live)
+	prepared, isMigrated, err := u.prepare(ctx, live)
 	if err != nil {
 		return outcome{}, err
 	}
-	if len(h.patch.Operations()) == 0 {
-		return u.finish(ctx, live, cause)
+	var applied application
+	if u.dryRun && !u.rules().Before(live).IsEmpty() {
+		applied, err = u.rehearse(ctx, live)
+	} else {
+		applied, err = u.applyOrRepair(ctx, prepared, cause)
 	}
-	if h.operation == migrating {
+	if isMigrated {
 		cause = Migrated
 	}
-	if u.dryRun {
-		rehearsed, err := u.rehearse(ctx, live)
-		return u.conclude(ctx, live, cause, rehearsed, err)
-	}
-	removed, err := u.removals(ctx, live, h)
-	if err != nil {
-		return outcome{}, err
-	}
-	if err := u.checkPods(ctx, live, removed); err != nil {
-		return outcome{}, err
-	}
-	handed, err := u.sendTransfer(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	if err := u.checkParts(ctx, handed); err != nil {
-		return outcome{}, err
-	}
-	found, err := u.apply(ctx, handed, cause)
-	if err != nil {
-		u.memory.Invalidate(u.ownedID())
-		return outcome{}, err
-	}
-	u.noteMigrated(found.live)
-	found.changes = noteRemoved(found.changes, u.containedIn(removed, found.changes))
-	if h.operation == migrating {
-		found.operation, found.cause = Updated, Migrated
-	}
-	return found, nil
+	return u.conclude(ctx, prepared, cause, applied, held, err)
 }
 
-// latest returns live from the API server if an older copy would not show which fields are not ours to
-// remove.
+// latest returns live from the API server if an older copy would not show which fields change their owner.
 func (u update) latest(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(u.release)+len(u.once) > 0 || u.keepsOwners(live) {
+	if len(u.release)+len(u.once)+len(u.retire) > 0 || u.keepsOwners(live) || len(u.former) > 0 && u.store.Get(live) == "" {
 		return u.current(ctx, live)
 	}
 	return live, nil
 }
 
-// finish applies desired to live, which needs no transfer, or had one in a pass that got no
-// further: then the apply is the rest of that.
-func (u update) finish(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	removed := u.unfinished(live)
-	if len(removed) > 0 {
-		cause = Migrated
+// rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
+func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
+	r := repair{child: u.child}
+	if err := r.observe(ctx, live.GetUID()); err != nil {
+		return application{}, err
 	}
-	if err := u.checkParts(ctx, live); err != nil {
-		return outcome{}, err
+	ok, err := r.dryRunWithout(ctx, nil)
+	switch {
+	case err != nil:
+		return application{}, err
+	case ok:
+		return application{before: r.typed(), after: r.accepted, tried: true}, nil
 	}
-	found, err := u.apply(ctx, live, cause)
-	if err != nil {
-		return outcome{}, err
-	}
-	u.noteMigrated(found.live)
-	if removed = u.containedIn(removed, found.changes); len(removed) > 0 {
-		found.operation, found.cause, found.changes = Updated, cause, noteRemoved(found.changes, removed)
-	}
-	if len(live.GetManagedFields()) == 0 && u.store.Get(live) != "" {
-		found.live = u.lateTransfer(ctx, found.live)
-	}
-	return found, nil
+	r.refusal = r.lastRefusal
+	return r.run(ctx)
 }
 
-// lateTransfer corrects managed fields that only the answer to an apply shows, and returns the
-// corrected object. If the correction fails, the answer to a later apply shows the fields again. Fields
-// of old managers are left to the next pass, as an apply has to follow.
-func (u update) lateTransfer(ctx context.Context, applied client.Object) client.Object {
-	if u.dryRun {
-		return applied
-	}
-	patched, err := u.patchEntries(ctx, releasing, applied, func(p *managedfields.Patch, live client.Object) {
-		u.regain(p, live, u.oldEntries(live))
-	})
-	if err != nil || patched == applied {
-		return applied
-	}
-	u.confirm(patched)
-	return patched
-}
-
-// checkParts refuses an apply that would remove a field which is left to others, because the API server
-// merges the field as part of a larger value that is applied. The API server is asked only if the
-// managed fields show that this may happen.
-func (u update) checkParts(ctx context.Context, live client.Object) error {
-	parts := slices.DeleteFunc(u.releasedPaths(), func(h releasedPath) bool { return !mayBePart(live, h.steps) })
-	if len(parts) == 0 {
-		return nil
-	}
-	before, err := delta.Values(live)
-	if err != nil {
-		return u.unencodableError(err)
-	}
-	parts = slices.DeleteFunc(parts, func(h releasedPath) bool { return before(h.steps) == nil })
-	if len(parts) == 0 {
-		return nil
-	}
-	answer, err := u.applyDesired(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil {
-		return nil //nolint:nilerr // the apply itself is refused then, or repaired
-	}
-	after, err := delta.Values(answer)
-	if err != nil {
-		return u.unencodableError(err)
-	}
-	for _, h := range parts {
-		if after(h.steps) == nil {
-			return u.refuse(h.path, "is given to "+h.option+", but the next apply would remove it, because the API server merges it "+
-				"as part of a larger value: name the list or the map around it, or the item by all its keys")
-		}
-	}
-	return nil
-}
-
-// apply puts live right, as a rule in one request, which the server may find to be
-// nothing. It carries live's UID: without it an apply based on a stale read would bring a
-// deleted object back.
-func (u update) apply(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	applied, err := u.applyOrRepair(ctx, live, cause)
-	return u.conclude(ctx, live, cause, applied, err)
-}
-
-// conclude returns the outcome of an application to live, or of a rehearsal of one.
-func (u update) conclude(ctx context.Context, live client.Object, cause Cause, applied application, err error) (outcome, error) {
+// conclude returns the outcome of an application to live, or of a rehearsal of one. held are the entries that older
+// versions had before.
+func (u update) conclude(
+	ctx context.Context, live client.Object, cause Cause, applied application, held []metav1.ManagedFieldsEntry, err error,
+) (outcome, error) {
 	if errors.Is(err, ErrImmutable) {
 		return recreation(u).run(ctx, live, cause, err)
 	}
@@ -168,7 +85,10 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	u.loadRecord() // what other reconciles learnt meanwhile counts, too
 	answer := applied.after
 	found := outcome{live: answer, operation: Unchanged}
-	changes := u.changesBy(applied)
+	changes := u.noteRetired(u.changesBy(applied), held)
+	if cause == Drifted && u.hasLostEntry(live) {
+		changes = append(changes, Change{Path: managedFieldsPath})
+	}
 	if len(changes) > 0 || u.isOutdated(live) && cause == DesiredChanged {
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}
@@ -176,8 +96,18 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 		u.report().recordWrite(ctx, found) // all the same: somebody took control between our read and our apply
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
-	u.confirm(answer)
-	if cause == DesiredChanged {
+	settled, isMigrated, err := u.settle(ctx, answer)
+	if err != nil {
+		u.report().recordWrite(ctx, found)
+		u.memory.Invalidate(u.ownedID())
+		return outcome{}, err
+	}
+	u.noteAnswer(answer)
+	u.confirm(settled)
+	switch found.live = settled; {
+	case isMigrated || cause == Migrated:
+		found.operation, found.cause, found.kept = Updated, Migrated, u.leftByOlder(ctx, held, answer)
+	case cause == DesiredChanged:
 		found.kept = u.keptIn(live, applied)
 	}
 	if answer.GetDeletionTimestamp() != nil {
@@ -187,7 +117,8 @@ func (u update) conclude(ctx context.Context, live client.Object, cause Cause, a
 	return found, nil
 }
 
-// applyOrRepair applies desired to live. Fields that others left in live can make the merge invalid
+// applyOrRepair applies desired to live, as a rule in one request, which the server may find to be nothing. It carries
+// live's UID: without it an apply based on a stale read would bring a deleted object back. Fields that others left in live can make the merge invalid
 // although desired is valid: an edited Service port stays beside ours and has the same name. Then the
 // conflicting fields are taken over, and the next apply removes them.
 func (u update) applyOrRepair(ctx context.Context, live client.Object, cause Cause) (application, error) {
@@ -309,16 +240,23 @@ func (u update) changedByOthers(live, answer client.Object) func(path string) bo
 	}
 }
 
-// containedIn returns the removed obstacles that changes contain, and those that changes cannot contain.
-// An obstacle to which the API server gave a default value again is not removed.
-func (u update) containedIn(removed []obstacle.Obstacle, changes []Change) []obstacle.Obstacle {
-	return slices.DeleteFunc(slices.Clone(removed), func(o obstacle.Obstacle) bool {
-		return !u.isUnknown(o) && !slices.ContainsFunc(changes, func(change Change) bool {
-			steps := paths.Steps(change.Path)
-			n := min(len(o.Path), len(steps))
-			return managedfields.MayBeAt(o.Path[:n], steps[:n])
-		})
-	})
+// managedFieldsPath is the path of a change of managed fields alone, which somebody had emptied.
+const managedFieldsPath = "metadata.managedFields"
+
+// hasLostEntry reports whether somebody removed this field owner's entry from the managed fields of live.
+func (u update) hasLostEntry(live client.Object) bool {
+	known, ok := u.record(live)
+	return ok && known.Entry != "" && u.isDisowned(live, known) && managedfields.Applied(live, u.fieldOwner) == nil
+}
+
+// noteRetired adds the managers of older versions to the changes at retired paths.
+func (u update) noteRetired(changes []Change, held []metav1.ManagedFieldsEntry) []Change {
+	for i := range changes {
+		if u.isRetired(changes[i].Path) {
+			changes[i].Manager = managedfields.ManagerOf(held, changes[i].Path)
+		}
+	}
+	return changes
 }
 
 // noteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name

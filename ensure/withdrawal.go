@@ -2,8 +2,10 @@ package ensure
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -65,15 +68,15 @@ func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.
 // releaseFieldsExcept removes the fields of live that only this field owner has applied. Fields for
 // which isKept holds stay without an owner.
 func (w withdrawal) releaseFieldsExcept(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
-	return w.releaseRest(ctx, live, func(p *managedfields.Patch, live client.Object) {
-		w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, isKept)
+	return w.releaseRest(ctx, live, func(live client.Object) *managedfields.Patch {
+		return w.disown(live, metav1.ManagedFieldsOperationApply, isKept)
 	})
 }
 
 // releaseRest gives up everything that this field owner has applied to live. Before that, build keeps fields
 // from being given up, by a patch of the managed fields.
 func (w withdrawal) releaseRest(
-	ctx context.Context, live client.Object, build func(p *managedfields.Patch, live client.Object),
+	ctx context.Context, live client.Object, build func(live client.Object) *managedfields.Patch,
 ) (client.Object, error) {
 	if _, err := w.patchEntries(ctx, releasing, live, build); err != nil {
 		return nil, err
@@ -111,7 +114,8 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 	references := live.GetOwnerReferences()
 	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
 	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != beforeFirstApply && ownsReference(&entry, &references[at])
+		isNobody := entry.Manager == migrate.BeforeFirstApply || entry.Manager == migrate.ReleasedBy(w.fieldOwner)
+		return !isNobody && ownsReference(&entry, &references[at])
 	}) {
 		return live, nil
 	}
@@ -126,6 +130,23 @@ func (w withdrawal) releasedChanges(before, after client.Object) []Change {
 	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after), func(change delta.Change) bool {
 		return len(before.GetManagedFields()) > 0 && !managedfields.Owns(own, change.Path)
 	}))
+}
+
+// snapshotOf returns what noteReleased remembers of live.
+func (c *child) snapshotOf(live client.Object) memory.Snapshot {
+	var found digestInput
+	content, _ := c.fingerprint(live) // content that cannot be read always looks the same, and is never in sync
+	found.add(content)
+	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
+	found.add("")
+	found.add(slices.Sorted(maps.Keys(live.GetAnnotations()))...)
+	found.add("")
+	found.add(live.GetFinalizers()...)
+	found.add("")
+	for _, owner := range live.GetOwnerReferences() {
+		found.add(string(owner.UID), owner.Name)
+	}
+	return memory.Snapshot{UID: live.GetUID(), Sum: sha256.Sum256(found)}
 }
 
 // isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
@@ -226,19 +247,21 @@ func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added
 // meanwhile: the API server removes a struct together with its fields if nobody owns any of them.
 func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
 	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
-	left, err := w.releaseRest(ctx, after, func(p *managedfields.Patch, live client.Object) {
-		own := managedfields.Applied(live, w.fieldOwner)
-		if kept := w.removeOwnFields(p, live, metav1.ManagedFieldsOperationApply, isKept); !kept.Empty() {
-			entry := managedfields.WithFields(*own, kept)
-			entry.Operation = metav1.ManagedFieldsOperationUpdate
-			p.AddFields(entry)
+	left, err := w.releaseRest(ctx, after, func(live client.Object) *managedfields.Patch {
+		p := managedfields.NewPatch(live)
+		if at := managedfields.Find(live, w.fieldOwner, metav1.ManagedFieldsOperationApply); at >= 0 {
+			updates := live.GetManagedFields()[at]
+			updates.Operation = metav1.ManagedFieldsOperationUpdate
+			kept, _ := managedfields.Split(w.ownedIn(live), isKept)
+			p.Move(kept, at, &updates)
 		}
+		return p
 	})
 	if err != nil {
 		return nil, err
 	}
-	return w.patchEntries(ctx, releasing, left, func(p *managedfields.Patch, live client.Object) {
-		w.removeOwnFields(p, live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
+	return w.patchEntries(ctx, releasing, left, func(live client.Object) *managedfields.Patch {
+		return w.disown(live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
 	})
 }
 

@@ -47,6 +47,14 @@ func tree(c content, p parts) (Shape, map[string]any, error) {
 	return top, parsed.(map[string]any), nil
 }
 
+// ShapeOf returns the shape of the objects of a Go type, a pointer to a struct or the struct.
+func ShapeOf(t reflect.Type) Shape {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return Shape{plan: planOf(t, true), root: true}
+}
+
 // SameType reports whether a and b have the same Go type.
 func SameType(a, b Object) bool { return reflect.TypeOf(unedited(a)) == reflect.TypeOf(unedited(b)) }
 
@@ -101,6 +109,9 @@ func (s Shape) IsMap() bool {
 	_, ok := resolve(s.plan).(*mapPlan)
 	return ok
 }
+
+// IsField reports whether the place is a field of a Go struct, and neither an item of a list nor a key of a map.
+func (s Shape) IsField() bool { return s.field }
 
 // IsUnknown reports whether no Go type says what the place holds.
 func (s Shape) IsUnknown() bool { return s.plan == nil }

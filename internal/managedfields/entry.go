@@ -80,13 +80,13 @@ func IsDisowned(obj metav1.Object, manager string) bool {
 	return len(obj.GetManagedFields()) > 0 && Applied(obj, manager) == nil
 }
 
-// TouchedSinceApply reports whether another manager wrote, status aside, when manager last
+// TouchedSinceApply reports whether another manager than manager and released wrote, status aside, when manager last
 // applied or later. Times have a resolution of one second, so the same second counts, and so
 // does an entry without a time (the scale subresource leaves some). An entry with metadata
 // alone, such as the finalizer of a custom resource's own operator, does not count: labels
 // and the like are compared one by one. A copy without any managed fields, from a cache that
 // strips them, shows nothing.
-func TouchedSinceApply(obj metav1.Object, manager string) bool {
+func TouchedSinceApply(obj metav1.Object, manager, released string) bool {
 	entries := obj.GetManagedFields()
 	if len(entries) == 0 {
 		return false
@@ -97,7 +97,7 @@ func TouchedSinceApply(obj metav1.Object, manager string) bool {
 	}
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Manager == manager || entry.Subresource == "status" {
+		if entry.Manager == manager || entry.Manager == released || entry.Subresource == "status" {
 			continue
 		}
 		if (entry.Time == nil || !entry.Time.Before(own.Time)) && !ownsMetadataOnly(entry) {

@@ -61,10 +61,11 @@ func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
 // If the Go type has no merge key for a list, the path has the index of the item, while the fields have
 // its key if the server knows one. Then any item counts.
 func Owns(fields *fieldpath.Set, path string) bool {
-	return ownsSteps(fields, paths.Steps(path))
+	return OwnsAt(fields, paths.Steps(path))
 }
 
-func ownsSteps(fields *fieldpath.Set, steps []string) bool {
+// OwnsAt is as Owns for the steps of a path.
+func OwnsAt(fields *fieldpath.Set, steps []string) bool {
 	if len(steps) == 0 {
 		return !fields.Empty()
 	}
@@ -77,7 +78,7 @@ func ownsSteps(fields *fieldpath.Set, steps []string) bool {
 	fields.Children.Iterate(func(element fieldpath.PathElement) {
 		if mayBeStep(element, steps[0]) {
 			inside, _ := fields.Children.Get(element)
-			owned = owned || ownsSteps(inside, steps[1:])
+			owned = owned || OwnsAt(inside, steps[1:])
 		}
 	})
 	return owned

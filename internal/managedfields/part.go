@@ -7,22 +7,27 @@ import (
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// MayBePart reports whether fields may have the place that steps lead to only together with more:
-// they have a list or a map on the way as a whole, or an item with more keys than the step names.
-func MayBePart(fields *fieldpath.Set, steps []string) bool {
+// PartOf returns how many steps lead to a larger value of which the place at all steps is a part: a list or a map that
+// fields have as a whole, or an item with more keys than its step names. It returns 0 if there is none.
+func PartOf(fields *fieldpath.Set, steps []string) int {
 	if len(steps) == 0 {
-		return false
+		return 0
 	}
 	for element := range fields.Members.All() {
-		isOnTheWay := len(steps) > 1 && isStep(element, steps[0])
-		if isOnTheWay && isWhole(fields, element) || isHalfNamed(element, steps[0]) {
-			return true
+		isOnTheWay := len(steps) > 1 && isStep(element, steps[0]) || isHalfNamed(element, steps[0])
+		if isOnTheWay && isWhole(fields, element) {
+			return 1
 		}
 	}
-	found := false
+	found := 0
 	fields.Children.Iterate(func(element fieldpath.PathElement) {
 		inside, _ := fields.Children.Get(element)
-		found = found || isHalfNamed(element, steps[0]) || isStep(element, steps[0]) && MayBePart(inside, steps[1:])
+		if isHalfNamed(element, steps[0]) && OwnsAt(inside, steps[1:]) {
+			found = max(found, 1)
+		}
+		if n := PartOf(inside, steps[1:]); n > 0 && isStep(element, steps[0]) {
+			found = max(found, n+1)
+		}
 	})
 	return found
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
-func TestMayBePart(t *testing.T) {
+func TestPartOf(t *testing.T) {
 	fields := Fields(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
 		"f:data": {"f:password": {}},
 		"f:spec": {
@@ -19,20 +19,21 @@ func TestMayBePart(t *testing.T) {
 			"f:bare": {"k:{\"a\":1,\"b\":2}": {}}
 		}
 	}`)})
-	for path, want := range map[string]bool{
-		"data[password]":                 false,
-		"data":                           false,
-		"spec.selector":                  false,
-		"spec.selector[app]":             true,
-		"spec.users[name=root].password": true,
-		"spec.users":                     false,
-		"spec.ports[port=80,protocol=TCP].nodePort": false,
-		"spec.ports[port=80].nodePort":              true,
-		"spec.ports[port=81].nodePort":              false,
-		"spec.bare[a=1]":                            true,
-		"spec.other.x":                              false,
-		"":                                          false,
+	for path, want := range map[string]int{
+		"data[password]":                 0,
+		"data":                           0,
+		"spec.selector":                  0,
+		"spec.selector[app]":             2,
+		"spec.users[name=root].password": 2,
+		"spec.users":                     0,
+		"spec.ports[port=80,protocol=TCP].nodePort": 0,
+		"spec.ports[port=80].nodePort":              3,
+		"spec.ports[port=80].name":                  0,
+		"spec.ports[port=81].nodePort":              0,
+		"spec.bare[a=1]":                            3,
+		"spec.other.x":                              0,
+		"":                                          0,
 	} {
-		require.Equal(t, want, MayBePart(fields, paths.Steps(path)), path)
+		require.Equal(t, want, PartOf(fields, paths.Steps(path)), path)
 	}
 }

@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 
@@ -39,47 +40,47 @@ func (p *Patch) Test(pointer string, value any) {
 	p.tests = append(p.tests, jsonpatch.Test(pointer, value))
 }
 
-// Replace puts entry in the place of the one with this index.
-func (p *Patch) Replace(at int, entry metav1.ManagedFieldsEntry) { p.after[at] = entry }
+// Nobody is where fields without an owner come from.
+const Nobody = -1
 
-// Add appends entry.
-func (p *Patch) Add(entry metav1.ManagedFieldsEntry) { p.after = append(p.after, entry) }
-
-// AddFields adds the fields of entry to the entry with the same manager, operation and version, or adds
-// entry.
-func (p *Patch) AddFields(entry metav1.ManagedFieldsEntry) {
-	at := slices.IndexFunc(p.after, func(known metav1.ManagedFieldsEntry) bool {
-		return !isRemoved(known) && known.Manager == entry.Manager && known.Operation == entry.Operation &&
-			known.APIVersion == entry.APIVersion && known.Subresource == entry.Subresource
-	})
-	if at < 0 {
-		p.Add(entry)
-		return
-	}
-	p.Replace(at, WithFields(p.after[at], Fields(&p.after[at]).Union(Fields(&entry))))
-}
-
-func (p *Patch) remove(at int) { p.after[at].FieldsV1 = nil }
-
-func isRemoved(entry metav1.ManagedFieldsEntry) bool { return entry.FieldsV1 == nil }
-
-// RemoveFields removes the paths for which matches holds from the entries with these indexes, and
-// removes entries that become empty. It returns the removed paths.
-func (p *Patch) RemoveFields(entries []int, matches func(fieldpath.Path) bool) *fieldpath.Set {
-	removed := fieldpath.NewSet()
-	for _, at := range entries {
-		taken, kept := Split(Fields(&p.after[at]), matches)
-		removed = removed.Union(taken)
-		switch {
-		case taken.Empty():
-		case kept.Empty():
-			p.remove(at)
-		default:
-			p.Replace(at, WithFields(p.after[at], kept))
+// Move moves fields from the entry with the index from, as far as it has them, to the entry with the same manager,
+// operation, version and subresource as to. It adds to if there is no such entry, and removes an entry that becomes
+// empty. Fields without an owner come from Nobody; if to is nil, nobody owns the fields then. Move returns the fields
+// that it moved.
+func (p *Patch) Move(fields *fieldpath.Set, from int, to *metav1.ManagedFieldsEntry) *fieldpath.Set {
+	if from != Nobody {
+		before := Fields(&p.after[from])
+		fields = before.Intersection(fields)
+		if !fields.Empty() {
+			p.set(from, before.Difference(fields))
 		}
 	}
-	return removed
+	if to == nil || fields.Empty() {
+		return fields
+	}
+	at := slices.IndexFunc(p.after, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == to.Manager && entry.Operation == to.Operation &&
+			entry.APIVersion == to.APIVersion && entry.Subresource == to.Subresource
+	})
+	if at < 0 {
+		at = len(p.after)
+		p.after = append(p.after, *to)
+		p.after[at].FieldsV1 = nil
+	}
+	p.set(at, Fields(&p.after[at]).Union(fields))
+	return fields
 }
+
+// set gives an entry other fields. One without fields is removed.
+func (p *Patch) set(at int, fields *fieldpath.Set) {
+	if fields.Empty() {
+		p.after[at].FieldsV1 = nil
+		return
+	}
+	p.after[at] = WithFields(p.after[at], fields)
+}
+
+func isRemoved(entry metav1.ManagedFieldsEntry) bool { return entry.FieldsV1 == nil }
 
 // SetAPIVersion has all entries be of one API version. Entries that differ in nothing else then
 // become one, as the server would keep only one of them.
@@ -89,7 +90,7 @@ func (p *Patch) SetAPIVersion(version string) {
 			return other.Manager == entry.Manager && other.Operation == entry.Operation && other.Subresource == entry.Subresource
 		}
 		if slices.ContainsFunc(p.before[at+1:], isSame) {
-			p.remove(at)
+			p.after[at].FieldsV1 = nil
 			continue
 		}
 		united := entry
@@ -99,7 +100,18 @@ func (p *Patch) SetAPIVersion(version string) {
 				united = WithFields(united, Fields(&united).Union(Fields(&p.before[i])))
 			}
 		}
-		p.Replace(at, united)
+		p.after[at] = united
+	}
+}
+
+// All returns the entries that the patch leaves, with their indexes for Move.
+func (p *Patch) All() iter.Seq2[int, metav1.ManagedFieldsEntry] {
+	return func(yield func(int, metav1.ManagedFieldsEntry) bool) {
+		for at, entry := range slices.Clone(p.after) {
+			if !isRemoved(entry) && !yield(at, entry) {
+				return
+			}
+		}
 	}
 }
 
@@ -107,6 +119,20 @@ func (p *Patch) SetAPIVersion(version string) {
 func (p *Patch) Entries() []metav1.ManagedFieldsEntry {
 	return slices.DeleteFunc(slices.Clone(p.after), isRemoved)
 }
+
+// Managers returns the managers whose entries the patch changes.
+func (p *Patch) Managers() []string {
+	var managers []string
+	for at := range p.before {
+		if !isEqual(p.before[at], p.after[at]) {
+			managers = append(managers, p.before[at].Manager)
+		}
+	}
+	return managers
+}
+
+// IsEmpty reports whether the patch changes nothing.
+func (p *Patch) IsEmpty() bool { return p.Operations() == nil }
 
 // Operations returns the JSON patch; nil if nothing is to change.
 func (p *Patch) Operations() []jsonpatch.Operation {
@@ -122,7 +148,7 @@ func (p *Patch) Operations() []jsonpatch.Operation {
 			changes = append(changes, jsonpatch.Replace(pointer(at), p.after[at]))
 		}
 	}
-	added := p.after[len(p.before):]
+	added := slices.DeleteFunc(slices.Clone(p.after[len(p.before):]), isRemoved)
 	if len(p.before) == 0 && len(added) > 0 {
 		changes = append(changes, jsonpatch.Add("/metadata/managedFields", []metav1.ManagedFieldsEntry{}))
 	}

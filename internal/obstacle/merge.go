@@ -103,22 +103,7 @@ func (m *Merge) appendDropped(found []Obstacle, path fieldpath.Path) []Obstacle 
 		return found
 	}
 	o, _ := m.obstacle(path, (*entry).isOwn)
-	o.InPodTemplate = m.isInPodTemplate(path)
 	return append(found, o)
-}
-
-// isInPodTemplate reports whether path is part of a pod template in live: of a struct, anywhere, with
-// containers in its spec.
-func (m *Merge) isInPodTemplate(path fieldpath.Path) bool {
-	for end := range path {
-		value, _, _ := lookup(m.live, path[:end+1])
-		template, _ := value.(map[string]any)
-		spec, _ := template["spec"].(map[string]any)
-		if _, ok := spec["containers"].([]any); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // metadataLists tell how the items of lists in the metadata are told apart, also if nobody owns

@@ -28,8 +28,6 @@ type Obstacle struct {
 	// Pointer and Value are the place and the value in live.
 	Pointer string
 	Value   any
-	// InPodTemplate says that the obstacle is part of a pod template. Only Dropped sets it.
-	InPodTemplate bool
 
 	wroteAt time.Time // the latest write of the managers
 }

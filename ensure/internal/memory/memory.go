@@ -41,9 +41,7 @@ type Memory struct {
 	Absent *Table[ChildKey, struct{}]
 	// Applied is the latest confirmed desired state, for whichever owner.
 	Applied *Table[ChildKey, Applied]
-	// Migrated are the objects without an entry of an old manager.
-	Migrated *Table[OwnedKey, Snapshot]
-	Foreign  *Table[OwnedKey, Foreign]
+	Foreign *Table[OwnedKey, Foreign]
 	// Nulls are the nulls of desired that the API server refused.
 	Nulls *Table[OwnedKey, Nulls]
 	// Reported are digests of the texts of failures by reason; see NoteReport.
@@ -63,6 +61,7 @@ type Record struct {
 	Content  string // fingerprint of everything but metadata and status
 	Metadata string // fingerprint of the metadata that desired specifies
 	Entry    string // fingerprint of the fields that the field owner applied; empty if the copy did not show them
+	Handover string // the options by which fields change their owner
 	Adopted  bool   // another program made the object
 	At       time.Time
 	Shown    bool // the cache has shown this object
@@ -76,9 +75,8 @@ type Applied struct {
 	Owner  string    // kind and name of the controller; empty if there is none
 }
 
-// A Snapshot changes when somebody changes the object in a way that an old operator may have: its
-// content, or which labels, annotations, finalizers and owners it has. The values of labels and
-// annotations do not count, as some are heartbeats.
+// A Snapshot changes when somebody changes the content of an object, or which labels, annotations, finalizers and owners
+// it has. The values of labels and annotations do not count, as some are heartbeats.
 type Snapshot struct {
 	UID types.UID
 	Sum [sha256.Size]byte
@@ -110,7 +108,6 @@ func New(entries int) *Memory {
 	return &Memory{
 		Absent:   NewTable[ChildKey, struct{}](entries),
 		Applied:  NewTable[ChildKey, Applied](entries),
-		Migrated: NewTable[OwnedKey, Snapshot](entries),
 		Foreign:  NewTable[OwnedKey, Foreign](entries),
 		Nulls:    NewTable[OwnedKey, Nulls](entries),
 		Reported: NewTable[OwnedKey, map[string]string](entries),

@@ -1,0 +1,73 @@
+package ensure
+
+import (
+	"context"
+	"regexp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// Each entry of the managed fields names the API version of its fields. After a change of the versions
+// of a custom kind, an entry, even one of a status, may name a version to which the API server cannot
+// convert the object any more: the version is gone, or its schema lacks a field that has a default now.
+// Then every apply fails, and every other write empties the managed fields. A patch of its own gives
+// such entries the version that we apply: it is the only write that loses nothing.
+
+// isUnconvertible reports whether the API server could not convert the object to the API version of an
+// entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
+// fit the schema of our own version is another failure.
+func isUnconvertible(err error) bool {
+	status, ok := answer.Status(err)
+	return ok && status.Code == 500 && status.Reason == "" && unconvertible.MatchString(status.Message)
+}
+
+var unconvertible = regexp.MustCompile(
+	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
+		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
+
+// makeConvertible makes all entries of live be of our API version, after a refusal that
+// isUnconvertible. If they are so already, the refusal stands.
+func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := o.reread(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if !managedfields.HasOtherVersions(live, o.apiVersion) {
+		return nil, refusal
+	}
+	return o.rewriteVersions(ctx, live)
+}
+
+// convertible returns live, on which a patch of ours builds, with entries that the server does
+// not lose with the patch.
+func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
+	if o.dryRun || !managedfields.HasOtherVersions(live, o.apiVersion) {
+		return live, nil
+	}
+	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
+	tried, err := o.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	switch {
+	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
+		return live, nil
+	case err != nil || len(tried.GetManagedFields()) > 0:
+		return live, err
+	}
+	// A webhook that converts may be out of reach. An apply fails then, and says so.
+	_, err = o.applyDesired(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
+		return nil, err
+	}
+	return o.rewriteVersions(ctx, live)
+}
+
+// rewriteVersions makes all entries of live be of our API version.
+func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
+	p := managedfields.NewPatch(live)
+	p.SetAPIVersion(o.apiVersion)
+	return o.patchJSON(ctx, "repair", p.Operations())
+}
