@@ -24,8 +24,7 @@ import (
 // options that allow an operation. Only the texts of ErrRefused do so, too: readers of the other texts
 // may not write Go.
 var (
-	// ErrRefused: desired, an option or a setting is not usable. The content was not written. With
-	// Release and Once, managed fields may have been. This class includes errors of packages status and
+	// ErrRefused: desired, an option or a setting is not usable. Nothing was written. This class includes errors of packages status and
 	// finalizer that the caller causes.
 	ErrRefused = answer.ErrRefused
 	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, or does not exist any more,
@@ -35,9 +34,9 @@ var (
 	// child again, except with IfExists.
 	ErrTerminating = errors.New("terminating")
 	// ErrForeign: an object of that name exists and is not ours. Adopt adopts an object that has no
-	// controller, or that another program created for the same owner. MigrateFrom takes over an object
-	// of an earlier version of the operator, with the same or another field manager. If the controller
-	// is an object of the operator, pass that object to ControlledBy.
+	// controller, or that another program created for the same owner. FormerFieldOwners says that
+	// objects of earlier names of the field owner are ours. If the controller is an object of the operator,
+	// pass that object to ControlledBy.
 	ErrForeign = errors.New("foreign")
 	// ErrHidden: the child is as desired, but the cache does not show it. If the cache filters by a label,
 	// WithLabels adds the label to every child.

@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,4 +90,46 @@ func ExampleRetire() {
 	// <nil>
 	// Migrated [spec.template.metadata.annotations[restarted] (set by manager)] <nil>
 	// Migrated [spec.template.metadata.annotations[restarted] (set by manager)] <nil>
+}
+
+// The operator had another name for its field owner.
+func ExampleFormerFieldOwners() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	former := greeting()
+	former.Data["tone"] = "friendly"
+	_, err := ensure.Object(ctx, ensure.New(c, c, "hello-operator"), former)
+	fmt.Println(err)
+
+	e := ensure.New(c, c, "greeting-operator", ensure.FormerFieldOwners("hello-operator"))
+	result, err := ensure.Object(ctx, e, greeting())
+	fmt.Println(result.Cause, result.Live.Data, err)
+
+	// Output:
+	// <nil>
+	// Migrated map[text:hello] <nil>
+}
+
+// A Secret that somebody made keeps its password, unless the caller insists.
+func ExampleOverwriteData() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	secret := func(password string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "database"},
+			Data:       map[string][]byte{"password": []byte(password)},
+		}
+	}
+	fmt.Println(client.WithFieldOwner(c, "kubectl").Create(ctx, secret("in use")))
+
+	e := ensure.New(c, c, "database-operator")
+	_, err := ensure.Object(ctx, e, secret("generated"), ensure.Adopt())
+	fmt.Println(errors.Is(err, ensure.ErrRefused))
+	result, err := ensure.Object(ctx, e, secret("generated"), ensure.Adopt(), ensure.OverwriteData())
+	fmt.Println(result.Operation, err)
+
+	// Output:
+	// <nil>
+	// true
+	// Updated <nil>
 }

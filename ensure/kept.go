@@ -14,7 +14,8 @@ import (
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// A KeptField is a field that the live object has although desired dropped it, such as spec.clusterIP.
+// A KeptField is a field that the live object has although desired dropped it, such as spec.clusterIP, or that an earlier
+// version of the operator set and desired lacks.
 type KeptField struct {
 	Path string
 	// Manager is another field manager that owns the field; empty if nobody does: the API server keeps the value, as
@@ -70,10 +71,11 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 
 // textOf returns a path in the form of Change.Path.
 func (k *kind) textOf(desired client.Object, path fieldpath.Path) string {
-	at, text := canon.Shape{}, ""
-	if !isDynamic(desired) {
-		at = canon.ShapeOf(reflect.TypeOf(desired))
+	goType := reflect.TypeOf(desired)
+	if isDynamic(desired) {
+		goType = nil
 	}
+	at, text := canon.ShapeOf(goType), ""
 	for i, step := range managedfields.Steps(path) {
 		if path[i].FieldName != nil {
 			at, text = at.Member(text, step)

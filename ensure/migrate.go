@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/migrate"
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
@@ -25,7 +24,8 @@ import (
 //
 //	kubectl get deployment web -o yaml --show-managed-fields
 //
-// A migration removes nothing from the child. After an apply, a second write, of metadata only, takes the fields that
+// A migration removes nothing from the child, unless the API server refuses desired because of a field, such as the other
+// source of a volume. After an apply, a second write, of metadata only, takes the fields that
 // desired specifies away from these managers, so that desired alone decides about them: Operation is Updated, and Cause is
 // Migrated. Everything else that these managers set stays: keys of maps, list items and the fields of spec still belong to
 // them, and fields in deeper structs in which desired has fields, too, belong to nobody, like defaults. Result.Kept lists
@@ -86,7 +86,7 @@ func (u update) prepare(ctx context.Context, live client.Object) (_ client.Objec
 	if p.IsEmpty() {
 		return live, false, nil
 	}
-	isMigrated = rules.Concerns(p)
+	isMigrated = rules.Names(p.Managers())
 	if u.dryRun {
 		return live, isMigrated, nil
 	}
@@ -101,20 +101,19 @@ func (u update) prepare(ctx context.Context, live client.Object) (_ client.Objec
 	return live, isMigrated, err
 }
 
-// settle makes the fields of applied, the answer to an apply, ours alone among older versions. isMigrated says that some
-// were of a manager that the caller named.
-func (u update) settle(ctx context.Context, applied client.Object) (_ client.Object, isMigrated bool, err error) {
-	if !u.rules().HasOlder(applied) {
-		return applied, false, nil
+// settle makes the fields of applied, the answer to an apply, ours alone among older versions. It returns the managers from
+// which it took fields.
+func (u update) settle(ctx context.Context, applied client.Object) (_ client.Object, from []string, err error) {
+	rules, complete := u.rules(), u.fieldsFingerprint(applied)
+	if !rules.IsShared(applied) {
+		return applied, nil, nil
 	}
 	if err := u.loadFields(ctx); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	rules, complete := u.rules(), u.fieldsFingerprint(applied)
 	p := rules.After(applied)
-	isMigrated = rules.Concerns(p)
-	if u.dryRun || p.IsEmpty() {
-		return applied, isMigrated, nil
+	if from = p.Managers(); u.dryRun {
+		return applied, from, nil
 	}
 	settled, err := u.patchEntries(ctx, migrating, applied, func(live client.Object) *managedfields.Patch {
 		if u.fieldsFingerprint(live) != complete { // somebody took a field of ours meanwhile, which the next pass corrects
@@ -122,7 +121,7 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 		}
 		return rules.After(live)
 	})
-	return settled, isMigrated, err
+	return settled, from, err
 }
 
 // isMigrationPending reports whether an apply is due although live is as desired.
@@ -130,10 +129,10 @@ func (o *observation) isMigrationPending(live client.Object) bool {
 	return o.rules().IsPending(live) || len(o.unownedPaths(live)) > 0
 }
 
-// unownedPaths returns the retired paths where live has a value that nobody owns. After an apply for the same desired
-// state, such a value is a default, and stays.
+// unownedPaths returns the retired paths where live has a value that nobody owns. What is there after an apply is a
+// default, and stays.
 func (o *observation) unownedPaths(live client.Object) [][]string {
-	if known, ok := o.record(live); len(o.retire) == 0 || len(live.GetManagedFields()) == 0 || ok && known.Digest == o.digest {
+	if known, ok := o.record(live); len(o.retire) == 0 || len(live.GetManagedFields()) == 0 || ok && known.Handover == o.handover() {
 		return nil
 	}
 	found, err := delta.Values(live)
@@ -216,14 +215,15 @@ func (c *child) readDefinition(ctx context.Context) (*unstructured.Unstructured,
 	return nil, c.requestError("read", err)
 }
 
-// leftByOlder returns the fields that older versions set in live, and that desired lacks, without those that have their
-// default. held are the entries of older versions, and live the answer to an apply.
-func (u update) leftByOlder(ctx context.Context, held []metav1.ManagedFieldsEntry, live client.Object) []KeptField {
+// leftByOlder returns the fields of live, the answer to an apply, that older versions set and that desired lacks, without
+// those that have their default.
+func (u update) leftByOlder(ctx context.Context, live client.Object) []KeptField {
 	found, err := delta.Values(live)
 	if err != nil {
 		return nil // the answer was read before
 	}
 	own, rules := u.ownedIn(live), u.rules()
+	held := rules.Held(live)
 	var left []fieldpath.Path
 	var kept []KeptField
 	mayBeDefault := false
@@ -291,7 +291,7 @@ func (u update) checkSecret(live client.Object) error {
 	}
 	var keys []string
 	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired)) {
-		if strings.HasPrefix(change.Path, "data[") && found(paths.Steps(change.Path)) != nil {
+		if steps := paths.Steps(change.Path); steps[0] == "data" && len(steps) > 1 && found(steps) != nil {
 			keys = append(keys, change.Path)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/migrate"
 	"github.com/trueup-go/trueup/internal/observer"
 )
 
@@ -332,7 +332,11 @@ func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
 // later copy with managed fields.
 func (c *child) inSync(ctx context.Context, live, whole client.Object) (bool, error) {
 	if known, ok := c.record(live); ok {
-		return c.isConfirmed(live, known), nil
+		if isConfirmed := c.isConfirmed(live, known); !isConfirmed || known.Version == live.GetResourceVersion() {
+			return isConfirmed, nil
+		}
+		isReset, err := c.findReset(ctx, live)
+		return !isReset && err == nil, err
 	}
 	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
 		return false, nil

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/migrate"
 )
 
 // An ownership is a session that reads and changes the managed fields of the live object: the fields
@@ -19,7 +19,7 @@ type ownership struct{ session }
 // rules returns the rules by which the fields of a child change their owner.
 func (o *ownership) rules() migrate.Rules {
 	rules := migrate.Rules{
-		Owner: o.fieldOwner, APIVersion: o.apiVersion, Older: o.migrateFrom, Former: o.former, IsField: o.isField, Retired: o.retireSteps,
+		Owner: o.fieldOwner, APIVersion: o.apiVersion, Older: o.migrateFrom, Former: o.former, IsAdopted: o.adopted, IsField: o.isField, Retired: o.retireSteps,
 	}
 	if len(o.leftPaths) > 0 || o.adopt && o.controller == nil {
 		rules.IsLeft = func(path fieldpath.Path) bool { return o.isLeftPath(path) || o.isKeptOwner(path) }

@@ -28,15 +28,15 @@ import (
 //	spec.ports[port=80,protocol=TCP].nodePort
 //
 // Each path includes everything below it, and desired must not specify the path. If an earlier apply
-// had such a field, or if a manager given to MigrateFrom owns it, one additional request before the
-// next apply gives up the field. You may remove the option once all children were reconciled with it.
-// Keep the option if desired may drop the last other field of the same map or item: the API server
-// would then remove the released field, too, because nobody owns it. If the released field is in a list
-// item that desired drops, the call is refused, and the error says to release the item.
+// had such a field, one additional request before the next apply moves the field to the field manager
+// "<field owner>-released", until another program changes the value. So the field stays, whatever desired drops
+// around it, and you may remove the option once all children were reconciled with it. Another program that
+// applies another value without force gets a conflict with this manager: kubectl apply --server-side
+// --force-conflicts, once. If the released field is in a list item that desired drops, the call is refused,
+// and the error says to release the item.
 //
 // A field that the API server merges as a whole, such as a selector or a command, can be released
-// only as a whole, and a list item only by all its keys. Otherwise an apply that would remove it is
-// refused (ErrRefused).
+// only as a whole, and a list item only by all its keys. Otherwise the call is refused (ErrRefused).
 //
 // Without paths the option has no effect.
 func Release(paths ...string) Option {

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/migrate"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/migrate"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
@@ -151,7 +151,7 @@ func (c *child) applyElsewhere(ctx context.Context, live client.Object) (*unstru
 	if err != nil {
 		return nil, err
 	}
-	elsewhere.SetName(string(uuid.NewUUID()))
+	elsewhere.SetName("trueup-" + string(uuid.NewUUID())) // some kinds want a letter first
 	body, err := elsewhere.MarshalJSON()
 	if err != nil {
 		return nil, c.unencodableError(err)

@@ -20,8 +20,9 @@ type Result[T client.Object] struct {
 	Cause Cause
 	// Changes are the paths that an update changed, in the order of the object; empty for a creation.
 	Changes []Change
-	// Kept are the fields that desired dropped, and that the object still has. It is empty unless Cause is DesiredChanged,
-	// and if the cache strips managed fields, as then nothing shows what was dropped.
+	// Kept are the fields that desired dropped, and that the object still has, if Cause is DesiredChanged; empty if the cache
+	// strips managed fields, as then nothing shows what was dropped. If Cause is Migrated, Kept are the fields that managers
+	// named by MigrateFrom set, that desired lacks, and that do not have their default; see Retire.
 	Kept []KeptField
 	// Stale means that Live is a cached copy that is older than our last write. The call sent nothing. The
 	// status in Live describes an earlier state, so treat the child as in progress.
@@ -107,7 +108,7 @@ const (
 	Drifted Cause = "Drifted"
 	// Adopted means that the child was not ours and Adopt was given.
 	Adopted Cause = "Adopted"
-	// Migrated means that fields of a manager named by MigrateFrom were taken over.
+	// Migrated means that fields of a manager named by MigrateFrom, or of a former field owner, became ours.
 	Migrated Cause = "Migrated"
 	// Unwanted means that Absent or pruning sent the delete, or gave up our fields, in this call.
 	Unwanted Cause = "Unwanted"
@@ -121,8 +122,7 @@ type Change struct {
 	// for kinds named by WithSensitive, so that a logged Change shows no secret.
 	Old, New string
 	// Manager names the other field managers that owned a removed path, separated by commas. It is set
-	// only if the path was removed because of MigrateFrom or because the path conflicted with desired.
-	// After an interrupted migration, Manager names all managers given to MigrateFrom.
+	// only if the path was removed because of Retire or because the path conflicted with desired.
 	Manager string
 }
 

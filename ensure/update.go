@@ -13,6 +13,7 @@ import (
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/migrate"
 	"github.com/trueup-go/trueup/internal/obstacle"
 	"github.com/trueup-go/trueup/internal/paths"
 )
@@ -86,9 +87,6 @@ func (u update) conclude(
 	answer := applied.after
 	found := outcome{live: answer, operation: Unchanged}
 	changes := u.noteRetired(u.changesBy(applied), held)
-	if cause == Drifted && u.hasLostEntry(live) {
-		changes = append(changes, Change{Path: managedFieldsPath})
-	}
 	if len(changes) > 0 || u.isOutdated(live) && cause == DesiredChanged {
 		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
 	}
@@ -96,7 +94,7 @@ func (u update) conclude(
 		u.report().recordWrite(ctx, found) // all the same: somebody took control between our read and our apply
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
-	settled, isMigrated, err := u.settle(ctx, answer)
+	settled, from, err := u.settle(ctx, answer)
 	if err != nil {
 		u.report().recordWrite(ctx, found)
 		u.memory.Invalidate(u.ownedID())
@@ -104,9 +102,12 @@ func (u update) conclude(
 	}
 	u.noteAnswer(answer)
 	u.confirm(settled)
+	if cause == Drifted && u.hasLostEntry(live, from) {
+		found.operation, found.cause, found.changes = Updated, cause, append(changes, Change{Path: managedFieldsPath})
+	}
 	switch found.live = settled; {
-	case isMigrated || cause == Migrated:
-		found.operation, found.cause, found.kept = Updated, Migrated, u.leftByOlder(ctx, held, answer)
+	case u.rules().Names(from) || cause == Migrated:
+		found.operation, found.cause, found.kept = Updated, Migrated, u.leftByOlder(ctx, answer)
 	case cause == DesiredChanged:
 		found.kept = u.keptIn(live, applied)
 	}
@@ -243,10 +244,12 @@ func (u update) changedByOthers(live, answer client.Object) func(path string) bo
 // managedFieldsPath is the path of a change of managed fields alone, which somebody had emptied.
 const managedFieldsPath = "metadata.managedFields"
 
-// hasLostEntry reports whether somebody removed this field owner's entry from the managed fields of live.
-func (u update) hasLostEntry(live client.Object) bool {
+// hasLostEntry reports whether somebody removed this field owner's entry from the managed fields of live, or all entries:
+// then the API server noted at the apply that nobody is known to have set the fields of desired. from are the managers from
+// which these fields were taken after the apply.
+func (u update) hasLostEntry(live client.Object, from []string) bool {
 	known, ok := u.record(live)
-	return ok && known.Entry != "" && u.isDisowned(live, known) && managedfields.Applied(live, u.fieldOwner) == nil
+	return ok && known.Entry != "" && (slices.Contains(from, migrate.BeforeFirstApply) || managedfields.IsDisowned(live, u.fieldOwner))
 }
 
 // noteRetired adds the managers of older versions to the changes at retired paths.

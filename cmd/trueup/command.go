@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,14 +22,17 @@ the last of these. The report works for any object, of any operator. It takes on
 each object.
 
 With -f, the report also shows the effect of applying the file as the field owner that
---field-manager names: a server-side dry run with force.
+--field-manager names: a server-side dry run with force. With --migrate-from, it shows also
+what ensure.MigrateFrom would do: the fields that older versions of the operator lose, and
+those that stay until ensure.Retire names them.
 
 The command changes nothing in the cluster. Values of Secrets are masked.`
 
 const examples = `  trueup explain deployment/web
   trueup explain deploy web api -n shop --context staging
   trueup explain website.example.com/web --unowned -o json
-  trueup explain -f desired.yaml --field-manager website-operator`
+  trueup explain -f desired.yaml --field-manager website-operator
+  trueup explain -f desired.yaml --field-manager website-operator --migrate-from manager`
 
 // newCommand returns the command that program was called as: trueup, or kubectl-trueup as a plugin.
 func newCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
@@ -72,6 +76,8 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&x.options.FieldManager, "field-manager", "",
 		"report the last apply of this field owner, too; with -f, the one that applies the file")
 	flags.StringVarP(&x.file, "filename", "f", "", "a file with desired objects, or - for the standard input")
+	flags.StringSliceVar(&x.options.MigrateFrom, "migrate-from", nil,
+		"with -f, report what a migration from these field managers of older versions would do")
 	x.cluster.AddFlags(flags)
 	return command
 }
@@ -90,6 +96,12 @@ func (x *explainer) validate(args []string) error {
 	switch {
 	case x.format != "text" && x.format != "json":
 		return errors.New("the output is neither text nor json: " + x.format)
+	case len(x.options.MigrateFrom) > 0 && x.file == "":
+		return errors.New("--migrate-from needs -f, the file with the desired objects")
+	case len(x.options.MigrateFrom) > 0 && x.options.FieldManager == "":
+		return errors.New("--migrate-from needs --field-manager, the field owner that migrates")
+	case slices.Contains(x.options.MigrateFrom, ""):
+		return errors.New("--migrate-from needs the names of managers, as metadata.managedFields has them")
 	case x.file != "" && x.options.FieldManager == "":
 		return errors.New("-f needs --field-manager, the field owner that applies the file")
 	case x.file == "" && len(args) == 0:

@@ -77,7 +77,7 @@ func (x *explainer) dryRun(t target, live *unstructured.Unstructured) (*explain.
 	desired := t.desired.DeepCopy()
 	var kept []string
 	if live != nil {
-		kept = explain.Stamp(desired, live, x.options.FieldManager)
+		kept = explain.Stamp(desired, live, x.options)
 		desired.SetResourceVersion(live.GetResourceVersion()) // otherwise what others write meanwhile would be an effect, too
 	}
 	result, err := t.tryApply(desired, x.options.FieldManager)
@@ -89,11 +89,13 @@ func (x *explainer) dryRun(t target, live *unstructured.Unstructured) (*explain.
 		if !refused {
 			return nil, fmt.Errorf("cannot try to apply %s: %w", t, err)
 		}
-		return run, nil
+		run.Migration, err = x.migration(t, live, nil)
+		return run, err
 	}
 	run := explain.NewDryRun(live, result, x.options)
 	run.Kept = kept
-	return run, nil
+	run.Migration, err = x.migration(t, live, result)
+	return run, err
 }
 
 // write writes the reports in the chosen form.

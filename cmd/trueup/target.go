@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +54,7 @@ func (t target) tryApply(desired *unstructured.Unstructured, manager string) (*u
 	}
 	force := true
 	helper := resource.NewHelper(t.info.Client, t.info.Mapping).DryRun(true).WithFieldManager(manager)
-	return object(helper.Patch(t.info.Namespace, t.info.Name, types.ApplyPatchType, body, &metav1.PatchOptions{Force: &force}))
+	return object(helper.Patch(t.info.Namespace, desired.GetName(), types.ApplyPatchType, body, &metav1.PatchOptions{Force: &force}))
 }
 
 func object(found runtime.Object, err error) (*unstructured.Unstructured, error) {
@@ -121,7 +122,7 @@ func (x *explainer) inFile() ([]target, error) {
 	}
 	infos, err := builder.FilenameParam(false, &resource.FilenameOptions{Filenames: []string{x.file}}).Flatten().Do().Infos()
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", x.file, err)
+		return nil, fmt.Errorf("cannot read %s: %w", x.file, withoutContent(err))
 	}
 	targets := make([]target, len(infos))
 	for i, info := range infos {
@@ -132,6 +133,16 @@ func (x *explainer) inFile() ([]target, error) {
 		targets[i] = target{info: info, desired: desired}
 	}
 	return targets, nil
+}
+
+// withoutContent returns err, or another error if the text of err may quote a document, which can be a Secret.
+func withoutContent(err error) error {
+	for _, beginning := range []string{"error parsing ", "error validating ", "unable to decode "} {
+		if strings.Contains(err.Error(), beginning) {
+			return errors.New("a document is no YAML or JSON of an object with an apiVersion and a kind")
+		}
+	}
+	return err
 }
 
 func (x *explainer) builder() (*resource.Builder, error) {

@@ -9,8 +9,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-// mustReload reports whether the data of an existing ConfigMap changed, whatever the cause. Before, the operator
-// reloaded if the result was controllerutil.OperationResultUpdated.
+// mustReload reports whether the data of an existing ConfigMap changed, whatever the cause.
 func mustReload(settings ensure.Result[*corev1.ConfigMap]) bool {
 	return slices.ContainsFunc(settings.Changes, func(change ensure.Change) bool {
 		return strings.HasPrefix(change.Path, "data")

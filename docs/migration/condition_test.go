@@ -10,7 +10,7 @@ import (
 	"github.com/trueup-go/trueup/status"
 )
 
-// After: a patch if the condition changed. deployment and err are the results of ensure.Object.
+// A patch if the condition changed. deployment and err are the results of ensure.Object.
 func patchStatus(ctx context.Context, c client.Client, shop *Shop, deployment ensure.Result[*appsv1.Deployment], err error) error {
 	set := status.For(shop)
 	return status.Patch(ctx, c, shop, func(shop *Shop) {

@@ -8,7 +8,8 @@ import (
 	"github.com/trueup-go/trueup/finalizer"
 )
 
-// After: the same name, so that shops with the finalizer keep it.
+const finalizerName = "shop.example.com/record" // the same name, so that shops with the finalizer keep it
+
 func handle(ctx context.Context, c client.Client, shop *Shop, deleteRecord func(context.Context) error) (finalizer.Result, error) {
 	return finalizer.Handle(ctx, c, shop, finalizer.Step{Name: finalizerName, Cleanup: deleteRecord})
 }

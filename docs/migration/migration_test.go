@@ -5,15 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,11 +33,10 @@ import (
 // Converge waits for a second after a write, which takes no time in a bubble of synctest.
 
 const (
-	digest      = "metadata.annotations[spec-hash.trueup-go.github.io/shop-operator]"
-	takeOver    = "patch Deployment default/web: changed nothing but metadata.managedFields"
-	storeDigest = "apply Deployment default/web: " + digest
-	restartedAt = "spec.template.metadata.annotations[shop.example.com/restarted-at]"
-	confirmed   = "apply Deployment default/web: changed nothing"
+	digest       = "metadata.annotations[spec-hash.trueup-go.github.io/shop-operator]"
+	changeOwners = "patch Deployment default/web: changed nothing but metadata.managedFields"
+	storeDigest  = "apply Deployment default/web: " + digest
+	confirmed    = "apply Deployment default/web: changed nothing"
 )
 
 type ensureFunc = func(context.Context, *ensure.Ensurer, *Shop) (ensure.Result[*appsv1.Deployment], error)
@@ -52,7 +58,7 @@ func TestFromCreateOrUpdate(t *testing.T) {
 					causes = append(causes, result.Cause)
 					return nil, err
 				})
-				require.Equal(t, []string{takeOver, storeDigest}, shown(ensuretest.Converge(t, c, pass)))
+				require.Equal(t, []string{storeDigest, changeOwners}, shown(ensuretest.Converge(t, c, pass)))
 				require.Equal(t, []ensure.Cause{ensure.Migrated, "", ""}, causes)
 				require.Equal(t, before, get(t, c, &appsv1.Deployment{}).Spec)
 				require.Empty(t, ensuretest.Converge(t, c, pass))
@@ -61,33 +67,114 @@ func TestFromCreateOrUpdate(t *testing.T) {
 	}
 }
 
+func ensureWithoutReplicas(ctx context.Context, e *ensure.Ensurer, shop *Shop) (ensure.Result[*appsv1.Deployment], error) {
+	desired := deploymentFor(shop)
+	desired.Spec.Replicas = nil
+	return ensure.Object(ctx, e, desired, ensure.ControlledBy(shop),
+		ensure.MigrateFrom("manager"), ensure.Release("spec.replicas"))
+}
+
+// TestRelease requires that the replicas stay, whether an apply of ours had the field or not, and that their owner is shown.
+func TestRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, e := newFake(t)
+		ensuretest.Converge(t, c, eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return ensureDeployment(ctx, e, shop) }))
+		pass := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return ensureWithoutReplicas(ctx, e, shop) })
+		require.Equal(t, []string{changeOwners, storeDigest}, shown(ensuretest.Converge(t, c, pass)))
+		require.Equal(t, int32(3), *get(t, c, &appsv1.Deployment{}).Spec.Replicas)
+		require.Equal(t, []string{"shop-operator Apply", "shop-operator-released Update"}, managers(get(t, c, &appsv1.Deployment{})))
+	})
+}
+
+func managers(obj client.Object) (found []string) {
+	for _, entry := range obj.GetManagedFields() {
+		found = append(found, entry.Manager+" "+string(entry.Operation))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// TestRetire renames a container: the old one stays until it is retired, in the first release or in a later one.
+func TestRetire(t *testing.T) {
+	const container = "spec.template.spec.containers[name=web]"
+	for name, isFirst := range map[string]bool{"in the first release": true, "in a later one": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, e := newFake(t)
+				shop := get(t, c, &Shop{})
+				old := deploymentFor(shop)
+				old.Namespace, old.Spec.Template.Spec.Containers[0].Name = shop.Namespace, "web"
+				require.NoError(t, controllerutil.SetControllerReference(shop, old, c.Scheme()))
+				require.NoError(t, c.Create(t.Context(), old, client.FieldOwner("manager")))
+				containers := func() int { return len(get(t, c, &appsv1.Deployment{}).Spec.Template.Spec.Containers) }
+
+				if !isFirst {
+					told, err := ensure.Object(t.Context(), e, deploymentFor(shop),
+						ensure.ControlledBy(shop), ensure.MigrateFrom("manager"), ensure.DryRun())
+					require.NoError(t, err)
+					result, err := ensureDeployment(t.Context(), e, shop)
+					require.NoError(t, err)
+					require.Equal(t, ensure.Migrated, result.Cause)
+					require.Equal(t, []ensure.KeptField{{Path: container, Manager: "manager"}}, result.Kept)
+					require.Equal(t, result.Kept, told.Kept)
+					require.Equal(t, 2, containers())
+					e = ensure.New(c, c.APIReader(), "shop-operator")
+				}
+				result, err := ensureRetired(t.Context(), e, shop)
+				require.NoError(t, err)
+				require.Equal(t, ensure.Migrated, result.Cause)
+				require.Contains(t, result.Changes, ensure.Change{Path: container, Manager: "manager"})
+				require.Empty(t, result.Kept)
+				require.Equal(t, 1, containers())
+				require.Equal(t, []string{"shop-operator Apply"}, managers(result.Live))
+				require.Empty(t, ensuretest.Converge(t, c, eachPass(c, func(ctx context.Context, shop *Shop) (any, error) {
+					return ensureRetired(ctx, e, shop)
+				})))
+			})
+		})
+	}
+}
+
+// applyDeployment is an apply in each pass.
+func applyDeployment(ctx context.Context, c client.Client, shop *Shop) error {
+	owner := metav1ac.OwnerReference().WithAPIVersion("shop.example.com/v1").WithKind("Shop").
+		WithName(shop.Name).WithUID(shop.UID).WithController(true).WithBlockOwnerDeletion(true)
+	deployment := appsv1ac.Deployment(shop.Name, shop.Namespace).WithOwnerReferences(owner).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithReplicas(shop.Spec.Replicas).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(labelsOf(shop))).
+			WithTemplate(corev1ac.PodTemplateSpec().
+				WithLabels(labelsOf(shop)).
+				WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("shop").WithImage(shop.Spec.Image)))))
+	return c.Apply(ctx, deployment, client.FieldOwner("shop-controller"), client.ForceOwnership)
+}
+
 func TestFromApply(t *testing.T) {
 	for name, test := range map[string]struct {
-		owner string
-		after ensureFunc
-		want  []string
+		owner    string
+		settings []ensure.Setting
+		want     []string
 	}{
-		"another field owner": {"shop-operator", ensureRenamed, []string{takeOver, storeDigest}},
+		"another field owner": {
+			"shop-operator", []ensure.Setting{ensure.FormerFieldOwners("shop-controller")}, []string{changeOwners, storeDigest},
+		},
 		"the same field owner": {
-			"shop-controller",
-			func(ctx context.Context, e *ensure.Ensurer, shop *Shop) (ensure.Result[*appsv1.Deployment], error) {
-				return ensure.Object(ctx, e, deploymentFor(shop), ensure.ControlledBy(shop))
-			},
-			[]string{"apply Deployment default/web: metadata.annotations[spec-hash.trueup-go.github.io/shop-controller]"},
+			"shop-controller", nil, []string{"apply Deployment default/web: metadata.annotations[spec-hash.trueup-go.github.io/shop-controller]"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, _ := newFake(t)
-				require.NoError(t, applyDeployment(t.Context(), c, get(t, c, &Shop{})))
+				c, another := newFake(t)
+				shop := get(t, c, &Shop{})
+				require.NoError(t, applyDeployment(t.Context(), c, shop))
 				before := get(t, c, &appsv1.Deployment{}).Spec
+				_, err := ensure.Object(t.Context(), another, deploymentFor(shop), ensure.ControlledBy(shop))
+				require.ErrorIs(t, err, ensure.ErrForeign, "without FormerFieldOwners")
 
-				e := ensure.New(c, c.APIReader(), test.owner)
-				if test.owner == "shop-operator" {
-					_, err := ensure.Object(t.Context(), e, deploymentFor(web()), ensure.ControlledBy(get(t, c, &Shop{})))
-					require.ErrorIs(t, err, ensure.ErrForeign, "without MigrateFrom")
-				}
-				pass := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return test.after(ctx, e, shop) })
+				e := ensure.New(c, c.APIReader(), test.owner, test.settings...)
+				pass := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) {
+					return ensure.Object(ctx, e, deploymentFor(shop), ensure.ControlledBy(shop))
+				})
 				require.Equal(t, test.want, shown(ensuretest.Converge(t, c, pass)))
 				require.Equal(t, before, get(t, c, &appsv1.Deployment{}).Spec)
 				require.Empty(t, ensuretest.Converge(t, c, pass))
@@ -96,24 +183,71 @@ func TestFromApply(t *testing.T) {
 	}
 }
 
-// TestRestart restarts pods by a patch of the operator's own, under the name that MigrateFrom gives and under another.
-func TestRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, e := newFake(t)
-		pass := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return ensureDeployment(ctx, e, shop) })
-		require.Len(t, ensuretest.Converge(t, c, pass), 1)
+// TestFromApplyWithFewerFields requires that fields which a former field owner applied go.
+func TestFromApplyWithFewerFields(t *testing.T) {
+	c, _ := newFake(t)
+	shop := get(t, c, &Shop{})
+	require.NoError(t, applyDeployment(t.Context(), c, shop))
+	desired := deploymentFor(shop)
+	desired.Spec.Replicas = nil
+	e := ensure.New(c, c.APIReader(), "shop-operator", ensure.FormerFieldOwners("shop-controller"))
+	result, err := ensure.Object(t.Context(), e, desired, ensure.ControlledBy(shop))
+	require.NoError(t, err)
+	require.Equal(t, ensure.Migrated, result.Cause)
+	require.Nil(t, result.Live.Spec.Replicas)
+}
 
-		own := client.WithFieldOwner(c, "shop-operator-restarts")
-		require.NoError(t, restart(t.Context(), own, get(t, c, &appsv1.Deployment{}), time.Now()))
-		require.Equal(t, []string{confirmed}, shown(ensuretest.Converge(t, c, pass)))
-		require.NotEmpty(t, get(t, c, &appsv1.Deployment{}).Spec.Template.Annotations)
+// TestOwnWrites restarts pods by a patch of the operator's own, under the name that MigrateFrom gives and under another.
+func TestOwnWrites(t *testing.T) {
+	for name, want := range map[string]int{"shop-operator-restarts": 1, "manager": 3} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, e := newFake(t)
+				pass := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return ensureDeployment(ctx, e, shop) })
+				require.Len(t, ensuretest.Converge(t, c, pass), 1)
 
-		later := time.Now().Add(time.Hour)
-		require.NoError(t, restart(t.Context(), client.WithFieldOwner(c, "manager"), get(t, c, &appsv1.Deployment{}), later))
-		err := pass(t.Context())
-		require.ErrorIs(t, err, ensure.ErrRefused)
-		require.ErrorContains(t, err, restartedAt)
-	})
+				restarted := get(t, c, &appsv1.Deployment{})
+				patch := client.MergeFrom(restarted.DeepCopy())
+				restarted.Spec.Template.Annotations = map[string]string{"shop.example.com/restarted-at": "today"}
+				require.NoError(t, client.WithFieldOwner(c, name).Patch(t.Context(), restarted, patch))
+				requests := shown(ensuretest.Converge(t, c, pass))
+				require.Len(t, requests, want)
+				require.Equal(t, confirmed, requests[0])
+				require.NotEmpty(t, get(t, c, &appsv1.Deployment{}).Spec.Template.Annotations)
+				require.Empty(t, ensuretest.Converge(t, c, pass))
+			})
+		})
+	}
+}
+
+// TestTheFirstApplyToASecret requires that a generated password does not replace the one in use.
+func TestTheFirstApplyToASecret(t *testing.T) {
+	c, e := newFake(t)
+	shop := get(t, c, &Shop{})
+	secret := func(password string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Data: map[string][]byte{"password": []byte(password)},
+		}
+	}
+	old := secret("in use")
+	require.NoError(t, controllerutil.SetControllerReference(shop, old, c.Scheme()))
+	require.NoError(t, c.Create(t.Context(), old, client.FieldOwner("manager")))
+	for _, step := range []struct {
+		opts []ensure.Option
+		err  error
+		want string
+	}{
+		{nil, ensure.ErrRefused, "in use"},
+		{[]ensure.Option{ensure.Once("data[password]")}, nil, "in use"},
+	} {
+		opts := append(step.opts, ensure.ControlledBy(shop), ensure.MigrateFrom("manager"))
+		_, err := ensure.Object(t.Context(), e, secret("generated"), opts...)
+		require.ErrorIs(t, err, step.err)
+		if step.err != nil {
+			require.ErrorContains(t, err, "data[password]")
+		}
+		require.Equal(t, step.want, string(get(t, c, &corev1.Secret{}).Data["password"]))
+	}
 }
 
 // A failure is a T that keeps the text of a failure.
@@ -123,6 +257,20 @@ type failure struct {
 }
 
 func (f *failure) Fatalf(format string, args ...any) { f.text = fmt.Sprintf(format, args...) }
+
+func variablesInOrderOfMap(settings map[string]string) (variables []corev1.EnvVar) {
+	for name, value := range settings {
+		variables = append(variables, corev1.EnvVar{Name: name, Value: value})
+	}
+	return variables
+}
+
+func variables(settings map[string]string) (variables []corev1.EnvVar) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		variables = append(variables, corev1.EnvVar{Name: name, Value: settings[name]})
+	}
+	return variables
+}
 
 func TestSorted(t *testing.T) {
 	settings := map[string]string{}
@@ -172,7 +320,7 @@ func TestMustReload(t *testing.T) {
 		cause     ensure.Cause
 		reloads   bool
 	}{
-		{"takes over", func() {}, ensure.Updated, ensure.Migrated, false},
+		{"migrates", func() {}, ensure.Updated, ensure.Migrated, false},
 		{"has nothing to do", func() {}, ensure.Unchanged, "", false},
 		{"labels", func() { desired.Labels = map[string]string{"team": "blue"} }, ensure.Updated, ensure.DesiredChanged, false},
 		{"changes the data", func() { desired.Data["color"] = "red" }, ensure.Updated, ensure.DesiredChanged, true},
@@ -222,7 +370,15 @@ func TestHostNetwork(t *testing.T) {
 			desired.Spec.Template.Spec.HostNetwork = false
 			return ensure.Object(ctx, e, desired, ensure.ControlledBy(shop))
 		})
-		unstructured := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return ensureWithoutHostNetwork(ctx, e, shop) })
+		untyped := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deploymentFor(shop))
+			require.NoError(t, err)
+			delete(content, "status")
+			desired := &unstructured.Unstructured{Object: content}
+			desired.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+			require.NoError(t, unstructured.SetNestedField(content, false, "spec", "template", "spec", "hostNetwork"))
+			return ensure.Object(ctx, e, desired, ensure.ControlledBy(shop))
+		})
 		edit := func() {
 			live := get(t, c, &appsv1.Deployment{})
 			live.Spec.Template.Spec.HostNetwork = true
@@ -235,12 +391,12 @@ func TestHostNetwork(t *testing.T) {
 		require.Equal(t, []string{confirmed}, shown(ensuretest.Converge(t, c, typed)))
 		require.True(t, hostNetwork())
 
-		ensuretest.Converge(t, c, unstructured)
+		ensuretest.Converge(t, c, untyped)
 		require.False(t, hostNetwork())
 		edit()
-		require.Len(t, ensuretest.Converge(t, c, unstructured), 1)
+		require.Len(t, ensuretest.Converge(t, c, untyped), 1)
 		require.False(t, hostNetwork())
-		require.Empty(t, ensuretest.Converge(t, c, unstructured))
+		require.Empty(t, ensuretest.Converge(t, c, untyped))
 	})
 }
 
@@ -254,10 +410,9 @@ func TestFinalizer(t *testing.T) {
 			}
 			return err
 		}
-		before := eachPass(c, func(ctx context.Context, shop *Shop) (bool, error) {
-			return handleFinalizer(ctx, c, shop, deleteRecord)
-		})
-		require.Equal(t, []string{"update Shop default/web: metadata.finalizers"}, shown(ensuretest.Converge(t, c, before)))
+		shop := get(t, c, &Shop{})
+		require.True(t, controllerutil.AddFinalizer(shop, finalizerName))
+		require.NoError(t, c.Update(t.Context(), shop))
 
 		after := eachPass(c, func(ctx context.Context, shop *Shop) (any, error) { return handle(ctx, c, shop, deleteRecord) })
 		require.Empty(t, ensuretest.Converge(t, c, after))
@@ -267,24 +422,14 @@ func TestFinalizer(t *testing.T) {
 	})
 }
 
-func TestHandleFinalizerDeletes(t *testing.T) {
-	c, _ := newFake(t)
-	shop := get(t, c, &Shop{})
-	errRecord := errors.New("no answer")
-	failing := func(context.Context) error { return errRecord }
-	for _, step := range []struct {
-		deleteRecord func(context.Context) error
-		done         bool
-		err          error
-	}{{failing, false, nil}, {failing, true, errRecord}, {func(context.Context) error { return nil }, true, nil}} {
-		done, err := handleFinalizer(t.Context(), c, shop, step.deleteRecord)
-		require.ErrorIs(t, err, step.err)
-		require.Equal(t, step.done, done)
-		if shop.DeletionTimestamp.IsZero() {
-			require.NoError(t, c.Delete(t.Context(), shop))
-			shop = get(t, c, &Shop{})
-		}
+// updateStatus is an update of the status in each pass.
+func updateStatus(ctx context.Context, c client.Client, shop *Shop, deployment *appsv1.Deployment) error {
+	condition := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Waiting", Message: "pods are not ready"}
+	if deployment.Status.ReadyReplicas == shop.Spec.Replicas {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "Ready", "all pods are ready"
 	}
+	meta.SetStatusCondition(&shop.Status.Conditions, condition)
+	return c.Status().Update(ctx, shop)
 }
 
 func TestStatus(t *testing.T) {
@@ -321,6 +466,5 @@ func TestStatus(t *testing.T) {
 
 func TestSetup(t *testing.T) {
 	r := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
-	require.NoError(t, setupWithFilter(newManager(t), r))
 	require.NoError(t, setup(newManager(t), r))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 )
 
-// After: a predicate for each watch.
+// A predicate for each watch.
 func setup(mgr ctrl.Manager, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Shop{}, builder.WithPredicates(predicates.Primary())).

@@ -47,8 +47,11 @@ func tree(c content, p parts) (Shape, map[string]any, error) {
 	return top, parsed.(map[string]any), nil
 }
 
-// ShapeOf returns the shape of the objects of a Go type, a pointer to a struct or the struct.
+// ShapeOf returns the shape of the objects of a Go type, a pointer to a struct or the struct; nil: of objects without one.
 func ShapeOf(t reflect.Type) Shape {
+	if t == nil {
+		return Shape{root: true}
+	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

@@ -131,6 +131,9 @@ func (p *Patch) Managers() []string {
 	return managers
 }
 
+// Equals reports whether another patch of the same object leaves the same entries.
+func (p *Patch) Equals(other *Patch) bool { return slices.EqualFunc(p.after, other.after, isEqual) }
+
 // IsEmpty reports whether the patch changes nothing.
 func (p *Patch) IsEmpty() bool { return p.Operations() == nil }
 

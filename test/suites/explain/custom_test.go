@@ -15,7 +15,7 @@ import (
 	"github.com/trueup-go/trueup/test/harness/cluster"
 )
 
-// defineBoilers defines a custom kind with a status and a short name.
+// defineBoilers defines a custom kind with a status, a default and a short name.
 var defineBoilers = sync.OnceValue(func() error {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -26,7 +26,13 @@ var defineBoilers = sync.OnceValue(func() error {
 		return err
 	}
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
-	part := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"fuel": text, "phase": text, "error": text}}
+	part := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"fuel": text, "phase": text, "error": text,
+		"burner": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"power": text, "mode": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"eco"`)}},
+		}},
+		"tags": {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}},
+	}}
 	return cluster.Define(context.Background(), c, &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "boilers.heating.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{

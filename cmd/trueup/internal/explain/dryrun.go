@@ -78,14 +78,14 @@ func texts(fields *fieldpath.Set) []string {
 	return paths
 }
 
-// Stamp adds to desired the marks that trueup adds to each apply of manager, as far as desired has none:
-// the digest, and the owner references that manager applied. Stamp returns the paths, and changes nothing
-// if live has no digest of manager.
-func Stamp(desired, live *unstructured.Unstructured, manager string) []string {
-	key := canon.DigestPrefix + manager
+// Stamp adds to desired the marks that trueup adds to each apply of the field manager, as far as desired has
+// none: the digest, and the owner references that the manager applied. If live has no digest, Stamp adds
+// nothing, but for a migration the controller. Stamp returns the paths.
+func Stamp(desired, live *unstructured.Unstructured, opts Options) []string {
+	key := canon.DigestPrefix + opts.FieldManager
 	digest, isStored := live.GetAnnotations()[key]
 	if !isStored {
-		return nil
+		return stampController(desired, live, opts)
 	}
 	var kept []string
 	annotations := desired.GetAnnotations()
@@ -100,21 +100,31 @@ func Stamp(desired, live *unstructured.Unstructured, manager string) []string {
 	if len(desired.GetOwnerReferences()) > 0 {
 		return kept
 	}
-	return append(kept, stampOwners(desired, live, manager)...)
+	applied := managedfields.Fields(managedfields.Applied(live, opts.FieldManager))
+	return append(kept, stampOwners(desired, live, func(ref metav1.OwnerReference) bool {
+		return managedfields.Holds(applied, ownerPath(ref))
+	})...)
 }
 
-func stampOwners(desired, live *unstructured.Unstructured, manager string) []string {
-	applied := managedfields.Fields(managedfields.Applied(live, manager))
+// stampController adds the controller for a migration: older versions set it, and ensure.ControlledBy applies it.
+func stampController(desired, live *unstructured.Unstructured, opts Options) []string {
+	if len(opts.MigrateFrom) == 0 || len(desired.GetOwnerReferences()) > 0 {
+		return nil
+	}
+	return stampOwners(desired, live, func(ref metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller })
+}
+
+func ownerPath(ref metav1.OwnerReference) fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(ref.UID)))
+}
+
+// stampOwners adds the owner references of live for which isOurs holds, and returns their paths.
+func stampOwners(desired, live *unstructured.Unstructured, isOurs func(metav1.OwnerReference) bool) []string {
 	var kept []string
-	refs := live.GetOwnerReferences()
-	refs = slices.DeleteFunc(refs, func(ref metav1.OwnerReference) bool {
-		path := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(ref.UID)))
-		isOurs := managedfields.Holds(applied, path)
-		if isOurs {
-			kept = append(kept, managedfields.Text(path))
-		}
-		return !isOurs
-	})
+	refs := slices.DeleteFunc(live.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return !isOurs(ref) })
+	for _, ref := range refs {
+		kept = append(kept, managedfields.Text(ownerPath(ref)))
+	}
 	if len(refs) > 0 {
 		desired.SetOwnerReferences(refs)
 	}

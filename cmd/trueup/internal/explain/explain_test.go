@@ -226,12 +226,12 @@ func TestStamp(t *testing.T) {
 
 	desired := bare()
 	require.Equal(t, []string{"metadata.annotations[" + digest + "]", "metadata.ownerReferences[uid=u1]"},
-		explain.Stamp(desired, live, "website-operator"))
+		explain.Stamp(desired, live, explain.Options{FieldManager: "website-operator"}))
 	require.Equal(t, live.GetAnnotations()[digest], desired.GetAnnotations()[digest])
 	require.Len(t, desired.GetOwnerReferences(), 1, "that of another owner is left out")
-	require.Empty(t, explain.Stamp(desired, live, "website-operator"), "desired has all marks")
+	require.Empty(t, explain.Stamp(desired, live, explain.Options{FieldManager: "website-operator"}), "desired has all marks")
 
 	other := bare()
-	require.Empty(t, explain.Stamp(other, live, "team-labels"))
+	require.Empty(t, explain.Stamp(other, live, explain.Options{FieldManager: "team-labels"}))
 	require.Equal(t, bare(), other, "the object has no digest of this field owner")
 }

@@ -9,11 +9,16 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// leaves returns the innermost fields of an entry. Keys of list items, such as the name of a container,
-// belong to their items: they are left out, unless an entry owns nothing else of an item.
+// leaves returns the innermost fields of an entry.
 func leaves(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
+	return leavesOf(managedfields.Fields(entry))
+}
+
+// leavesOf returns the innermost fields. Keys of list items, such as the name of a container, belong to
+// their items: they are left out, unless fields have nothing else of an item.
+func leavesOf(fields *fieldpath.Set) *fieldpath.Set {
 	found := fieldpath.NewSet()
-	for path := range managedfields.Fields(entry).Leaves().All() {
+	for path := range fields.Leaves().All() {
 		if isKeyOfItem(path) {
 			path = path[:len(path)-1]
 		}

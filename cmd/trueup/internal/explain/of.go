@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// FieldManager names a field owner to report on, even if the object has no digest of this field owner.
 	FieldManager string
+	// MigrateFrom names the managers of older versions, for a Migration.
+	MigrateFrom []string
 	// Unowned adds the fields that no manager owns.
 	Unowned bool
 	// Mask masks the values of all kinds, not only of Secrets.

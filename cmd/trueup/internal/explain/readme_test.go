@@ -28,6 +28,18 @@ func TestReadmeShowsAReport(t *testing.T) {
 	require.Contains(t, readme(t), "$ trueup explain deployment/web -n shop\n"+string(report)+"```\n", "README.md and testdata/deployment.txt differ")
 }
 
+// The README shows the part of a report of these tests that is about a migration.
+func TestReadmeShowsAMigration(t *testing.T) {
+	t.Parallel()
+	report, err := os.ReadFile(filepath.Join("testdata", "migration.txt"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(report), "\nDry run of ")
+	require.True(t, found)
+	part, _, found := strings.Cut(rest, "\n\nkube-controller-manager ")
+	require.True(t, found)
+	require.Contains(t, readme(t), "--migrate-from manager -n shop\nDry run of "+part+"\n```\n", "README.md and testdata/migration.txt differ")
+}
+
 // The README documents each field of the JSON form.
 func TestReadmeDocumentsTheJSON(t *testing.T) {
 	t.Parallel()

@@ -114,6 +114,8 @@ type DryRun struct {
 	// the file does not have them.
 	Kept    []string `json:"kept,omitempty"`
 	Refused *Refusal `json:"refused,omitempty"`
+	// Migration is the effect of a migration, if Options ask for it.
+	Migration *Migration `json:"migration,omitempty"`
 }
 
 // A Change is a difference between the live object and the result of the dry run.

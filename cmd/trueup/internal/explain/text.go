@@ -30,6 +30,7 @@ func (l Layout) Text(out io.Writer, r *Report) error {
 		p.shared()
 	}
 	p.dryRun()
+	p.migration()
 	p.managers()
 	p.unowned()
 	_, err := io.WriteString(out, printable(p.text.String()))

@@ -189,6 +189,7 @@ func (f *fixture) migrate(a desiredState) []row {
 	for i, result := range f.newOperator(a) {
 		require.Equal(f.t, ensure.Updated, result.Operation, f.children[i].kind)
 		require.Equal(f.t, ensure.Migrated, result.Cause, f.children[i].kind)
+		require.Empty(f.t, result.Kept, f.children[i].kind)
 	}
 	moved := program.Requests(f.t, shared, begin, f.name)
 	for _, child := range f.children {
@@ -211,7 +212,7 @@ func (f *fixture) migrate(a desiredState) []row {
 		r := row{kind: child.kind, outside: outsideMetadata(before[i], after)}
 		writes := ofKind(slices.DeleteFunc(slices.Clone(moved), func(r cluster.Request) bool { return !cluster.Writes(r) }), child)
 		r.writes = len(stored(writes))
-		require.LessOrEqual(f.t, len(writes)-r.writes, 1, "whether pods would restart is asked once, by a dry run")
+		require.LessOrEqual(f.t, len(writes)-r.writes, 1, "a dry run tells defaults from what the old operator set")
 		r.later = len(ofKind(later, child))
 		require.LessOrEqual(f.t, r.writes, 2, child.kind)
 		require.Empty(f.t, r.outside, child.kind)

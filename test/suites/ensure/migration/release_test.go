@@ -179,7 +179,7 @@ func TestReleaseToAnAutoscaler(t *testing.T) {
 }
 
 // TestReleaseOfPaths releases one field of each form, applied by us or written by an old manager. A
-// field that is only left out is reset.
+// field that is retired instead is reset.
 func TestReleaseOfPaths(t *testing.T) {
 	const container = "spec.template.spec.containers[name=web]"
 	const port = container + ".ports[containerPort=80,protocol=TCP]"
@@ -257,7 +257,7 @@ func TestReleaseOfPaths(t *testing.T) {
 					if released {
 						opts = append(opts, ensure.Release(path))
 					} else {
-						opts = append(opts, ensure.RemoveFromPodTemplates())
+						opts = append(opts, ensure.Retire(path))
 					}
 					after := mustEnsure(t, ensure.New(c, c, releaser), idle(namespace), opts...).Live
 					require.Equal(t, released, tc.get(before) == tc.get(after), "%v -> %v, released %v", tc.get(before), tc.get(after), released)

@@ -32,18 +32,18 @@ func TestRenamedFieldOwner(t *testing.T) {
 			for controlled, isControlled := range map[string]bool{"with an owner": true, "without": false} {
 				t.Run(way.name+"/"+form+"/"+controlled, func(t *testing.T) {
 					namespace, name := shared.Namespace(t), fmt.Sprintf("renamed-%d", len(way.name)+len(form)*len(controlled))
-					opts := []ensure.Option{ensure.MigrateFrom(formerName)}
+					var opts []ensure.Option
 					if isControlled {
 						opts = append(opts, ensure.ControlledBy(newOwner(t, namespace)))
 					}
 					desired := func(data map[string]string) client.Object { return written(t, settings(namespace, data)) }
 					formerly := program.Client(t, shared, formerName)
 					mustEnsure(t, ensure.New(formerly, formerly, formerName),
-						desired(map[string]string{"color": "blue", "dropped": "x"}), opts[1:]...)
+						desired(map[string]string{"color": "blue", "dropped": "x"}), opts...)
 					setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
 
 					c, reader := way.open(t, name)
-					e := ensure.New(c, reader, name)
+					e := ensure.New(c, reader, name, ensure.FormerFieldOwners(formerName))
 					told := mustEnsure(t, e, desired(map[string]string{"color": "blue"}), append(opts, ensure.DryRun())...)
 					result := mustEnsure(t, e, desired(map[string]string{"color": "blue"}), opts...)
 					require.Equal(t, ensure.Migrated, result.Cause)
@@ -84,7 +84,7 @@ func TestAbsentAfterARename(t *testing.T) {
 
 			name := fmt.Sprintf("absent-%d", i)
 			c, reader := way.open(t, name)
-			e, renamed := ensure.New(c, reader, name), ensure.MigrateFrom(formerName)
+			e := ensure.New(c, reader, name)
 			absent := func(name string, opts ...ensure.Option) ensure.Operation {
 				result, err := ensure.Absent(t.Context(), e, named(name), opts...)
 				require.NoError(t, err)
@@ -92,52 +92,69 @@ func TestAbsentAfterARename(t *testing.T) {
 			}
 			require.Equal(t, ensure.Released, absent("free"))
 			require.Equal(t, ensure.Released, absent("owned", ensure.ControlledBy(owner)))
-			e = ensure.New(c, reader, name)
-			require.Equal(t, ensure.Deleting, absent("free", renamed))
-			require.Equal(t, ensure.Deleting, absent("owned", ensure.ControlledBy(owner), renamed))
-
-			prune := func(opts ...ensure.Option) []ensure.Result[client.Object] {
-				results, err := ensure.Set(t.Context(), e, owner, nil, append(opts, ensure.Prune(&corev1.ConfigMap{}))...)
+			prune := func() []ensure.Result[client.Object] {
+				results, err := ensure.Set(t.Context(), e, owner, nil, ensure.Prune(&corev1.ConfigMap{}))
 				require.NoError(t, err)
 				return results.Pruned
 			}
 			require.Empty(t, prune())
-			pruned := prune(renamed)
+
+			e = ensure.New(c, reader, name, ensure.FormerFieldOwners(formerName))
+			require.Equal(t, ensure.Deleting, absent("free"))
+			require.Equal(t, ensure.Deleting, absent("owned", ensure.ControlledBy(owner)))
+			pruned := prune()
 			require.Len(t, pruned, 1)
 			require.Equal(t, "pruned", pruned[0].Live.GetName())
 			for range passes {
-				require.Equal(t, ensure.Released, absent("adopted", ensure.ControlledBy(owner), renamed))
+				require.Equal(t, ensure.Released, absent("adopted", ensure.ControlledBy(owner)))
 			}
 			require.Equal(t, "1", liveOf(t, formerly, named("adopted")).Data["a"])
 		})
 	}
 }
 
-// TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped: dropped fields stay with the former
-// name.
-func TestWithoutMigrateFromARenamedOperatorLeavesWhatItDropped(t *testing.T) {
+// TestRenamedFieldOwnerThatIsNotNamed: dropped fields stay with the former name.
+func TestRenamedFieldOwnerThatIsNotNamed(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
 	mustEnsure(t, ensure.New(c, c, formerName), settings(namespace, map[string]string{"color": "blue", "dropped": "x"}))
 	mustEnsure(t, ensure.New(c, c, taker), settings(namespace, map[string]string{"color": "blue"}), ensure.Adopt())
 	require.Equal(t, map[string]string{"color": "blue", "dropped": "x"}, dataOf(t, c, namespace))
 }
 
-// TestMigrationFromServerSideApply: a user made the child with kubectl apply --server-side.
+// TestMigrationFromServerSideApply: a user made the child with kubectl apply --server-side. Unlike the applies of a former
+// field owner, the user's other fields stay.
 func TestMigrationFromServerSideApply(t *testing.T) {
 	for form, written := range writings {
 		t.Run(form, func(t *testing.T) {
 			namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
-			manifest := asJSON(t, settings(namespace, map[string]string{"color": "blue", "dropped": "x"})).(*unstructured.Unstructured)
+			all := map[string]string{"color": "blue", "size": "1", "more": "x"}
+			manifest := asJSON(t, settings(namespace, all)).(*unstructured.Unstructured)
 			require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(manifest), client.FieldOwner("kubectl")))
-			result := mustEnsure(t, ensure.New(c, c, taker), written(t, settings(namespace, map[string]string{"color": "blue"})),
-				ensure.Adopt(), ensure.MigrateFrom("kubectl"))
+			e, opts := ensure.New(c, c, taker), []ensure.Option{ensure.Adopt(), ensure.MigrateFrom("kubectl")}
+			result := mustEnsure(t, e, written(t, settings(namespace, map[string]string{"color": "blue", "size": "1"})), opts...)
 			require.Equal(t, ensure.Migrated, result.Cause)
-			require.Equal(t, map[string]string{"color": "blue"}, dataOf(t, c, namespace))
-			for _, entry := range result.Live.GetManagedFields() {
-				require.NotEqual(t, "kubectl", entry.Manager)
+			require.Equal(t, all, dataOf(t, c, namespace))
+
+			for _, more := range [][]ensure.Option{nil, {ensure.Retire("data[more]")}} {
+				mustEnsure(t, e, written(t, settings(namespace, map[string]string{"color": "blue"})), append(more, opts...)...)
+				delete(all, "size")
+				if more != nil {
+					delete(all, "more")
+				}
+				require.Equal(t, all, dataOf(t, c, namespace))
 			}
+			require.Equal(t, []string{taker}, managersOf(liveOf(t, c, settings(namespace, nil))))
 		})
 	}
+}
+
+// managersOf are who has entries in the managed fields.
+func managersOf(obj client.Object) []string {
+	var found []string
+	for _, entry := range obj.GetManagedFields() {
+		found = append(found, entry.Manager)
+	}
+	return found
 }
 
 // TestWithoutControlledBy: an earlier call gave an object to its owner. A later call without the

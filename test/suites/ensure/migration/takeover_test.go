@@ -53,45 +53,39 @@ func setData(t *testing.T, c client.Client, namespace string, data map[string]st
 	require.NoError(t, err)
 }
 
-// TestMigrationIsByName: fields of a manager that is not named stay, and so do the fields of
-// another program under another name. A program under the same name loses its fields.
+// TestMigrationIsByName: what desired drops goes if the manager that wrote it is named, and stays otherwise. All that desired
+// never had stays, whoever wrote it.
 func TestMigrationIsByName(t *testing.T) {
 	cases := map[string]struct {
 		reason, other string
 		from          []ensure.Option
-		want          map[string]string
+		stays         bool // what desired drops
 	}{
-		"not named": {
-			"nothing is guessed", "neighbour", nil,
-			map[string]string{"color": "blue", "dropped": "x", "theirs": "x"},
-		},
-		"another name": {
-			"it has no entry", "neighbour",
-			[]ensure.Option{ensure.MigrateFrom("someone")},
-			map[string]string{"color": "blue", "dropped": "x", "theirs": "x"},
-		},
-		"named": {
-			"what it alone wrote goes", "neighbour",
-			[]ensure.Option{ensure.MigrateFrom(oldName)},
-			map[string]string{"color": "blue", "theirs": "x"},
-		},
+		"not named":    {"nothing is guessed", "neighbour", nil, true},
+		"another name": {"it has no entry", "neighbour", []ensure.Option{ensure.MigrateFrom("someone")}, true},
+		"named":        {"desired alone decides about it", "neighbour", []ensure.Option{ensure.MigrateFrom(oldName)}, false},
 		"named, and two have that name": {
-			"the server cannot tell them apart", oldName,
-			[]ensure.Option{ensure.MigrateFrom(oldName)},
-			map[string]string{"color": "blue"},
+			"the server cannot tell them apart", oldName, []ensure.Option{ensure.MigrateFrom(oldName)}, false,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			namespace := shared.Namespace(t)
-			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
+			setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "size": "1", "more": "x"})
 			setData(t, program.Client(t, shared, tc.other), namespace, map[string]string{"theirs": "x"})
 			c := program.Client(t, shared, taker)
-			e := ensure.New(c, c, taker)
+			e, opts := ensure.New(c, c, taker), append([]ensure.Option{ensure.Adopt()}, tc.from...)
+			want := map[string]string{"color": "blue", "size": "1", "more": "x", "theirs": "x"}
+			mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue", "size": "1"}), opts...)
+			require.Empty(t, cmp.Diff(want, dataOf(t, c, namespace)), "nothing is removed")
+
 			for range 2 {
-				mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}), append(tc.from, ensure.Adopt())...)
+				mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}), opts...)
 			}
-			require.Empty(t, cmp.Diff(tc.want, dataOf(t, c, namespace)), tc.reason)
+			if !tc.stays {
+				delete(want, "size")
+			}
+			require.Empty(t, cmp.Diff(want, dataOf(t, c, namespace)), tc.reason)
 		})
 	}
 }
@@ -121,13 +115,13 @@ func TestMigrationAmongOthers(t *testing.T) {
 		want   map[string]string
 	}{
 		"the old operator": {
-			"what it wrote just now is taken over, too",
+			"its entry is read again",
 			func(t *testing.T, namespace string) {
 				t.Helper()
-				setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"late": "x"})
+				setData(t, program.Client(t, shared, "an-old-manager"), namespace, map[string]string{"late": "x"})
 			},
-			map[string]int{"get configmaps": 2, "patch configmaps": 3},
-			map[string]string{"color": "blue"},
+			map[string]int{"get configmaps": 2, "patch configmaps": 3, "patch configmaps (dry run)": 1},
+			map[string]string{"color": "blue", "dropped": "x", "dropped-too": "x", "late": "x"},
 		},
 		"another program": {
 			"its entry comes after and is left alone",
@@ -135,8 +129,8 @@ func TestMigrationAmongOthers(t *testing.T) {
 				t.Helper()
 				setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
 			},
-			map[string]int{"get configmaps": 1, "patch configmaps": 2},
-			map[string]string{"color": "blue", "theirs": "x"},
+			map[string]int{"get configmaps": 1, "patch configmaps": 2, "patch configmaps (dry run)": 1},
+			map[string]string{"color": "blue", "dropped": "x", "dropped-too": "x", "theirs": "x"},
 		},
 		"somebody who deletes it": {
 			"it is made again",
@@ -144,7 +138,7 @@ func TestMigrationAmongOthers(t *testing.T) {
 				t.Helper()
 				require.NoError(t, program.Client(t, shared, "neighbour").Delete(t.Context(), settings(namespace, nil)))
 			},
-			map[string]int{"get configmaps": 2, "patch configmaps": 2},
+			map[string]int{"get configmaps": 3, "patch configmaps": 3},
 			map[string]string{"color": "blue"},
 		},
 	}
@@ -185,9 +179,9 @@ func TestMigrationDuringARollout(t *testing.T) {
 	c := &racingClient{Client: program.Client(t, shared, taker), before: report}
 	begin := shared.Mark()
 	mustEnsure(t, ensure.New(c, c, taker), withReplicas(idle(namespace), 1), ensure.Adopt(), ensure.MigrateFrom(oldName))
-	// The old operator owns the defaults of the object that it created: a dry run asks whether the
-	// server would set them again.
-	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 2, "patch deployments (dry run)": 1, "patch deployments": 2},
+	// The old operator owns the defaults of the object that it created: a dry run tells them from what
+	// it set.
+	require.Empty(t, cmp.Diff(map[string]int{"get deployments": 1, "patch deployments (dry run)": 1, "patch deployments": 2},
 		cluster.Counts(program.Requests(t, shared, begin, taker))))
 }
 
@@ -214,7 +208,7 @@ func TestAContestWithOneself(t *testing.T) {
 }
 
 // TestMigrationAcrossVersions: the old operator wrote one version of the API first and another
-// later. Each version has an entry, and both are taken over.
+// later. Each version has an entry. What desired drops of either goes.
 func TestMigrationAcrossVersions(t *testing.T) {
 	namespace, old, c := shared.Namespace(t), program.Client(t, shared, oldName), program.Client(t, shared, taker)
 	first := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{
@@ -232,32 +226,48 @@ func TestMigrationAcrossVersions(t *testing.T) {
 
 	desired := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	desired.Spec.ScaleTargetRef = second.Spec.ScaleTargetRef
-	desired.Spec.MaxReplicas = 8
-	e := ensure.New(c, c, taker)
-	live := mustEnsure(t, e, desired, ensure.Adopt(), ensure.MigrateFrom(oldName)).Live
+	desired.Spec.MinReplicas, desired.Spec.MaxReplicas = new(int32(2)), 8
+	desired.Annotations = map[string]string{"dropped": "x", "dropped-too": "x"}
+	e, opts := ensure.New(c, c, taker), []ensure.Option{ensure.Adopt(), ensure.MigrateFrom(oldName)}
+	migrated := mustEnsure(t, e, desired.DeepCopy(), opts...)
+	require.Equal(t, ensure.Migrated, migrated.Cause)
+	require.Empty(t, cmp.Diff(second.Spec, migrated.Live.Spec), "nothing is removed")
+	require.Len(t, migrated.Kept, 1, "the other version has it in another place")
+
+	desired.Annotations, desired.Spec.MinReplicas = nil, nil
+	live := mustEnsure(t, e, desired.DeepCopy(), opts...).Live
 	require.NotContains(t, live.Annotations, "dropped")
 	require.NotContains(t, live.Annotations, "dropped-too")
 	require.Equal(t, int32(1), *live.Spec.MinReplicas, "the default again")
-	require.Len(t, live.Spec.Metrics, 1, "the other version has it in another place, so nobody owns it now")
-	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, desired, ensure.MigrateFrom(oldName)).Operation)
+	require.Len(t, live.Spec.Metrics, 1, "desired never had it")
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, desired.DeepCopy(), opts...).Operation)
+
+	live = mustEnsure(t, e, desired, append(opts, ensure.Retire(migrated.Kept[0].Path))...).Live
+	require.Empty(t, live.Spec.Metrics, "what Kept names can be retired")
 }
 
 // TestMigrationOfAnObjectWithoutManagedFields: the server records all present fields under one
 // name, and their real owners are unknown.
 func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
 	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
-	setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "dropped": "x"})
+	setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "size": "1", "dropped": "x"})
 	setData(t, program.Client(t, shared, "neighbour"), namespace, map[string]string{"theirs": "x"})
 	reset := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
 	require.NoError(t, c.Patch(t.Context(), settings(namespace, nil), reset))
 
-	e := ensure.New(c, c, taker)
-	desired := map[string]string{"color": "blue"}
-	mustEnsure(t, e, settings(namespace, desired), ensure.Adopt(), ensure.MigrateFrom(oldName))
-	require.Equal(t, map[string]string{"color": "blue", "dropped": "x", "theirs": "x"}, dataOf(t, c, namespace))
+	e, desired := ensure.New(c, c, taker), map[string]string{"color": "blue", "size": "1"}
+	all := maps.Clone(dataOf(t, c, namespace))
+	mustEnsure(t, e, settings(namespace, desired), ensure.Adopt())
+	require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)))
 
-	mustEnsure(t, e, settings(namespace, desired), ensure.MigrateFrom("before-first-apply"))
-	require.Equal(t, desired, dataOf(t, c, namespace))
+	delete(desired, "size")
+	mustEnsure(t, e, settings(namespace, desired))
+	delete(all, "size")
+	require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)), "what desired drops goes")
+
+	mustEnsure(t, e, settings(namespace, desired), ensure.Retire("data[dropped]"))
+	delete(all, "dropped")
+	require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)), "what is retired goes")
 }
 
 // TestMigrationLeavesTheStatus: a kind without a status subresource has its status in the main
@@ -283,6 +293,10 @@ func TestMigrationLeavesTheStatus(t *testing.T) {
 	}
 	result := mustEnsure(t, e, desired(), ensure.Adopt(), ensure.MigrateFrom(oldName))
 	require.Equal(t, ensure.Migrated, result.Cause)
+	require.Equal(t, map[string]any{"size": int64(1), "dropped": int64(1)}, result.Live.Object["spec"])
+	require.Equal(t, []ensure.KeptField{{Path: "spec.dropped", Manager: oldName}}, result.Kept)
+
+	result = mustEnsure(t, e, desired(), ensure.MigrateFrom(oldName), ensure.Retire("spec.dropped"))
 	require.Equal(t, map[string]any{"size": int64(1)}, result.Live.Object["spec"])
 	require.Equal(t, map[string]any{"ready": true}, result.Live.Object["status"])
 	begin := shared.Mark()

@@ -266,7 +266,7 @@ func TestCustomKinds(t *testing.T) {
 	for path, refused := range map[string]bool{
 		"spec.admin": false, "spec.admin.password": false,
 		"spec.keyed": false, "spec.keyed[name=root]": false, "spec.keyed[name=root].password": false,
-		"spec.list": false, "spec.list[name=root]": false, "spec.list[name=root].password": true,
+		"spec.list": false, "spec.list[name=root]": true, "spec.list[name=root].password": true,
 		"spec.whole": false, "spec.whole.password": true,
 	} {
 		for name, show := range cacheViews {

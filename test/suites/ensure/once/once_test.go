@@ -250,8 +250,8 @@ func TestSomebodyDeletesIt(t *testing.T) {
 // TestWhatOthersMade: an object of another program is adopted or migrated without its password.
 func TestWhatOthersMade(t *testing.T) {
 	cases := map[string][]ensure.Option{
-		"adopted":  {password, ensure.Adopt()},
-		"migrated": {password, ensure.Adopt(), ensure.MigrateFrom("old-operator")},
+		"adopted":  {password, ensure.Adopt(), ensure.OverwriteData()},
+		"migrated": {password, ensure.Adopt(), ensure.OverwriteData(), ensure.MigrateFrom("old-operator")},
 	}
 	for name, opts := range cases {
 		for cache, show := range cacheViews {
@@ -265,7 +265,7 @@ func TestWhatOthersMade(t *testing.T) {
 				data := f.data()
 				require.Equal(t, f.generated[0], data["password"])
 				require.Equal(t, "admin", data["user"])
-				require.Equal(t, name == "adopted", data["dropped"] == "x")
+				require.Equal(t, "x", data["dropped"], "nothing is removed")
 				bare := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "credentials"}}
 				f.mustEnsure(ensure.Updated, bare, opts...)
 				require.Equal(t, f.generated[0], f.data()["password"])

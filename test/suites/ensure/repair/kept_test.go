@@ -54,7 +54,7 @@ func keptCases() map[string]keptCase {
 metadata: {name: NAME, namespace: NAMESPACE, labels: {tier: front}}
 spec: {template: {spec: {containers: [{name: proxy, image: "x:1"}]}}}`)},
 			kept: []ensure.KeptField{
-				{Path: "metadata.labels.tier", Manager: "flux"},
+				{Path: "metadata.labels[tier]", Manager: "flux"},
 				{Path: "spec.template.spec.containers[name=proxy]", Manager: "flux"},
 			},
 		},

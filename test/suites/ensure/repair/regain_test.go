@@ -13,12 +13,13 @@ import (
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
-// A lostFieldCase takes fields of ours in a way that no value shows afterwards. The desired state without
-// them then has to remove them.
+// A lostFieldCase takes fields of ours in a way that no value shows afterwards.
 type lostFieldCase struct {
 	first, then string
 	writes      []write
-	gone, stays []string
+	noticed     ensure.Operation  // by the next call
+	gone, stays []string          // once desired drops the fields
+	kept        *ensure.KeptField // with the program that owns it, too
 }
 
 func lostFieldCases() map[string]lostFieldCase {
@@ -29,7 +30,8 @@ func lostFieldCases() map[string]lostFieldCase {
 				{by: editor, yaml: `spec: {minReadySeconds: 4, paused: true}`},
 				{by: editor, yaml: `spec: {minReadySeconds: 3}`},
 			},
-			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
+			noticed: ensure.Unchanged, kept: &ensure.KeptField{Path: "spec.minReadySeconds", Manager: editor},
+			stays: []string{"spec.minReadySeconds=3", "spec.paused=true"},
 		},
 		"a label changed and changed back": {
 			first: with("kind: Deployment", "metadata: {labels: {tier: front}}"), then: deployment,
@@ -37,7 +39,8 @@ func lostFieldCases() map[string]lostFieldCase {
 				{by: editor, yaml: `metadata: {labels: {tier: back, team: theirs}}`},
 				{by: editor, yaml: `metadata: {labels: {tier: front}}`},
 			},
-			gone: []string{"metadata.labels.tier"}, stays: []string{"metadata.labels.team=theirs"},
+			noticed: ensure.Unchanged, kept: &ensure.KeptField{Path: "metadata.labels[tier]", Manager: editor},
+			stays: []string{"metadata.labels.tier=front", "metadata.labels.team=theirs"},
 		},
 		"a variable of a container changed and changed back": {
 			first: strings.Replace(deployment, "web:1}", "web:1, env: [{name: COLOR, value: blue}]}", 1), then: deployment,
@@ -45,7 +48,7 @@ func lostFieldCases() map[string]lostFieldCase {
 				{by: editor, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: red}, {name: THEIRS, value: x}]}]}}}`},
 				{by: editor, yaml: `spec: {template: {spec: {containers: [{name: main, env: [{name: COLOR, value: blue}]}]}}}`},
 			},
-			gone:  []string{"spec.template.spec.containers[name=main].env[name=COLOR].value"},
+			noticed: ensure.Unchanged, gone: []string{"spec.template.spec.containers[name=main].env[name=COLOR]"}, // the item is ours
 			stays: []string{"spec.template.spec.containers[name=main].env[name=THEIRS].value=x"},
 		},
 		"managed fields emptied": {
@@ -54,7 +57,7 @@ func lostFieldCases() map[string]lostFieldCase {
 				{by: editor, yaml: `spec: {paused: true}`},
 				{by: editor, yaml: `metadata: {managedFields: [{}]}`},
 			},
-			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
+			noticed: ensure.Updated, gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true"},
 		},
 		"managed fields emptied, and something applied by another": {
 			first: with("spec:", "  minReadySeconds: 3"), then: deployment,
@@ -63,13 +66,13 @@ func lostFieldCases() map[string]lostFieldCase {
 				{by: editor, yaml: `metadata: {managedFields: [{}]}`},
 				{by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nspec: {revisionHistoryLimit: 10}"},
 			},
-			gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true", "spec.revisionHistoryLimit=10"},
+			noticed: ensure.Updated, gone: []string{"spec.minReadySeconds"}, stays: []string{"spec.paused=true", "spec.revisionHistoryLimit=10"},
 		},
 	}
 }
 
-// TestLossIsNoticed: another program took a field from us without changing the value. The field is
-// still removed when desired drops it, at no cost in between.
+// TestLossIsNoticed: another program took a field from us without changing the value. It owns the field, too, and keeps it
+// when desired drops it, which the result says. Emptied managed fields belong to nobody: the field goes.
 func TestLossIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range lostFieldCases() {
@@ -80,12 +83,16 @@ func TestLossIsNoticed(t *testing.T) {
 			for _, w := range tc.writes {
 				f.write(tc.first, w)
 			}
-			require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.first).Operation, "nothing but owners moves")
+			require.Equal(t, tc.noticed, f.mustEnsure(tc.first).Operation)
 			mark := shared.Mark()
 			require.Equal(t, ensure.Unchanged, f.mustEnsure(tc.first).Operation)
 			requireOnlyReads(t, mark, f)
 
-			require.Equal(t, ensure.Updated, f.mustEnsure(tc.then).Operation)
+			dropped := f.mustEnsure(tc.then)
+			require.Equal(t, ensure.Updated, dropped.Operation)
+			if tc.kept != nil {
+				require.Equal(t, []ensure.KeptField{*tc.kept}, dropped.Kept)
+			}
 			live := f.live(tc.then)
 			for _, place := range tc.gone {
 				require.Nil(t, at(live.Object, place), place)

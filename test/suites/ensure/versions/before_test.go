@@ -23,10 +23,10 @@ type step struct {
 
 // steps are all of them.
 var steps = map[string]step{
-	"MigrateFrom": {
+	"Retire": {
 		prepare: func(f *fixture) { f.write("old-operator", "v1", `spec: {marks: {old: x}}`) },
 		spec:    blue,
-		opts:    []ensure.Option{ensure.MigrateFrom("old-operator")},
+		opts:    []ensure.Option{ensure.MigrateFrom("old-operator"), ensure.Retire("spec.marks.old")},
 		after: func(t *testing.T, owners map[string]string, spec map[string]any) {
 			t.Helper()
 			delete(owners, "old-operator Update ")
@@ -37,8 +37,9 @@ var steps = map[string]step{
 		prepare: func(*fixture) {},
 		spec:    blue,
 		opts:    []ensure.Option{ensure.Release("spec.size")},
-		after: func(t *testing.T, _ map[string]string, spec map[string]any) {
+		after: func(t *testing.T, owners map[string]string, spec map[string]any) {
 			t.Helper()
+			owners[fieldOwner+"-released Update "] = ".spec.size"
 			require.EqualValues(t, 1, spec["size"])
 		},
 	},
@@ -105,7 +106,7 @@ func TestVersionsThatConvert(t *testing.T) {
 		versions[entry.Manager] = entry.APIVersion
 	}
 	old, current := f.group+"/v1", f.group+"/v2"
-	require.Equal(t, map[string]string{fieldOwner: current, "dial-controller": old, "gitops": old, "kubectl-edit": old}, versions)
+	require.Equal(t, map[string]string{fieldOwner: current, fieldOwner + "-released": old, "dial-controller": old, "gitops": old, "kubectl-edit": old}, versions)
 }
 
 // TestConversionOutOfReach: entries are not rewritten while the webhook that converts cannot be

@@ -25,6 +25,7 @@ type Rules struct {
 	APIVersion string   // of its applies
 	Older      []string // the field managers of older versions of the program
 	Former     []string // the former names of the field owner
+	IsAdopted  bool     // whether somebody else made the object: what nobody is known to have set may be theirs
 
 	IsLeft  func(fieldpath.Path) bool // whether a field stays as it is although this field owner may have applied it; nil: none
 	IsField func(fieldpath.Path) bool // whether a path leads to a field of a struct, and not to an item or a key of a map
@@ -112,6 +113,13 @@ func (r Rules) After(live metav1.Object) *managedfields.Patch {
 	return p
 }
 
+// IsShared reports whether an older version shares fields of live with this field owner's apply. Fields that it only has
+// beside the apply, as a webhook adds them, are no reason for a write.
+func (r Rules) IsShared(live metav1.Object) bool {
+	r.IsField = func(fieldpath.Path) bool { return false }
+	return !r.After(live).IsEmpty()
+}
+
 // Held returns the fields that the older versions that the caller names hold in live, with their managers. It includes
 // those of former field owners.
 func (r Rules) Held(live metav1.Object) []metav1.ManagedFieldsEntry {
@@ -125,14 +133,9 @@ func (r Rules) Held(live metav1.Object) []metav1.ManagedFieldsEntry {
 	return held
 }
 
-// HasOlder reports whether live has an entry of an older version.
-func (r Rules) HasOlder(live metav1.Object) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return r.isOlder(&entry) })
-}
-
-// Concerns reports whether a patch changes an entry of an older version that the caller names.
-func (r Rules) Concerns(p *managedfields.Patch) bool {
-	return slices.ContainsFunc(p.Managers(), func(name string) bool { return slices.Contains(r.Older, name) || slices.Contains(r.Former, name) })
+// Names reports whether one of managers is an older version that the caller names.
+func (r Rules) Names(managers []string) bool {
+	return slices.ContainsFunc(managers, func(name string) bool { return slices.Contains(r.Older, name) || slices.Contains(r.Former, name) })
 }
 
 // IsPending reports whether an apply is due although live is as desired: a former field owner has applied to it, an older
@@ -143,7 +146,7 @@ func (r Rules) IsPending(live metav1.Object) bool {
 		case entry.Subresource == "" && isApply(&entry) && slices.Contains(r.Former, entry.Manager):
 			return true
 		case !r.isOlder(&entry):
-		case !r.After(live).IsEmpty():
+		case r.IsShared(live):
 			return true
 		case len(r.Retired) > 0:
 			if _, others := managedfields.Split(managedfields.Fields(&entry), r.isRetired); !others.Equals(managedfields.Fields(&entry)) {
@@ -163,7 +166,7 @@ func (r Rules) isOlder(entry *metav1.ManagedFieldsEntry) bool {
 	case entry.Manager == r.Owner:
 		return !isApply(entry)
 	}
-	return entry.Manager == BeforeFirstApply || entry.Manager == ReleasedBy(r.Owner) ||
+	return entry.Manager == BeforeFirstApply && !r.IsAdopted || entry.Manager == ReleasedBy(r.Owner) ||
 		slices.Contains(r.Older, entry.Manager) || slices.Contains(r.Former, entry.Manager)
 }
 

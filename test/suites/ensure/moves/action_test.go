@@ -1,0 +1,247 @@
+package moves_test
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// act does one action of a step. One that makes no sense now does nothing.
+//
+//	want part=variant      desired has the part
+//	drop part              desired lacks the part
+//	release part           desired lacks the part, and Release names it
+//	retire part            desired lacks the part, and Retire names it
+//	once part              Once names the part
+//	plain part             no option names the part
+//	migrate on, off        MigrateFrom is given, or not
+//	restart                the Ensurer forgets everything
+//	fail n how             a pass whose write n, from 0, fails: it is lost, or delivered; perhaps on the migrated object only
+//	older part=variant     the older version writes to its object
+//	sets, applies, unsets  a stranger sets, applies or removes a field of its own in both objects
+//	break part             a stranger removes a part of desired from both objects
+//	readd part             a stranger removes the part, and adds it again
+//	empty                  a stranger empties the managed fields of both objects
+func (r *round) act(action string) {
+	verb, argument, _ := strings.Cut(action, " ")
+	name, variant, _ := strings.Cut(argument, "=")
+	switch verb {
+	case "want", "drop", "release", "retire", "once", "plain":
+		r.actDesired(verb, name, variant)
+	case "migrate":
+		r.migrates = argument == "on"
+	case "restart":
+		r.restart()
+	case "fail":
+		r.fail(argument)
+	case "older":
+		r.writeOlder(name, variant)
+	case "sets", "applies", "unsets":
+		r.settle()
+		r.actTheirs(verb, find(r.kind.theirs, name))
+	case "break", "readd":
+		r.settle()
+		r.breakPart(find(r.kind.parts, name), verb == "readd")
+	case "empty":
+		r.settle()
+		r.empty()
+	}
+}
+
+// settle lets the operator finish if a pass failed: for one object it may have got further than for the other, which then
+// makes a difference for good.
+func (r *round) settle() {
+	if r.isDirty {
+		r.converge()
+	}
+}
+
+func (r *round) actDesired(verb, name, variant string) {
+	if verb == "once" || verb == "release" {
+		r.settle()
+	}
+	r.mayRoll = true
+	wasPlain := !r.released[name] && !r.once[name] && !r.retired[name]
+	if verb != "drop" && verb != "want" || r.released[name] || r.retired[name] {
+		delete(r.released, name)
+		delete(r.once, name)
+		delete(r.retired, name)
+	}
+	switch verb {
+	case "want":
+		r.wanted[name] = variant
+	case "once":
+		r.once[name] = true
+	case "plain":
+		if !wasPlain {
+			r.logf("  plain again: %s", name)
+		}
+	case "drop", "release", "retire":
+		delete(r.wanted, name)
+		if verb == "release" {
+			r.released[name] = true
+		}
+		if verb == "retire" {
+			r.retired[name] = true
+		}
+	}
+	r.forgetTheirs(name)
+}
+
+// forgetTheirs forgets what others set inside a part that changes: it may go with the part, from both objects.
+func (r *round) forgetTheirs(name string) {
+	for each, their := range r.theirs {
+		if their.in == name {
+			delete(r.theirs, each)
+		}
+	}
+	r.forgetOlder(name)
+}
+
+// forgetOlder forgets what the older version set inside a part.
+func (r *round) forgetOlder(name string) {
+	for _, p := range r.kind.legacy {
+		if p.in == name {
+			delete(r.older, p.name)
+		}
+	}
+}
+
+// fail is a pass that fails.
+func (r *round) fail(how string) {
+	at, which, _ := strings.Cut(how, " ")
+	delivery, only, _ := strings.Cut(which, " ")
+	r.notePass()
+	for _, o := range []*object{r.born, r.migrated} {
+		if only != "" && o == r.born {
+			continue
+		}
+		f := &fault{after: int(at[0] - '0'), delivered: delivery == "delivered"}
+		o.client.fault = f
+		_, err := r.call(o)
+		o.client.fault = nil
+		r.require(err == nil || f.met, "%s: %v", o.name, err)
+	}
+	r.isDirty = true
+	if r.isEmptied {
+		r.converge() // what desired drops now stays, and only where the pass has not corrected the managed fields
+	}
+}
+
+func (r *round) writeOlder(name, variant string) {
+	p, isLegacy := r.oldPart(name)
+	path, live := pathOf(p.path), r.live(r.migrated)
+	for _, their := range r.theirs {
+		if their.in == name {
+			return // it would go from one object only
+		}
+	}
+	if p.in != "" && get(live.Object, pathOf(find(r.kind.parts, p.in).path)) == nil {
+		return
+	}
+	if name == "oldUnavailable" && get(live.Object, pathOf("spec.strategy.type")) == "Recreate" {
+		return // that is invalid
+	}
+	r.edit(r.migrated, oldName, func(content map[string]any) { put(content, path, p.variant(variant)) })
+	r.noteOlder()
+	r.touched[name] = true
+	if !isLegacy || r.retired[name] || p.in != "" {
+		r.mayRoll = true
+	}
+	isOurs := holds(fieldsOf(r.live(r.migrated), fieldOwner, metav1.ManagedFieldsOperationApply), path) // the same value as ours
+	if (r.wanted[name] == "" || r.once[name]) && !r.retired[name] && (p.in == "" || r.wanted[p.in] == "") && !isOurs {
+		r.older[name] = variant
+	}
+}
+
+func (r *round) actTheirs(verb string, p part) {
+	their := r.theirs[p.name]
+	pair := []*object{r.born, r.migrated}
+	path, content := pathOf(p.path), p.variant(firstWord(p.variants[0]))
+	for _, o := range pair {
+		if p.in != "" && get(r.live(o).Object, pathOf(find(r.kind.parts, p.in).path)) == nil {
+			return
+		}
+	}
+	switch {
+	case verb == "unsets" && their != nil && their.manager == updater:
+		delete(r.theirs, p.name)
+		for _, o := range pair {
+			r.edit(o, updater, func(content map[string]any) { remove(content, path) })
+		}
+	case verb == "unsets" && their != nil:
+		delete(r.theirs, p.name)
+		r.applyTheirs()
+	case verb == "sets" && their == nil:
+		r.theirs[p.name] = &theirPart{part: p, manager: updater, operation: metav1.ManagedFieldsOperationUpdate, isOwned: true}
+		for _, o := range pair {
+			was := get(r.live(o).Object, path)
+			r.theirs[p.name].isOwned = r.theirs[p.name].isOwned && !satisfies(was, content)
+			r.edit(o, updater, func(live map[string]any) { put(live, path, content) })
+		}
+	case verb == "applies" && their == nil && p.in == "":
+		r.theirs[p.name] = &theirPart{part: p, manager: applier, operation: metav1.ManagedFieldsOperationApply, isOwned: true}
+		r.applyTheirs()
+	}
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
+// applyTheirs has a stranger apply all that it wants to have.
+func (r *round) applyTheirs() {
+	for _, o := range []*object{r.born, r.migrated} {
+		base, _ := parse(r.kind.base).(map[string]any)
+		obj := r.named(map[string]any{"apiVersion": base["apiVersion"], "kind": base["kind"]}, o)
+		for _, p := range r.kind.theirs {
+			if their := r.theirs[p.name]; their != nil && their.manager == applier {
+				put(obj.Object, pathOf(p.path), p.variant(firstWord(p.variants[0])))
+			}
+		}
+		require.NoError(r.t, r.client.Apply(r.t.Context(), client.ApplyConfigurationFromUnstructured(obj),
+			client.FieldOwner(applier), client.ForceOwnership))
+	}
+	for _, their := range r.theirs {
+		their.isOwned = their.isOwned || their.manager == applier
+	}
+}
+
+// breakPart has a stranger remove a part, and perhaps add it again.
+func (r *round) breakPart(p part, again bool) {
+	path, pair := pathOf(p.path), []*object{r.born, r.migrated}
+	for _, o := range pair {
+		if get(r.live(o).Object, path) == nil {
+			return
+		}
+	}
+	r.mayRoll = true
+	for _, o := range pair {
+		var was any
+		r.edit(o, updater, func(content map[string]any) {
+			was = get(content, path)
+			remove(content, path)
+		})
+		if again {
+			r.edit(o, updater, func(content map[string]any) { put(content, path, was) })
+		}
+	}
+	delete(r.older, p.name)
+	r.forgetTheirs(p.name)
+}
+
+// empty has a stranger empty the managed fields.
+func (r *round) empty() {
+	for _, o := range []*object{r.born, r.migrated} {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
+		require.NoError(r.t, r.client.Patch(r.t.Context(), r.live(o), patch, client.FieldOwner(updater)))
+	}
+	for _, their := range r.theirs {
+		their.isOwned = false
+	}
+	r.isEmptied = true
+}
