@@ -134,7 +134,8 @@ func (c contention) revertedIn(live client.Object, found outcome) []string {
 	unknown := len(found.live.GetManagedFields()) == 0 // the fake client may give none
 	var paths []string
 	for _, change := range found.changes {
-		if change.Path != "" && (unknown || change.Path == managedFieldsPath || c.isRetired(change.Path) || managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)) {
+		isOurs := managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)
+		if change.Path != "" && (unknown || isOurs || change.Path == managedFieldsPath || c.isRetired(change.Path)) {
 			paths = append(paths, change.Path)
 		}
 	}

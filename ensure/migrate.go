@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -15,6 +17,7 @@ import (
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
+	"github.com/trueup-go/trueup/internal/obstacle"
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
@@ -140,12 +143,22 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 		return nil // content that cannot be read is never in sync
 	}
 	var unowned [][]string
-	for i, steps := range o.retireSteps {
-		if found(steps) != nil && managedfields.ManagerOf(live.GetManagedFields(), o.retire[i]) == "" {
+	for _, steps := range o.retireSteps {
+		if found(steps) != nil && !isOwned(live, steps) {
 			unowned = append(unowned, steps)
 		}
 	}
 	return unowned
+}
+
+// isOwned reports whether a manager owns the place at steps, or a part of it. What owns the list or the map around it may
+// own only that.
+func isOwned(live client.Object, steps []string) bool {
+	isAt := func(path fieldpath.Path) bool { return managedfields.IsAt(path, steps) }
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		inside, _ := managedfields.Split(managedfields.Fields(&entry), isAt)
+		return !inside.Empty()
+	})
 }
 
 // unownedToRetire returns the fields of live that nobody owns, if some of them are to go.
@@ -158,10 +171,13 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 		return nil, err
 	}
 	all, err := u.allFields(ctx, complete)
+	if err != nil {
+		return nil, err
+	}
 	for _, entry := range complete.GetManagedFields() {
 		all = all.Difference(managedfields.Fields(&entry))
 	}
-	return all, err
+	return all, nil
 }
 
 // loadFields finds out which paths of the child are fields of structs.
@@ -218,57 +234,31 @@ func (c *child) readDefinition(ctx context.Context) (*unstructured.Unstructured,
 // leftByOlder returns the fields of live, the answer to an apply, that older versions set and that desired lacks, without
 // those that have their default.
 func (u update) leftByOlder(ctx context.Context, live client.Object) []KeptField {
-	found, err := delta.Values(live)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil // the answer was read before
 	}
-	own, rules := u.ownedIn(live), u.rules()
-	held := rules.Held(live)
-	var left []fieldpath.Path
+	left := slices.DeleteFunc(u.rules().Left(live), func(field migrate.Field) bool {
+		value, _, isThere := obstacle.Lookup(content, field.Path)
+		members, isObject := value.(map[string]any)
+		return !isThere && !u.isUnknown(field.Path) || isObject && len(members) == 0 // as Go structs are
+	})
+	var fresh map[string]any
+	if slices.ContainsFunc(left, func(field migrate.Field) bool { return isContent(field.Path) }) {
+		if created, err := u.applyElsewhere(ctx, live); err == nil && created != nil { // else nothing tells the defaults
+			fresh = created.Object
+		}
+	}
 	var kept []KeptField
-	mayBeDefault := false
-	for i := range held {
-		for path := range managedfields.Fields(&held[i]).Leaves().All() {
-			path = outermostItem(own, path)
-			isKnown := slices.ContainsFunc(left, path.Equals)
-			isThere := found(managedfields.Steps(path)) != nil || u.isUnknown(path)
-			if isKnown || !isThere || managedfields.Holds(own, path) || rules.IsLeft != nil && rules.IsLeft(path) {
-				continue
-			}
-			mayBeDefault = mayBeDefault || isContent(path)
-			left, kept = append(left, path.Copy()), append(kept, KeptField{Path: u.textOf(u.desired, path), Manager: held[i].Manager})
+	for _, field := range left {
+		value, _, _ := obstacle.Lookup(content, field.Path)
+		standard, _, hasDefault := obstacle.Lookup(fresh, field.Path)
+		if hasDefault && reflect.DeepEqual(value, standard) {
+			continue
 		}
+		kept = append(kept, KeptField{Path: u.textOf(u.desired, field.Path), Manager: field.Manager})
 	}
-	if !mayBeDefault {
-		return kept
-	}
-	fresh, err := u.applyElsewhere(ctx, live)
-	if err != nil || fresh == nil {
-		return kept // which may have defaults, too
-	}
-	defaults := u.inGoType(fresh)
-	byDefault, err := delta.Values(defaults)
-	if err != nil {
-		return kept
-	}
-	var rest []KeptField
-	for i, path := range left {
-		steps := managedfields.Steps(path)
-		if value := found(steps); value == nil || !reflect.DeepEqual(value, byDefault(steps)) {
-			rest = append(rest, kept[i])
-		}
-	}
-	return rest
-}
-
-// outermostItem returns the path of the outermost list item on the way of path that own has no field of, or path.
-func outermostItem(own *fieldpath.Set, path fieldpath.Path) fieldpath.Path {
-	for n := range path {
-		if path[n].FieldName == nil && !managedfields.Holds(own, path[:n+1]) {
-			return path[:n+1]
-		}
-	}
-	return path
+	return kept
 }
 
 // isUnknown reports whether the Go type of desired lacks a field.

@@ -458,24 +458,23 @@ func TestTheFirstApplyToASecret(t *testing.T) {
 		"adopted":       {[]ensure.Option{ensure.Adopt()}, true, "in-use"},
 		"a dry run":     {[]ensure.Option{ensure.Adopt(), ensure.DryRun()}, true, "in-use"},
 		"only set once": {[]ensure.Option{ensure.Adopt(), ensure.Once("data[password]")}, false, "in-use"},
-		"allowed":       {[]ensure.Option{ensure.Adopt(), ensure.OverwriteData()}, false, "new"},
+		"allowed":       {[]ensure.Option{ensure.Adopt(), ensure.OverwriteData()}, false, "newer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.createOld(t, old)
 			e := newEnsurer(s)
 			_, err := ensure.Object(t.Context(), e, secret("new"), tc.opts...)
-			if tc.refused {
-				require.EqualError(t, err, `cannot ensure Secret "default/password": Refused: it exists, and the first apply would change data[password]: `+
-					`name what is only set at creation in ensure.Once, or allow the change with ensure.OverwriteData`)
-				require.ErrorIs(t, err, ensure.ErrRefused)
-				require.Empty(t, writes(s.verbs()))
-			} else {
+			if !tc.refused {
 				require.NoError(t, err)
 				second := mustEnsure(t, e, secret("newer"), tc.opts...)
-				require.Equal(t, map[bool]string{true: "newer", false: "in-use"}[tc.want == "new"], string(second.Live.Data["password"]))
+				require.Equal(t, tc.want, string(second.Live.Data["password"]))
 				return
 			}
+			require.EqualError(t, err, `cannot ensure Secret "default/password": Refused: it exists, and the first apply would change data[password]: `+
+				`name what is only set at creation in ensure.Once, or allow the change with ensure.OverwriteData`)
+			require.ErrorIs(t, err, ensure.ErrRefused)
+			require.Empty(t, writes(s.verbs()))
 			require.Equal(t, tc.want, string(live(t, s, old).Data["password"]))
 		})
 	}

@@ -332,11 +332,7 @@ func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
 // later copy with managed fields.
 func (c *child) inSync(ctx context.Context, live, whole client.Object) (bool, error) {
 	if known, ok := c.record(live); ok {
-		if isConfirmed := c.isConfirmed(live, known); !isConfirmed || known.Version == live.GetResourceVersion() {
-			return isConfirmed, nil
-		}
-		isReset, err := c.findReset(ctx, live)
-		return !isReset && err == nil, err
+		return c.isAsConfirmed(ctx, live, known)
 	}
 	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
 		return false, nil
@@ -350,6 +346,19 @@ func (c *child) inSync(ctx context.Context, live, whole client.Object) (bool, er
 	}
 	c.confirm(live)
 	return true, nil
+}
+
+// isAsConfirmed reports whether live still is as the last answer of the API server, known, managed fields included.
+func (c *child) isAsConfirmed(ctx context.Context, live client.Object, known memory.Record) (bool, error) {
+	isSame := known.Version == live.GetResourceVersion()
+	if isSame && known.Entry != "" && len(live.GetManagedFields()) == 0 {
+		c.view.Store(stripped) // the answer of this version had some
+	}
+	if isConfirmed := c.isConfirmed(live, known); isSame || !isConfirmed {
+		return isConfirmed, nil
+	}
+	isReset, err := c.findReset(ctx, live)
+	return !isReset && err == nil, err
 }
 
 // findReset reports whether somebody emptied the managed fields of live. As long as no copy of its kind has shown whether

@@ -161,7 +161,10 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 		return true // without UIDs, on the fake client, versions come again
 	}
 	content, ok := o.fingerprint(live)
-	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata || o.isDisowned(live, known) || o.isMigrationPending(live) {
+	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata {
+		return false
+	}
+	if o.isDisowned(live, known) || o.isMigrationPending(live) {
 		return false
 	}
 	known.Version, known.Handover, known.At = live.GetResourceVersion(), o.handover(), o.clock.Now()

@@ -19,7 +19,8 @@ type ownership struct{ session }
 // rules returns the rules by which the fields of a child change their owner.
 func (o *ownership) rules() migrate.Rules {
 	rules := migrate.Rules{
-		Owner: o.fieldOwner, APIVersion: o.apiVersion, Older: o.migrateFrom, Former: o.former, IsAdopted: o.adopted, IsField: o.isField, Retired: o.retireSteps,
+		Owner: o.fieldOwner, APIVersion: o.apiVersion, Older: o.migrateFrom, Former: o.former,
+		IsAdopted: o.adopted, IsField: o.isField, Retired: o.retireSteps,
 	}
 	if len(o.leftPaths) > 0 || o.adopt && o.controller == nil {
 		rules.IsLeft = func(path fieldpath.Path) bool { return o.isLeftPath(path) || o.isKeptOwner(path) }

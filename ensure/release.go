@@ -306,7 +306,8 @@ func (u update) isPart(live client.Object, steps []string, specified int) bool {
 		return n > 0 && (isOurs || n <= specified)
 	}
 	inside := func(entry metav1.ManagedFieldsEntry) bool {
-		fields, _ := managedfields.Split(managedfields.Fields(&entry), func(path fieldpath.Path) bool { return managedfields.IsAt(path, steps) })
+		isAt := func(path fieldpath.Path) bool { return managedfields.IsAt(path, steps) }
+		fields, _ := managedfields.Split(managedfields.Fields(&entry), isAt)
 		return !fields.Empty()
 	}
 	entries := live.GetManagedFields()

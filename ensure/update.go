@@ -94,16 +94,30 @@ func (u update) conclude(
 		u.report().recordWrite(ctx, found) // all the same: somebody took control between our read and our apply
 		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
-	settled, from, err := u.settle(ctx, answer)
+	found, err = u.finish(ctx, live, cause, applied, found)
+	if err == nil && answer.GetDeletionTimestamp() != nil {
+		err = u.terminatingError("apply", "its deletion began meanwhile")
+	}
 	if err != nil {
 		u.report().recordWrite(ctx, found)
-		u.memory.Invalidate(u.ownedID())
 		return outcome{}, err
+	}
+	return found, nil
+}
+
+// finish settles the managed fields after the application to live, remembers the result, and completes the outcome.
+func (u update) finish(ctx context.Context, live client.Object, cause Cause, applied application, found outcome) (outcome, error) {
+	answer := applied.after
+	settled, from, err := u.settle(ctx, answer)
+	if err != nil {
+		u.memory.Invalidate(u.ownedID())
+		return found, err
 	}
 	u.noteAnswer(answer)
 	u.confirm(settled)
 	if cause == Drifted && u.hasLostEntry(live, from) {
-		found.operation, found.cause, found.changes = Updated, cause, append(changes, Change{Path: managedFieldsPath})
+		found.operation, found.cause = Updated, cause
+		found.changes = append(found.changes, Change{Path: managedFieldsPath})
 	}
 	switch found.live = settled; {
 	case u.rules().Names(from) || cause == Migrated:
@@ -111,17 +125,13 @@ func (u update) conclude(
 	case cause == DesiredChanged:
 		found.kept = u.keptIn(live, applied)
 	}
-	if answer.GetDeletionTimestamp() != nil {
-		u.report().recordWrite(ctx, found)
-		return outcome{}, u.terminatingError("apply", "its deletion began meanwhile")
-	}
 	return found, nil
 }
 
 // applyOrRepair applies desired to live, as a rule in one request, which the server may find to be nothing. It carries
-// live's UID: without it an apply based on a stale read would bring a deleted object back. Fields that others left in live can make the merge invalid
-// although desired is valid: an edited Service port stays beside ours and has the same name. Then the
-// conflicting fields are taken over, and the next apply removes them.
+// live's UID: without it an apply based on a stale read would bring a deleted object back. Fields that others left in
+// live can make the merge invalid although desired is valid: an edited Service port stays beside ours and has the same
+// name. Then the conflicting fields are taken over, and the next apply removes them.
 func (u update) applyOrRepair(ctx context.Context, live client.Object, cause Cause) (application, error) {
 	applied, err := u.applyDesired(ctx, live.GetUID())
 	if isUnconvertible(err) {

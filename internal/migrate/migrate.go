@@ -57,7 +57,7 @@ func (r Rules) Before(live metav1.Object) *managedfields.Patch {
 			}
 		}
 		if r.isOlder(entry) {
-			retired, _ := managedfields.Split(managedfields.Fields(entry), func(path fieldpath.Path) bool { return r.isRetired(path) })
+			retired, _ := managedfields.Split(managedfields.Fields(entry), r.isRetired)
 			p.Move(retired, at, own)
 		}
 	}
@@ -116,8 +116,9 @@ func (r Rules) After(live metav1.Object) *managedfields.Patch {
 // IsShared reports whether an older version shares fields of live with this field owner's apply. Fields that it only has
 // beside the apply, as a webhook adds them, are no reason for a write.
 func (r Rules) IsShared(live metav1.Object) bool {
-	r.IsField = func(fieldpath.Path) bool { return false }
-	return !r.After(live).IsEmpty()
+	least := r
+	least.IsField = func(fieldpath.Path) bool { return false }
+	return !least.After(live).IsEmpty()
 }
 
 // Held returns the fields that the older versions that the caller names hold in live, with their managers. It includes
@@ -125,17 +126,53 @@ func (r Rules) IsShared(live metav1.Object) bool {
 func (r Rules) Held(live metav1.Object) []metav1.ManagedFieldsEntry {
 	var held []metav1.ManagedFieldsEntry
 	for _, entry := range live.GetManagedFields() {
-		isNamed := slices.Contains(r.Older, entry.Manager) || slices.Contains(r.Former, entry.Manager)
-		if isNamed && r.isOlder(&entry) {
+		if r.names(entry.Manager) && r.isOlder(&entry) {
 			held = append(held, entry)
 		}
 	}
 	return held
 }
 
+// A Field is a field, or a list item as a whole, and its manager.
+type Field struct {
+	Path    fieldpath.Path
+	Manager string
+}
+
+// Left returns the fields that the older versions that the caller names hold in live, without those of this field owner's
+// apply and those that stay as they are. A list item of which the apply has nothing is one field.
+func (r Rules) Left(live metav1.Object) []Field {
+	own := managedfields.Fields(managedfields.Applied(live, r.Owner))
+	var left []Field
+	for _, entry := range r.Held(live) {
+		for path := range managedfields.Fields(&entry).Leaves().All() {
+			path = outermostItem(own, path)
+			isKnown := slices.ContainsFunc(left, func(field Field) bool { return field.Path.Equals(path) })
+			if !isKnown && !managedfields.Holds(own, path) && (r.IsLeft == nil || !r.IsLeft(path)) {
+				left = append(left, Field{Path: path.Copy(), Manager: entry.Manager})
+			}
+		}
+	}
+	return left
+}
+
+// outermostItem returns the path of the outermost list item on the way of path that own has no field of, or path.
+func outermostItem(own *fieldpath.Set, path fieldpath.Path) fieldpath.Path {
+	for n := range path {
+		if path[n].FieldName == nil && !managedfields.Holds(own, path[:n+1]) {
+			return path[:n+1]
+		}
+	}
+	return path
+}
+
 // Names reports whether one of managers is an older version that the caller names.
 func (r Rules) Names(managers []string) bool {
-	return slices.ContainsFunc(managers, func(name string) bool { return slices.Contains(r.Older, name) || slices.Contains(r.Former, name) })
+	return slices.ContainsFunc(managers, r.names)
+}
+
+func (r Rules) names(manager string) bool {
+	return slices.Contains(r.Older, manager) || slices.Contains(r.Former, manager)
 }
 
 // IsPending reports whether an apply is due although live is as desired: a former field owner has applied to it, an older
@@ -166,8 +203,7 @@ func (r Rules) isOlder(entry *metav1.ManagedFieldsEntry) bool {
 	case entry.Manager == r.Owner:
 		return !isApply(entry)
 	}
-	return entry.Manager == BeforeFirstApply && !r.IsAdopted || entry.Manager == ReleasedBy(r.Owner) ||
-		slices.Contains(r.Older, entry.Manager) || slices.Contains(r.Former, entry.Manager)
+	return entry.Manager == BeforeFirstApply && !r.IsAdopted || entry.Manager == ReleasedBy(r.Owner) || r.names(entry.Manager)
 }
 
 func (r Rules) isRetired(path fieldpath.Path) bool {

@@ -53,11 +53,13 @@ func containerDrops() map[string]drop {
 		"a probe's handler": {httpGet, "livenessProbe: {exec: {command: [a]}}", nil},
 		"a probe's scheme": {
 			"livenessProbe: {httpGet: {port: 80, scheme: HTTPS}}",
-			httpGet, []string{web + ".livenessProbe.httpGet.scheme"},
+			httpGet,
+			[]string{web + ".livenessProbe.httpGet.scheme"},
 		},
 		"a probe's period": {
 			"livenessProbe: {exec: {command: [a]}, periodSeconds: 7}",
-			"livenessProbe: {exec: {command: [a]}}", []string{web + ".livenessProbe.periodSeconds"},
+			"livenessProbe: {exec: {command: [a]}}",
+			[]string{web + ".livenessProbe.periodSeconds"},
 		},
 		"a variable":         {"env: [{name: A, value: x}]", "", []string{web + ".env[name=A]"}},
 		"value -> valueFrom": {"env: [{name: A, value: x}]", "env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]", nil},
@@ -67,14 +69,16 @@ func containerDrops() map[string]drop {
 		"resources":          {"resources: {limits: {cpu: 1, memory: 1Gi}}", "", []string{web + ".resources"}},
 		"one of the resources": {
 			"resources: {limits: {cpu: 1, memory: 1Gi}}",
-			"resources: {limits: {cpu: 1}}", []string{web + ".resources.limits[memory]", web + ".resources.requests[memory]"},
+			"resources: {limits: {cpu: 1}}",
+			[]string{web + ".resources.limits[memory]", web + ".resources.requests[memory]"},
 		},
 		"a hook":             {"lifecycle: {preStop: {exec: {command: [a]}}}", "", []string{web + ".lifecycle"}},
 		"a hook's handler":   {"lifecycle: {preStop: {httpGet: {port: 80}}}", "lifecycle: {preStop: {exec: {command: [a]}}}", nil},
 		"a security context": {"securityContext: {readOnlyRootFilesystem: true}", "", []string{web + ".securityContext"}},
 		"a setting of it": {
 			"securityContext: {runAsUser: 7, privileged: true}",
-			"securityContext: {runAsUser: 7}", []string{web + ".securityContext.privileged"},
+			"securityContext: {runAsUser: 7}",
+			[]string{web + ".securityContext.privileged"},
 		},
 		"arguments":           {"args: [a, b]", "args: [a]", nil},
 		"all arguments":       {"args: [a, b]", "", []string{web + ".args"}},
@@ -93,12 +97,14 @@ func podDrops() map[string]drop {
 		"configMap > emptyDir": {settled, emptyDir, nil},
 		"a volume's limit": {
 			"volumes: [{name: data, emptyDir: {sizeLimit: 1Mi}}]",
-			emptyDir, []string{pods + ".volumes[name=data].emptyDir.sizeLimit"},
+			emptyDir,
+			[]string{pods + ".volumes[name=data].emptyDir.sizeLimit"},
 		},
 		"a security context": {"securityContext: {fsGroup: 7}", "", []string{pods + ".securityContext"}},
 		"affinity": {
 			"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}",
-			"", []string{pods + ".affinity"},
+			"",
+			[]string{pods + ".affinity"},
 		},
 		"tolerations":         {"tolerations: [{key: a, operator: Exists}]", "", []string{pods + ".tolerations"}},
 		"a label of nodes":    {"nodeSelector: {a: x, b: x}", "nodeSelector: {a: x}", nil},
@@ -119,12 +125,14 @@ func deploymentDrops() map[string]drop {
 		"a limit of the history":    {"spec: {revisionHistoryLimit: 7}", "", []string{"spec.revisionHistoryLimit"}},
 		"an annotation of pods": {
 			"spec: {template: {metadata: {annotations: {a: x}}}}",
-			"", []string{"spec.template.metadata.annotations[a]"},
+			"",
+			[]string{"spec.template.metadata.annotations[a]"},
 		},
 		"a label of pods": {"spec: {template: {metadata: {labels: {a: x}}}}", "", []string{"spec.template.metadata.labels[a]"}},
 		"a label and an annotation": {
 			"metadata: {labels: {a: x, b: x}, annotations: {a: x}}",
-			"metadata: {labels: {b: x}}", []string{"metadata.labels[a]", "metadata.annotations[a]"},
+			"metadata: {labels: {b: x}}",
+			[]string{"metadata.labels[a]", "metadata.annotations[a]"},
 		},
 		"nothing but another number": {"spec: {replicas: 3}", "spec: {replicas: 2}", nil},
 	}

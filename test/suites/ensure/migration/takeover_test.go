@@ -255,19 +255,19 @@ func TestMigrationOfAnObjectWithoutManagedFields(t *testing.T) {
 	reset := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
 	require.NoError(t, c.Patch(t.Context(), settings(namespace, nil), reset))
 
-	e, desired := ensure.New(c, c, taker), map[string]string{"color": "blue", "size": "1"}
-	all := maps.Clone(dataOf(t, c, namespace))
-	mustEnsure(t, e, settings(namespace, desired), ensure.Adopt())
-	require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)))
-
-	delete(desired, "size")
-	mustEnsure(t, e, settings(namespace, desired))
-	delete(all, "size")
-	require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)), "what desired drops goes")
-
-	mustEnsure(t, e, settings(namespace, desired), ensure.Retire("data[dropped]"))
+	e, all := ensure.New(c, c, taker), maps.Clone(dataOf(t, c, namespace))
+	do := func(desired map[string]string, opts ...ensure.Option) {
+		t.Helper()
+		mustEnsure(t, e, settings(namespace, desired), append(opts, ensure.Adopt())...)
+		require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)))
+	}
+	unknown := ensure.MigrateFrom("before-first-apply")
+	do(map[string]string{"color": "blue", "size": "1"}, ensure.MigrateFrom(oldName))
+	do(map[string]string{"color": "blue", "size": "1"}, unknown)
+	delete(all, "size") // which desired drops
+	do(map[string]string{"color": "blue"}, unknown)
 	delete(all, "dropped")
-	require.Empty(t, cmp.Diff(all, dataOf(t, c, namespace)), "what is retired goes")
+	do(map[string]string{"color": "blue"}, unknown, ensure.Retire("data[dropped]"))
 }
 
 // TestMigrationLeavesTheStatus: a kind without a status subresource has its status in the main

@@ -64,31 +64,30 @@ func (r *round) actDesired(verb, name, variant string) {
 		r.settle()
 	}
 	r.mayRoll = true
-	wasPlain := !r.released[name] && !r.once[name] && !r.retired[name]
-	if verb != "drop" && verb != "want" || r.released[name] || r.retired[name] {
-		delete(r.released, name)
-		delete(r.once, name)
-		delete(r.retired, name)
+	if r.released[name] || r.retired[name] || verb != "drop" && verb != "want" {
+		r.withoutOptions(name)
+	}
+	if verb != "want" && verb != "once" && verb != "plain" {
+		delete(r.wanted, name)
 	}
 	switch verb {
 	case "want":
 		r.wanted[name] = variant
 	case "once":
 		r.once[name] = true
-	case "plain":
-		if !wasPlain {
-			r.logf("  plain again: %s", name)
-		}
-	case "drop", "release", "retire":
-		delete(r.wanted, name)
-		if verb == "release" {
-			r.released[name] = true
-		}
-		if verb == "retire" {
-			r.retired[name] = true
-		}
+	case "release":
+		r.released[name] = true
+	case "retire":
+		r.retired[name] = true
 	}
 	r.forgetTheirs(name)
+}
+
+// withoutOptions has no option name the part.
+func (r *round) withoutOptions(name string) {
+	for _, named := range []map[string]bool{r.released, r.once, r.retired} {
+		delete(named, name)
+	}
 }
 
 // forgetTheirs forgets what others set inside a part that changes: it may go with the part, from both objects.
@@ -131,60 +130,77 @@ func (r *round) fail(how string) {
 	}
 }
 
-func (r *round) writeOlder(name, variant string) {
-	p, isLegacy := r.oldPart(name)
-	path, live := pathOf(p.path), r.live(r.migrated)
+// canWriteOlder reports whether the older version can write a part: what it is in is there, and nothing of a stranger would
+// go from one object only.
+func (r *round) canWriteOlder(p part) bool {
 	for _, their := range r.theirs {
-		if their.in == name {
-			return // it would go from one object only
+		if their.in == p.name {
+			return false
 		}
 	}
-	if p.in != "" && get(live.Object, pathOf(find(r.kind.parts, p.in).path)) == nil {
+	live := r.live(r.migrated).Object
+	isThere := p.in == "" || get(live, pathOf(find(r.kind.parts, p.in).path)) != nil
+	isValid := p.name != "oldUnavailable" || get(live, pathOf("spec.strategy.type")) != "Recreate"
+	return isThere && isValid
+}
+
+func (r *round) writeOlder(name, variant string) {
+	p, isLegacy := r.oldPart(name)
+	if !r.canWriteOlder(p) {
 		return
 	}
-	if name == "oldUnavailable" && get(live.Object, pathOf("spec.strategy.type")) == "Recreate" {
-		return // that is invalid
-	}
+	path := pathOf(p.path)
 	r.edit(r.migrated, oldName, func(content map[string]any) { put(content, path, p.variant(variant)) })
 	r.noteOlder()
+	r.forgetOlder(name) // which is replaced
 	r.touched[name] = true
-	if !isLegacy || r.retired[name] || p.in != "" {
-		r.mayRoll = true
-	}
+	r.mayRoll = r.mayRoll || !isLegacy || r.retired[name] || p.in != ""
 	isOurs := holds(fieldsOf(r.live(r.migrated), fieldOwner, metav1.ManagedFieldsOperationApply), path) // the same value as ours
-	if (r.wanted[name] == "" || r.once[name]) && !r.retired[name] && (p.in == "" || r.wanted[p.in] == "") && !isOurs {
+	isWanted := r.wanted[name] != "" && !r.once[name] || p.in != "" && r.wanted[p.in] != ""
+	if !isOurs && !isWanted && !r.retired[name] {
 		r.older[name] = variant
 	}
 }
 
 func (r *round) actTheirs(verb string, p part) {
-	their := r.theirs[p.name]
-	pair := []*object{r.born, r.migrated}
-	path, content := pathOf(p.path), p.variant(firstWord(p.variants[0]))
-	for _, o := range pair {
-		if p.in != "" && get(r.live(o).Object, pathOf(find(r.kind.parts, p.in).path)) == nil {
-			return
+	if p.in != "" {
+		inside := pathOf(find(r.kind.parts, p.in).path)
+		if get(r.live(r.born).Object, inside) == nil || get(r.live(r.migrated).Object, inside) == nil || verb == "applies" {
+			return // what a stranger applied, only the stranger could remove with the part
 		}
 	}
+	their := r.theirs[p.name]
 	switch {
-	case verb == "unsets" && their != nil && their.manager == updater:
-		delete(r.theirs, p.name)
-		for _, o := range pair {
-			r.edit(o, updater, func(content map[string]any) { remove(content, path) })
-		}
 	case verb == "unsets" && their != nil:
-		delete(r.theirs, p.name)
-		r.applyTheirs()
+		r.removeTheirs(their)
 	case verb == "sets" && their == nil:
-		r.theirs[p.name] = &theirPart{part: p, manager: updater, operation: metav1.ManagedFieldsOperationUpdate, isOwned: true}
-		for _, o := range pair {
-			was := get(r.live(o).Object, path)
-			r.theirs[p.name].isOwned = r.theirs[p.name].isOwned && !satisfies(was, content)
-			r.edit(o, updater, func(live map[string]any) { put(live, path, content) })
-		}
-	case verb == "applies" && their == nil && p.in == "":
-		r.theirs[p.name] = &theirPart{part: p, manager: applier, operation: metav1.ManagedFieldsOperationApply, isOwned: true}
+		r.setTheirs(p)
+	case verb == "applies" && their == nil:
+		r.theirs[p.name] = &theirPart{part: p, manager: applier, operation: metav1.ManagedFieldsOperationApply}
 		r.applyTheirs()
+	}
+}
+
+// setTheirs has a stranger set a field of its own.
+func (r *round) setTheirs(p part) {
+	their := &theirPart{part: p, manager: updater, operation: metav1.ManagedFieldsOperationUpdate, isOwned: true}
+	r.theirs[p.name] = their
+	path, wanted := pathOf(p.path), p.variant(firstWord(p.variants[0]))
+	for _, o := range []*object{r.born, r.migrated} {
+		their.isOwned = their.isOwned && !satisfies(get(r.live(o).Object, path), wanted) // the same value changes nothing
+		r.edit(o, updater, func(content map[string]any) { put(content, path, wanted) })
+	}
+}
+
+// removeTheirs has a stranger remove a field of its own.
+func (r *round) removeTheirs(their *theirPart) {
+	delete(r.theirs, their.name)
+	if their.manager == applier {
+		r.applyTheirs()
+		return
+	}
+	for _, o := range []*object{r.born, r.migrated} {
+		r.edit(o, updater, func(content map[string]any) { remove(content, pathOf(their.path)) })
 	}
 }
 

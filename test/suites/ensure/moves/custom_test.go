@@ -7,7 +7,8 @@ func machine() kindCase {
 		base: `{apiVersion: moves.example.com/v1, kind: Machine, spec: {size: 1, slots: [{name: base, value: x}]}}`,
 		parts: []part{
 			{name: "slot", path: "spec.slots[name=a]", isPlain: true, variants: []string{
-				"x {value: x}", "z {value: z, note: z}", "gas {value: x, engine: {gas: {octane: 95}}}", "power {value: x, engine: {power: {volts: 12}}}",
+				"x {value: x}", "z {value: z, note: z}", "gas {value: x, engine: {gas: {octane: 95}}}",
+				"power {value: x, engine: {power: {volts: 12}}}",
 			}},
 			{name: "slotB", path: "spec.slots[name=b]", variants: []string{"x {value: x}"}},
 			{name: "door", path: "spec.doors[port=80,layer=L4]", variants: []string{"a {label: a}", "b {label: b, note: c}"}},
@@ -33,7 +34,7 @@ func machine() kindCase {
 			{name: "oldLimit", path: "spec.limits[old]", variants: []string{"x x"}},
 			{name: "oldDoor", path: "spec.doors[port=90,layer=L4]", variants: []string{"a {label: old}"}},
 			{name: "oldPart", path: "spec.parts[old]", variants: []string{"small {size: 1}"}},
-			{name: "oldColour", path: "spec.colour", isPlain: true, variants: []string{"green green"}},
+			{name: "oldColour", path: "spec.colour", isPlain: true, variants: []string{"dark green"}},
 			{name: "oldNote", path: "spec.slots[name=base].note", isLoose: true, isPlain: true, variants: []string{"x x"}},
 			{name: "oldStart", path: "spec.engine.start", in: "engine", isPlain: true, variants: []string{"x x"}},
 			{name: "oldSlotNote", path: "spec.slots[name=a].note", in: "slot", isPlain: true, variants: []string{"x x"}},

@@ -63,6 +63,8 @@ func kindCases() []kindCase {
 const (
 	web = "spec.template.spec.containers[name=web]"
 	pod = "spec.template.spec"
+
+	fromName = "field {valueFrom: {fieldRef: {fieldPath: metadata.name}}}" // a variant of variables
 )
 
 // A deployment is paused, so that its controller makes no pods.
@@ -77,7 +79,8 @@ func deployment() kindCase {
 	return kindCase{
 		name: "Deployment", isTyped: true,
 		base: `{apiVersion: apps/v1, kind: Deployment, spec: {paused: true, selector: {matchLabels: {app: web}}, template: {
-			metadata: {labels: {app: web}}, spec: {schedulerName: nobody, volumes: [{name: base, emptyDir: {}}], containers: [{name: web, image: a}]}}}}`,
+			metadata: {labels: {app: web}}, spec: {schedulerName: nobody, volumes: [{name: base, emptyDir: {}}],
+			containers: [{name: web, image: a}]}}}}`,
 		parts: []part{
 			{name: "liveness", path: web + ".livenessProbe", variants: handlers, isPlain: true},
 			{name: "readiness", path: web + ".readinessProbe", variants: handlers},
@@ -96,10 +99,10 @@ func deployment() kindCase {
 				"both {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}",
 			}},
 			{name: "envA", path: web + ".env[name=A]", variants: []string{
-				"value {value: x}", "other {value: z}", "field {valueFrom: {fieldRef: {fieldPath: metadata.name}}}",
+				"value {value: x}", "other {value: z}", fromName,
 				"config {valueFrom: {configMapKeyRef: {name: a, key: b}}}", "secret {valueFrom: {secretKeyRef: {name: a, key: b, optional: true}}}",
 			}},
-			{name: "envB", path: web + ".env[name=B]", variants: []string{"value {value: x}", "field {valueFrom: {fieldRef: {fieldPath: metadata.name}}}"}},
+			{name: "envB", path: web + ".env[name=B]", variants: []string{"value {value: x}", fromName}},
 			{name: "port", path: web + ".ports[containerPort=80,protocol=TCP]", variants: []string{"named {name: http}", "bare {}"}},
 			{name: "udp", path: web + ".ports[containerPort=80,protocol=UDP]", variants: []string{"named {name: udp}"}},
 			{name: "cpu", path: web + ".resources.limits[cpu]", variants: []string{"one '1'", "half 500m"}},
@@ -132,15 +135,21 @@ func deployment() kindCase {
 		legacy: []part{
 			{name: "oldKey", path: "metadata.annotations[old]", variants: []string{"x x", "z z"}},
 			{name: "oldNote", path: "spec.template.metadata.annotations[old]", variants: []string{"x x"}},
-			{name: "oldEnv", path: web + ".env[name=OLD]", variants: []string{"value {value: x}", "field {valueFrom: {fieldRef: {fieldPath: metadata.name}}}"}},
+			{name: "oldEnv", path: web + ".env[name=OLD]", variants: []string{"value {value: x}", fromName}},
 			{name: "oldVolume", path: pod + ".volumes[name=old]", variants: []string{"empty {emptyDir: {}}", "config {configMap: {name: b}}"}},
 			{name: "oldContainer", path: pod + ".containers[name=old]", variants: []string{"bare {image: c}"}},
 			{name: "oldLimit", path: web + ".resources.limits[ephemeral-storage]", variants: []string{"one 1Gi"}},
 			{name: "oldReady", path: "spec.minReadySeconds", isPlain: true, variants: []string{"three 3"}},
 			{name: "oldLog", path: web + ".terminationMessagePath", isLoose: true, isPlain: true, variants: []string{"x /x"}},
 			{name: "oldThreshold", path: web + ".livenessProbe.failureThreshold", in: "liveness", isPlain: true, variants: []string{"seven 7"}},
-			{name: "oldUnavailable", path: "spec.strategy.rollingUpdate.maxUnavailable", in: "strategy", isPlain: true, variants: []string{"three 3"}},
-			{name: "oldSideEnv", path: pod + ".containers[name=side].env[name=OLD]", in: "side", isPlain: true, variants: []string{"value {value: x}"}},
+			{
+				name: "oldUnavailable", path: "spec.strategy.rollingUpdate.maxUnavailable", in: "strategy", isPlain: true,
+				variants: []string{"three 3"},
+			},
+			{
+				name: "oldSideEnv", path: pod + ".containers[name=side].env[name=OLD]", in: "side", isPlain: true,
+				variants: []string{"value {value: x}"},
+			},
 		},
 		theirs: []part{
 			{name: "label", path: "metadata.labels[theirs]", variants: []string{"x x"}},

@@ -47,7 +47,8 @@ func (w *world) play(t tb, s script) {
 		return &object{name: fmt.Sprintf("%s-%d", name, number), client: &faultyClient{Client: w.operator}}
 	}
 	r := &round{
-		t: t, kind: w.kind, script: s, client: w.others, namespace: w.namespace, owner: w.owner, born: object("born"), migrated: object("migrated"),
+		t: t, kind: w.kind, script: s, client: w.others, namespace: w.namespace, owner: w.owner,
+		born: object("born"), migrated: object("migrated"),
 	}
 	r.run()
 }
@@ -69,10 +70,30 @@ func TestScripts(t *testing.T) {
 	scripts := map[string]map[string]script{
 		"Deployment": {
 			"managed fields are emptied before another handler": {Steps: []string{"want liveness=exec", "empty", "want liveness=http"}},
-			"the same for an adopted object":                    {IsAdopted: true, Steps: []string{"want liveness=exec", "empty", "want liveness=http"}},
+			"the same for an adopted object": {
+				IsAdopted: true, Steps: []string{"want liveness=exec", "empty", "want liveness=http"},
+			},
 			"the older version has another handler": {
 				Older: []string{"liveness=exec", "volume=secret", "envA=field"},
 				Steps: []string{"want liveness=http; want volume=empty; want envA=value", "drop liveness; drop volume; drop envA"},
+			},
+			"two probes have other handlers": {
+				First: []string{"liveness=grpc", "readiness=grpc"}, Older: []string{"liveness=http", "readiness=http"},
+			},
+			"a probe has another handler, and a volume another source": {
+				First: []string{"liveness=tcp", "readiness=https", "volume=config"}, Older: []string{"liveness=https", "volume=empty"},
+			},
+			"two probes and a volume, which desired gains after the migration": {
+				Older: []string{"liveness=exec", "readiness=exec", "volume=secret"},
+				Steps: []string{"want liveness=tcp; want readiness=tcp; want volume=empty"},
+			},
+			"the same after managed fields are emptied": {
+				First: []string{"liveness=http", "readiness=http", "strategy=surge"},
+				Steps: []string{"empty; want liveness=grpc; want readiness=grpc; want strategy=recreate"},
+			},
+			"the same, later, with the strategy": {
+				Older: []string{"liveness=http", "readiness=http", "strategy=surge"},
+				Steps: []string{"want liveness=grpc; want readiness=grpc; want strategy=recreate"},
 			},
 			"the older version writes beside a handler": {
 				First: []string{"liveness=http", "strategy=surge"}, Older: []string{"oldThreshold=seven", "oldUnavailable=three"},
@@ -80,7 +101,10 @@ func TestScripts(t *testing.T) {
 			},
 			"the older version comes back while MigrateFrom is left out": {
 				First: []string{"liveness=http", "side=probed"}, Older: []string{"oldSideEnv=value"},
-				Steps: []string{"migrate off", "older liveness=exec; older oldEnv=value", "want liveness=tcp", "migrate on", "drop liveness; drop side", "retire oldEnv"},
+				Steps: []string{
+					"migrate off", "older liveness=exec; older oldEnv=value", "want liveness=tcp", "migrate on",
+					"drop liveness; drop side", "retire oldEnv",
+				},
 			},
 			"a crash between the two writes of a migration": {
 				First: []string{"readiness=https", "note=x"}, Older: []string{"oldNote=x"},
@@ -92,7 +116,10 @@ func TestScripts(t *testing.T) {
 			},
 			"released, taken back with another source, retired": {
 				First: []string{"volume=config", "replicas=two"},
-				Steps: []string{"release volume; want label=x", "want volume=secret", "release volume", "retire volume", "once replicas; want replicas=zero", "plain replicas"},
+				Steps: []string{
+					"release volume; want label=x", "want volume=secret", "release volume", "retire volume",
+					"once replicas; want replicas=zero", "plain replicas",
+				},
 			},
 		},
 		"ConfigMap": {
@@ -105,11 +132,15 @@ func TestScripts(t *testing.T) {
 			},
 		},
 		"Service": {
-			"the older version writes the value that desired drops": {First: []string{"type=node"}, Steps: []string{"drop type; older type=node", "want type=balancer", "drop type"}},
-			"emptied before a change of a port":                     {First: []string{"http=app"}, Steps: []string{"empty", "want http=number"}},
+			"the older version writes the value that desired drops": {
+				First: []string{"type=node"}, Steps: []string{"drop type; older type=node", "want type=balancer", "drop type"},
+			},
+			"emptied before a change of a port": {First: []string{"http=app"}, Steps: []string{"empty", "want http=number"}},
 		},
 		"Machine": {
-			"emptied, then a change inside an item": {First: []string{"slot=gas"}, Steps: []string{"want slot=z", "empty; fail 0 delivered; want slot=power"}},
+			"emptied, then a change inside an item": {
+				First: []string{"slot=gas"}, Steps: []string{"want slot=z", "empty; fail 0 delivered; want slot=power"},
+			},
 			"one of two": {
 				First: []string{"engine=gas"}, Older: []string{"engine=cooled", "oldStart=x", "slot=power"},
 				Steps: []string{"want slot=gas", "want engine=power; sets engineFlag", "drop engine; drop slot"},

@@ -3,6 +3,7 @@ package moves_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -111,9 +112,7 @@ func (r *round) begin() {
 	}
 	old := r.named(r.desired(), r.migrated)
 	r.mayRoll = false
-	for name, variant := range r.wanted {
-		r.older[name] = variant
-	}
+	maps.Copy(r.older, r.wanted)
 	for _, choice := range r.script.Older {
 		name, variant, _ := strings.Cut(choice, "=")
 		p, isLegacy := r.oldPart(name)
@@ -121,6 +120,7 @@ func (r *round) begin() {
 			continue
 		}
 		put(old.Object, pathOf(p.path), p.variant(variant))
+		r.forgetOlder(name) // which is replaced
 		r.older[name] = variant
 		r.mayRoll = r.mayRoll || !isLegacy && r.wanted[name] != ""
 	}
@@ -219,7 +219,8 @@ func (r *round) call(o *object) (ensure.Operation, error) {
 	}
 	asked := o.client.writes
 	result, err := ensure.Object(r.t.Context(), o.ensurer, desired, r.options(o)...)
-	r.logf("  %s: %s %s %v kept %v, %d writes, %v", o.name, result.Operation, result.Cause, result.Changes, result.Kept, o.client.writes-asked, err)
+	r.logf("  %s: %s %s %v kept %v, %d writes, %v",
+		o.name, result.Operation, result.Cause, result.Changes, result.Kept, o.client.writes-asked, err)
 	return result.Operation, err
 }
 
