@@ -140,12 +140,15 @@ type Field struct {
 }
 
 // Left returns the fields that the older versions that the caller names hold in live, without those of this field owner's
-// apply and those that stay as they are. A list item of which the apply has nothing is one field.
+// apply, those of the status, and those that stay as they are. A list item of which the apply has nothing is one field.
 func (r Rules) Left(live metav1.Object) []Field {
 	own := managedfields.Fields(managedfields.Applied(live, r.Owner))
 	var left []Field
 	for _, entry := range r.Held(live) {
 		for path := range managedfields.Fields(&entry).Leaves().All() {
+			if managedfields.IsAt(path, []string{"status"}) {
+				continue
+			}
 			path = outermostItem(own, path)
 			isKnown := slices.ContainsFunc(left, func(field Field) bool { return field.Path.Equals(path) })
 			if !isKnown && !managedfields.Holds(own, path) && (r.IsLeft == nil || !r.IsLeft(path)) {

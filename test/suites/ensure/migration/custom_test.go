@@ -47,7 +47,7 @@ spec:
                   deep: {type: object, properties: {c: {type: string, default: x}, d: {type: string}}}
               labels: {type: object, additionalProperties: {type: string}}
               groups: {type: object, additionalProperties: *options}
-              ports: {type: array, x-kubernetes-list-type: set, items: {type: integer}}
+              ports: {type: array, x-kubernetes-list-type: set, items: {type: string}}
               words: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}
               source:
                 type: object
@@ -100,7 +100,7 @@ func customDrops() map[string]customDrop {
 		"a key":               {drop{"labels: {a: x, b: x}", "labels: {a: x}", []string{"spec.labels.b"}}, ""},
 		"all keys":            {drop{"labels: {a: x, b: x}", "size: 2", []string{"spec.labels"}}, ""},
 		"a struct in a map":   {drop{"groups: {g: {b: x}, h: {b: x}}", "groups: {g: {b: x}}", []string{"spec.groups.h"}}, ""},
-		"a member of a set":   {drop{"ports: [1, 2]", "ports: [1]", []string{"spec.ports[2]"}}, ""},
+		"a member of a set":   {drop{"ports: [http, https]", "ports: [http]", []string{"spec.ports[https]"}}, ""},
 		"a list":              {drop{"words: [x, z]", "words: [x]", nil}, ""},
 		"all of a list":       {drop{"words: [x, z]", "size: 2", []string{"spec.words"}}, ""},
 		"the other source":    {drop{"source: {file: {path: x}}", "source: {text: x}", nil}, ""},

@@ -155,9 +155,13 @@ func (r *round) writeOlder(name, variant string) {
 	r.forgetOlder(name) // which is replaced
 	r.touched[name] = true
 	r.mayRoll = r.mayRoll || !isLegacy || r.retired[name] || p.in != ""
-	isOurs := holds(fieldsOf(r.live(r.migrated), fieldOwner, metav1.ManagedFieldsOperationApply), path) // the same value as ours
-	isWanted := r.wanted[name] != "" && !r.once[name] || p.in != "" && r.wanted[p.in] != ""
-	if !isOurs && !isWanted && !r.retired[name] {
+	own := fieldsOf(r.live(r.migrated), fieldOwner, metav1.ManagedFieldsOperationApply)
+	isOurs := holds(own, path) // the same value as ours
+	// What is inside a part of ours may go with it: as the value of a map's key that only we own, or as a field that is
+	// invalid without ours. Server-side apply does so with anybody's fields.
+	isInside := p.in != "" && (r.wanted[p.in] != "" || holds(own, pathOf(find(r.kind.parts, p.in).path)))
+	isWanted := r.wanted[name] != "" && !r.once[name]
+	if !isOurs && !isInside && !isWanted && !r.retired[name] {
 		r.older[name] = variant
 	}
 }
