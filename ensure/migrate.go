@@ -119,11 +119,14 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 		return applied, from, nil
 	}
 	settled, err := u.patchEntries(ctx, migrating, applied, func(live client.Object) *managedfields.Patch {
-		if u.fieldsFingerprint(live) != complete { // somebody took a field of ours meanwhile, which the next pass corrects
+		if u.fieldsFingerprint(live) != complete {
 			return managedfields.NewPatch(live)
 		}
 		return rules.After(live)
 	})
+	if err == nil && u.fieldsFingerprint(settled) != complete {
+		settled = applied // somebody took a field of ours meanwhile, which the next pass corrects
+	}
 	return settled, from, err
 }
 

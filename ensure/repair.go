@@ -181,8 +181,11 @@ func (r *repair) run(ctx context.Context) (application, error) {
 			return r.remove(ctx, nil)
 		}
 	}
+	obstacles, err := r.findOlder(ctx)
 	all := r.candidates()
-	obstacles, err := r.find(ctx, all)
+	if err == nil && len(obstacles) == 0 {
+		obstacles, err = r.find(ctx, all)
+	}
 	if err == nil && len(obstacles) == 0 {
 		obstacles, err = judgement{r}.run(ctx, all)
 	}

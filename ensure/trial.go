@@ -58,6 +58,31 @@ func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]ob
 	return found, nil
 }
 
+// findOlder returns the fields of older versions, and of nobody, that have to go together, in the structs around the fields
+// that the API server named; none if they do not suffice. Somebody else's field could not go instead, so that these are
+// asked about first: after a migration, there may be many.
+func (r *repair) findOlder(ctx context.Context) ([]obstacle.Obstacle, error) {
+	rules := r.rules()
+	if len(r.migrateFrom) == 0 && !slices.ContainsFunc(r.live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return rules.IsOlder(entry.Manager)
+	}) {
+		return nil, nil
+	}
+	isOthers := func(o obstacle.Obstacle) bool {
+		return slices.ContainsFunc(o.Managers, func(manager string) bool { return !rules.IsOlder(manager) })
+	}
+	for {
+		older := slices.DeleteFunc(r.merge.Beside(r.candidates(), answer.Fields(r.refusal)), isOthers)
+		found, err := r.findLeast(ctx, older, nil)
+		if len(found) > 0 || err != nil || r.unowned {
+			return found, err
+		}
+		if err := r.addUnowned(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // findNeeded returns those of candidates that have to go, beside others: desired is refused with each of them,
 // whatever else goes, also the fields that are fixed here. It returns none if removing all candidates does not
 // suffice.

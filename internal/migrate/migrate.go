@@ -206,7 +206,12 @@ func (r Rules) isOlder(entry *metav1.ManagedFieldsEntry) bool {
 	case entry.Manager == r.Owner:
 		return !isApply(entry)
 	}
-	return entry.Manager == BeforeFirstApply && !r.IsAdopted || entry.Manager == ReleasedBy(r.Owner) || r.names(entry.Manager)
+	return r.IsOlder(entry.Manager)
+}
+
+// IsOlder reports whether a manager is an older version of the program, or nobody.
+func (r Rules) IsOlder(manager string) bool {
+	return manager == BeforeFirstApply && !r.IsAdopted || manager == ReleasedBy(r.Owner) || r.names(manager)
 }
 
 func (r Rules) isRetired(path fieldpath.Path) bool {

@@ -273,6 +273,23 @@ func (m *Merge) Within(obstacles []Obstacle, named []string) []Obstacle {
 	})
 }
 
+// Beside returns those of obstacles that are in the structs around the fields that the server named, such as the other
+// source of a volume. Structs come first, as the other one of a union mostly is one.
+func (m *Merge) Beside(obstacles []Obstacle, named []string) []Obstacle {
+	causes := m.resolveAll(named)
+	beside := slices.DeleteFunc(slices.Clone(obstacles), func(o Obstacle) bool {
+		return !slices.ContainsFunc(causes, func(cause fieldpath.Path) bool {
+			return len(cause) > 2 && managedfields.HasPrefix(o.Path, cause[:len(cause)-1])
+		})
+	})
+	isStruct := func(o Obstacle) bool {
+		_, is := o.Value.(map[string]any)
+		return is
+	}
+	isNoStruct := func(o Obstacle) bool { return !isStruct(o) }
+	return slices.Concat(slices.DeleteFunc(slices.Clone(beside), isNoStruct), slices.DeleteFunc(beside, isStruct))
+}
+
 // Inside returns the items of an obstacle that is a list with keys, or the members of one that is a map
 // of scalars, which may go one by one; nil for any other obstacle. An item of a list goes whole.
 func (m *Merge) Inside(o Obstacle) []Obstacle {

@@ -160,6 +160,24 @@ func TestMigrationAmongOthers(t *testing.T) {
 	}
 }
 
+// TestMigrationBesideAnEditor: somebody changes a field of ours between the two writes. The next pass reverts that, and
+// finishes the migration.
+func TestMigrationBesideAnEditor(t *testing.T) {
+	namespace, old := shared.Namespace(t), program.Client(t, shared, oldName)
+	setData(t, old, namespace, map[string]string{"color": "blue", "size": "1"})
+	c := &racingClient{Client: program.Client(t, shared, taker), before: func() {
+		setData(t, program.Client(t, shared, "kubectl-edit"), namespace, map[string]string{"color": "red"})
+	}}
+	e, opts := ensure.New(c, c, taker), []ensure.Option{ensure.Adopt(), ensure.MigrateFrom(oldName)}
+	desired := map[string]string{"color": "blue", "size": "1"}
+	mustEnsure(t, e, settings(namespace, desired), opts...)
+	require.Equal(t, ensure.Updated, mustEnsure(t, e, settings(namespace, desired), opts...).Operation)
+	require.Empty(t, cmp.Diff(desired, dataOf(t, c, namespace)))
+	delete(desired, "size")
+	mustEnsure(t, e, settings(namespace, desired), opts...)
+	require.Empty(t, cmp.Diff(desired, dataOf(t, c, namespace)))
+}
+
 // TestMigrationDuringARollout: status reports between the read and the patch do not matter.
 func TestMigrationDuringARollout(t *testing.T) {
 	namespace, old := shared.Namespace(t), program.Client(t, shared, oldName)
