@@ -81,10 +81,10 @@ func FormerFieldOwners(names ...string) Setting {
 
 // prepare gives up fields of live, and takes others, before an apply. isMigrated says that some were of an older version.
 func (u update) prepare(ctx context.Context, live client.Object) (_ client.Object, isMigrated bool, err error) {
-	rules := u.rules()
-	if rules.Unowned, err = u.unownedToRetire(ctx, live); err != nil {
+	if u.unowned, err = u.unownedToRetire(ctx, live); err != nil {
 		return nil, false, err
 	}
+	rules := u.rules()
 	p := rules.Before(live)
 	if p.IsEmpty() {
 		return live, false, nil

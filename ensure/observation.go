@@ -144,7 +144,7 @@ func (o *observation) confirm(live client.Object) {
 		Content:  content,
 		Metadata: o.metadataFingerprint(live),
 		Entry:    o.fieldsFingerprint(live),
-		Handover: o.handover(),
+		Handover: o.handoverShownBy(live),
 		Adopted:  o.adopted,
 		At:       o.clock.Now(),
 		Shown:    !o.isMissingFromCache && live.GetUID() == o.last.UID && o.last.Shown,
@@ -167,9 +167,18 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 	if o.isDisowned(live, known) || o.isMigrationPending(live) {
 		return false
 	}
-	known.Version, known.Handover, known.At = live.GetResourceVersion(), o.handover(), o.clock.Now()
+	known.Version, known.Handover, known.At = live.GetResourceVersion(), o.handoverShownBy(live), o.clock.Now()
 	o.memory.Confirm(o.ownedID(), known)
 	return true
+}
+
+// handoverShownBy returns what is known to be done to live: without managed fields, nothing shows that no field is left to
+// retire.
+func (o *observation) handoverShownBy(live client.Object) string {
+	if len(o.retire) > 0 && len(live.GetManagedFields()) == 0 {
+		return ""
+	}
+	return o.handover()
 }
 
 // isDisowned reports whether this field owner owns other fields of live than at the last answer of the

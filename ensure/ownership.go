@@ -14,13 +14,17 @@ import (
 
 // An ownership is a session that reads and changes the managed fields of the live object: the fields
 // that this field owner has applied, those of others that it takes over, and those that it gives up.
-type ownership struct{ session }
+type ownership struct {
+	session
+
+	unowned *fieldpath.Set // the fields of the live object that nobody owns, if some are retired
+}
 
 // rules returns the rules by which the fields of a child change their owner.
 func (o *ownership) rules() migrate.Rules {
 	rules := migrate.Rules{
 		Owner: o.fieldOwner, APIVersion: o.apiVersion, Older: o.migrateFrom, Former: o.former,
-		IsAdopted: o.adopted, IsField: o.isField, Retired: o.retireSteps,
+		IsAdopted: o.adopted, IsField: o.isField, Retired: o.retireSteps, Unowned: o.unowned,
 	}
 	if len(o.leftPaths) > 0 || o.adopt && o.controller == nil {
 		rules.IsLeft = func(path fieldpath.Path) bool { return o.isLeftPath(path) || o.isKeptOwner(path) }
@@ -31,6 +35,11 @@ func (o *ownership) rules() migrate.Rules {
 // ownedIn returns the fields that our applies own in obj.
 func (o *ownership) ownedIn(obj client.Object) *fieldpath.Set {
 	return managedfields.Fields(managedfields.Applied(obj, o.fieldOwner))
+}
+
+// ownedAfter returns the fields that our applies own after a patch.
+func (o *ownership) ownedAfter(p *managedfields.Patch) *fieldpath.Set {
+	return o.ownedIn(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: p.Entries()}})
 }
 
 // fieldsFingerprint returns a fingerprint of the fields of live that this field owner has applied,

@@ -270,7 +270,7 @@ func (u update) checkLeft(live client.Object) error {
 	if err != nil {
 		return u.unencodableError(err)
 	}
-	own := u.ownedIn(live)
+	own := u.ownedAfter(u.rules().Before(live))
 	for _, left := range u.leftPaths {
 		if _, err := delta.Specifies(live, left.steps); err != nil {
 			return u.refuse("", unfitPath(left.path, left.option)+err.Error())

@@ -41,10 +41,23 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 	} else {
 		applied, err = u.applyOrRepair(ctx, prepared, cause)
 	}
+	if isRefused(err) || errors.Is(err, ErrImmutable) {
+		u.giveBackRetired(ctx, live, prepared)
+	}
 	if isMigrated {
 		cause = Migrated
 	}
 	return u.conclude(ctx, prepared, cause, applied, held, err)
+}
+
+// giveBackRetired gives retired fields back after a refused apply: the caller may retire them no more next time. live is the
+// object before they were taken. If that fails, they go with the next apply.
+func (u update) giveBackRetired(ctx context.Context, live, prepared client.Object) {
+	if len(u.retireSteps) == 0 || u.dryRun {
+		return
+	}
+	rules := u.rules()
+	_, _ = u.patchEntries(ctx, migrating, prepared, func(now client.Object) *managedfields.Patch { return rules.Undo(live, now) })
 }
 
 // latest returns live from the API server if an older copy would not show which fields change their owner.
@@ -115,7 +128,7 @@ func (u update) finish(ctx context.Context, live client.Object, cause Cause, app
 	}
 	u.noteAnswer(answer)
 	u.confirm(settled)
-	if cause == Drifted && u.hasLostEntry(live, from) {
+	if cause == Drifted && (u.hasLostEntry(live, from) || u.rules().Names(from)) {
 		found.operation, found.cause = Updated, cause
 		found.changes = append(found.changes, Change{Path: managedFieldsPath})
 	}
@@ -259,7 +272,8 @@ const managedFieldsPath = "metadata.managedFields"
 // which these fields were taken after the apply.
 func (u update) hasLostEntry(live client.Object, from []string) bool {
 	known, ok := u.record(live)
-	return ok && known.Entry != "" && (slices.Contains(from, migrate.BeforeFirstApply) || managedfields.IsDisowned(live, u.fieldOwner))
+	isTold := u.isReset(live) || managedfields.IsDisowned(live, u.fieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
+	return ok && known.Entry != "" && isTold
 }
 
 // noteRetired adds the managers of older versions to the changes at retired paths.

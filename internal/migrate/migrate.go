@@ -52,7 +52,7 @@ func (r Rules) Before(live metav1.Object) *managedfields.Patch {
 			switch {
 			case entry.Manager == former && isApply(entry):
 				p.Move(managedfields.Fields(entry), at, own)
-			case entry.Manager == ReleasedBy(former):
+			case entry.Manager == ReleasedBy(former) && !isApply(entry):
 				p.Move(managedfields.Fields(entry), at, r.releasedEntry(entry))
 			}
 		}
@@ -67,6 +67,23 @@ func (r Rules) Before(live metav1.Object) *managedfields.Patch {
 	}
 	if r.IsLeft != nil {
 		r.giveUp(p)
+	}
+	return p
+}
+
+// Undo returns the patch that gives the retired fields back that Before took from before, as live has them now.
+func (r Rules) Undo(before, live metav1.Object) *managedfields.Patch {
+	p := managedfields.NewPatch(live)
+	at := managedfields.Find(live, r.Owner, metav1.ManagedFieldsOperationApply)
+	if at < 0 {
+		return p
+	}
+	retired, _ := managedfields.Split(managedfields.Fields(&live.GetManagedFields()[at]), r.isRetired)
+	taken := p.Move(retired.Difference(managedfields.Fields(managedfields.Applied(before, r.Owner))), at, nil)
+	for _, entry := range before.GetManagedFields() {
+		if r.isOlder(&entry) {
+			p.Move(managedfields.Fields(&entry).Intersection(taken), managedfields.Nobody, &entry)
+		}
 	}
 	return p
 }
@@ -179,22 +196,23 @@ func (r Rules) names(manager string) bool {
 }
 
 // IsPending reports whether an apply is due although live is as desired: a former field owner has applied to it, an older
-// version shares fields with this field owner, or has retired ones.
+// version shares fields with this field owner, or retired ones are left, also in our own entry, if the program ended before
+// the apply that removes them.
 func (r Rules) IsPending(live metav1.Object) bool {
 	for _, entry := range live.GetManagedFields() {
-		switch {
-		case entry.Subresource == "" && isApply(&entry) && slices.Contains(r.Former, entry.Manager):
+		isOlder := r.isOlder(&entry)
+		isFormer := entry.Subresource == "" && isApply(&entry) && slices.Contains(r.Former, entry.Manager)
+		mayHaveRetired := len(r.Retired) > 0 && (isOlder || entry.Manager == r.Owner)
+		if isFormer || isOlder && r.IsShared(live) || mayHaveRetired && r.hasRetired(&entry) {
 			return true
-		case !r.isOlder(&entry):
-		case r.IsShared(live):
-			return true
-		case len(r.Retired) > 0:
-			if _, others := managedfields.Split(managedfields.Fields(&entry), r.isRetired); !others.Equals(managedfields.Fields(&entry)) {
-				return true
-			}
 		}
 	}
 	return false
+}
+
+func (r Rules) hasRetired(entry *metav1.ManagedFieldsEntry) bool {
+	retired, _ := managedfields.Split(managedfields.Fields(entry), r.isRetired)
+	return !retired.Empty()
 }
 
 // isOlder reports whether an entry is of an older version of the program, or of nobody: this field owner applies, so that
