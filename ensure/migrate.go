@@ -81,7 +81,7 @@ func FormerFieldOwners(names ...string) Setting {
 
 // prepare gives up fields of live, and takes others, before an apply. isMigrated says that some were of an older version.
 func (u update) prepare(ctx context.Context, live client.Object) (_ client.Object, isMigrated bool, err error) {
-	if u.unowned, err = u.unownedToRetire(ctx, live); err != nil {
+	if u.child.unowned, err = u.unownedToRetire(ctx, live); err != nil {
 		return nil, false, err
 	}
 	rules := u.rules()
