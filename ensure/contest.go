@@ -135,7 +135,7 @@ func (c contention) revertedIn(live client.Object, found outcome) []string {
 	var paths []string
 	for _, change := range found.changes {
 		isOurs := managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)
-		if change.Path != "" && (unknown || isOurs || change.Path == managedFieldsPath || c.isRetired(change.Path)) {
+		if change.Path != "" && (unknown || isOurs || change.Path == managedFieldsPath || c.isRetiredPath(change.Path)) {
 			paths = append(paths, change.Path)
 		}
 	}

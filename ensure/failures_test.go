@@ -229,10 +229,10 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	s.createOld(t, legacyConfigMap())
 	e := newEnsurer(s, ensure.WithClock(clock))
 	refusal := status(429, metav1.StatusReasonTooManyRequests)
-	s.answers = []error{nil, refusal}
+	s.answers = []error{nil, nil, refusal}
 	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.Retire("data[dropped]"))
 	require.ErrorIs(t, err, refusal)
-	require.Empty(t, cmp.Diff([]string{"get", entryPatch, "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "get", "trial", entryPatch, "apply"}, s.verbs()))
 	require.Equal(t, "x", live(t, s, configMap()).Data["dropped"])
 
 	clock.SetTime(clock.Now().Add(2 * time.Second))

@@ -23,8 +23,9 @@ type kind struct {
 	name       string // of gvk
 	apiVersion string // of gvk
 	scope      scope
-	status     int           // index of the field that JSON calls status, or -1
-	view       *atomic.Int32 // what copies show of the managed fields
+	status     int // index of the field that JSON calls status, or -1
+	// managed is set once a copy came with managed fields: the cache does not strip them.
+	managed *atomic.Bool
 	// fields reports whether a path leads to a field of a struct; nil as long as nobody asked.
 	fields *atomic.Pointer[func(fieldpath.Path) bool]
 }
@@ -60,7 +61,7 @@ func kindID(obj client.Object) any {
 }
 
 func (e *Ensurer) discover(obj client.Object) (*kind, error) {
-	k := &kind{status: -1, view: &atomic.Int32{}, fields: &atomic.Pointer[func(fieldpath.Path) bool]{}}
+	k := &kind{status: -1, managed: &atomic.Bool{}, fields: &atomic.Pointer[func(fieldpath.Path) bool]{}}
 	var err error
 	if k.gvk, err = e.client.GroupVersionKindFor(obj); err != nil {
 		return k, &noKindError{err}
@@ -205,30 +206,15 @@ func isSpecified(value any) bool {
 // isReset reports whether somebody emptied the managed fields of live. A cache strips them
 // from all objects of a kind or from none.
 func (k *kind) isReset(live client.Object) bool {
-	return k.view.Load() == shown && len(live.GetManagedFields()) == 0
+	return k.managed.Load() && len(live.GetManagedFields()) == 0
 }
 
 // noteManaged remembers that copies of this kind come with managed fields.
 func (k *kind) noteManaged(live client.Object) {
-	if len(live.GetManagedFields()) > 0 && k.view.Load() != shown {
-		k.view.Store(shown)
+	if !k.managed.Load() && len(live.GetManagedFields()) > 0 {
+		k.managed.Store(true)
 	}
 }
-
-// noteAnswer remembers that an answer to an apply shows no managed fields, as a fake client's.
-func (k *kind) noteAnswer(applied client.Object) {
-	if len(applied.GetManagedFields()) == 0 {
-		k.view.Store(stripped)
-	}
-}
-
-// What copies show of the managed fields: nothing tells yet, all, or nothing, as the cache strips them, or the client is a
-// fake one.
-const (
-	unknownView = iota
-	shown
-	stripped
-)
 
 // holdsMore are the kinds whose deletion destroys more than the object.
 var holdsMore = []schema.GroupKind{

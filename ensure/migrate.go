@@ -54,8 +54,9 @@ func MigrateFrom(managers ...string) Option {
 // Retire removes fields that an earlier version of the operator left in the child, and that desired does not have, such as
 // a container that has another name now. Fields at these paths that belong to a manager named by MigrateFrom, or to nobody,
 // become ours before an apply, which then removes them. Fields of all other managers stay. Result.Changes names the removed
-// fields. The option works in any release that names the paths, and may stay in the code, unless the API server has a
-// default for the field: then each restart of the operator tries again.
+// fields. The option works in any release that names the paths, and may stay in the code. A list item goes with all its
+// fields, whoever set them, as when desired drops it. A field that has its default and belongs to nobody stays: to find that
+// out takes a dry run for each child after a restart of the operator.
 //
 // Paths have the form that Release describes, and each includes everything below it. Desired must not specify the path.
 //
@@ -79,29 +80,20 @@ func FormerFieldOwners(names ...string) Setting {
 	return func(e *Ensurer) { e.former = append(e.former, names...) }
 }
 
-// prepare gives up fields of live, and takes others, before an apply. isMigrated says that some were of an older version.
-func (u update) prepare(ctx context.Context, live client.Object) (_ client.Object, isMigrated bool, err error) {
-	if u.child.unowned, err = u.unownedToRetire(ctx, live); err != nil {
-		return nil, false, err
+// prepare gives up fields of live, and takes others, before an apply, as before does.
+func (u update) prepare(ctx context.Context, live client.Object, before *managedfields.Patch) (client.Object, error) {
+	if before.IsEmpty() {
+		return live, nil
 	}
-	rules := u.rules()
-	p := rules.Before(live)
-	if p.IsEmpty() {
-		return live, false, nil
+	live, err := u.convertible(ctx, live)
+	if err != nil {
+		return nil, err
 	}
-	isMigrated = rules.Names(p.Managers())
-	if u.dryRun {
-		return live, isMigrated, nil
-	}
-	if live, err = u.convertible(ctx, live); err != nil {
-		return nil, false, err
-	}
-	operation := releasing
-	if isMigrated {
+	rules, operation := u.rules(), releasing
+	if rules.Names(before.Managers()) {
 		operation = migrating
 	}
-	live, err = u.patchEntries(ctx, operation, live, func(live client.Object) *managedfields.Patch { return rules.Before(live) })
-	return live, isMigrated, err
+	return u.patchEntries(ctx, operation, live, func(live client.Object) *managedfields.Patch { return rules.Before(live) })
 }
 
 // settle makes the fields of applied, the answer to an apply, ours alone among older versions. It returns the managers from
@@ -132,42 +124,78 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 
 // isMigrationPending reports whether an apply is due although live is as desired.
 func (o *observation) isMigrationPending(live client.Object) bool {
-	return o.rules().IsPending(live) || len(o.unownedPaths(live)) > 0
+	return o.rules().IsPending(live) || len(o.unownedPaths(live)) > 0 || slices.ContainsFunc(o.retireSteps, o.isPartIn(live))
+}
+
+// isPartIn reports whether the API server merges the place at steps only as a part of a larger value that we or an older
+// version own.
+func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
+	return func(steps []string) bool {
+		return slices.ContainsFunc(o.rules().Removable(live), func(entry metav1.ManagedFieldsEntry) bool {
+			return managedfields.PartOf(managedfields.Fields(&entry), steps) > 0
+		})
+	}
 }
 
 // unownedPaths returns the retired paths where live has a value that nobody owns. What is there after an apply is a
 // default, and stays.
 func (o *observation) unownedPaths(live client.Object) [][]string {
-	if known, ok := o.record(live); len(o.retire) == 0 || len(live.GetManagedFields()) == 0 || ok && known.Handover == o.handover() {
+	if len(o.retire) == 0 || len(live.GetManagedFields()) == 0 {
 		return nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
 		return nil // content that cannot be read is never in sync
 	}
+	known, _ := o.record(live)
 	var unowned [][]string
-	for _, steps := range o.retireSteps {
-		if found(steps) != nil && !isOwned(live, steps) {
+	for at, steps := range o.retireSteps {
+		isOwned := func(entry metav1.ManagedFieldsEntry) bool {
+			return managedfields.HasAt(managedfields.Fields(&entry), steps)
+		}
+		if !slices.Contains(known.Retired, o.retire[at]) && found(steps) != nil && !slices.ContainsFunc(live.GetManagedFields(), isOwned) {
 			unowned = append(unowned, steps)
 		}
 	}
 	return unowned
 }
 
-// isOwned reports whether a manager owns the place at steps, or a part of it. What owns the list or the map around it may
-// own only that.
-func isOwned(live client.Object, steps []string) bool {
-	isAt := func(path fieldpath.Path) bool { return managedfields.IsAt(path, steps) }
-	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		inside, _ := managedfields.Split(managedfields.Fields(&entry), isAt)
-		return !inside.Empty()
-	})
+// retiredIn returns the retired paths at which live, a confirmed copy, has nothing that is to go: those of this call, if the
+// copy shows its managed fields, and of calls before.
+func (o *observation) retiredIn(live client.Object) []string {
+	known, _ := o.record(live)
+	if len(live.GetManagedFields()) == 0 {
+		return known.Retired
+	}
+	retired := slices.Clip(known.Retired)
+	for _, path := range o.retire {
+		retired = appendNew(retired, path)
+	}
+	return retired
 }
 
-// unownedToRetire returns the fields of live that nobody owns, if some of them are to go.
+// unownedToRetire returns the fields of live that nobody owns, that are retired, and that have not their default: it would
+// come back at once.
 func (u update) unownedToRetire(ctx context.Context, live client.Object) (*fieldpath.Set, error) {
-	if len(u.unownedPaths(live)) == 0 {
+	retired := u.unownedPaths(live)
+	if len(retired) == 0 {
 		return nil, nil
+	}
+	fresh, err := u.applyElsewhere(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	if fresh != nil {
+		retired = u.differing(live, u.inGoType(fresh), retired)
+	}
+	unowned := fieldpath.NewSet()
+	for _, steps := range retired {
+		if place, ok := singleItem(steps); ok {
+			unowned.Insert(fieldpath.MakePathOrDie("metadata", place.member, place.key))
+		}
+	}
+	if len(retired) == unowned.Size() {
+		return unowned, nil
 	}
 	complete, err := u.rereadJSON(ctx, migrating, live.GetUID())
 	if err != nil {
@@ -180,7 +208,53 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 	for _, entry := range complete.GetManagedFields() {
 		all = all.Difference(managedfields.Fields(&entry))
 	}
-	return all, nil
+	content, _ := managedfields.Split(all, func(path fieldpath.Path) bool {
+		return slices.ContainsFunc(retired, func(steps []string) bool { return managedfields.IsAt(path, steps) })
+	})
+	return unowned.Union(content), nil
+}
+
+// differing returns those of paths at which two objects differ.
+func (u update) differing(a, b client.Object, paths [][]string) [][]string {
+	inA, errA := delta.Values(a)
+	inB, errB := delta.Values(b)
+	if errA != nil || errB != nil {
+		return paths
+	}
+	return slices.DeleteFunc(paths, func(steps []string) bool { return reflect.DeepEqual(inA(steps), inB(steps)) })
+}
+
+// checkRetired refuses to retire a part of what goes only as a whole: of a value that the API server does not merge, or of a
+// list item that an older version made and that desired lacks.
+func (u update) checkRetired(live client.Object) error {
+	if len(u.retire) == 0 {
+		return nil
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return u.unencodableError(err)
+	}
+	for at, steps := range u.retireSteps {
+		depth, err := u.specified(steps)
+		if err != nil {
+			return err
+		}
+		if u.isPartIn(live)(steps) {
+			return u.refuse(u.retire[at], "is given to ensure.Retire, but the API server merges it as part of a larger value: "+
+				"name the list or the map around it, or the item by all its keys")
+		}
+		for _, entry := range u.rules().Removable(live) {
+			fields := managedfields.Fields(&entry)
+			for n := depth; n < len(steps)-1; n++ {
+				_, isList := found(steps[:n]).([]any)
+				if hasItem, _ := managedfields.At(fields, steps[:n+1]); isList && hasItem {
+					item := firstSteps(u.retire[at], n+1)
+					return u.refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // loadFields finds out which paths of the child are fields of structs.

@@ -479,21 +479,3 @@ func TestTheFirstApplyToASecret(t *testing.T) {
 		})
 	}
 }
-
-// A retired field that the API server does not let go is given back: without Retire, nothing is in the way.
-func TestRetireThatIsRefused(t *testing.T) {
-	s := newServer()
-	s.createOld(t, legacyConfigMap())
-	clock := newClock()
-	e := newEnsurer(s, ensure.WithClock(clock))
-	migrated(t, e)
-	before := live(t, s, configMap())
-	s.answers = []error{nil, status(422, metav1.StatusReasonInvalid)} // the patch, and the apply
-	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager),
-		ensure.Retire("data[dropped]"))
-	require.Error(t, err)
-	require.Empty(t, cmp.Diff(managers(before), managers(live(t, s, configMap()))))
-	clock.SetTime(clock.Now().Add(time.Hour))
-	migrated(t, e)
-	require.Contains(t, live(t, s, configMap()).Data, "dropped")
-}

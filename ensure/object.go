@@ -183,10 +183,7 @@ func (c *child) reconcileLive(ctx context.Context, live client.Object) (outcome,
 				return outcome{}, err
 			}
 		case toCompare:
-			if known.isInSync, err = c.inSync(ctx, live, whole); err != nil {
-				return outcome{}, err
-			}
-			known.isCompared = true
+			known.isCompared, known.isInSync = true, c.inSync(live, whole)
 		case toCreate:
 			return c.createUnlessContested(ctx)
 		case toWrite:
@@ -330,52 +327,19 @@ func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
 // confirmed. Then live must have all values that desired specifies, and no other manager may have
 // written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
 // later copy with managed fields.
-func (c *child) inSync(ctx context.Context, live, whole client.Object) (bool, error) {
+func (c *child) inSync(live, whole client.Object) bool {
 	if known, ok := c.record(live); ok {
-		return c.isAsConfirmed(ctx, live, known)
+		return c.isConfirmed(live, known)
 	}
 	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
-		return false, nil
+		return false
 	}
-	isTouched := managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
-	if !delta.Satisfies(live, c.withoutOnce(c.desired)) || isTouched || c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
-		return false, nil
-	}
-	if isReset, err := c.findReset(ctx, live); isReset || err != nil {
-		return false, err
+	isTouched := c.isReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
+	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.desired)) || c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
+		return false
 	}
 	c.confirm(live)
-	return true, nil
-}
-
-// isAsConfirmed reports whether live still is as the last answer of the API server, known, managed fields included.
-func (c *child) isAsConfirmed(ctx context.Context, live client.Object, known memory.Record) (bool, error) {
-	isSame := known.Version == live.GetResourceVersion()
-	if isSame && known.Entry != "" && len(live.GetManagedFields()) == 0 {
-		c.view.Store(stripped) // the answer of this version had some
-	}
-	if isConfirmed := c.isConfirmed(live, known); isSame || !isConfirmed {
-		return isConfirmed, nil
-	}
-	isReset, err := c.findReset(ctx, live)
-	return !isReset && err == nil, err
-}
-
-// findReset reports whether somebody emptied the managed fields of live. As long as no copy of its kind has shown whether
-// the cache strips them, the API server is asked.
-func (c *child) findReset(ctx context.Context, live client.Object) (bool, error) {
-	if len(live.GetManagedFields()) > 0 || live.GetUID() == "" || c.view.Load() != unknownView { // the fake client gives no UIDs
-		return c.isReset(live), nil
-	}
-	complete, err := c.reread(ctx, live)
-	if err != nil {
-		return false, err
-	}
-	if len(complete.GetManagedFields()) == 0 {
-		return true, nil
-	}
-	c.view.Store(stripped)
-	return false, nil
+	return true
 }
 
 // updateUnlessContested updates live to match desired, unless a contest forbids writes.
@@ -451,7 +415,6 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	c.noteAnswer(answer)
 	c.confirm(answer)
 	found := outcome{live: answer, operation: Created, cause: Missing}
 	if c.dryRun {

@@ -144,7 +144,8 @@ func (o *observation) confirm(live client.Object) {
 		Content:  content,
 		Metadata: o.metadataFingerprint(live),
 		Entry:    o.fieldsFingerprint(live),
-		Handover: o.handoverShownBy(live),
+		Handover: o.handover(),
+		Retired:  o.retiredIn(live),
 		Adopted:  o.adopted,
 		At:       o.clock.Now(),
 		Shown:    !o.isMissingFromCache && live.GetUID() == o.last.UID && o.last.Shown,
@@ -157,8 +158,9 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 	if known.Digest != o.digest {
 		return false
 	}
-	if known.UID != "" && known.Version == live.GetResourceVersion() && known.Handover == o.handover() {
-		return true // without UIDs, on the fake client, versions come again
+	isSame := known.UID != "" && known.Version == live.GetResourceVersion() // without UIDs, on the fake client, versions come again
+	if isSame && known.Handover == o.handover() && (known.Entry != "" || !o.isReset(live)) {
+		return true
 	}
 	content, ok := o.fingerprint(live)
 	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata {
@@ -167,18 +169,9 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 	if o.isDisowned(live, known) || o.isMigrationPending(live) {
 		return false
 	}
-	known.Version, known.Handover, known.At = live.GetResourceVersion(), o.handoverShownBy(live), o.clock.Now()
+	known.Version, known.Handover, known.Retired, known.At = live.GetResourceVersion(), o.handover(), o.retiredIn(live), o.clock.Now()
 	o.memory.Confirm(o.ownedID(), known)
 	return true
-}
-
-// handoverShownBy returns what is known to be done to live: without managed fields, nothing shows that no field is left to
-// retire.
-func (o *observation) handoverShownBy(live client.Object) string {
-	if len(o.retire) > 0 && len(live.GetManagedFields()) == 0 {
-		return ""
-	}
-	return o.handover()
 }
 
 // isDisowned reports whether this field owner owns other fields of live than at the last answer of the

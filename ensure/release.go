@@ -123,8 +123,8 @@ func (i *intent) isLeftPath(path fieldpath.Path) bool {
 	return slices.ContainsFunc(i.leftPaths, func(left leftPath) bool { return managedfields.IsAt(path, left.steps) })
 }
 
-// isRetired reports whether the path of a Change is one that Retire names, or inside.
-func (i *intent) isRetired(path string) bool {
+// isRetiredPath reports whether the path of a Change is one that Retire names, or inside.
+func (i *intent) isRetiredPath(path string) bool {
 	steps := paths.Steps(path)
 	return slices.ContainsFunc(i.retireSteps, func(retired []string) bool { return hasPrefix(steps, retired) })
 }
@@ -262,7 +262,7 @@ func (i *intent) withoutOnce(obj client.Object) canon.Object {
 
 // checkLeft refuses an apply that would remove a field which is left to others: the API server merges it as part of a
 // larger value, or removes it with the list item around it.
-func (u update) checkLeft(live client.Object) error {
+func (u update) checkLeft(live client.Object, before *managedfields.Patch) error {
 	if len(u.leftPaths) == 0 {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (u update) checkLeft(live client.Object) error {
 	if err != nil {
 		return u.unencodableError(err)
 	}
-	own := u.ownedAfter(u.rules().Before(live))
+	own := u.ownedAfter(before)
 	for _, left := range u.leftPaths {
 		if _, err := delta.Specifies(live, left.steps); err != nil {
 			return u.refuse("", unfitPath(left.path, left.option)+err.Error())
@@ -306,9 +306,7 @@ func (u update) isPart(live client.Object, steps []string, specified int) bool {
 		return n > 0 && (isOurs || n <= specified)
 	}
 	inside := func(entry metav1.ManagedFieldsEntry) bool {
-		isAt := func(path fieldpath.Path) bool { return managedfields.IsAt(path, steps) }
-		fields, _ := managedfields.Split(managedfields.Fields(&entry), isAt)
-		return !fields.Empty()
+		return managedfields.HasAt(managedfields.Fields(&entry), steps)
 	}
 	entries := live.GetManagedFields()
 	return slices.ContainsFunc(entries, larger) && !slices.ContainsFunc(entries, inside)

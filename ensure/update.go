@@ -27,37 +27,40 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := cmp.Or(u.checkSecret(live), u.checkLeft(live)); err != nil {
+	if err := cmp.Or(u.checkSecret(live), u.checkRetired(live)); err != nil {
+		return outcome{}, err
+	}
+	if u.child.unowned, err = u.unownedToRetire(ctx, live); err != nil {
+		return outcome{}, err
+	}
+	before := u.rules().Before(live)
+	if err := u.checkLeft(live, before); err != nil {
 		return outcome{}, err
 	}
 	held := u.rules().Held(live)
-	prepared, isMigrated, err := u.prepare(ctx, live)
-	if err != nil {
-		return outcome{}, err
-	}
-	var applied application
-	if u.dryRun && !u.rules().Before(live).IsEmpty() {
-		applied, err = u.rehearse(ctx, live)
-	} else {
-		applied, err = u.applyOrRepair(ctx, prepared, cause)
-	}
-	if isRefused(err) || errors.Is(err, ErrImmutable) {
-		u.giveBackRetired(ctx, live, prepared)
-	}
-	if isMigrated {
+	applied, live, err := u.write(ctx, live, before, cause)
+	if u.rules().Names(before.Managers()) {
 		cause = Migrated
 	}
-	return u.conclude(ctx, prepared, cause, applied, held, err)
+	return u.conclude(ctx, live, cause, applied, held, err)
 }
 
-// giveBackRetired gives retired fields back after a refused apply: the caller may retire them no more next time. live is the
-// object before they were taken. If that fails, they go with the next apply.
-func (u update) giveBackRetired(ctx context.Context, live, prepared client.Object) {
-	if len(u.retireSteps) == 0 || u.dryRun {
-		return
+// write moves fields in live, as before does, and applies desired. It returns live as it was applied to. What is retired
+// moves only if a dry run shows that the API server accepts the apply then: another desired state could not undo the move.
+func (u update) write(
+	ctx context.Context, live client.Object, before *managedfields.Patch, cause Cause,
+) (applied application, _ client.Object, err error) {
+	if !before.IsEmpty() && (u.dryRun || len(u.retireSteps) > 0) {
+		if applied, err = u.rehearse(ctx, live); err != nil || u.dryRun {
+			return applied, live, err
+		}
 	}
-	rules := u.rules()
-	_, _ = u.patchEntries(ctx, migrating, prepared, func(now client.Object) *managedfields.Patch { return rules.Undo(live, now) })
+	prepared, err := u.prepare(ctx, live, before)
+	if err != nil {
+		return application{}, live, err
+	}
+	applied, err = u.applyOrRepair(ctx, prepared, cause)
+	return applied, prepared, err
 }
 
 // latest returns live from the API server if an older copy would not show which fields change their owner.
@@ -70,7 +73,9 @@ func (u update) latest(ctx context.Context, live client.Object) (client.Object, 
 
 // rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
-	r := repair{child: u.child}
+	tried := *u.child
+	tried.dryRun = true
+	r := repair{child: &tried}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err
 	}
@@ -126,7 +131,6 @@ func (u update) finish(ctx context.Context, live client.Object, cause Cause, app
 		u.memory.Invalidate(u.ownedID())
 		return found, err
 	}
-	u.noteAnswer(answer)
 	u.confirm(settled)
 	if cause == Drifted && (u.hasLostEntry(live, from) || u.rules().Names(from)) {
 		found.operation, found.cause = Updated, cause
@@ -279,7 +283,7 @@ func (u update) hasLostEntry(live client.Object, from []string) bool {
 // noteRetired adds the managers of older versions to the changes at retired paths.
 func (u update) noteRetired(changes []Change, held []metav1.ManagedFieldsEntry) []Change {
 	for i := range changes {
-		if u.isRetired(changes[i].Path) {
+		if u.isRetiredPath(changes[i].Path) {
 			changes[i].Manager = managedfields.ManagerOf(held, changes[i].Path)
 		}
 	}

@@ -48,11 +48,15 @@ func HasPrefix(path, prefix fieldpath.Path) bool {
 
 // Holds reports whether fields contain path, or a path inside.
 func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
-	last := len(path) - 1
-	for _, element := range path[:last] {
+	return fields.Has(path) || !Below(fields, path).Empty()
+}
+
+// Below returns what fields contain inside path, with paths that begin there.
+func Below(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
+	for _, element := range path {
 		fields = fields.WithPrefix(element)
 	}
-	return fields.Members.Has(path[last]) || !fields.WithPrefix(path[last]).Empty()
+	return fields
 }
 
 // Owns reports whether fields contain the path of a Change, a path inside, or a whole value around it,
@@ -135,6 +139,32 @@ func itemText(element fieldpath.PathElement) string {
 
 // IsAt reports whether path leads to where the steps do, or below.
 func IsAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, isStep) }
+
+// HasAt reports whether fields contain the place that steps lead to, or one inside.
+func HasAt(fields *fieldpath.Set, steps []string) bool {
+	itself, inside := At(fields, steps)
+	return itself || inside
+}
+
+// At reports whether fields contain the place itself that steps lead to, and whether they contain one inside.
+func At(fields *fieldpath.Set, steps []string) (itself, inside bool) {
+	for element := range fields.Members.All() {
+		itself = itself || len(steps) == 1 && isStep(element, steps[0])
+	}
+	fields.Children.Iterate(func(element fieldpath.PathElement) {
+		if !isStep(element, steps[0]) {
+			return
+		}
+		below, _ := fields.Children.Get(element)
+		if len(steps) == 1 {
+			inside = true
+			return
+		}
+		isThere, isBelow := At(below, steps[1:])
+		itself, inside = itself || isThere, inside || isBelow
+	})
+	return itself, inside
+}
 
 // MayBeAt is as IsAt for the place that a Change names, where any item of a list may be meant by
 // an index.

@@ -71,23 +71,6 @@ func (r Rules) Before(live metav1.Object) *managedfields.Patch {
 	return p
 }
 
-// Undo returns the patch that gives the retired fields back that Before took from before, as live has them now.
-func (r Rules) Undo(before, live metav1.Object) *managedfields.Patch {
-	p := managedfields.NewPatch(live)
-	at := managedfields.Find(live, r.Owner, metav1.ManagedFieldsOperationApply)
-	if at < 0 {
-		return p
-	}
-	retired, _ := managedfields.Split(managedfields.Fields(&live.GetManagedFields()[at]), r.isRetired)
-	taken := p.Move(retired.Difference(managedfields.Fields(managedfields.Applied(before, r.Owner))), at, nil)
-	for _, entry := range before.GetManagedFields() {
-		if r.isOlder(&entry) {
-			p.Move(managedfields.Fields(&entry).Intersection(taken), managedfields.Nobody, &entry)
-		}
-	}
-	return p
-}
-
 // giveUp moves the fields that stay from this field owner's applies to its entry of released fields.
 func (r Rules) giveUp(p *managedfields.Patch) {
 	for at, entry := range p.All() {
@@ -122,7 +105,7 @@ func (r Rules) After(live metav1.Object) *managedfields.Patch {
 		}
 		isSameVersion := entry.APIVersion == own.APIVersion
 		taken, _ := managedfields.Split(managedfields.Fields(entry), func(path fieldpath.Path) bool {
-			isTaken := applied.Has(path) || isAround(applied, path) || isSameVersion && r.isBeside(applied, path)
+			isTaken := applied.Has(path) || !managedfields.Below(applied, path).Empty() || isSameVersion && r.isBeside(applied, path)
 			return isTaken && (r.IsLeft == nil || !r.IsLeft(path))
 		})
 		p.Move(taken, at, nil)
@@ -148,6 +131,13 @@ func (r Rules) Held(live metav1.Object) []metav1.ManagedFieldsEntry {
 		}
 	}
 	return held
+}
+
+// Removable returns the entries from which an apply can remove fields: those of older versions, and our own.
+func (r Rules) Removable(live metav1.Object) []metav1.ManagedFieldsEntry {
+	return slices.DeleteFunc(slices.Clone(live.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool {
+		return !r.isOlder(&entry) && entry.Manager != r.Owner
+	})
 }
 
 // A Field is a field, or a list item as a whole, and its manager.
@@ -192,7 +182,7 @@ func (r Rules) Names(managers []string) bool {
 }
 
 func (r Rules) names(manager string) bool {
-	return slices.Contains(r.Older, manager) || slices.Contains(r.Former, manager)
+	return manager != r.Owner && (slices.Contains(r.Older, manager) || slices.Contains(r.Former, manager))
 }
 
 // IsPending reports whether an apply is due although live is as desired: a former field owner has applied to it, an older
@@ -241,19 +231,11 @@ func (r Rules) isRetired(path fieldpath.Path) bool {
 // of the top level, such as those of spec, stay apart: no union is there.
 func (r Rules) isBeside(applied *fieldpath.Set, path fieldpath.Path) bool {
 	for n := len(path) - 1; n >= 2 && r.IsField(path[:n+1]); n-- {
-		if applied.Has(path[:n]) || isAround(applied, path[:n]) {
+		if applied.Has(path[:n]) || !managedfields.Below(applied, path[:n]).Empty() {
 			return true
 		}
 	}
 	return false
-}
-
-// isAround reports whether fields has one inside path.
-func isAround(fields *fieldpath.Set, path fieldpath.Path) bool {
-	for _, element := range path {
-		fields = fields.WithPrefix(element)
-	}
-	return !fields.Empty()
 }
 
 // OwnEntry returns the entry of this field owner's applies to live. A new one has the API version that the former field

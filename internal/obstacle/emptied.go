@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // LosesEmptyLists reports whether the apply removes a list that desired has empty. Nobody owns an empty list with keys,
@@ -25,7 +27,7 @@ func (m *Merge) LosesEmptyLists() bool {
 func (m *Merge) loses(path fieldpath.Path) bool {
 	last := len(path) - 1
 	value, _, _ := lookup(m.desired, path)
-	return m.isOwned(path, (*entry).isOwn) && !m.isOwned(path, (*entry).isAnothers) && isBare(value, at(m.owned, path[:last]), path[last])
+	return m.isOwned(path, (*entry).isOwn) && !m.isOwned(path, (*entry).isAnothers) && isBare(value, managedfields.Below(m.owned, path[:last]), path[last])
 }
 
 // isBare reports whether value, a member of a struct of which owned are the fields, is an empty list that is not
@@ -44,14 +46,6 @@ func isBare(value any, owned *fieldpath.Set, member fieldpath.PathElement) bool 
 		return len(value) > 0
 	}
 	return false
-}
-
-// at returns the fields below path.
-func at(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
-	for _, element := range path {
-		fields = fields.WithPrefix(element)
-	}
-	return fields
 }
 
 // EmptyLists returns the empty lists in desired. Those in items of other lists are found if owned, the fields that

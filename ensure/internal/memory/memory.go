@@ -56,13 +56,14 @@ type Memory struct {
 type Record struct {
 	UID      types.UID
 	Digest   string
-	Checksum uint64 // of the canonical form that the digest is computed from
-	Version  string // the newest resourceVersion known to have this content
-	Content  string // fingerprint of everything but metadata and status
-	Metadata string // fingerprint of the metadata that desired specifies
-	Entry    string // fingerprint of the fields that the field owner applied; empty if the copy did not show them
-	Handover string // the options by which fields change their owner
-	Adopted  bool   // another program made the object
+	Checksum uint64   // of the canonical form that the digest is computed from
+	Version  string   // the newest resourceVersion known to have this content
+	Content  string   // fingerprint of everything but metadata and status
+	Metadata string   // fingerprint of the metadata that desired specifies
+	Entry    string   // fingerprint of the fields that the field owner applied; empty if the copy did not show them
+	Handover string   // the options by which fields change their owner
+	Retired  []string // the paths at which nothing is left to retire
+	Adopted  bool     // another program made the object
 	At       time.Time
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer

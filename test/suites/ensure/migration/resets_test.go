@@ -58,8 +58,12 @@ func TestResets(t *testing.T) {
 					}
 					do(full)
 					reset(t, c, settings(namespace, nil))
-					if restarts {
+					if restarts { // what the operator has read of another object shows that these managed fields are emptied
 						e = ensure.New(c, c, taker)
+						other := settings(namespace, full)
+						other.Name = "other"
+						mustEnsure(t, ensure.New(c, c, taker), other, opts...)
+						mustEnsure(t, e, other, opts...)
 					}
 					result := do(tc.desired)
 					require.True(t, restarts || result.Operation == ensure.Updated, "an operator that remembers its apply reports the loss")
@@ -84,6 +88,40 @@ func TestResets(t *testing.T) {
 					require.Equal(t, all, live)
 				})
 			}
+		}
+	}
+}
+
+// TestResetsAgainAndAgain are a contest, whoever made the object.
+func TestResetsAgainAndAgain(t *testing.T) {
+	for about, opts := range map[string][]ensure.Option{
+		"ours":               nil,
+		"adopted":            {ensure.Adopt()},
+		"adopted, with name": {ensure.Adopt(), ensure.MigrateFrom(oldName)},
+	} {
+		for how, reset := range resets() {
+			t.Run(about+"/"+how, func(t *testing.T) {
+				namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
+				if len(opts) > 0 {
+					setData(t, program.Client(t, shared, oldName), namespace, map[string]string{"color": "blue", "size": "1"})
+				}
+				e := ensure.New(c, c, taker)
+				for range 2 { // the second pass reads the managed fields
+					mustEnsure(t, e, settings(namespace, map[string]string{"color": "blue"}), opts...)
+				}
+				failures := 0
+				for range 8 {
+					reset(t, program.Client(t, shared, "resetter"), settings(namespace, nil))
+					result, err := ensure.Object(t.Context(), e, settings(namespace, map[string]string{"color": "blue"}), opts...)
+					if err == nil {
+						require.Contains(t, result.Changes, ensure.Change{Path: "metadata.managedFields"})
+						continue
+					}
+					require.ErrorIs(t, err, ensure.ErrContested)
+					failures++
+				}
+				require.Equal(t, 4, failures)
+			})
 		}
 	}
 }

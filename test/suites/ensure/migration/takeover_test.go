@@ -229,6 +229,39 @@ func TestAContestWithOneself(t *testing.T) {
 	require.ErrorContains(t, err, "most likely another part of this operator")
 }
 
+// TestAnApplierThatStillRuns: what an older version applies again and again is a contest, too, until one of the two waits.
+func TestAnApplierThatStillRuns(t *testing.T) {
+	for about, tc := range map[string]struct {
+		settings []ensure.Setting
+		opts     []ensure.Option
+	}{
+		"named by MigrateFrom": {nil, []ensure.Option{ensure.Adopt(), ensure.MigrateFrom(formerName)}},
+		"a former field owner": {[]ensure.Setting{ensure.FormerFieldOwners(formerName)}, nil},
+	} {
+		t.Run(about, func(t *testing.T) {
+			namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
+			desired := func() *corev1.ConfigMap { return settings(namespace, map[string]string{"color": "blue"}) }
+			former, e := ensure.New(c, c, formerName), ensure.New(c, c, taker, tc.settings...)
+			contests := 0
+			for range 10 {
+				_, failure := ensure.Object(t.Context(), former, desired(), ensure.Adopt())
+				_, err := ensure.Object(t.Context(), e, desired(), tc.opts...)
+				for _, err := range []error{failure, err} {
+					if err != nil {
+						require.ErrorIs(t, err, ensure.ErrContested)
+						contests++
+					}
+				}
+			}
+			begin := shared.Mark()
+			_, _ = ensure.Object(t.Context(), former, desired(), ensure.Adopt())
+			_, _ = ensure.Object(t.Context(), e, desired(), tc.opts...)
+			require.Empty(t, writesOf(t, begin, taker))
+			require.Positive(t, contests)
+		})
+	}
+}
+
 // TestMigrationAcrossVersions: the old operator wrote one version of the API first and another
 // later. Each version has an entry. What desired drops of either goes.
 func TestMigrationAcrossVersions(t *testing.T) {
