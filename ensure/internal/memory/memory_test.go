@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -92,7 +93,7 @@ func TestConfirm(t *testing.T) {
 			_, isForeign := m.Foreign.Get(key)
 			require.False(t, isForeign, "what is confirmed is not foreign")
 			m.Confirm(key, tc.confirm)
-			require.Equal(t, tc.isKept, m.Record(key) == tc.confirm, tc.reason)
+			require.Equal(t, tc.isKept, reflect.DeepEqual(m.Record(key), tc.confirm), tc.reason)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package migration_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,9 +82,9 @@ func TestRetireOfAPart(t *testing.T) {
 			})
 		}
 	}
-	retire := append(opts, ensure.Retire(oldContainer, "spec.template.spec.tolerations"))
+	opts = append(opts, ensure.Retire(oldContainer, "spec.template.spec.tolerations"))
 	e := ensure.New(c, c, taker)
-	require.Equal(t, ensure.Migrated, ensureBesideControllers(t, e, idle(namespace), retire...).Cause)
+	require.Equal(t, ensure.Migrated, ensureBesideControllers(t, e, idle(namespace), opts...).Cause)
 	pods := liveOf(t, c, idle(namespace)).Spec.Template.Spec
 	require.Len(t, pods.Containers, 1)
 	require.Empty(t, pods.Tolerations)
@@ -122,7 +123,7 @@ func TestRetireWhatNobodyOwns(t *testing.T) {
 // option out.
 func TestRetireOfADefault(t *testing.T) {
 	namespace, c, opts := migratedWithOld(t)
-	retire := append(opts, ensure.Retire("spec.template.spec.dnsPolicy"))
+	retire := slices.Concat(opts, []ensure.Option{ensure.Retire("spec.template.spec.dnsPolicy")})
 	was := liveOf(t, c, idle(namespace))
 	for range 2 {
 		e := ensure.New(c, c, taker)
