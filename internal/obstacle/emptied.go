@@ -27,7 +27,8 @@ func (m *Merge) LosesEmptyLists() bool {
 func (m *Merge) loses(path fieldpath.Path) bool {
 	last := len(path) - 1
 	value, _, _ := lookup(m.desired, path)
-	return m.isOwned(path, (*entry).isOwn) && !m.isOwned(path, (*entry).isAnothers) && isBare(value, managedfields.Below(m.owned, path[:last]), path[last])
+	isOurs := m.isOwned(path, (*entry).isOwn) && !m.isOwned(path, (*entry).isAnothers)
+	return isOurs && isBare(value, managedfields.Below(m.owned, path[:last]), path[last])
 }
 
 // isBare reports whether value, a member of a struct of which owned are the fields, is an empty list that is not
