@@ -176,13 +176,13 @@ func outermostItem(own *fieldpath.Set, path fieldpath.Path) fieldpath.Path {
 	return path
 }
 
-// Names reports whether one of managers is an older version that the caller names.
+// Names reports whether one of managers is an older version that the caller names. This field owner is none.
 func (r Rules) Names(managers []string) bool {
-	return slices.ContainsFunc(managers, r.names)
+	return slices.ContainsFunc(managers, func(manager string) bool { return manager != r.Owner && r.names(manager) })
 }
 
 func (r Rules) names(manager string) bool {
-	return manager != r.Owner && (slices.Contains(r.Older, manager) || slices.Contains(r.Former, manager))
+	return slices.Contains(r.Older, manager) || slices.Contains(r.Former, manager)
 }
 
 // IsPending reports whether an apply is due although live is as desired: a former field owner has applied to it, an older
