@@ -73,7 +73,8 @@ type Readiness struct {
 //   - Any other kind: Failed if the condition Stalled is True; otherwise InProgress if the
 //     condition Reconciling is True; otherwise Ready if the condition Ready is True or missing;
 //     otherwise InProgress. If the condition Stalled or Ready that decides has an earlier
-//     observedGeneration, the object is InProgress.
+//     observedGeneration, the object is InProgress. An observedGeneration may be a number or a string with a
+//     number. If a field that decides has another type, the object is InProgress, and the message names the field.
 //
 // Objects of most other kinds (ConfigMap, Role, ...) have none of these conditions and are ready
 // once they exist. A custom object that its controller has not observed yet is Ready for the same

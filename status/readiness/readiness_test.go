@@ -547,13 +547,72 @@ func TestOfWhatCannotBeRead(t *testing.T) {
 		why  string
 	}{
 		{name: "Deployment", kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), text: "odd", why: "its content is not that of its kind"},
-		{name: "custom kind", kind: shopGVK, text: "odd", why: "its status has no conditions of the usual form"},
-		{name: "what is no JSON", kind: shopGVK, text: func() {}, why: "its status has no conditions of the usual form"},
+		{name: "custom kind", kind: shopGVK, text: "odd", why: "its status is not an object"},
+		{name: "what is no JSON", kind: shopGVK, text: func() {}, why: "its status is not an object"},
+		{
+			name: "observed generation that is no number", kind: shopGVK, text: map[string]any{"observedGeneration": "66fc8b"},
+			why: "its status.observedGeneration is not a number",
+		},
+		{
+			name: "conditions that are no list", kind: shopGVK, text: map[string]any{"conditions": map[string]any{"Ready": "True"}},
+			why: "its status.conditions is not a list",
+		},
+		{
+			name: "condition Ready that is a boolean", kind: shopGVK, text: statusWith(map[string]any{"type": "Ready", "status": true}),
+			why: "its status.conditions[type=Ready].status is not a string",
+		},
+		{
+			name: "generation of a condition", kind: shopGVK,
+			text: statusWith(map[string]any{"type": "Stalled", "status": "True", "observedGeneration": "x"}),
+			why:  "its status.conditions[type=Stalled].observedGeneration is not a number",
+		},
+		{
+			name: "conditions without a type", kind: shopGVK, text: statusWith(map[string]any{"type": "Open", "status": "True"}, "Ready"),
+			why: "its status.conditions[1] has no type",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: map[string]any{"status": test.text}}
 			u.SetGroupVersionKind(test.kind)
 			require.Equal(t, readiness.Readiness{State: readiness.InProgress, Reason: "InProgress", Message: test.why}, readiness.Of(u))
+		})
+	}
+}
+
+func statusWith(conditions ...any) map[string]any { return map[string]any{"conditions": conditions} }
+
+// Each condition is judged by itself, and a number may be a string.
+func TestOfOddStatuses(t *testing.T) {
+	readyAt := func(generation any) map[string]any {
+		return map[string]any{"type": "Ready", "status": "True", "observedGeneration": generation, "lastTransitionTime": int64(7)}
+	}
+	with := func(status map[string]any, observed any) map[string]any {
+		status["observedGeneration"] = observed
+		return status
+	}
+	for name, test := range map[string]struct {
+		status map[string]any
+		want   readiness.State
+		why    string
+	}{
+		"generation as a string":              {with(statusWith(), "7"), readiness.Ready, "it has no condition Ready"},
+		"earlier generation as a string":      {with(statusWith(), "6"), readiness.InProgress, "its controller has looked at generation 6, and not at 7 yet"},
+		"generation as a float":               {with(statusWith(), float64(7)), readiness.Ready, "it has no condition Ready"},
+		"no generation":                       {with(statusWith(readyAt(nil)), nil), readiness.Ready, "its condition Ready is True"},
+		"Ready with a string":                 {statusWith(readyAt("7")), readiness.Ready, "its condition Ready is True"},
+		"Ready with an earlier string":        {statusWith(readyAt("6")), readiness.InProgress, "its condition Ready is of generation 6, and not of 7 yet"},
+		"another condition that is odd":       {statusWith(map[string]any{"type": "Open", "status": true}, readyAt(nil)), readiness.Ready, "its condition Ready is True"},
+		"the only condition is odd":           {statusWith(map[string]any{"type": "Open", "status": int64(1)}), readiness.Ready, "it has no condition Ready"},
+		"a condition that is no object":       {statusWith("odd", readyAt(nil)), readiness.Ready, "its condition Ready is True"},
+		"Stalled with odd reasons":            {statusWith(map[string]any{"type": "Stalled", "status": "True", "reason": int64(1)}), readiness.Failed, "it is stalled"},
+		"conditions that are explicitly null": {map[string]any{"conditions": nil}, readiness.Ready, "it has no condition Ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"generation": int64(7)}, "status": test.status}}
+			u.SetGroupVersionKind(shopGVK)
+			found := readiness.Of(u)
+			require.Equal(t, test.want, found.State)
+			require.Equal(t, test.why, found.Message)
 		})
 	}
 }
