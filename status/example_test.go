@@ -196,7 +196,7 @@ func ExampleWarnings_Record() {
 	// ImagePullBackOff 1
 	// ImagePullBackOff 1
 	// Ready 1
-	// ImagePullBackOff 2
+	// ImagePullBackOff 1
 }
 
 // Reason is for conditions, and the class for errors.Is. The error wraps the server's response.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,8 +25,10 @@ const (
 	// forgotten first.
 	warnedConditions = 65536
 	// warnedProblems bounds the reasons and messages that are remembered for a condition. After more,
-	// nothing is recorded until the child is ready: the messages differ each time.
+	// nothing is recorded until the child is ready and some are forgotten: the messages differ each time.
 	warnedProblems = 32
+	// warnedFor is how long a problem is remembered although the child was ready in between.
+	warnedFor = time.Hour
 )
 
 // Warnings records Warning events about children that are not ready: one event for each new problem. A
@@ -47,7 +50,14 @@ type Warnings struct {
 	recorder events.EventRecorder
 
 	mu       sync.Mutex
-	problems *lru.Cache // the reasons and messages recorded for each condition since its child was last ready
+	problems *lru.Cache // the problems recorded for each condition
+}
+
+// A warning is a problem that was recorded.
+type warning struct {
+	problem string // a reason, or a reason and a message
+	at      time.Time
+	isOver  bool // the child was ready since
 }
 
 // NewWarnings returns Warnings for all objects of an operator. recorder is the one that a manager's
@@ -63,13 +73,13 @@ type warnedCondition struct {
 	conditionType string
 }
 
-// Record records an event about obj if child has a problem, and if Record has not recorded the problem
-// since child was last ready. conditionType is the type of the condition that reports child; it is the
-// action of the event, and distinguishes the children of obj.
+// Record records an event about obj if child has a problem, unless Record has recorded the same problem
+// within the last hour, or child has not been ready since. conditionType is the type of the condition that
+// reports child; it is the action of the event, and distinguishes the children of obj.
 //
 // A child has a problem if its State is Failed, or if its State is InProgress with the reason of
-// something that hinders it, such as ImagePullBackOff. A problem is new if its Reason is. If the State is
-// Failed, a problem with a new Message is new, too: the message of a child in progress may change with
+// something that hinders it, such as ImagePullBackOff. Two problems are the same if they have the same
+// Reason and, if the State is Failed, the same Message: the message of a child in progress may change with
 // each attempt. ErrImagePull and ImagePullBackOff, which a kubelet reports in turn, are one problem.
 //
 // Leave out errors of package ensure, whose Ensurer records events itself. Call Record after Patch, with
@@ -89,27 +99,48 @@ func (w *Warnings) isNews(obj client.Object, conditionType string, child readine
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := warnedCondition{obj.GetUID(), client.ObjectKeyFromObject(obj), conditionType}
+	now := time.Now()
+	known := w.recorded(key, now)
 	if child.State == readiness.Ready {
-		w.problems.Remove(key)
+		for i := range known {
+			known[i].isOver = true
+		}
+		w.remember(key, known)
 		return false
 	}
-	value, _ := w.problems.Get(key)
-	known, _ := value.([]string)
 	reason := strings.Replace(reasonOf(child), "ErrImagePull", "ImagePullBackOff", 1)
 	problem := reason + ": " + child.Message
+	isKnown := func(problem string) bool {
+		return slices.ContainsFunc(known, func(w warning) bool { return w.problem == problem })
+	}
 	switch {
 	case child.State == readiness.Failed:
-		if slices.Contains(known, problem) {
+		if isKnown(problem) {
 			return false
 		}
-	case child.State != readiness.InProgress, reason == string(readiness.InProgress), slices.Contains(known, reason):
+	case child.State != readiness.InProgress, reason == string(readiness.InProgress), isKnown(reason):
 		return false
 	}
 	if len(known) >= warnedProblems {
 		return false
 	}
-	w.problems.Add(key, append(slices.Clone(known), reason, problem))
+	w.remember(key, append(known, warning{problem: reason, at: now}, warning{problem: problem, at: now}))
 	return true
+}
+
+func (w *Warnings) remember(key warnedCondition, known []warning) {
+	if len(known) == 0 {
+		w.problems.Remove(key)
+		return
+	}
+	w.problems.Add(key, known)
+}
+
+// recorded returns a copy of the problems that are still remembered for a condition.
+func (w *Warnings) recorded(key warnedCondition, now time.Time) []warning {
+	value, _ := w.problems.Get(key)
+	known, _ := value.([]warning)
+	return slices.DeleteFunc(slices.Clone(known), func(w warning) bool { return w.isOver && now.Sub(w.at) >= warnedFor })
 }
 
 // reasonOf returns the reason of child, or the state for a child without a reason, which the caller made.

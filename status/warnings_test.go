@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,9 +53,9 @@ func TestWarnings(t *testing.T) {
 			want:     []string{"Warning Unschedulable no node", "Warning FailedCreate quota"},
 		},
 		{
-			name:     "a problem returns after the child was ready",
+			name:     "a problem returns soon after the child was ready",
 			children: []readiness.Readiness{hindered("FailedCreate", "quota"), ready, hindered("FailedCreate", "quota")},
-			want:     []string{"Warning FailedCreate quota", "Warning FailedCreate quota"},
+			want:     []string{"Warning FailedCreate quota"},
 		},
 		{
 			name:     "a child that has failed has another message",
@@ -83,6 +85,39 @@ func TestWarnings(t *testing.T) {
 				warnings.Record(&Shop{}, "Deployed", child)
 			}
 			require.Equal(t, test.want, recorded(recorder))
+		})
+	}
+}
+
+// TestWarningsOfADay: pods that crash every 5 minutes and are ready in between are one event an hour, and a problem that stays
+// is one event.
+func TestWarningsOfADay(t *testing.T) {
+	crash := readiness.Readiness{State: readiness.InProgress, Reason: "CrashLoopBackOff", Message: "back-off"}
+	refused := readiness.Readiness{State: readiness.Failed, Reason: "Refused", Message: "quota"}
+	for name, test := range map[string]struct {
+		problem readiness.Readiness
+		between readiness.State
+		want    int
+	}{
+		"crashes between which the pod is ready":     {crash, readiness.Ready, 24},
+		"crashes between which the pod is not ready": {crash, readiness.InProgress, 1},
+		"failures that are retried":                  {refused, readiness.Ready, 24},
+		"a failure that stays":                       {refused, readiness.Failed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder := events.NewFakeRecorder(300)
+				warnings := status.NewWarnings(recorder)
+				for range 24 * 12 {
+					warnings.Record(&Shop{}, "Deployed", test.problem)
+					time.Sleep(time.Minute)
+					if test.between != test.problem.State {
+						warnings.Record(&Shop{}, "Deployed", readiness.Readiness{State: test.between, Reason: string(test.between)})
+					}
+					time.Sleep(4 * time.Minute)
+				}
+				require.Len(t, recorded(recorder), test.want)
+			})
 		})
 	}
 }
