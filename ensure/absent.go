@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // Absent deletes the object named by obj if our field owner created it. Absent uses only the kind, the
@@ -256,7 +257,7 @@ func (c *child) deleteLive(ctx context.Context, live client.Object) (outcome, er
 // manager's GetAPIReader does. The result has copies, and what lists contain afterwards must not be
 // changed.
 func Children(ctx context.Context, reader client.Reader, owner client.Object, lists ...client.ObjectList) ([]client.Object, error) {
-	if isNil(owner) || isNil(reader) {
+	if object.IsNil(owner) || object.IsNil(reader) {
 		return nil, fmt.Errorf("%w: ensure.Children was given no owner or no reader", ErrRefused)
 	}
 	var children []client.Object

@@ -3,7 +3,6 @@ package ensure
 import (
 	"hash/maphash"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // defaultMemory is how many children an Ensurer remembers unless WithMemory
@@ -148,20 +148,20 @@ func WithSensitive(kinds ...schema.GroupKind) Setting {
 // findMisuse returns a description of wrong arguments of New, for the first call to return.
 func (e *Ensurer) findMisuse() string {
 	switch problems := validation.IsQualifiedName(e.fieldOwner); {
-	case isNil(e.client):
+	case object.IsNil(e.client):
 		return "the client given to ensure.New is nil"
-	case isNil(e.reader):
+	case object.IsNil(e.reader):
 		return "the reader given to ensure.New is nil: pass the manager's GetAPIReader(), or the client itself"
 	case e.fieldOwner == "":
 		return "the field owner given to ensure.New is empty"
 	case len(problems) > 0 || strings.Contains(e.fieldOwner, "/"):
 		return "the field owner given to ensure.New must be 1 to 63 characters of [A-Za-z0-9._-], " +
 			"beginning and ending with a letter or digit"
-	case isNil(e.store):
+	case object.IsNil(e.store):
 		return "the store given to ensure.WithDigest is nil"
-	case isNil(e.clock):
+	case object.IsNil(e.clock):
 		return "the clock given to ensure.WithClock is nil"
-	case isNil(e.recorder):
+	case object.IsNil(e.recorder):
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
 	case slices.Contains(e.former, "") || slices.Contains(e.former, e.fieldOwner):
 		return "ensure.FormerFieldOwners needs earlier names of the field owner, and not the one of now"
@@ -187,15 +187,6 @@ func (e *Ensurer) findMisuseOfDigests() string {
 		return "the digester given to ensure.WithDigest returns empty digests"
 	}
 	return ""
-}
-
-// isNil also sees a nil pointer inside an interface.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	value := reflect.ValueOf(v)
-	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 // discardEvents is the recorder of an Ensurer that was given none.

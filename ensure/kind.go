@@ -179,28 +179,37 @@ func shareContent(k *kind, obj client.Object, u runtime.Unstructured) client.Obj
 // statusSet reports whether obj specifies a status, which ensure never writes.
 func (k *kind) statusSet(obj client.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
-		return isSpecified(u.UnstructuredContent()["status"])
+		return isSpecified(reflect.ValueOf(u.UnstructuredContent()["status"]))
 	}
-	return k.status >= 0 && !reflect.ValueOf(obj).Elem().Field(k.status).IsZero()
+	return k.status >= 0 && isSpecified(reflect.ValueOf(obj).Elem().Field(k.status))
 }
 
-// isSpecified reports whether a value has other values than zero values. Tools that write a typed
-// object as YAML write zero values into the status.
-func isSpecified(value any) bool {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, member := range v {
-			if isSpecified(member) {
+// isSpecified reports whether a value has other values than zero values and empty lists. Tools that write a typed
+// object as YAML write these into the status.
+func isSpecified(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Invalid:
+		return false
+	case reflect.Map:
+		for _, key := range value.MapKeys() {
+			if isSpecified(value.MapIndex(key)) {
 				return true
 			}
 		}
 		return false
-	case []any:
-		return len(v) > 0
-	case nil:
+	case reflect.Slice:
+		return value.Len() > 0
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if isSpecified(value.Field(i)) {
+				return true
+			}
+		}
 		return false
+	case reflect.Interface, reflect.Pointer:
+		return isSpecified(value.Elem())
 	}
-	return !reflect.ValueOf(value).IsZero()
+	return !value.IsZero()
 }
 
 // isReset reports whether somebody emptied the managed fields of live. A cache strips them

@@ -15,6 +15,7 @@ import (
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
+	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/internal/observer"
 )
 
@@ -103,7 +104,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	if c.isNil {
 		return nil, c.refuse("", "an Option is nil")
 	}
-	if isNil(obj) {
+	if object.IsNil(obj) {
 		return nil, c.refuse("", "desired is nil")
 	}
 	if e == nil || e.memory == nil {

@@ -470,3 +470,11 @@ func TestObjectRefusesTypesThatCannotBeReadInto(t *testing.T) {
 		})
 	}
 }
+
+// Tools write the status of a typed object with empty lists.
+func TestAStatusOfEmptyListsIsNone(t *testing.T) {
+	desired := with(service(), func(o *corev1.Service) {
+		o.Status.Conditions, o.Status.LoadBalancer.Ingress = []metav1.Condition{}, []corev1.LoadBalancerIngress{}
+	})
+	require.Equal(t, ensure.Created, mustEnsure(t, newEnsurer(newServer()), desired).Operation)
+}

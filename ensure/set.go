@@ -18,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -350,7 +351,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 // newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
 func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
 	o.prune, o.only = nil, nil
-	if isNil(like) {
+	if object.IsNil(like) {
 		return nil, e.refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
 	}
 	c, err := e.identify(like, o)

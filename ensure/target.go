@@ -13,6 +13,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A target is the object that a call names, and the options of the call.
@@ -107,7 +108,7 @@ func (t *target) place(desired client.Object) error {
 }
 
 func (t *target) checkOwner() error {
-	if isNil(t.owner) {
+	if object.IsNil(t.owner) {
 		return t.refuse("", "the owner given to ensure.ControlledBy is nil")
 	}
 	if !t.isReadable(t.owner) {
@@ -177,7 +178,7 @@ func (t *target) endlessWait(operation string) error {
 // not. A mapper that answers from a cache until a reset is not believed.
 func (t *target) isUnknownToDiscovery() bool {
 	mapper := t.client.RESTMapper()
-	if _, caches := mapper.(meta.ResettableRESTMapper); caches || isNil(mapper) {
+	if _, caches := mapper.(meta.ResettableRESTMapper); caches || object.IsNil(mapper) {
 		return false
 	}
 	const nobodys = "trueup-asks-afresh"

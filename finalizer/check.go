@@ -2,12 +2,12 @@ package finalizer
 
 import (
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A refusal is the error of a call that the caller has to fix. Nothing was done.
@@ -23,10 +23,10 @@ func (refusal) Unwrap() error { return answer.ErrRefused }
 // check refuses arguments that only a change of the code can fix.
 func check(c client.Client, obj client.Object, steps []Step) error {
 	switch {
-	case isNil(c):
+	case object.IsNil(c):
 		return refuse("cannot handle finalizers: the client is nil")
-	case isNil(obj):
-		return refuse("cannot handle finalizers: the object is nil")
+	case object.IsUnusable(obj):
+		return refuse("cannot handle finalizers: the object is nil, or embeds a pointer that is nil")
 	case obj.GetName() == "":
 		return refuse("cannot handle finalizers of %s: metadata.name is empty: pass the object as it was read", nameOf(c, obj))
 	}
@@ -53,15 +53,4 @@ func problemOf(step Step, seen map[string]bool) string {
 		return "its step has no Cleanup function"
 	}
 	return ""
-}
-
-func isNil(v any) bool {
-	value := reflect.ValueOf(v)
-	switch value.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func:
-		return value.IsNil()
-	}
-	return false
 }

@@ -199,8 +199,11 @@ func TestRefusals(t *testing.T) {
 	}{
 		"nil client":       {"a field that was never set", nil, site(), steps(row), "cannot handle finalizers: the client is nil"},
 		"typed nil client": {"no panic", noClient, site(), steps(row), "cannot handle finalizers: the client is nil"},
-		"nil object":       {"no panic", newServer(), nil, steps(row), "cannot handle finalizers: the object is nil"},
-		"typed nil object": {"no panic", newServer(), (*corev1.ConfigMap)(nil), steps(row), "cannot handle finalizers: the object is nil"},
+		"nil object":       {"no panic", newServer(), nil, steps(row), "cannot handle finalizers: the object is nil, or embeds a pointer that is nil"},
+		"typed nil object": {"no panic", newServer(), (*corev1.ConfigMap)(nil), steps(row), "cannot handle finalizers: the object is nil, or embeds a pointer that is nil"},
+		"object that embeds nil": {
+			"no panic", newServer(), embedding{}, steps(row), "cannot handle finalizers: the object is nil, or embeds a pointer that is nil",
+		},
 		"no name": {
 			"it was never read", newServer(), nameless, steps(row),
 			`cannot handle finalizers of ConfigMap "default/": metadata.name is empty: pass the object as it was read`,
@@ -246,3 +249,6 @@ func TestRefusalsOfAnObjectThatIsGoing(t *testing.T) {
 	require.Empty(t, j.ran)
 	require.Empty(t, s.patches)
 }
+
+// An embedding has the methods of a pointer that may be nil.
+type embedding struct{ *corev1.ConfigMap }

@@ -5,6 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // DeletionRequested passes the update that sets the deletionTimestamp, the Create of an object
@@ -16,10 +18,10 @@ func DeletionRequested() predicate.Predicate { return TypedDeletionRequested[cli
 func TypedDeletionRequested[T metav1.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{
 		CreateFunc:  func(e event.TypedCreateEvent[T]) bool { return isDeleting(e.Object) },
-		DeleteFunc:  func(e event.TypedDeleteEvent[T]) bool { return !isNil(e.Object) },
+		DeleteFunc:  func(e event.TypedDeleteEvent[T]) bool { return !object.IsUnusable(e.Object) },
 		GenericFunc: func(e event.TypedGenericEvent[T]) bool { return isDeleting(e.Object) },
 		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
-			if isNil(e.ObjectNew) || isNil(e.ObjectOld) {
+			if object.IsUnusable(e.ObjectNew) || object.IsUnusable(e.ObjectOld) {
 				return isDeleting(e.ObjectNew)
 			}
 			return isReplaced(e) || isDeleting(e.ObjectNew) && !isDeleting(e.ObjectOld)
@@ -28,5 +30,5 @@ func TypedDeletionRequested[T metav1.Object]() predicate.TypedPredicate[T] {
 }
 
 func isDeleting[T metav1.Object](obj T) bool {
-	return !isNil(obj) && obj.GetDeletionTimestamp() != nil
+	return !object.IsUnusable(obj) && obj.GetDeletionTimestamp() != nil
 }

@@ -5,6 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // Paused passes events of objects that have the annotation, unless its value is "false". For an
@@ -24,7 +26,7 @@ func Paused(annotation string) predicate.Predicate { return TypedPaused[client.O
 // TypedPaused is Paused for events of the Go type T.
 func TypedPaused[T metav1.Object](annotation string) predicate.TypedPredicate[T] {
 	paused := func(obj T) bool {
-		if isNil(obj) {
+		if object.IsUnusable(obj) {
 			return false
 		}
 		value, ok := obj.GetAnnotations()[annotation]

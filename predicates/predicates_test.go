@@ -346,6 +346,7 @@ func TestOtherEvents(t *testing.T) {
 		{"metadata only", metadataOf(staying), changes, changes, changes + "DeletionRequested"},
 		{"no object", nil, "", "", ""},
 		{"a nil pointer", (*appsv1.Deployment)(nil), "", "", ""},
+		{"an embedded nil pointer", embedding{}, "", "", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -368,7 +369,7 @@ func TestUpdatesWithoutAnObject(t *testing.T) {
 	const changes = "Primary Owned Spec Label AnyLabel Annotation AnyAnnotation Finalizers Condition "
 	going := deployment()
 	going.DeletionTimestamp = &epoch
-	for _, missing := range []client.Object{nil, (*appsv1.Deployment)(nil)} {
+	for _, missing := range []client.Object{nil, (*appsv1.Deployment)(nil), embedding{}} {
 		require.Empty(t, passingUpdates(deployment(), missing))
 		require.Empty(t, passingUpdates(missing, missing))
 		require.Equal(t, sorted(changes), passingUpdates(missing, deployment()), "like a Create")
@@ -597,3 +598,6 @@ func BenchmarkUpdate(b *testing.B) {
 		})
 	}
 }
+
+// An embedding has the methods of a pointer that may be nil.
+type embedding struct{ *appsv1.Deployment }

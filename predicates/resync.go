@@ -5,6 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // Resync passes only updates without a change of the resourceVersion. A cache sends such an update
@@ -20,7 +22,7 @@ func TypedResync[T metav1.Object]() predicate.TypedPredicate[T] {
 		DeleteFunc:  func(event.TypedDeleteEvent[T]) bool { return false },
 		GenericFunc: func(event.TypedGenericEvent[T]) bool { return false },
 		UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
-			return !isNil(e.ObjectNew) && !isReplaced(e) &&
+			return !object.IsUnusable(e.ObjectNew) && !isReplaced(e) &&
 				e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -30,7 +31,7 @@ type Setter struct {
 // reconcile: the conditions then describe the object that the reconcile has read, even if
 // Patch reads a newer one before writing.
 func For(obj client.Object) Setter {
-	if isNil(obj) {
+	if object.IsUnusable(obj) {
 		return Setter{}
 	}
 	return Setter{generation: obj.GetGeneration()}

@@ -8,12 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isNil reports whether v is nil or a nil pointer in an interface.
-func isNil(v any) bool {
-	value := reflect.ValueOf(v)
-	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
-}
-
 // isUnstructured reports whether obj is unstructured, so that it has all stored fields.
 func isUnstructured(obj client.Object) bool {
 	_, ok := obj.(runtime.Unstructured)

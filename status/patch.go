@@ -19,6 +19,7 @@ import (
 
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // maxAttempts is the number of attempts that Patch makes with Live.
@@ -86,7 +87,7 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 	for _, opt := range opts {
 		opt(&w.options)
 	}
-	if isNil(c) || isNil(obj) {
+	if object.IsNil(c) || object.IsUnusable(obj) {
 		return w
 	}
 	if isUnstructured(obj) {
@@ -102,10 +103,10 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 // check refuses a client or an object that Patch cannot use.
 func (w *writer) check(obj client.Object) error {
 	switch {
-	case isNil(w.client):
+	case object.IsNil(w.client):
 		return w.refusal("the client given to status.Patch is nil")
-	case isNil(obj):
-		return w.refusal("the object given to status.Patch is nil")
+	case object.IsUnusable(obj):
+		return w.refusal("the object given to status.Patch is nil, or embeds a pointer that is nil")
 	case reflect.ValueOf(obj).Kind() != reflect.Pointer:
 		return w.refusal("the object given to status.Patch is not a pointer")
 	case obj.GetResourceVersion() == "":

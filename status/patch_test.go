@@ -500,7 +500,12 @@ func TestRefusals(t *testing.T) {
 		{
 			name:  "no object",
 			patch: func(ctx context.Context) error { return status.Patch[*Shop](ctx, s, nil, func(*Shop) {}) },
-			text:  `cannot write the status of object "": Refused: the object given to status.Patch is nil`,
+			text:  `cannot write the status of object "": Refused: the object given to status.Patch is nil, or embeds a pointer that is nil`,
+		},
+		{
+			name:  "an object that embeds nil",
+			patch: func(ctx context.Context) error { return status.Patch(ctx, s, &valued{}, func(*valued) {}) },
+			text:  `cannot write the status of object "": Refused: the object given to status.Patch is nil, or embeds a pointer that is nil`,
 		},
 		{
 			name:  "no client",

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -86,7 +87,7 @@ type warnedCondition struct {
 // the obj that Patch has changed: client-go would count another event of the same reason about the same
 // resourceVersion as the same event, and drop the note.
 func (w *Warnings) Record(obj client.Object, conditionType string, child readiness.Readiness) {
-	if isNil(w.recorder) || isNil(obj) || !w.isNews(obj, conditionType, child) {
+	if object.IsNil(w.recorder) || object.IsUnusable(obj) || !w.isNews(obj, conditionType, child) {
 		return
 	}
 	reason, note := sanitize(reasonOf(child), child.Message)

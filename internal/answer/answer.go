@@ -47,9 +47,15 @@ func Causes(err error) []metav1.StatusCause {
 	return status.Details.Causes
 }
 
-// Fields are those that the causes name, each once.
+// Fields are those that the causes name, each once. An object that is too large as a whole has the field "[]", which is left
+// out.
 func Fields(err error) []string {
-	return collect(err, func(cause metav1.StatusCause) string { return cause.Field })
+	return collect(err, func(cause metav1.StatusCause) string {
+		if cause.Field == "[]" {
+			return ""
+		}
+		return cause.Field
+	})
 }
 
 // Faults returns the fields that the causes name with the types of the causes, such as "spec.size

@@ -55,6 +55,9 @@ func TestCauses(t *testing.T) {
 			[]string{"spec.size", "spec.host"},
 			[]string{"spec.size (FieldValueInvalid)", "spec.size (FieldValueForbidden)", "spec.host (FieldValueRequired)"},
 		},
+		"the whole object": {
+			"it has no name", refusal(422, metav1.StatusReasonInvalid, cause(metav1.CauseTypeTooLong, "[]")), 1, nil, []string{"[] (FieldValueTooLong)"},
+		},
 		"none":       {"the message is all there is", refusal(422, metav1.StatusReasonInvalid), 0, nil, nil},
 		"no answer":  {"nobody was reached", errors.New(secret), 0, nil, nil},
 		"no failure": {"nothing to tell", nil, 0, nil, nil},

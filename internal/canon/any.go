@@ -79,13 +79,24 @@ func (e *encoder) anyMap(m map[string]any) error {
 
 func (e *encoder) anyMember(key string, v any) error {
 	begun, from := e.beginMember(key)
-	if err := e.any(v); err != nil {
+	around, wasBuiltIn := e.around, e.isBuiltIn
+	e.around, e.isBuiltIn = key, wasBuiltIn && !isFreeForm(around, key)
+	err := e.any(v)
+	e.around, e.isBuiltIn = around, wasBuiltIn
+	if err != nil {
 		return inKey(key, err)
 	}
 	if !dropsNull(e.isBuiltIn, key) || !e.truncateIf(begun.start, from, "null") {
 		e.endMember(begun)
 	}
 	return nil
+}
+
+// isFreeForm reports whether a member of unstructured content of a built-in kind is a RawExtension, in which null means
+// something: the data of a ControllerRevision, and parameters for a driver in the kinds of resource.k8s.io. around is the
+// member around it, or the kind.
+func isFreeForm(around, key string) bool {
+	return key == "data" && around == "ControllerRevision" || key == "parameters" && around == "opaque"
 }
 
 // dropsNull reports whether null under a key of unstructured content has no meaning. Built-in kinds

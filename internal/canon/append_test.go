@@ -3,6 +3,7 @@ package canon_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -344,4 +346,37 @@ func unstructuredOf(t *testing.T, text string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, json.Unmarshal([]byte(text), &u.Object))
 	return u
+}
+
+// What a RawExtension holds means the same in both forms of a built-in kind.
+func TestNullsInRawExtensions(t *testing.T) {
+	raw := runtime.RawExtension{Raw: []byte(`{"a":null,"opaque":{"b":null}}`)}
+	opaque := &resourcev1.OpaqueDeviceConfiguration{Driver: "example.com", Parameters: raw}
+	for kind, typed := range map[string]canon.Object{
+		"apps/v1 ControllerRevision": &appsv1.ControllerRevision{Data: raw},
+		"resource.k8s.io/v1 DeviceClass": &resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{
+			Config: []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: opaque}}},
+		}},
+		"resource.k8s.io/v1 ResourceClaim": &resourcev1.ResourceClaim{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			Config: []resourcev1.DeviceClaimConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{Opaque: opaque}}},
+		}}},
+	} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+		require.NoError(t, err)
+		content["extra"] = nil
+		u := &unstructured.Unstructured{Object: content}
+		apiVersion, name, _ := strings.Cut(kind, " ")
+		u.SetAPIVersion(apiVersion)
+		u.SetKind(name)
+		want, err := canon.AppendContent(nil, typed)
+		require.NoError(t, err)
+		require.Contains(t, string(want), `{"a":null,"opaque":{"b":null}}`, kind)
+		found, err := canon.AppendContent(nil, u)
+		require.NoError(t, err)
+		if kind != "apps/v1 ControllerRevision" { // an unstructured zero stays
+			require.JSONEq(t, string(want), string(found), kind)
+		}
+		require.Contains(t, string(found), `{"a":null,"opaque":{"b":null}}`, kind)
+		require.NotContains(t, string(found), "extra", kind)
+	}
 }

@@ -27,8 +27,9 @@ type encoder struct {
 	members []member
 	scratch []byte
 
-	explicit  bool // empty values that are statements are written
-	isBuiltIn bool // unstructured content is a built-in kind's, or metadata
+	explicit  bool   // empty values that are statements are written
+	isBuiltIn bool   // unstructured content is a built-in kind's, or metadata
+	around    string // the key of the unstructured member that is written, or the kind
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}

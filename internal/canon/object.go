@@ -96,6 +96,7 @@ func (e *encoder) object(c *content, p *parts) error {
 
 func (e *encoder) anyContent(c *content, p *parts) error {
 	e.isBuiltIn = c.isBuiltIn()
+	e.around, _ = c.members["kind"].(string)
 	for name, v := range c.members {
 		if isReserved(name) {
 			continue

@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // Explain returns the readiness of obj, and finds out why a workload is not ready. The State is that of
@@ -43,7 +45,7 @@ import (
 // the pod's status then shows ContainerCreating, or a running container that is not ready.
 func Explain(ctx context.Context, reader client.Reader, obj client.Object) (Readiness, error) {
 	readiness := Of(obj)
-	if isNil(obj) || readiness.State == Ready || readiness.State == Terminating {
+	if object.IsUnusable(obj) || readiness.State == Ready || readiness.State == Terminating {
 		return readiness, nil
 	}
 	workload, err := typed(obj)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // Pods returns the active pods of workload, sorted by name. Active pods are pending or running, and
@@ -37,7 +38,7 @@ import (
 // changes, watch pods and, for a Deployment, the metadata of ReplicaSets, with OwnerOf: a ReplicaSet may
 // reach the cache after its pods.
 func Pods(ctx context.Context, reader client.Reader, workload client.Object) ([]corev1.Pod, error) {
-	if isNil(workload) {
+	if object.IsUnusable(workload) {
 		return nil, nil
 	}
 	pods, err := podsOf(ctx, reader, workload)

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 var (
@@ -63,7 +65,8 @@ type ownerChain struct {
 
 func newOwnerChain(c client.Client, owner client.Object, workloads []client.Object) (*ownerChain, error) {
 	chain := &ownerChain{client: c, owner: owner, workloads: map[schema.GroupKind]client.Object{}}
-	if isNil(owner) || slices.ContainsFunc(workloads, isNil) {
+	isUnusable := func(obj client.Object) bool { return object.IsUnusable(obj) }
+	if isUnusable(owner) || slices.ContainsFunc(workloads, isUnusable) {
 		return nil, errors.New("readiness.OwnerOf needs the kinds of objects, and got nil")
 	}
 	kind, err := c.GroupVersionKindFor(owner)

@@ -3,7 +3,6 @@ package readiness
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A State is one of Ready, InProgress, Failed and Terminating.
@@ -85,7 +86,7 @@ type Readiness struct {
 // metav1.PartialObjectMetadata has no status and is InProgress. The results are those of kstatus
 // (used by kubectl and Flux), with the exceptions that docs/readiness.md lists and explains.
 func Of(obj client.Object) Readiness {
-	if isNil(obj) {
+	if object.IsUnusable(obj) {
 		return inProgress("there is no object")
 	}
 	if obj.GetDeletionTimestamp() != nil {
@@ -124,11 +125,6 @@ func ofKind(obj client.Object) Readiness {
 		return definition(obj)
 	}
 	return custom(obj)
-}
-
-func isNil(obj client.Object) bool {
-	value := reflect.ValueOf(obj)
-	return !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 func newReadiness(state State, format string, args ...any) Readiness {

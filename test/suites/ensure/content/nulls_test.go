@@ -1,16 +1,20 @@
 package content_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
@@ -241,4 +245,50 @@ func TestNullsOfBuiltInKinds(t *testing.T) {
 	mark := shared.Mark()
 	f.unchanged(budget)
 	require.Len(t, f.requests(mark), 1, "a read")
+}
+
+// TestNullsInARawExtension: a built-in kind, too, has content of a free form.
+func TestNullsInARawExtension(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	data := map[string]any{"a": nil, "b": map[string]any{"c": nil, "d": "e"}}
+	desired := &unstructured.Unstructured{Object: map[string]any{"data": data, "revision": int64(1)}}
+	desired.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
+	desired.SetNamespace(f.namespace)
+	desired.SetName("web-1")
+	res, err := ensure.Object(t.Context(), f.ensurer, desired.DeepCopy())
+	require.NoError(t, err)
+	require.Equal(t, ensure.Created, res.Operation)
+	require.Equal(t, data, f.live(desired).Object["data"])
+	f.unchanged(desired)
+	c := program.Client(t, shared, "restarted")
+	res, err = ensure.Object(t.Context(), ensure.New(c, c, "content-operator"), desired.DeepCopy())
+	require.NoError(t, err)
+	require.Equal(t, ensure.Unchanged, res.Operation)
+}
+
+// TestAnEmptyStatusOfADefinition: controller-gen writes the status of a CustomResourceDefinition with empty lists.
+func TestAnEmptyStatusOfADefinition(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, yaml.Unmarshal([]byte(strings.NewReplacer("thing", "kiosk", "Thing", "Kiosk").Replace(things)), definition))
+	definition.Status = apiextensionsv1.CustomResourceDefinitionStatus{
+		Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{}, StoredVersions: []string{},
+	}
+	_, err := ensure.Object(t.Context(), f.ensurer, definition)
+	require.NoError(t, err)
+	f.unchanged(definition)
+}
+
+// TestAnObjectThatIsTooLarge has no path: the API server names none.
+func TestAnObjectThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	desired := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 1<<20)}}
+	desired.Namespace, desired.Name = f.namespace, "large"
+	_, err := ensure.Object(t.Context(), f.ensurer, desired)
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	failed, _ := errors.AsType[*ensure.Error](err)
+	require.Empty(t, failed.Paths)
 }
