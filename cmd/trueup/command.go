@@ -54,7 +54,8 @@ func newCommand(program string, streams genericiooptions.IOStreams) *cobra.Comma
 }
 
 func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
-	x := &explainer{cluster: clusterFlags(streams), streams: streams}
+	warnings := newWarnings(streams.ErrOut)
+	x := &explainer{cluster: clusterFlags(warnings), warnings: warnings, streams: streams}
 	command := &cobra.Command{
 		Use:     "explain (TYPE/NAME | TYPE NAME... | -f FILE --field-manager NAME)",
 		Short:   "Report who owns which fields of an object",
@@ -72,7 +73,7 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVarP(&x.format, "output", "o", "text", "the form of the report: text or json")
 	flags.BoolVar(&x.layout.Expand, "expand", false, "list every field, also where a subtree belongs to one manager")
 	flags.BoolVar(&x.options.Unowned, "unowned", false, "also list the fields that no manager owns, such as defaults")
-	flags.BoolVar(&x.options.Mask, "mask", false, "mask the values of all kinds, not only those of Secrets")
+	flags.BoolVar(&x.options.Mask, "mask", false, "mask the values of all kinds, not only those of Secrets, also in paths")
 	flags.StringVar(&x.options.FieldManager, "field-manager", "",
 		"report the last apply of this field owner, too; with -f, the one that applies the file")
 	flags.StringVarP(&x.file, "filename", "f", "", "a file with desired objects, or - for the standard input")
@@ -83,9 +84,8 @@ func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 // clusterFlags returns the flags of kubectl that select a cluster, a user and a namespace.
-func clusterFlags(streams genericiooptions.IOStreams) *genericclioptions.ConfigFlags {
+func clusterFlags(warnings rest.WarningHandler) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
-	warnings := rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
 		config.UserAgent, config.WarningHandler = userAgent, warnings
 		return config

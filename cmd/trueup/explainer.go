@@ -16,12 +16,13 @@ import (
 
 // An explainer reads objects and writes the reports on them.
 type explainer struct {
-	cluster *genericclioptions.ConfigFlags
-	streams genericiooptions.IOStreams
-	options explain.Options
-	layout  explain.Layout
-	format  string
-	file    string
+	cluster  *genericclioptions.ConfigFlags
+	warnings *warnings
+	streams  genericiooptions.IOStreams
+	options  explain.Options
+	layout   explain.Layout
+	format   string
+	file     string
 }
 
 // run writes the reports on all objects that could be read, and returns the errors of the others.
@@ -55,6 +56,7 @@ func (x *explainer) run(args []string) error {
 // explain reads an object and returns the report on it. If a file desires the object, the object may be missing. The error is
 // a Conflict if somebody wrote to the object between the read and the dry run.
 func (x *explainer) explain(t target) (*explain.Report, error) {
+	x.warnings.masked.Store(x.masks(t))
 	live, err := t.read()
 	switch {
 	case err == nil:
@@ -63,7 +65,7 @@ func (x *explainer) explain(t target) (*explain.Report, error) {
 		report.DryRun, err = x.dryRun(t, nil)
 		return report, err
 	default:
-		return nil, fmt.Errorf("cannot read %s: %w", t, err)
+		return nil, x.failure("read", t, err)
 	}
 	report := explain.Of(live, x.options)
 	if t.desired != nil {
@@ -83,11 +85,11 @@ func (x *explainer) dryRun(t target, live *unstructured.Unstructured) (*explain.
 	result, err := t.tryApply(desired, x.options.FieldManager)
 	if err != nil {
 		if apierrors.IsConflict(err) && t.isChangedSince(live) {
-			return nil, fmt.Errorf("cannot try to apply %s: %w", t, err)
+			return nil, x.failure("try to apply", t, err)
 		}
 		run, refused := explain.NewRefusal(err, desired, x.options)
 		if !refused {
-			return nil, fmt.Errorf("cannot try to apply %s: %w", t, err)
+			return nil, x.failure("try to apply", t, err)
 		}
 		run.Migration, err = x.migration(t, live, nil)
 		return run, err

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -26,7 +24,7 @@ func (x *explainer) migration(t target, live, result *unstructured.Unstructured)
 	}
 	fresh, err := t.tryCreate(x.options.FieldManager)
 	if err != nil {
-		return nil, err
+		return nil, x.failure("try to create an object like", t, err)
 	}
 	m.DropDefaults(fresh)
 	return m, nil
@@ -45,7 +43,7 @@ func (x *explainer) structure(t target) (explain.Structure, error) {
 	}
 	definition, err := definitions[0].read()
 	if err != nil && !answer.IsFinal(err) && !answer.IsGone(err) {
-		return explain.Structure{}, fmt.Errorf("cannot read %s: %w", definitions[0], err)
+		return explain.Structure{}, x.failure("read", definitions[0], err)
 	}
 	return explain.Custom(definition, kind.Version), nil
 }
@@ -62,7 +60,7 @@ func (t target) tryCreate(manager string) (*unstructured.Unstructured, error) {
 		if _, answered := answer.Status(err); answered && answer.IsFinal(err) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("cannot try to create an object like %s: %w", t, err)
+		return nil, err
 	}
 	return created, nil
 }

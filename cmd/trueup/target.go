@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"os"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,41 +116,89 @@ func (x *explainer) named(args []string) ([]target, error) {
 	return targets, nil
 }
 
-// inFile returns the objects in the file.
+// inFile returns the objects in the file. Its errors quote nothing of the file.
 func (x *explainer) inFile() ([]target, error) {
-	builder, err := x.builder()
+	documents, err := manifests(x.file, x.streams.In)
 	if err != nil {
 		return nil, err
 	}
-	infos, err := builder.FilenameParam(false, &resource.FilenameOptions{Filenames: []string{x.file}}).Flatten().Do().Infos()
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", x.file, withoutContent(err))
+	found := make([][]map[string]any, len(documents)) // the objects of each document
+	failed := make([]error, len(documents))
+	for i, document := range documents {
+		found[i], failed[i] = document.objects()
 	}
-	targets := make([]target, len(infos))
-	for i, info := range infos {
-		desired, err := object(info.Object, nil)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", x.file, err)
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	var targets []target
+	for i, document := range documents {
+		for _, content := range found[i] {
+			t, err := x.desired(document, content)
+			if err != nil {
+				return nil, err
+			}
+			targets = append(targets, t)
 		}
-		targets[i] = target{info: info, desired: desired}
 	}
 	return targets, nil
 }
 
-// withoutContent returns err, or another error if the text of err may quote a document, which can be a Secret.
-func withoutContent(err error) error {
-	for _, beginning := range []string{"error parsing ", "error validating ", "unable to decode "} {
-		if strings.Contains(err.Error(), beginning) {
-			return errors.New("a document is no YAML or JSON of an object with an apiVersion and a kind")
-		}
+// desired returns the target for an object of a document.
+func (x *explainer) desired(document manifest, content map[string]any) (target, error) {
+	builder, err := x.builder()
+	if err != nil {
+		return target{}, err
 	}
-	return err
+	if err := x.findKind(document, content); err != nil {
+		return target{}, err
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return target{}, document.fault(document.firstLine(), "the document is no object")
+	}
+	infos, err := builder.Stream(bytes.NewReader(body), document.file).Do().Infos()
+	if err != nil || len(infos) != 1 {
+		return target{}, document.fault(document.firstLine(), "the document is no object that can be applied")
+	}
+	obj, err := object(infos[0].Object, nil)
+	return target{info: infos[0], desired: obj}, err
+}
+
+// findKind returns an error if the API server does not have the kind of an object.
+func (x *explainer) findKind(document manifest, content map[string]any) error {
+	kind := (&unstructured.Unstructured{Object: content}).GroupVersionKind()
+	mapper, err := x.cluster.ToRESTMapper()
+	if err == nil {
+		_, err = mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	switch {
+	case meta.IsNoMatchError(err):
+		return document.fault(document.firstLine(), "the API server has no such kind in this apiVersion")
+	case err != nil:
+		return fmt.Errorf("cannot find the kinds of the API server: %w", err)
+	}
+	return nil
 }
 
 func (x *explainer) builder() (*resource.Builder, error) {
 	namespace, _, err := x.cluster.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration of the client: %w", err)
+		return nil, x.configFault(err)
 	}
 	return resource.NewBuilder(x.cluster).Unstructured().ContinueOnError().NamespaceParam(namespace).DefaultNamespace(), nil
+}
+
+// configFault returns an error about the configuration of the client. As a file with tokens can be the cause, the error does
+// not quote one that is no YAML.
+func (x *explainer) configFault(err error) error {
+	for _, file := range x.cluster.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence() {
+		text, readErr := os.ReadFile(file)
+		if readErr != nil {
+			continue
+		}
+		if _, fault := (manifest{file: file, line: 1, text: text}).json(); fault != nil {
+			return fault
+		}
+	}
+	return fmt.Errorf("cannot read the configuration of the client: %w", err)
 }

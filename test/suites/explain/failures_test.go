@@ -21,6 +21,8 @@ func TestFailures(t *testing.T) {
 	namespace := shared.Namespace(t)
 	owner(t, namespace)
 	file := write(t, manifest)
+	noKind := write(t, "apiVersion: v1\ndata: {password: hunter2}\n")
+	gadget := write(t, "---\napiVersion: v1\nkind: Gadget\nmetadata: {name: hunter2}\n")
 	for name, c := range map[string]struct {
 		reason string
 		args   []string
@@ -42,7 +44,15 @@ func TestFailures(t *testing.T) {
 			[]string{"configmap/site", "-f", file, "--field-manager=x"},
 			"error: cannot find ConfigMap " + namespace + "/site in " + file, false,
 		},
-		"no file":    {"the error names the file", []string{"-f", file + ".no", "--field-manager=x"}, "error: cannot read " + file + ".no: ", false},
+		"no file": {"the error names the file", []string{"-f", file + ".no", "--field-manager=x"}, "error: cannot read " + file + ".no: ", false},
+		"file without kind": {
+			"the error names the line, and quotes nothing", []string{"-f", noKind, "--field-manager=x"},
+			"error: cannot read " + noKind + ":1: the document has no kind\n", false,
+		},
+		"file of an unknown kind": {
+			"the same", []string{"-f", gadget, "--field-manager=x"},
+			"error: cannot read " + gadget + ":2: the API server has no such kind in this apiVersion\n", false,
+		},
 		"bad output": {"there are two forms", []string{"configmap/site", "-o=yaml"}, "error: the output is neither text nor json: yaml", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // changes returns the differences between live and result, sorted by path. The managed fields of both
@@ -16,7 +14,7 @@ import (
 func changes(live, result *unstructured.Unstructured, mask mask) []Change {
 	c := &comparison{mask: mask, found: []Change{}}
 	c.compare(nil, live.Object, result.Object, allFields(live, result))
-	slices.SortFunc(c.found, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(c.found, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return c.found
 }
 
@@ -67,9 +65,9 @@ func indexOf(parts []child, element fieldpath.PathElement) int {
 }
 
 func (c *comparison) add(kind string, at fieldpath.Path, before, after any) {
-	change := Change{Kind: kind, Path: managedfields.Text(at)}
+	change := Change{Kind: kind, Path: c.mask.text(at)}
 	switch {
-	case c.mask(at):
+	case c.mask.masks(at):
 		change.Masked = true
 	case kind == "added":
 		change.New = shown(after)

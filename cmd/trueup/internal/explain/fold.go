@@ -26,9 +26,9 @@ func (p *page) rows(i int) []row {
 			others = others.Union(p.report.Managers[j].leaves)
 		}
 	}
-	f := &folding{fields: map[string]Field{}}
+	f := &folding{fields: map[string]Field{}, mask: p.report.mask}
 	for _, field := range manager.Fields {
-		f.fields[field.Path] = field
+		f.fields[field.at] = field
 	}
 	f.visit(nil, manager.leaves, others)
 	return f.rows
@@ -36,7 +36,8 @@ func (p *page) rows(i int) []row {
 
 // A folding collects the rows of one manager.
 type folding struct {
-	fields map[string]Field // by path
+	fields map[string]Field // by the whole path
+	mask   mask
 	rows   []row
 }
 
@@ -50,7 +51,7 @@ func (f *folding) visit(at fieldpath.Path, own, others *fieldpath.Set) {
 		path := append(at.Copy(), element)
 		inside, _ := own.Children.Get(element)
 		if !managedfields.Holds(others, fieldpath.Path{element}) && isLong(path, inside.Size()) {
-			f.rows = append(f.rows, row{path: managedfields.Text(path), value: "(" + fieldCount(inside.Size()) + ")"})
+			f.rows = append(f.rows, row{path: f.mask.text(path), value: "(" + fieldCount(inside.Size()) + ")"})
 			continue
 		}
 		f.visit(path, inside, others.WithPrefix(element))

@@ -17,7 +17,7 @@ import (
 )
 
 // A Migration is the effect of ensure.MigrateFrom on the owners of fields, after the apply. It is empty if the apply is
-// refused. Paths have the form that ensure.Retire takes.
+// refused. Paths have the form that ensure.Retire takes, unless they name a masked item.
 type Migration struct {
 	From []string `json:"from"` // the managers that Options name
 	// Ours are the fields of older versions that desired has, and that become the field owner's alone.
@@ -53,7 +53,7 @@ func NewMigration(live, result *unstructured.Unstructured, structure Structure, 
 	if result == nil {
 		return m
 	}
-	f := forecast{live: live, applied: withDigest(result, opts.FieldManager), structure: structure, opts: opts}
+	f := forecast{live: live, applied: withDigest(result, opts.FieldManager), structure: structure, mask: maskOf(live, opts), opts: opts}
 	f.own = managedfields.Fields(managedfields.Applied(f.applied, opts.FieldManager))
 	f.addMoved(m)
 	f.addStays(m)
@@ -99,6 +99,7 @@ type forecast struct {
 	live, applied *unstructured.Unstructured // before and after the apply
 	own           *fieldpath.Set             // of the field owner, after the apply
 	structure     Structure
+	mask          mask
 	opts          Options
 }
 
@@ -151,13 +152,16 @@ func (f forecast) mayTakeMore() bool {
 	return size(isNamed) < size(f.structure.isKnownField)
 }
 
+// text returns a path in the form that ensure.Retire takes, without the values that name masked items.
+func (f forecast) text(path fieldpath.Path) string { return f.structure.text(f.mask.hide(path)) }
+
 func (f forecast) appendLoss(losses []Loss, entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) []Loss {
 	if fields.Empty() {
 		return losses
 	}
 	loss := Loss{Entry: entryOf(&entry)}
 	for path := range fields.All() {
-		loss.Paths = append(loss.Paths, f.structure.text(path))
+		loss.Paths = append(loss.Paths, f.text(path))
 	}
 	slices.Sort(loss.Paths)
 	return append(losses, loss)
@@ -176,7 +180,7 @@ func (f forecast) addStays(m *Migration) {
 			}
 			path = path.Copy()
 			known.Insert(path)
-			m.Stays = append(m.Stays, Stay{Path: f.structure.text(path), Manager: entry.Manager, at: path, value: value})
+			m.Stays = append(m.Stays, Stay{Path: f.text(path), Manager: entry.Manager, at: path, value: value})
 		}
 	}
 	slices.SortStableFunc(m.Stays, func(a, b Stay) int { return strings.Compare(a.Path, b.Path) })

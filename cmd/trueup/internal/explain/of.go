@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type Options struct {
 	MigrateFrom []string
 	// Unowned adds the fields that no manager owns.
 	Unowned bool
-	// Mask masks the values of all kinds, not only of Secrets.
+	// Mask masks the values of all kinds, not only of Secrets. Paths do not have the values that name masked items.
 	Mask bool
 }
 
@@ -31,9 +32,10 @@ func Of(live *unstructured.Unstructured, opts Options) *Report {
 	r.Exists = true
 	r.FieldOwners = fieldOwners(live, opts.FieldManager)
 	r.Managers = managers(live, r.FieldOwners)
-	r.describeFields(live, maskOf(live, opts))
+	r.mask = maskOf(live, opts)
+	r.describeFields(live)
 	if opts.Unowned {
-		r.Unowned = unowned(live, maskOf(live, opts))
+		r.Unowned = unowned(live, r.mask)
 	}
 	return r
 }
@@ -115,11 +117,13 @@ func newestFirst(a, b *time.Time) int {
 }
 
 // describeFields lists the fields of each manager with their values, and the fields with several owners.
-func (r *Report) describeFields(live *unstructured.Unstructured, mask mask) {
-	owners := map[string][]string{} // by path
+func (r *Report) describeFields(live *unstructured.Unstructured) {
+	owners := map[string][]string{}    // by the whole path, as two masked paths may look alike
+	maskedPaths := map[string]string{} // by the same
 	for _, manager := range r.Managers {
 		for path := range manager.leaves.All() {
 			text := managedfields.Text(path)
+			maskedPaths[text] = r.mask.text(path)
 			if !slices.Contains(owners[text], manager.String()) { // a manager has an entry for each version
 				owners[text] = append(owners[text], manager.String())
 			}
@@ -128,33 +132,32 @@ func (r *Report) describeFields(live *unstructured.Unstructured, mask mask) {
 	for i := range r.Managers {
 		manager := &r.Managers[i]
 		for path := range manager.leaves.All() {
-			field := fieldAt(live, path, mask)
-			field.AlsoOwnedBy = without(owners[field.Path], manager.String())
+			field := fieldAt(live, path, r.mask)
+			field.AlsoOwnedBy = without(owners[field.at], manager.String())
 			manager.Fields = append(manager.Fields, field)
 		}
 		sortFields(manager.Fields)
 	}
-	r.Shared = shared(owners)
+	r.Shared = shared(owners, maskedPaths)
 }
 
-func shared(owners map[string][]string) []Shared {
+func shared(owners map[string][]string, maskedPaths map[string]string) []Shared {
 	found := []Shared{}
-	for path, names := range owners {
-		if len(names) > 1 {
-			found = append(found, Shared{Path: path, Owners: names})
+	for _, path := range slices.Sorted(maps.Keys(owners)) {
+		if len(owners[path]) > 1 {
+			found = append(found, Shared{Path: maskedPaths[path], Owners: owners[path]})
 		}
 	}
-	slices.SortFunc(found, func(a, b Shared) int { return strings.Compare(a.Path, b.Path) })
 	return found
 }
 
 func fieldAt(live *unstructured.Unstructured, path fieldpath.Path, mask mask) Field {
-	field := Field{Path: managedfields.Text(path)}
+	field := Field{Path: mask.text(path), at: managedfields.Text(path)}
 	value, found := lookup(live.Object, path)
 	switch {
 	case !found:
 		field.Absent = true
-	case mask(path):
+	case mask.masks(path):
 		field.Masked = true
 	default:
 		field.Value = shown(value)
@@ -163,7 +166,7 @@ func fieldAt(live *unstructured.Unstructured, path fieldpath.Path, mask mask) Fi
 }
 
 func sortFields(fields []Field) {
-	slices.SortFunc(fields, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(fields, func(a, b Field) int { return strings.Compare(a.at, b.at) })
 }
 
 // without returns names less name.

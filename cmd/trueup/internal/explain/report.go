@@ -29,6 +29,8 @@ type Report struct {
 	// Unowned are fields that no manager owns. They are listed on request only.
 	Unowned []Field `json:"unowned,omitempty"`
 	DryRun  *DryRun `json:"dryRun,omitempty"`
+
+	mask mask // of the paths that only the text form has
 }
 
 // An Owner is an owner reference.
@@ -83,7 +85,7 @@ type Manager struct {
 	leaves *fieldpath.Set
 }
 
-// A Field is a field of the live object.
+// A Field is a field of the live object. Like all paths of a report, Path does not have the values that name masked items.
 type Field struct {
 	Path string `json:"path"`
 	// Value is missing if Masked or Absent is set.
@@ -94,6 +96,8 @@ type Field struct {
 	Absent bool `json:"absent,omitempty"`
 	// AlsoOwnedBy names the other owners of the field, in the form of Entry.String.
 	AlsoOwnedBy []string `json:"alsoOwnedBy,omitempty"`
+
+	at string // the whole path, which the report does not show where it names a masked item
 }
 
 // A Shared field has several owners.
@@ -138,5 +142,5 @@ type Loss struct {
 // A Refusal is the answer of an API server that refuses the apply.
 type Refusal struct {
 	Message string   `json:"message"`
-	Paths   []string `json:"paths"` // in the form of the API server
+	Paths   []string `json:"paths"` // in the form of the API server, masked if the values of the object are
 }

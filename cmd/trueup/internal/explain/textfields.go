@@ -60,9 +60,9 @@ func rowsOf(fields []Field) []row {
 	return rows
 }
 
-// table writes rows, sorted by path, in columns.
+// table writes rows, sorted by path, in columns. Rows with the same path keep their order.
 func (p *page) table(rows []row) {
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.path, b.path) })
+	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.path, b.path) })
 	paths, values := 0, 0
 	for _, row := range rows {
 		paths = max(paths, min(utf8.RuneCountInString(row.path), pathLimit))
