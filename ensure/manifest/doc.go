@@ -5,9 +5,6 @@
 //	var defaults embed.FS
 //
 //	folder := manifest.NewFolder(dir, defaults, scheme) // once; dir is the value of a flag
-//	if err := folder.Err(); err != nil {
-//		return err // the folder is missing, for example
-//	}
 //
 //	renderer := folder.Renderer() // in each reconcile
 //	deployment, err := manifest.Object[*appsv1.Deployment](renderer, "deployment.yaml", app.Namespace, data)
@@ -64,23 +61,9 @@
 // The folder is often a mounted ConfigMap. A Renderer of NewRenderer reads its files at each call, and
 // a change triggers no reconcile.
 //
-// # A folder that goes away
-//
-// The names of children may be in the folder, so the built-in manifests must not take its place when a volume
-// is unmounted: ensure.Set would prune the children. The rule: a folder without files says nothing, unless it
-// has the entry ..data of a volume, so the last good snapshot stays in use; without one, it is an error. A
-// reconcile reports that:
-//
-//	results, err := ensure.Set(...) // of children from the last good snapshot
-//	if problem := folder.Err(); problem != nil {
-//		... // the same condition as for a mistake in a manifest
-//	}
-//
-// With the volume of a ConfigMap that is empty, or optional and missing, the built-in manifests are used. To use
-// them without a volume, leave out dir, or call Optional.
-//
-// A volume is updated in one step. Elsewhere, a program that pauses for more than 100 ms while it writes has
-// to write another file and rename it.
+// A folder without files says nothing, unless it has the entry ..data of a volume: the last good snapshot
+// stays in use, and Folder.Err says why; without one, it is an error. So no child is pruned because a volume
+// is unmounted. Report Err in each reconcile, and do not start with it. [manifest.md] has the details.
 //
 // # Names and labels
 //
