@@ -48,8 +48,8 @@ func TestOperatorsPage(t *testing.T) {
 			require.ElementsMatch(t, conditionsIn(source), cellsOf(parts["Conditions"]), "conditions")
 			require.Subset(t, cellsOf(parts["Reasons"]), reasonsIn(source), "reasons")
 			flags := namesIn(flagName, source)
-			if strings.Contains(source, "operator.TemplatesFlag(") {
-				flags = append(flags, "templates")
+			if strings.Contains(source, "operator.Templates") {
+				flags = append(flags, templateFlags...)
 			}
 			require.Equal(t, dashed(flags), cellsOf(parts["Flags"]), "flags")
 		})
@@ -114,9 +114,12 @@ func dashed(flags []string) []string {
 // runtimeFlags are those that controller-runtime adds. This module does not require zap, so it cannot list them.
 var runtimeFlags = []string{"kubeconfig", "zap-devel", "zap-encoder", "zap-log-level", "zap-stacktrace-level", "zap-time-encoding"}
 
+// templateFlags are those of the operators whose children come from templates.
+var templateFlags = []string{"templates", "templates-optional"}
+
 // sharedFlags returns the flags that ParseFlags adds.
 func sharedFlags(source string) []string {
-	flags := slices.DeleteFunc(namesIn(flagName, source), func(name string) bool { return name == "templates" })
+	flags := slices.DeleteFunc(namesIn(flagName, source), func(name string) bool { return slices.Contains(templateFlags, name) })
 	return dashed(append(flags, runtimeFlags...))
 }
 

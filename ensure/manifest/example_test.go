@@ -60,7 +60,7 @@ func ExampleFolder() {
 		return
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a folder for temporary files
-	folder := manifest.NewFolder(dir, defaults, scheme.Scheme)
+	folder := manifest.NewFolder(dir, defaults, scheme.Scheme).Optional()
 
 	config, err := manifest.Object[*corev1.ConfigMap](folder.Renderer(), "config.yaml", "team-a", "web")
 	fmt.Println(config.Name, err)
@@ -188,15 +188,39 @@ func ExampleOverlay() {
 	// b.yaml upper b <nil>
 }
 
-// The folder need not exist: the defaults are used.
+// Without a folder, the defaults are used.
 func ExampleNewFolder() {
 	defaults := fstest.MapFS{"greeting.yaml": {Data: []byte(greetingManifest)}} // in an operator: an embed.FS
-	folder := manifest.NewFolder("/no/such/folder", defaults, scheme.Scheme)
+	folder := manifest.NewFolder("", defaults, scheme.Scheme)
 
 	data := map[string]string{"Text": "hello"}
 	greeting, err := manifest.Object[*corev1.ConfigMap](folder.Renderer(), "greeting.yaml", "team-a", data)
 	fmt.Println(greeting.Data["text"], err)
 	// Output: hello <nil>
+}
+
+// The children of an earlier process may have names from a folder that is missing now. So an operator does
+// not start without the folder, unless somebody says that it is optional.
+func ExampleFolder_Err() {
+	defaults := fstest.MapFS{"greeting.yaml": {Data: []byte(greetingManifest)}}
+	folder := manifest.NewFolder("/no/such/folder", defaults, scheme.Scheme)
+	fmt.Println(folder.Err())
+	_, err := manifest.Object[*corev1.ConfigMap](folder.Renderer(), "greeting.yaml", "team-a", nil)
+	fmt.Println(err)
+	// Output:
+	// the folder: does not exist
+	// the folder: does not exist
+}
+
+// An optional folder may be missing: the defaults are used until it has files.
+func ExampleFolder_Optional() {
+	defaults := fstest.MapFS{"greeting.yaml": {Data: []byte(greetingManifest)}}
+	folder := manifest.NewFolder("/no/such/folder", defaults, scheme.Scheme).Optional()
+
+	data := map[string]string{"Text": "hello"}
+	greeting, err := manifest.Object[*corev1.ConfigMap](folder.Renderer(), "greeting.yaml", "team-a", data)
+	fmt.Println(greeting.Name, err, folder.Err())
+	// Output: greeting <nil> <nil>
 }
 
 // A file that overrides nothing is an error of every manifest. Children stay as they are until somebody
@@ -230,7 +254,7 @@ func ExampleFolder_Source() {
 		return
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a folder for temporary files
-	folder := manifest.NewFolder(dir, fstest.MapFS{"greeting.yaml": {Data: []byte(greetingManifest)}}, scheme.Scheme)
+	folder := manifest.NewFolder(dir, fstest.MapFS{"greeting.yaml": {Data: []byte(greetingManifest)}}, scheme.Scheme).Optional()
 
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -1,19 +1,10 @@
 package manifest
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync/atomic"
-	"testing/fstest" // MapFS is a file system in memory; this package does not import testing
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -23,129 +14,116 @@ import (
 //
 // A Folder keeps a snapshot of its files, so that a manifest is never half-written, and never used
 // together with an older version of another. Renderer takes the first snapshot. Later changes of
-// files have an effect only if a controller watches Source.
+// files have an effect only if a controller watches Source, which takes a snapshot once the content, size
+// and modification time of all files are the same in two looks in a row.
 //
-// The folder need not exist. Hidden files are ignored, and so are folders. If a file cannot be used,
-// no manifest is rendered until that file is corrected or removed. These are errors:
+// A folder that is missing, cannot be listed, or has neither files nor an entry ..data says nothing, so the
+// last good snapshot stays in use, and Err says why; without one, it is an error. The entry ..data is in each
+// volume that Kubernetes fills, such as that of a ConfigMap: the files are those in the folder to which it
+// leads, and if there are none, the built-in files are used.
 //
-//   - a file or folder that cannot be read;
+// Hidden files are ignored, and so are folders. If a file cannot be used, no manifest is rendered until
+// that file is corrected or removed. These are errors:
+//
+//   - a file that cannot be read;
 //   - a file that overrides nothing, unless the file ends in .tpl;
+//   - a file next to ..data;
 //   - files of more than 3 MiB together.
 type Folder struct {
-	dir      string // absolute; empty for none
-	files    fs.FS  // in dir
-	defaults fs.FS
-	scheme   *runtime.Scheme
-	current  atomic.Pointer[snapshot]
+	dir        string // absolute; empty for none
+	dirFS      func(dir string) fs.FS
+	defaults   fs.FS
+	scheme     *runtime.Scheme
+	isOptional bool
+
+	mu      sync.Mutex
+	current *snapshot // in use
+	problem error     // what Err returns
+	good    *snapshot // the last one whose files can be used and stood still
+	wasSeen bool      // with files that can be used
 }
 
 // NewFolder returns the manifests in the root of defaults, which is often an embed.FS. Files in dir,
 // a path in the file system of the operator, override them; an empty dir has no files. scheme must
 // have the kinds of the objects.
 func NewFolder(dir string, defaults fs.FS, scheme *runtime.Scheme) *Folder {
-	f := &Folder{dir: dir, files: fstest.MapFS{}, defaults: defaults, scheme: scheme}
-	if dir != "" {
-		if absolute, err := filepath.Abs(dir); err == nil {
-			f.dir = absolute
-		}
-		f.files = os.DirFS(f.dir)
+	if absolute, err := filepath.Abs(dir); err == nil && dir != "" {
+		dir = absolute
 	}
-	return f
+	return &Folder{dir: dir, dirFS: os.DirFS, defaults: defaults, scheme: scheme}
+}
+
+// Optional returns a Folder like f that may be missing or empty at first: until it has files, the built-in
+// files are used. Then it is like any other folder, but a new process does not know that it had files.
+func (f *Folder) Optional() *Folder {
+	if f == nil {
+		return nil
+	}
+	return &Folder{dir: f.dir, dirFS: f.dirFS, defaults: f.defaults, scheme: f.scheme, isOptional: true}
 }
 
 // Renderer returns a renderer of the current snapshot. A reconcile calls Renderer once, so that all
-// children are rendered from the same snapshot. If a file cannot be used, the methods of the
-// renderer return an *Error that names the file, but not the path of the folder.
+// children are rendered from the same snapshot. If a file cannot be used, or the folder cannot be used and
+// no good snapshot exists, the methods of the renderer return an *Error that names the file, but not the
+// path of the folder.
 func (f *Folder) Renderer() *Renderer {
-	if f == nil || f.defaults == nil || f.scheme == nil {
+	if !f.isComplete() {
 		return nil // a nil Renderer returns errors that say so
 	}
-	if f.current.Load() == nil {
-		f.current.CompareAndSwap(nil, f.read())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lookOnce()
+	return f.current.renderer
+}
+
+// Err returns an *Error that says why the folder cannot be used, or nil. An operator reports it while its
+// children are rendered from the last good snapshot, and does not start with it. For a file that cannot be
+// used, Err returns nil: only that file has to be corrected, and the renderer's methods return the error.
+func (f *Folder) Err() error {
+	if !f.isComplete() {
+		return nil
 	}
-	return f.current.Load().renderer
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lookOnce()
+	return f.problem
 }
 
-// A snapshot has the files for one state of the folder.
-type snapshot struct {
-	files    fstest.MapFS
-	err      error // set if a file cannot be used
-	renderer *Renderer
-}
+func (f *Folder) isComplete() bool { return f != nil && f.defaults != nil && f.scheme != nil }
 
-func (s *snapshot) equal(other *snapshot) bool {
-	return fmt.Sprint(s.err) == fmt.Sprint(other.err) &&
-		maps.EqualFunc(s.files, other.files, func(a, b *fstest.MapFile) bool { return bytes.Equal(a.Data, b.Data) })
-}
-
-// A refusedFS has no file that can be opened.
-type refusedFS struct{ err error }
-
-// Open implements fs.FS.
-func (r refusedFS) Open(string) (fs.File, error) { return nil, r.err }
-
-func (f *Folder) read() *snapshot {
-	files, err := f.readFiles()
-	if err != nil {
-		return &snapshot{err: err, renderer: NewRenderer(refusedFS{err}, f.scheme)}
+// lookOnce takes the first snapshot. It may have half-written files, so it is not good.
+func (f *Folder) lookOnce() {
+	if f.current == nil {
+		f.current, f.problem = f.choose(f.look())
 	}
-	return &snapshot{files: files, renderer: NewRenderer(Overlay(files, f.defaults), f.scheme)}
 }
 
-// readFiles returns the files of the folder, or an error about the first file that cannot be used. The
-// internal files of a mounted ConfigMap are hidden. A folder with the name of a built-in file is an
-// error: container runtimes often mount a missing file as a folder.
-func (f *Folder) readFiles() (fstest.MapFS, error) {
-	files, room := fstest.MapFS{}, int64(maxSize)
-	entries, err := fs.ReadDir(f.files, ".")
+// use decides which snapshot is in use after seen, which stood still. It returns why seen is not.
+func (f *Folder) use(seen *snapshot) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.current, f.problem = f.choose(seen)
+	if f.problem != nil {
+		return f.problem
+	}
+	if seen.isUsable() {
+		f.good = seen
+	}
+	return seen.fileErr
+}
+
+// choose returns seen, or what is used in its place if the folder cannot be used.
+func (f *Folder) choose(seen *snapshot) (used *snapshot, problem error) {
+	f.wasSeen = f.wasSeen || seen.isUsable()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return files, nil
-	case err != nil:
-		return nil, unreadable("the folder", err)
+	case seen.folderErr == nil:
+		return seen, nil
+	case f.good != nil:
+		kept := *seen.folderErr
+		kept.Problem += "; the last manifests that could be read stay in use"
+		return f.good, &kept
+	case f.isOptional && !f.wasSeen && seen.isAbsent():
+		return f.builtIn(), nil
 	}
-	defaults, _ := fs.Glob(f.defaults, "*") // fails only for an invalid pattern
-	for _, entry := range entries {
-		name := entry.Name()
-		if strings.HasPrefix(name, ".") {
-			continue
-		}
-		info, err := fs.Stat(f.files, name) // follows links: the files of a mounted ConfigMap are links
-		isDefault := slices.Contains(defaults, name)
-		switch {
-		case err != nil:
-			return nil, unreadable(name, err)
-		case info.IsDir() && !isDefault:
-			continue
-		case !isDefault && path.Ext(name) != sharedSuffix:
-			known := strings.Join(append(defaults, "and *"+sharedSuffix+" of any name"), ", ")
-			return nil, &Error{File: name, Problem: "overrides nothing: there are " + known}
-		case !info.Mode().IsRegular():
-			return nil, &Error{File: name, Problem: "cannot be read: it is no file"}
-		}
-		text, err := f.readFile(name, room)
-		if err != nil {
-			return nil, err
-		}
-		room -= int64(len(text))
-		files[name] = &fstest.MapFile{Data: text}
-	}
-	return files, nil
-}
-
-// readFile returns the content of a file, or an error if the file has more than room bytes.
-func (f *Folder) readFile(name string, room int64) ([]byte, error) {
-	file, err := f.files.Open(name)
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer file.Close() //nolint:errcheck // nothing is written
-	text, err := io.ReadAll(io.LimitReader(file, room+1))
-	switch {
-	case err != nil:
-		return nil, unreadable(name, err)
-	case int64(len(text)) > room:
-		return nil, &Error{File: name, Problem: "cannot be read: with it the folder holds more than 3 MiB"}
-	}
-	return text, nil
+	return seen, seen.folderErr
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -49,6 +50,49 @@ func TestFollower(t *testing.T) {
 			require.Equal(t, "old", s.current())
 			s.after(settleTime)
 			require.Equal(t, "whole", s.current())
+		},
+		"does not use a file that is written again with the same text": func(t *testing.T, s *stage) {
+			t.Helper()
+			s.after(settleTime * 3 / 2)
+			s.write(t, "half")
+			s.events <- fsnotify.Event{Name: filepath.Join(s.folder.dir, "a.yaml")}
+			s.after(settleTime * 3 / 2)
+			require.NoError(t, os.Chtimes(filepath.Join(s.folder.dir, "a.yaml"), time.Time{}, time.Unix(1, 0)))
+			s.after(settleTime)
+			require.Equal(t, "old", s.current())
+			s.after(settleTime)
+			require.Equal(t, "half", s.current())
+		},
+		"enqueues nothing if only a time changes": func(t *testing.T, s *stage) {
+			t.Helper()
+			require.NoError(t, os.Chtimes(filepath.Join(s.folder.dir, "a.yaml"), time.Time{}, time.Unix(1, 0)))
+			s.after(pollInterval * 3)
+			require.Zero(t, s.queue.Len())
+		},
+		"keeps the last good snapshot while the folder is away": func(t *testing.T, s *stage) {
+			t.Helper()
+			require.NoError(t, os.Remove(filepath.Join(s.folder.dir, "a.yaml")))
+			s.after(settleTime * 3)
+			require.Equal(t, "old", s.current())
+			require.ErrorContains(t, s.folder.Err(), errEmpty.Problem)
+			require.Equal(t, 2, s.queue.Len(), "every object reports the problem")
+			s.write(t, "old")
+			s.after(pollInterval * 2)
+			require.NoError(t, s.folder.Err())
+		},
+		"does not report a folder that is replaced": func(t *testing.T, s *stage) {
+			t.Helper()
+			s.after(settleTime * 3 / 2)
+			require.NoError(t, os.Remove(filepath.Join(s.folder.dir, "a.yaml")))
+			s.events <- fsnotify.Event{Name: filepath.Join(s.folder.dir, "a.yaml")}
+			s.after(settleTime * 3 / 2)
+			s.write(t, "new")
+			s.after(settleTime)
+			require.NoError(t, s.folder.Err())
+			require.Equal(t, "old", s.current())
+			s.after(settleTime)
+			require.NoError(t, s.folder.Err())
+			require.Equal(t, "new", s.current())
 		},
 		"ignores other folders": func(t *testing.T, s *stage) {
 			t.Helper()
@@ -102,7 +146,7 @@ func TestWaitUntilStable(t *testing.T) {
 	}{
 		"no writes":         {0, "0"},
 		"some writes":       {3, "3"},
-		"continuous writes": {2 * maxReads, strconv.Itoa(maxReads)},
+		"continuous writes": {2 * maxLooks, errRestless.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := NewFolder(t.TempDir(), fstest.MapFS{"a.yaml": {}}, runtime.NewScheme())
@@ -111,7 +155,7 @@ func TestWaitUntilStable(t *testing.T) {
 			}
 			write(0)
 			synctest.Test(t, func(t *testing.T) {
-				f := &follower{folderSource: &folderSource{folder: folder}, lastRead: folder.read()}
+				f := &follower{folderSource: &folderSource{folder: folder}, lastLook: folder.look()}
 				done := make(chan struct{})
 				go func() { defer close(done); f.waitUntilStable(t.Context()) }()
 				<-time.After(settleTime / 2)
@@ -120,7 +164,12 @@ func TestWaitUntilStable(t *testing.T) {
 					<-time.After(settleTime)
 				}
 				<-done
-				require.Equal(t, test.want, string(f.lastRead.files["a.yaml"].Data))
+				f.use(t.Context())
+				if folder.Err() != nil {
+					require.EqualError(t, folder.Err(), test.want)
+					return
+				}
+				require.Equal(t, test.want, string(f.lastLook.files["a.yaml"].Data))
 			})
 		})
 	}
@@ -140,25 +189,130 @@ func TestNoWatcher(t *testing.T) {
 	})
 }
 
-// TestFolderThatFails reads a folder on a broken disk.
+// TestFolderThatFails looks at a folder on a broken disk, and at one that the operator may not read.
 func TestFolderThatFails(t *testing.T) {
 	files := fstest.MapFS{"a.yaml": {}}
 	for name, test := range map[string]struct {
 		files fs.FS
+		cause error
 		want  string
+		isAll bool // of the folder
 	}{
-		"list": {refusedFS{errDisk}, "the folder: cannot be read: disk failure"},
-		"open": {badFS{MapFS: files, open: errDisk}, "a.yaml: cannot be read: disk failure"},
-		"read": {badFS{MapFS: files}, "a.yaml: cannot be read: disk failure"},
+		"list":        {refusedFS{errDisk}, errDisk, "the folder: cannot be read: disk failure", true},
+		"open":        {badFS{MapFS: files, open: errDisk}, errDisk, "a.yaml: cannot be read: disk failure", false},
+		"read":        {badFS{MapFS: files}, errDisk, "a.yaml: cannot be read: disk failure", false},
+		"no rights":   {refusedFS{fs.ErrPermission}, fs.ErrPermission, "the folder: cannot be read: permission denied", true},
+		"unlisted":    {refusedFS{fs.ErrNotExist}, nil, "the folder: does not exist", true},
+		"secret file": {badFS{MapFS: files, open: fs.ErrPermission}, fs.ErrPermission, "a.yaml: cannot be read: permission denied", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder := NewFolder("", files, scheme.Scheme)
-			folder.files = test.files
+			folder := NewFolder(t.TempDir(), files, scheme.Scheme)
+			folder.dirFS = func(string) fs.FS { return test.files }
 			_, err := Object[*corev1.ConfigMap](folder.Renderer(), "a.yaml", "shop", nil)
 			require.EqualError(t, err, test.want)
-			require.ErrorIs(t, err, errDisk)
+			if test.cause != nil {
+				require.ErrorIs(t, err, test.cause)
+			}
+			if test.isAll {
+				require.EqualError(t, folder.Err(), test.want)
+			} else {
+				require.NoError(t, folder.Err())
+			}
 		})
 	}
+}
+
+// TestLookDuringAnUpdate has somebody change the folder between the list of its files and the reads.
+func TestLookDuringAnUpdate(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare, change func(t *testing.T, dir string)
+		want            map[string]string
+		fails           string
+	}{
+		"a volume gets another version": {
+			prepare: func(t *testing.T, dir string) {
+				t.Helper()
+				makeVersion(t, dir, "..1")
+				makeVersion(t, dir, "..2")
+				link(t, dir, "..1")
+			},
+			change: func(t *testing.T, dir string) { t.Helper(); link(t, dir, "..2") },
+			want:   map[string]string{"a.yaml": "..1", "b.yaml": "..1"},
+		},
+		"a volume gets another version, and the old one is removed": {
+			prepare: func(t *testing.T, dir string) {
+				t.Helper()
+				makeVersion(t, dir, "..1")
+				makeVersion(t, dir, "..2")
+				link(t, dir, "..1")
+			},
+			change: func(t *testing.T, dir string) {
+				t.Helper()
+				link(t, dir, "..2")
+				require.NoError(t, os.RemoveAll(filepath.Join(dir, "..1")))
+			},
+			fails: "a.yaml: cannot be read: no such file or directory",
+		},
+		"a file vanishes": {
+			prepare: func(t *testing.T, dir string) { t.Helper(); makeVersion(t, dir, ".") },
+			change: func(t *testing.T, dir string) {
+				t.Helper()
+				require.NoError(t, os.Remove(filepath.Join(dir, "b.yaml")))
+			},
+			fails: "b.yaml: cannot be read: no such file or directory",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, change := t.TempDir(), sync.Once{}
+			test.prepare(t, dir)
+			folder := NewFolder(dir, fstest.MapFS{"a.yaml": {}, "b.yaml": {}}, runtime.NewScheme())
+			folder.dirFS = func(dir0 string) fs.FS {
+				return busyFS{os.DirFS(dir0), func() { change.Do(func() { test.change(t, dir) }) }}
+			}
+			seen := folder.look()
+			if test.fails != "" {
+				require.EqualError(t, seen.fileErr, test.fails)
+				require.False(t, folder.look().stoodStillSince(seen), "the next look sees something else, so this one is not used")
+				return
+			}
+			require.NoError(t, seen.fileErr)
+			got := map[string]string{}
+			for file, content := range seen.files {
+				got[file] = string(content.Data)
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// makeVersion makes a folder with two files that have its name.
+func makeVersion(t *testing.T, dir, version string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, version), 0o755))
+	for _, file := range []string{"a.yaml", "b.yaml"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, version, file), []byte(version), 0o600))
+	}
+}
+
+// link makes ..data lead to a version.
+func link(t *testing.T, dir, version string) {
+	t.Helper()
+	require.NoError(t, os.Symlink(version, filepath.Join(dir, "..data_tmp")))
+	require.NoError(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+}
+
+// A busyFS calls a function before it opens a file.
+type busyFS struct {
+	fs.FS
+
+	beforeOpen func()
+}
+
+func (b busyFS) Open(name string) (fs.File, error) {
+	if name != "." {
+		b.beforeOpen()
+	}
+	return b.FS.Open(name)
 }
 
 var errDisk = errors.New("disk failure")
@@ -208,9 +362,9 @@ func newStage(t *testing.T, dir string) *stage {
 	}
 	t.Cleanup(s.queue.ShutDown)
 	s.write(t, "old")
-	s.lastRead = folder.read()
-	s.enqueued = s.lastRead
-	folder.current.Store(s.lastRead)
+	s.lastLook = folder.look()
+	s.enqueued = s.lastLook
+	require.NoError(t, folder.use(s.lastLook))
 	return s
 }
 
@@ -226,4 +380,8 @@ func (*stage) after(passed time.Duration) {
 }
 
 // current returns the content of the file in the current snapshot.
-func (s *stage) current() string { return string(s.folder.current.Load().files["a.yaml"].Data) }
+func (s *stage) current() string {
+	s.folder.mu.Lock()
+	defer s.folder.mu.Unlock()
+	return string(s.folder.current.files["a.yaml"].Data)
+}

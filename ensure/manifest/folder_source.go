@@ -26,8 +26,8 @@ const (
 	// pollInterval is how often the folder is read without an event. Some file systems, such as NFS,
 	// report no events.
 	pollInterval = time.Minute
-	// maxReads limits how often the folder is read again at the start, which delays the controller.
-	maxReads = 50
+	// maxLooks limits how often the folder is read at the start, which delays the controller.
+	maxLooks = 50
 )
 
 // Source returns a source that reads the folder after a change, once the folder stops changing, and
@@ -61,10 +61,10 @@ func (s *folderSource) Start(ctx context.Context, queue queue) error {
 	if s.folder.dir == "" {
 		return nil
 	}
-	f := &follower{folderSource: s, queue: queue, lastRead: s.folder.read()}
+	f := &follower{folderSource: s, queue: queue, lastLook: s.folder.look()}
 	f.waitUntilStable(ctx)
 	f.use(ctx)
-	f.enqueued = f.lastRead
+	f.enqueued = f.lastLook
 	watcher, err := s.newWatcher()
 	if err != nil {
 		log.FromContext(ctx).Error(err, "cannot watch the folder with manifests, polling it instead", "interval", pollInterval)
@@ -85,38 +85,38 @@ type follower struct {
 
 	queue    queue
 	watch    func(dir string) error // nil if folders cannot be watched
-	lastRead *snapshot
+	lastLook *snapshot
 	enqueued *snapshot // all objects were enqueued for this snapshot
 }
 
-// waitUntilStable reads the folder until two successive reads return the same files. From a
-// half-written folder, children might get other names for a moment, and lose their data.
-// waitUntilStable gives up if the folder does not stop changing.
+// waitUntilStable looks at the folder until two looks in a row see the same files. From a half-written
+// folder, children might get other names for a moment, and lose their data. So a folder that does not
+// stop changing cannot be used.
 func (f *follower) waitUntilStable(ctx context.Context) {
-	for range maxReads {
+	for range maxLooks {
 		<-clock.RealClock{}.After(settleTime)
 		if ctx.Err() != nil || f.isStable() {
 			return
 		}
 	}
+	f.lastLook = f.folder.without(errRestless)
 }
 
-// isStable reads the folder, and reports whether the files are the same as at the last read.
+// isStable looks at the folder, and reports whether nothing has changed since the last look.
 func (f *follower) isStable() bool {
-	before := f.lastRead
-	f.lastRead = f.folder.read()
-	return f.lastRead.equal(before)
+	before := f.lastLook
+	f.lastLook = f.folder.look()
+	return f.lastLook.stoodStillSince(before)
 }
 
-// use makes the last read the current snapshot.
+// use makes the last look the current snapshot, unless the folder cannot be used.
 func (f *follower) use(ctx context.Context) {
-	f.folder.current.Store(f.lastRead)
 	logger := log.FromContext(ctx).WithValues("folder", f.folder.dir)
-	if err := f.lastRead.err; err != nil {
+	if err := f.folder.use(f.lastLook); err != nil {
 		logger.Info("cannot use the manifests", "problem", err.Error())
 		return
 	}
-	logger.Info("loaded manifests", "overridden", slices.Sorted(maps.Keys(f.lastRead.files)))
+	logger.Info("loaded manifests", "overridden", slices.Sorted(maps.Keys(f.lastLook.files)))
 }
 
 // follow reads the folder after events and at intervals, until ctx is cancelled.
@@ -151,7 +151,7 @@ func (f *follower) concerns(event fsnotify.Event) bool {
 	return event.Name == f.folder.dir || filepath.Dir(event.Name) == f.folder.dir
 }
 
-// check uses the folder if it has not changed since the last read, but differs from the files in use.
+// check uses the folder if it has not changed since the last look, but differs from the files in use.
 // It returns false if the folder has to be read again.
 func (f *follower) check(ctx context.Context) bool {
 	if f.watch != nil {
@@ -162,7 +162,7 @@ func (f *follower) check(ctx context.Context) bool {
 	if !f.isStable() {
 		return false
 	}
-	if f.lastRead.equal(f.enqueued) {
+	if f.lastLook.equal(f.enqueued) {
 		return true
 	}
 	f.use(ctx)
@@ -170,7 +170,7 @@ func (f *follower) check(ctx context.Context) bool {
 		log.FromContext(ctx).Error(err, "cannot enqueue the objects that use the manifests")
 		return false
 	}
-	f.enqueued = f.lastRead
+	f.enqueued = f.lastLook
 	return true
 }
 

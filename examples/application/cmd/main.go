@@ -10,7 +10,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/application/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/application/api/v1beta1"
 	"github.com/trueup-go/trueup/examples/application/internal/controller"
@@ -33,9 +32,13 @@ func run(args []string) error {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(v1beta1.AddToScheme(scheme))
 
-	var dir string
+	var children operator.Templates
 	var conversion webhook.Options
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir), conversion.AddFlags)
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, children.AddFlags, conversion.AddFlags)
+	if err != nil {
+		return err
+	}
+	folder, err := children.Folder(templates.Files, scheme)
 	if err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, manifest.NewFolder(dir, templates.Files, scheme), options.ChildLabels)
+	reconciler, err := controller.New(mgr, folder, options.ChildLabels)
 	if err != nil {
 		return err
 	}

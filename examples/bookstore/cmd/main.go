@@ -12,7 +12,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/bookstore/internal/controller"
 	"github.com/trueup-go/trueup/examples/bookstore/templates"
@@ -31,8 +30,8 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	dir, restartAfter := "", time.Minute
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir), func(set *flag.FlagSet) {
+	children, restartAfter := operator.Templates{}, time.Minute
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, children.AddFlags, func(set *flag.FlagSet) {
 		set.DurationVar(&restartAfter, "restart-after", restartAfter,
 			"how long a file system may wait for a resize before its pod is restarted, if spec.bookDB.restartForResize is true")
 	})
@@ -42,13 +41,17 @@ func run(args []string) error {
 	if restartAfter < time.Second {
 		return fmt.Errorf("--restart-after is %s: give a second at least", restartAfter)
 	}
+	folder, err := children.Folder(templates.Files, scheme)
+	if err != nil {
+		return err
+	}
 	options.Scheme, options.LeaderElectionID, options.Cache.ByObject = scheme, lease, controller.Cached()
 	mgr, err := operator.NewManager(options)
 	if err != nil {
 		return err
 	}
 	reconciler, err := controller.New(mgr, controller.Options{
-		ChildLabels: options.ChildLabels, Templates: manifest.NewFolder(dir, templates.Files, scheme), RestartAfter: restartAfter,
+		ChildLabels: options.ChildLabels, Templates: folder, RestartAfter: restartAfter,
 	})
 	if err != nil {
 		return err

@@ -19,10 +19,6 @@ const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 )
 
-// ReasonInvalidTemplate is the reason of a condition and of an event. It means that a template is invalid,
-// or that the result of a template for the spec of an object is invalid.
-const ReasonInvalidTemplate = "InvalidTemplate"
-
 // Stamp returns the labels that the operator of that name adds to every child: ManagedByLabel, and the
 // childLabels of the flags. It returns an error if childLabels contain one of the labels above or a
 // reserved label.

@@ -88,18 +88,12 @@ func TestParseFlagsRefuses(t *testing.T) {
 	}
 }
 
-func TestTemplatesFlag(t *testing.T) {
-	var dir string
-	_, err := operator.ParseFlags("test-operator", []string{"--templates", "mine"}, io.Discard, operator.TemplatesFlag(&dir))
-	require.NoError(t, err)
-	require.Equal(t, "mine", dir)
-}
-
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
-	_, err := operator.ParseFlags("test-operator", []string{"--help"}, &out, operator.TemplatesFlag(new(string)))
+	_, err := operator.ParseFlags("test-operator", []string{"--help"}, &out, new(operator.Templates).AddFlags)
 	require.ErrorIs(t, err, flag.ErrHelp)
 	require.Contains(t, out.String(), "Usage of test-operator:")
 	require.Contains(t, out.String(), "-watch-namespace namespace\n    \tthe only namespace to watch")
 	require.Contains(t, out.String(), "-templates folder\n")
+	require.Contains(t, out.String(), "-templates-optional\n")
 }

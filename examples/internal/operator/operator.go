@@ -116,15 +116,6 @@ func (o *Options) check(childLabels string) (err error) {
 	return nil
 }
 
-// TemplatesFlag returns a function for ParseFlags that adds the flag --templates. The flag sets dir.
-func TemplatesFlag(dir *string) func(*flag.FlagSet) {
-	return func(set *flag.FlagSet) {
-		set.StringVar(dir, "templates", "",
-			"`folder` with templates that override the built-in templates of the same name. The folder need not exist; "+
-				"changes take effect without a restart")
-	}
-}
-
 // NewManager returns a manager for the cluster of the kubeconfig, or for the cluster in which the
 // operator runs. The manager writes structured logs and serves /healthz and /readyz. Its client reads
 // its own writes.

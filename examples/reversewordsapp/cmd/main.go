@@ -13,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/trueup-go/trueup/ensure/manifest"
 	"github.com/trueup-go/trueup/examples/internal/operator"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
 	"github.com/trueup-go/trueup/examples/reversewordsapp/internal/controller"
@@ -32,8 +31,12 @@ func run(args []string) error {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 
-	var dir string
-	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, operator.TemplatesFlag(&dir))
+	var children operator.Templates
+	options, err := operator.ParseFlags(controller.Name, args, os.Stdout, children.AddFlags)
+	if err != nil {
+		return err
+	}
+	folder, err := children.Folder(templates.Files, scheme)
 	if err != nil {
 		return err
 	}
@@ -43,7 +46,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	reconciler, err := controller.New(mgr, manifest.NewFolder(dir, templates.Files, scheme), options.ChildLabels)
+	reconciler, err := controller.New(mgr, folder, options.ChildLabels)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ func (r *Reconciler) report(
 		return r.notReady(ctx, app, results.Readiness(failure))
 	}
 	ready, explainErr := r.readinessOf(ctx, deployment)
+	ready = operator.CheckTemplates(r.templates, ready)
 	live := deployment.Live
 	err := r.write(ctx, app, func(set status.Setter, is *v1alpha1.ApplicationStatus) {
 		set.Child(&is.Conditions, v1alpha1.ReadyCondition, ready)

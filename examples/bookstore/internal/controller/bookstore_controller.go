@@ -120,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 		database = volumes // says why fewer replicas run
 	}
 	reportErr := r.report(ctx, store, db, results, volumes, database, app, err)
-	return retry(ctx, wait, results, storageErr, err, restartErr, databaseErr, appErr, reportErr)
+	return retry(ctx, wait, results, storageErr, err, restartErr, databaseErr, appErr, reportErr, operator.TemplatesErr(r.templates))
 }
 
 // desired returns the desired children of store. An error is a refusal.

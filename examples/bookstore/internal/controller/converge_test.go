@@ -1,6 +1,7 @@
 package controller //nolint:testpackage // tests unexported functions
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,9 @@ import (
 	"github.com/trueup-go/trueup/examples/internal/operatortest"
 )
 
-func TestConverges(t *testing.T) {
+// newPass returns a fake client with a BookStore, a function that reconciles it, and the templates in dir.
+func newPass(t *testing.T, dir string) (*ensuretest.Client, *v1alpha1.BookStore, func(context.Context) error, *manifest.Folder) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
@@ -34,9 +37,14 @@ func TestConverges(t *testing.T) {
 	c := ensuretest.NewClient(scheme, store)
 	mgr := operatortest.Manager(c)
 	require.NoError(t, index(t.Context(), mgr.GetFieldIndexer()))
-	r, err := New(mgr, Options{Templates: manifest.NewFolder("", templates.Files, scheme)})
+	folder := manifest.NewFolder(dir, templates.Files, scheme)
+	r, err := New(mgr, Options{Templates: folder})
 	require.NoError(t, err)
-	pass := operatortest.Pass(c, r, store)
+	return c, store, operatortest.Pass(c, r, store), folder
+}
+
+func TestConverges(t *testing.T) {
+	c, _, pass, _ := newPass(t, "")
 
 	// A finalizer, four children and a status.
 	require.Len(t, ensuretest.Converge(t, c, pass), 6)

@@ -47,12 +47,20 @@ func (r *Reconciler) report(
 	volumes, database, app readiness.Readiness, failure error,
 ) error {
 	isComplete := !slices.ContainsFunc(results.Children, func(child ensure.Result[client.Object]) bool { return child.Live == nil })
+	templates := readiness.Readiness{State: readiness.Ready}
+	if failure == nil {
+		templates = operator.CheckTemplates(r.templates, templates)
+	}
 	set := status.For(store)
 	err := status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
 		is, conditions := &store.Status, &store.Status.Conditions
 		set.Child(conditions, v1alpha1.DatabaseReadyCondition, database)
 		set.Child(conditions, v1alpha1.AppReadyCondition, app)
-		set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
+		if templates.State == readiness.Ready {
+			set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
+		} else {
+			set.Child(conditions, v1alpha1.ReadyCondition, templates)
+		}
 		set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
 		is.ObservedGeneration, is.Volumes = store.Generation, volumesOf(db)
 		if isComplete {
@@ -76,7 +84,7 @@ func (r *Reconciler) report(
 	}
 	for conditionType, current := range map[string]readiness.Readiness{
 		v1alpha1.DatabaseReadyCondition: database, v1alpha1.AppReadyCondition: app,
-		v1alpha1.ReadyCondition: {State: readiness.Ready}, // not rejected
+		v1alpha1.ReadyCondition: templates, // not rejected
 	} {
 		if isProblem(current, failure) {
 			r.warnings.Record(store, conditionType, current)

@@ -21,6 +21,15 @@ import (
 // newPass returns a fake client with a ReverseWordsApp of two pods, and a function that reconciles it.
 func newPass(t *testing.T) (*ensuretest.Client, *v1alpha1.ReverseWordsApp, func(context.Context) error) {
 	t.Helper()
+	c, app, pass, _ := newPassWith(t, "")
+	return c, app, pass
+}
+
+// newPassWith is newPass with the templates in dir.
+func newPassWith(t *testing.T, dir string) (
+	*ensuretest.Client, *v1alpha1.ReverseWordsApp, func(context.Context) error, *manifest.Folder,
+) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
@@ -29,9 +38,10 @@ func newPass(t *testing.T) (*ensuretest.Client, *v1alpha1.ReverseWordsApp, func(
 		Spec:       v1alpha1.ReverseWordsAppSpec{Replicas: 2, AppVersion: "1", ServiceType: corev1.ServiceTypeClusterIP},
 	}
 	c := ensuretest.NewClient(scheme, app)
-	r, err := New(operatortest.Manager(c), manifest.NewFolder("", templates.Files, scheme), nil)
+	folder := manifest.NewFolder(dir, templates.Files, scheme)
+	r, err := New(operatortest.Manager(c), folder, nil)
 	require.NoError(t, err)
-	return c, app, operatortest.Pass(c, r, app)
+	return c, app, operatortest.Pass(c, r, app), folder
 }
 
 func TestConverges(t *testing.T) {

@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 	results, err := ensure.Set(ctx, r.ensure, app, []client.Object{desired.deployment, desired.service},
 		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}))
 	statusErr := r.report(ctx, app, ensure.Result[client.Object]{}.Readiness(err), results.Children...)
-	return ensure.Retry(ctx, errors.Join(err, statusErr), results)
+	return ensure.Retry(ctx, errors.Join(err, statusErr, operator.TemplatesErr(r.templates)), results)
 }
 
 // cleanUp deletes all children, and waits until they are gone: the Deployment with its pods, and the

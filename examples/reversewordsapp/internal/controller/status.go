@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,11 +65,16 @@ func childrenOf(ctx context.Context, reader client.Reader, app *v1alpha1.Reverse
 	return ensure.Children(ctx, reader, app, &appsv1.DeploymentList{}, &corev1.ServiceList{})
 }
 
+// areEnsured reports whether results are those of all children, after ensure.Set has succeeded.
+func areEnsured(results []ensure.Result[client.Object]) bool {
+	return len(results) > 0 && !slices.ContainsFunc(results, func(child ensure.Result[client.Object]) bool { return child.Live == nil })
+}
+
 // report writes the status of app from the results of ensure.Set; problem is the readiness of a child
 // without a result. ReverseWordsDeploymentNotReady is True if the Deployment is not ready. Ready also
-// depends on the Service. A new problem of the Deployment is also an event; ensure records events for the
-// errors of ensure.Set. status.Setter.Ready does not support conditions that are good when False, so
-// report computes Ready itself.
+// depends on the Service, and on the folder with the templates. A new problem of the Deployment or of the
+// folder is also an event; ensure records events for the errors of ensure.Set. status.Setter.Ready does not
+// support conditions that are good when False, so report computes Ready itself.
 func (r *Reconciler) report(
 	ctx context.Context, app *v1alpha1.ReverseWordsApp, problem readiness.Readiness, results ...ensure.Result[client.Object],
 ) error {
@@ -91,6 +97,13 @@ func (r *Reconciler) report(
 			service = withOwnReason(child)
 		}
 	}
+	ready := deployment
+	if deployment.State == readiness.Ready && service.State != readiness.Ready {
+		ready = service
+	}
+	if areEnsured(results) {
+		ready, judged = operator.CheckTemplates(r.templates, ready), operator.CheckTemplates(r.templates, judged)
+	}
 	set := status.For(app)
 	err = status.Patch(ctx, r.client, app, func(app *v1alpha1.ReverseWordsApp) {
 		app.Status.ObservedGeneration = app.Generation
@@ -109,12 +122,8 @@ func (r *Reconciler) report(
 		}
 
 		conditions := &app.Status.Conditions
-		ready := deployment
 		if deployment.State == readiness.Ready {
 			set.False(conditions, v1alpha1.DeploymentNotReadyCondition, deployment.Reason, deployment.Message)
-			if service.State != readiness.Ready {
-				ready = service
-			}
 		} else {
 			set.True(conditions, v1alpha1.DeploymentNotReadyCondition, deployment.Reason, deployment.Message)
 		}

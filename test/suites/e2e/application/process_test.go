@@ -221,6 +221,7 @@ func TestBadStarts(t *testing.T) {
 		"lease without a namespace": {[]string{"--leader-elect"}, nil, "leader-election-namespace"},
 		"no Service":                {[]string{"--webhook-service=oops"}, nil, "not namespace/name"},
 		"no address of the webhook": {[]string{"--webhook-bind-address=oops"}, nil, "--webhook-bind-address: "},
+		"no templates":              {[]string{"--templates=/no/such/folder"}, nil, "the folder: does not exist (see --templates-optional"},
 		"no kubeconfig":             {[]string{"--kubeconfig=/no/such/file"}, nil, "/no/such/file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +240,8 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, "exit status 0", process.Exit())
 	for _, flag := range []string{
 		"metrics-bind-address", "metrics-secure", "health-probe-bind-address", "leader-elect", "leader-election-namespace",
-		"watch-namespace", "child-labels", "templates", "webhook-bind-address", "webhook-service", "kubeconfig", "zap-log-level",
+		"watch-namespace", "child-labels", "templates", "templates-optional", "webhook-bind-address", "webhook-service",
+		"kubeconfig", "zap-log-level",
 	} {
 		lines := strings.Split(process.Log(), "\n")
 		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "-"+flag) })

@@ -23,7 +23,7 @@ func TestRights(t *testing.T) {
 	lists := o
 	lists.Env = []string{"KUBE_FEATURE_WatchListClient=false"} // as with a server that does not stream its lists
 	require.NoError(t, startWith(t, lists).Stop())
-	dir := suite.Folder{Path: t.TempDir(), Defaults: templates.Files}
+	dir := suite.NewFolder(t, templates.Files)
 	process := startWith(t, o, "--leader-elect", "--leader-election-namespace", o.Namespace, "--templates", dir.Path)
 	f := newFixture(t, process)
 	dir.Write(t, "oops.yaml", "") // there is an event about it

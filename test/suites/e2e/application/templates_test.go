@@ -33,6 +33,7 @@ func TestTemplates(t *testing.T) {
 		"a label reaches the Deployment by one write": testTemplateLabel,
 		"broken templates leave everything as it is":  testBrokenTemplates,
 		"a mounted ConfigMap":                         testMountedTemplates,
+		"a folder that goes away":                     testTemplatesGoAway,
 		"other names":                                 testTemplateNames,
 		"the old pods serve until there are new ones": testTemplateNameOfPending,
 		"what people write is not read as a manifest": testHostileSpecs,
@@ -53,7 +54,8 @@ type templateDir struct{ suite.Folder }
 func newFixtureWithTemplates(t *testing.T) (fixture, templateDir) {
 	t.Helper()
 	namespace, dir := shared.Namespace(t), filepath.Join(t.TempDir(), "templates")
-	process := startWith(t, installed(t), "--templates", dir, "--watch-namespace", namespace, "--webhook-bind-address=0")
+	process := startWith(t, installed(t), "--templates", dir, "--templates-optional",
+		"--watch-namespace", namespace, "--webhook-bind-address=0")
 	f := fixture{operator: process, namespace: namespace, name: "shop"}
 	f.create(t)
 	f.settle(t)
@@ -114,6 +116,7 @@ func (f fixture) waitUntilTaken(t *testing.T, files ...string) {
 
 func testTemplateLabel(t *testing.T) {
 	f, folder := newFixtureWithTemplates(t)
+	folder.Keep(t)
 	pods, mark := f.pods(t), shared.Mark()
 	folder.Write(t, "deployment.yaml", withTeam(t, "blue"))
 	f.waitForTeam(t, "blue")
@@ -134,6 +137,7 @@ func testTemplateLabel(t *testing.T) {
 
 func testBrokenTemplates(t *testing.T) {
 	f, folder := newFixtureWithTemplates(t)
+	folder.Keep(t)
 	var want []string
 	for _, broken := range []struct{ file, text, says string }{
 		{
@@ -194,9 +198,27 @@ func testMountedTemplates(t *testing.T) {
 	require.Equal(t, map[string]int{"patch deployments": 1}, f.requests(t, mark))
 }
 
+// testTemplatesGoAway takes the folder away, from which the Deployment has its name, and gives it back.
+func testTemplatesGoAway(t *testing.T) {
+	f, folder := newFixtureWithTemplates(t)
+	old := f.deployment(t)
+	folder.Write(t, "names.tpl", template(t, "names.tpl", "{{.Name}}-deployment-microservice", "web-{{.Name}}"))
+	tests.WaitUntilGone(t, client.ObjectKeyFromObject(old), old)
+	tests.Settle(t, f.operator, f.named(), f.isReady)
+	mark := shared.Mark()
+
+	require.NoError(t, os.Rename(folder.Path, folder.Path+"-away"))
+	require.Contains(t, f.waitForReason(t, "InvalidTemplate").Message, "the folder: does not exist; the last manifests")
+	require.NotEmpty(t, get(t, f, "web-shop", &appsv1.Deployment{}).UID)
+	require.NoError(t, os.Rename(folder.Path+"-away", folder.Path))
+	tests.Settle(t, f.operator, f.named(), f.isReady)
+	require.Equal(t, map[string]int{"patch applications/status": 2}, f.allRequests(t, mark))
+}
+
 // testTemplateNames has all children take other names, and their own ones again.
 func testTemplateNames(t *testing.T) {
 	f, folder := newFixtureWithTemplates(t)
+	folder.Keep(t)
 	old := f.children(t)
 	folder.Write(t, "names.tpl", `{{define "secret"}}web-{{.Name}}-greeting{{end}}
 {{define "deployment"}}web-{{.Name}}{{end}}

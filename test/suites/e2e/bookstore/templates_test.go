@@ -2,7 +2,6 @@ package bookstore_test
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,12 +21,12 @@ import (
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
-// templateDir is one that --templates names, which is empty at first.
+// templateDir is one that --templates names, which overrides nothing at first.
 type templateDir struct{ suite.Folder }
 
 func newTemplateDir(t *testing.T) templateDir {
 	t.Helper()
-	return templateDir{suite.Folder{Path: t.TempDir(), Defaults: templates.Files}}
+	return templateDir{suite.NewFolder(t, templates.Files)}
 }
 
 // newFixture is one with an operator that takes templates from the folder, and looks after
@@ -285,20 +284,10 @@ func testRenamedDatabase(t *testing.T, d templateDir, f fixture, rename func(*te
 	f.operator = d.start(t, f)
 	f.reconcile(t)
 	require.Empty(t, cmp.Diff(before, f.state(t)))
-	f.empty(t, d)
+	d.Clear(t)
 	f.settle(t)
 	require.Equal(t, set.Name, f.set(t).Name)
 	require.Equal(t, "3Gi", template(f.set(t)))
-}
-
-// empty takes all files out of the folder.
-func (f fixture) empty(t *testing.T, d templateDir) {
-	t.Helper()
-	files, err := os.ReadDir(d.Path)
-	require.NoError(t, err)
-	for _, file := range files {
-		d.Remove(t, file.Name())
-	}
 }
 
 // TestRenamedInTheMidst renames the database while its set is deleted and not yet recreated, and no

@@ -22,12 +22,12 @@ import (
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
-// templateDir is one that --templates names, which is empty at first.
+// templateDir is one that --templates names, which overrides nothing at first.
 type templateDir struct{ suite.Folder }
 
 func newTemplateDir(t *testing.T) templateDir {
 	t.Helper()
-	return templateDir{suite.Folder{Path: t.TempDir(), Defaults: templates.Files}}
+	return templateDir{suite.NewFolder(t, templates.Files)}
 }
 
 // start runs an operator with the folder, in a namespace of its own.

@@ -16,6 +16,36 @@ type Folder struct {
 	Defaults fs.FS
 }
 
+// keeper is a file that overrides nothing and defines nothing. While it is there, the folder is not empty: the
+// operator would keep its last templates.
+const keeper = "keep.tpl"
+
+// NewFolder returns a folder over the operator's own templates, which has a file that changes nothing.
+func NewFolder(t *testing.T, defaults fs.FS) Folder {
+	t.Helper()
+	f := Folder{Path: t.TempDir(), Defaults: defaults}
+	f.Keep(t)
+	return f
+}
+
+// Keep makes the folder one that has a file when all others are removed.
+func (f Folder) Keep(t *testing.T) {
+	t.Helper()
+	f.Write(t, keeper, "")
+}
+
+// Clear removes all files but the one that keeps the folder.
+func (f Folder) Clear(t *testing.T) {
+	t.Helper()
+	files, err := os.ReadDir(f.Path)
+	require.NoError(t, err)
+	for _, file := range files {
+		if file.Name() != keeper {
+			f.Remove(t, file.Name())
+		}
+	}
+}
+
 // Write writes a file into a folder and creates the folder if necessary. The file is replaced in
 // one step, as an operator on a slow machine would otherwise read a half-written one.
 func (f Folder) Write(t *testing.T, name, text string) {
