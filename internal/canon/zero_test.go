@@ -52,7 +52,8 @@ func TestZeroAndEmpty(t *testing.T) {
 		want   string
 	}{
 		"zero marshalers": {
-			"omitempty has no effect on a struct, and a null is left out", marshalers{},
+			"omitempty has no effect on a struct, and a null is left out",
+			marshalers{},
 			`{"duration":"0s","durationOmitempty":"0s","port":0,"portOmitempty":0,"size":"0","sizeOmitempty":"0"}`,
 		},
 		"pointers to zero marshalers": {
