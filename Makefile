@@ -199,21 +199,6 @@ bench-peers: programs ## Run bench, and compare operators with trueup and other 
 	(cd bench && go run . -report) > "$$library"; \
 	cd bench/peers && go run . -library "$$library" $(if $(filter 1,$(SHORT)),-short) $(if $(filter 1,$(UPDATE)),-update ../../docs)
 
-# The tests on a cluster that call the library themselves. Operators and soaks run it in other processes.
-COVERING = ./suites/finalizer ./suites/status ./suites/predicates ./suites/ensure/... ./suites/conformance
-
-.PHONY: cover
-cover: ## Write the coverage of all tests to cover.out and compare it with docs/coverage.md, to which UPDATE=1 adds rows.
-	cd test && go run ./harness/cluster/cmd build
-	@set -e; data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; trap 'exit 1' HUP INT TERM; \
-	mkdir "$$data/unit" "$$data/cluster"; go list ./... > "$$data/packages"; \
-	go test -count=1 -timeout 30m -cover -coverpkg=./... ./... -args -test.gocoverdir="$$data/unit"; \
-	(cd test && go test -count=1 -p 1 -timeout 30m -cover \
-		-coverpkg="$$(go list -deps -test $(COVERING) | grep -xFf "$$data/packages" | sort -u | paste -sd, -)" \
-		$(COVERING) -args -test.gocoverdir="$$data/cluster"); \
-	go tool covdata textfmt -i="$$data/unit,$$data/cluster" -o cover.out
-	@cd test && go run ./tools/coverage $(if $(filter 1,$(UPDATE)),-update)
-
 # The existing cluster of the demo: a variable of the environment may be there for other reasons.
 EXISTING = $(if $(findstring command,$(origin KUBECONFIG)),$(abspath $(KUBECONFIG)))
 .PHONY: demo

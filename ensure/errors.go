@@ -166,7 +166,8 @@ const (
 //   - nil is not retried, and neither is a cancelled context, as at shutdown.
 //   - Any other error is returned to the controller.
 //   - After a Stale result, the next reconcile is after 1 s, because a predicate may drop the event
-//     that follows the write.
+//     that follows the write. So pass the result of each call that may be Stale: without it, nothing is
+//     requeued.
 //
 // An error that the controller does not receive is logged once with the logger of ctx, and not again
 // while calls return it from memory. For joined errors and results, Retry uses the shortest time,

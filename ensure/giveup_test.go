@@ -25,7 +25,7 @@ func appliedBy(obj client.Object, manager string) *metav1.ManagedFieldsEntry {
 	return managedfields.Applied(obj, manager)
 }
 
-// releaseObject has Absent give up an object, and requires that nothing of ours is left in it.
+// giveUp has Absent give up an object, and requires that nothing of ours is left in it.
 func giveUp(t *testing.T, s *apiServer, e *ensure.Ensurer, opts ...ensure.Option) ensure.Result[*corev1.ConfigMap] {
 	t.Helper()
 	result, err := ensure.Absent(t.Context(), e, named(), opts...)

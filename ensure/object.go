@@ -26,7 +26,7 @@ import (
 //   - If desired changed, or if somebody changed or removed a field that desired specifies, one
 //     server-side apply updates the object. Other fields stay, and so do labels, annotations,
 //     finalizers and list items of other writers. A field that desired no longer specifies is removed,
-//     and an item of a list with all its fields. The exceptions are in Result.Kept: another field
+//     and an item of a list with all its fields, also those of others. The exceptions are in Result.Kept: another field
 //     manager owns the field, too, or the API server keeps the value, as it does a cluster IP.
 //   - If the API server refuses the merge because of fields that others left in the object, those are
 //     removed with which it refuses desired whatever else of others goes. If any of several fields

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -169,6 +170,36 @@ func TestObjectKeepsASidecarOfSomebodyElse(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"nginx:1.30", "mesh"}, images)
 	require.Equal(t, []string{digestPath, "spec.template.spec.containers[name=web].image"}, paths(result.Changes))
+}
+
+func TestObjectRemovesAnItemWithWhatOthersSetInIt(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	two := deployment()
+	two.Spec.Template.Spec.Containers = append(two.Spec.Template.Spec.Containers, corev1.Container{Name: "helper", Image: "helper"})
+	mustEnsure(t, e, two)
+	const edit = `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:1.29","env":[{"name":"A","value":"1"}]},` +
+		`{"name":"helper","image":"helper","env":[{"name":"A","value":"1"}]}]}}}}`
+	s.edit(t, two, edit)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, two).Operation)
+
+	result := mustEnsure(t, e, deployment())
+	require.Len(t, result.Live.Spec.Template.Spec.Containers, 1, "the variable does not keep the container")
+	require.Len(t, result.Live.Spec.Template.Spec.Containers[0].Env, 1)
+	require.Empty(t, result.Kept)
+}
+
+func TestObjectTakesTheOwnerFromDesired(t *testing.T) {
+	s := newServer()
+	e := newEnsurer(s)
+	desired := configMap()
+	desired.OwnerReferences = []metav1.OwnerReference{shopRef()} // as controllerutil.SetControllerReference does
+	require.Equal(t, ensure.Created, mustEnsure(t, e, desired).Operation)
+	s.take()
+
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, desired, ensure.ControlledBy(shop())).Operation)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, e, configMap(), ensure.ControlledBy(shop())).Operation)
+	require.Equal(t, []string{"get", "get"}, s.verbs(), "it is the same desired state")
 }
 
 func TestObjectFillsInTheOwnersNamespace(t *testing.T) {

@@ -64,6 +64,11 @@ func (o *options) add(opts []Option) {
 // server, and must not be in deletion. The child takes its namespace from a namespaced owner if desired
 // has none; another namespace is refused.
 //
+// desired may have the owner reference already, as controllerutil.SetControllerReference sets it: the
+// desired state is the same. A reference of desired to another controller is refused. Without
+// ControlledBy, the reference in desired decides whose the child is, but desired needs its namespace, and
+// the owner is neither checked nor read.
+//
 // Somebody may have deleted the child because the owner is gone, which the cache may show later. So
 // before a child that was there is created again, the owner is read from the API server. If the owner
 // was deleted or replaced, the error is ErrOwnerTerminating. If the read fails, as without the verb get

@@ -51,7 +51,8 @@ func Release(paths ...string) Option {
 //
 // In later calls, desired may have other values for these paths, or none. The digest and the comparison
 // ignore these paths, so a difference is neither DesiredChanged nor Drifted, and a change or removal by
-// somebody else stays.
+// somebody else stays. To bring back a value that somebody removed, leave out the option while the live
+// object lacks the value.
 //
 // Paths have the form that Release describes, and each includes everything below it. In the metadata,
 // only single labels and annotations can be named. For the stringData of a Secret, name data, where the

@@ -291,6 +291,9 @@ func TestRetryOfAStaleResult(t *testing.T) {
 	result, err := ensure.Retry(t.Context(), nil, fresh, of(fresh))
 	require.NoError(t, err)
 	require.Zero(t, result)
+	result, err = ensure.Retry(t.Context(), nil)
+	require.NoError(t, err)
+	require.Zero(t, result, "a stale result that is not passed is not known")
 	for _, err := range []error{nil, foreign} {
 		result, err := ensure.Retry(t.Context(), err, fresh, stale)
 		require.NoError(t, err)

@@ -148,7 +148,7 @@ func ExampleSetter_Unknown() {
 	// Output: 1 Unknown Unavailable
 }
 
-// managedFields records the name for the fields of the status.
+// The managed fields of the status have this manager.
 func ExampleFieldOwner() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithScheme(newScheme()).WithStatusSubresource(&Shop{}).WithReturnManagedFields().

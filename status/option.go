@@ -13,6 +13,10 @@ type options struct {
 // Live makes Patch resolve conflicts: Patch reads the object again with reader and calls
 // mutate again. The reader should read from the API server, as a manager's GetAPIReader
 // does, and not from a cache. After five attempts Patch returns the Conflict.
+//
+// mutate must assign only the fields that it decides. If it assigns a whole status or list that was
+// computed before, Patch sends the difference to the object as it was read again, and so overwrites what
+// others wrote meanwhile.
 func Live(reader client.Reader) Option {
 	return func(o *options) { o.live = reader }
 }

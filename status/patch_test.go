@@ -35,6 +35,29 @@ const stored = `{"open":true,"secret":{"a":1},"address":{"street":"Main St","flo
 		{"type":"Open","status":"True","reason":"R","message":"m","lastTransitionTime":"2020-01-02T03:04:05Z","observedGeneration":2,"extra":2},
 		{"type":"Old","status":"True","reason":"R","message":"m","lastTransitionTime":"2020-01-02T03:04:05Z"}]}`
 
+// TestLiveSendsWhatMutateAssigns shows why mutate must not assign a status that was computed before.
+func TestLiveSendsWhatMutateAssigns(t *testing.T) {
+	for name, test := range map[string]struct {
+		mutate func(shop *Shop, computed ShopStatus)
+		want   []string // the doors, which another program sets meanwhile
+	}{
+		"the whole status": {func(shop *Shop, computed ShopStatus) { shop.Status = computed }, []string{"old"}},
+		"its own field":    {func(shop *Shop, computed ShopStatus) { shop.Status.Open = computed.Open }, []string{"theirs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(`{"open":false,"doors":["old"]}`)
+			shop := s.shop(t)
+			computed := shop.Status
+			computed.Open = true
+			s.set(`{"open":false,"doors":["theirs"]}`)
+
+			require.NoError(t, status.Patch(t.Context(), s, shop, func(shop *Shop) { test.mutate(shop, computed) }, status.Live(s)))
+			require.True(t, s.shop(t).Status.Open)
+			require.Equal(t, test.want, s.shop(t).Status.Doors)
+		})
+	}
+}
+
 func TestPatchSendsWhatChanged(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -11,13 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -80,6 +84,14 @@ func TestRollout(t *testing.T) {
 		labelled.Labels = map[string]string{"team": "blue"}
 		require.NoError(t, c.Update(t.Context(), labelled))
 		require.Empty(t, ensuretest.Converge(t, c, pass), "a label restarts no pod")
+
+		web = get(t, c, "default", "web", &Shop{})
+		web.Spec.Files = map[string][]byte{"logo.png": {0x89}}
+		require.NoError(t, c.Update(t.Context(), web))
+		require.Equal(t, []string{
+			"apply ConfigMap default/web: binaryData[logo.png], " + digest,
+			"apply Deployment default/web: " + digest + ", spec.template.metadata.annotations[shop.example.com/settings]",
+		}, shown(ensuretest.Converge(t, c, pass)), "binary data restarts the pods, too")
 	})
 }
 
@@ -133,6 +145,93 @@ func TestClusterScoped(t *testing.T) {
 			"get ClusterRole shop-viewer:default:web: failed: NotFound",
 			"patch Shop default/web: gone",
 		}, shown(ensuretest.Converge(t, c, pass)))
+	})
+}
+
+func TestCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := shop("web")
+		web.Spec.Copies = []string{"east", "west"}
+		c, e := newFake(t, web)
+		r := &CopyReconciler{Client: c, server: c.APIReader(), ensure: e}
+		require.NoError(t, r.SetupWithManager(newManager(t, shopKind)))
+		pass := eachPass(c, "web", r.Reconcile)
+		require.Equal(t, []string{
+			"patch Shop default/web: metadata.finalizers",
+			"apply ConfigMap east/default.web: created",
+			"apply ConfigMap west/default.web: created",
+		}, shown(ensuretest.Converge(t, c, pass)))
+		require.Empty(t, ensuretest.Converge(t, c, pass))
+
+		east := get(t, c, "east", "default.web", &corev1.ConfigMap{})
+		require.Equal(t, []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(web)}}, shopOfCopy(t.Context(), east))
+		require.Empty(t, shopOfCopy(t.Context(), &corev1.ConfigMap{}))
+
+		other := &corev1.ConfigMap{}
+		other.Namespace, other.Name, other.Labels = "east", "other", east.Labels
+		require.NoError(t, c.Create(t.Context(), other))
+		web = get(t, c, "default", "web", &Shop{})
+		web.Spec.Copies = []string{"east"}
+		require.NoError(t, c.Update(t.Context(), web))
+		require.ElementsMatch(t, []string{
+			"delete ConfigMap west/default.web: gone",
+			"get ConfigMap east/other", // a person made it, so it stays
+		}, shown(ensuretest.Converge(t, c, pass)))
+		require.Empty(t, ensuretest.Converge(t, c, pass))
+
+		require.NoError(t, c.Delete(t.Context(), get(t, c, "default", "web", &Shop{})))
+		require.Equal(t, []string{
+			"list ConfigMapList",
+			"delete ConfigMap east/default.web: gone",
+			"patch Shop default/web: gone",
+		}, shown(ensuretest.Converge(t, c, pass)))
+		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(other), other))
+	})
+}
+
+func TestImport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, e := newFake(t, shop("web"))
+		pass := eachPass(c, "web", (&ImportReconciler{Client: c, ensure: e}).Reconcile)
+		require.Equal(t, []string{"apply Job default/web-import: created", "patch status of Shop default/web: status.conditions"},
+			shown(ensuretest.Converge(t, c, pass)))
+
+		job := get(t, c, "default", "web-import", &batchv1.Job{})
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		require.NoError(t, c.Status().Update(t.Context(), job))
+		require.Len(t, ensuretest.Converge(t, c, pass), 1)
+		require.True(t, meta.IsStatusConditionTrue(get(t, c, "default", "web", &Shop{}).Status.Conditions, "Imported"))
+
+		require.NoError(t, c.Delete(t.Context(), job)) // as after the TTL
+		require.Empty(t, ensuretest.Converge(t, c, pass), "the Job does not run again")
+	})
+}
+
+func TestHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, e := newFake(t, shop("blue"), shop("green"))
+		blue, green := get(t, c, "default", "blue", &Shop{}), get(t, c, "default", "green", &Shop{})
+		passOf := func(owner *Shop) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := ensure.Object(ctx, e, deploymentFor(shop("web")), ensure.ControlledBy(owner))
+				return err
+			}
+		}
+		require.Len(t, ensuretest.Converge(t, c, passOf(blue)), 1)
+		require.ErrorIs(t, passOf(green)(t.Context()), ensure.ErrForeign)
+
+		deployment := get(t, c, "default", "web", &appsv1.Deployment{})
+		require.NoError(t, handOver(t.Context(), c, deployment, blue, green))
+		require.ErrorIs(t, passOf(blue)(t.Context()), ensure.ErrForeign)
+		require.Equal(t, []string{
+			"apply Deployment default/web: " + digest,
+			"patch Deployment default/web: changed nothing but metadata.managedFields",
+		}, shown(ensuretest.Converge(t, c, passOf(green))))
+		require.Empty(t, ensuretest.Converge(t, c, passOf(green)))
+		deployment = get(t, c, "default", "web", &appsv1.Deployment{})
+		require.Len(t, deployment.OwnerReferences, 1)
+		require.True(t, metav1.IsControlledBy(deployment, green))
+		require.Len(t, deployment.ManagedFields, 1, "the reference belongs to the field owner alone")
 	})
 }
 
@@ -256,7 +355,7 @@ func TestCaches(t *testing.T) {
 		}, shown(ensuretest.Converge(t, c, pass)))
 
 		e = newEnsurer(cached, c.APIReader())
-		require.Empty(t, ensuretest.Converge(t, c, pass), "after a restart")
+		require.Empty(t, ensuretest.Converge(t, c, pass), "nothing is read after a restart")
 	})
 }
 
@@ -279,6 +378,14 @@ func cachedBy(c *ensuretest.Client, options ctrl.Options) client.Client {
 			return err
 		},
 	})
+}
+
+// TestCachedEnsurer reads from a cache that no test starts. There is no API server that could answer.
+func TestCachedEnsurer(t *testing.T) {
+	e, err := newCachedEnsurer(newManager(t, corev1.SchemeGroupVersion.WithKind("Secret")))
+	require.NoError(t, err)
+	_, err = ensure.Object(t.Context(), e, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+	require.ErrorAs(t, err, new(*cache.ErrCacheNotStarted))
 }
 
 func TestCredentials(t *testing.T) {
@@ -336,6 +443,26 @@ func TestConnection(t *testing.T) {
 		require.Equal(t, []string{"apply Secret default/web-connection: data[url], " + digest}, shown(ensuretest.Converge(t, c, pass)))
 		require.Equal(t, "amqp://web:chosen@queue/", string(secret().Data["url"]))
 		require.Equal(t, "chosen", string(secret().Data["password"]))
+
+		removed := secret()
+		delete(removed.Data, "password")
+		require.NoError(t, c.Update(t.Context(), removed))
+		require.Equal(t, []string{
+			"get Secret default/web-connection",
+			"apply Secret default/web-connection: data[password], data[url], " + digest,
+			"patch Secret default/web-connection: changed nothing but metadata.managedFields",
+			"apply Secret default/web-connection: " + digest,
+		}, shown(ensuretest.Converge(t, c, pass)))
+		require.Len(t, secret().Data["password"], 26)
+		require.Equal(t, fmt.Sprintf("amqp://web:%s@queue/", secret().Data["password"]), string(secret().Data["url"]))
+		require.Empty(t, ensuretest.Converge(t, c, pass))
+
+		rotated = secret()
+		rotated.Data["password"] = []byte("again")
+		require.NoError(t, c.Update(t.Context(), rotated))
+		require.Equal(t, []string{"apply Secret default/web-connection: data[url], " + digest}, shown(ensuretest.Converge(t, c, pass)))
+		require.Equal(t, "amqp://web:again@queue/", string(secret().Data["url"]))
+		require.Equal(t, "again", string(secret().Data["password"]))
 	})
 }
 

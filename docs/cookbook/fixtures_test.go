@@ -29,6 +29,8 @@ func (s *Shop) DeepCopy() *Shop {
 	out := *s
 	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	out.Spec.Settings = maps.Clone(s.Spec.Settings)
+	out.Spec.Files = maps.Clone(s.Spec.Files)
+	out.Spec.Copies = slices.Clone(s.Spec.Copies)
 	out.Status.Conditions = slices.Clone(s.Status.Conditions)
 	return &out
 }

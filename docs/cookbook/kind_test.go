@@ -18,7 +18,9 @@ type Shop struct {
 type ShopSpec struct {
 	Image    string            `json:"image"`
 	Settings map[string]string `json:"settings,omitempty"`
+	Files    map[string][]byte `json:"files,omitempty"`
 	Metrics  bool              `json:"metrics,omitempty"` // whether Prometheus scrapes the shop
+	Copies   []string          `json:"copies,omitempty"`  // namespaces with a copy of the settings
 }
 
 type ShopStatus struct {

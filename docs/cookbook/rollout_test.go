@@ -13,8 +13,10 @@ import (
 
 // ensureWithSettings ensures a ConfigMap, and a Deployment that replaces its pods when the ConfigMap changes.
 func ensureWithSettings(ctx context.Context, e *ensure.Ensurer, shop *Shop) (ensure.Results, error) {
-	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: shop.Name}, Data: shop.Spec.Settings}
-	digest, err := hash.Of(settings.Data)
+	settings := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: shop.Name}, Data: shop.Spec.Settings, BinaryData: shop.Spec.Files,
+	}
+	digest, err := hash.Of([]any{settings.Data, settings.BinaryData})
 	if err != nil {
 		return ensure.Results{}, err
 	}

@@ -33,8 +33,8 @@ func (p *pointerPlan) null(v place) bool { return p.nullTarget(v.target()) }
 
 func (p *pointerPlan) nullTarget(target place) bool { return target.isNone() || p.elem.null(target) }
 
-// A listPlan reads a slice or an array. Whether two lists agree depends on the field that holds them:
-// see merge.go.
+// A listPlan reads a slice or an array. Whether two lists agree depends on the field that holds them: see
+// mergeList.
 type listPlan struct {
 	elem   plan
 	size   uintptr // of an item

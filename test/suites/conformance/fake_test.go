@@ -58,7 +58,7 @@ func counted(a access) access {
 	return a
 }
 
-// newFakeFixture is newBench without a server.
+// newFakeFixture is newFixture without a server.
 func newFakeFixture(t *testing.T, k kindCase, namespace string) *fixture {
 	t.Helper()
 	c := ensuretest.NewClient(scheme)

@@ -33,7 +33,7 @@ const (
 	digestAnnotation = "spec-hash.trueup-go.github.io/" + fieldOwner
 )
 
-// benchLimit turns a hanging request into a failure that names the request. awaitLimit bounds waits
+// testTimeout turns a hanging request into a failure that names the request. awaitLimit bounds waits
 // for events that usually take seconds.
 const (
 	testTimeout = 4 * time.Minute
