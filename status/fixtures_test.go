@@ -69,7 +69,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// server is an API server with one Shop. It has client-go apply JSON patches, which uses
+// server is an API server with one Shop. It has client-go apply patches, which uses
 // the library that the real one uses, and answers as that one does.
 type server struct {
 	client.Client
@@ -104,13 +104,13 @@ func newServer(content string) *server {
 			}
 			s.patches = append(s.patches, string(data))
 			dryRun := len((&client.SubResourcePatchOptions{}).ApplyOptions(opts).DryRun) > 0
-			return s.patch(sub, obj, data, dryRun)
+			return s.patch(sub, obj, patch.Type(), data, dryRun)
 		},
 	})
 	return s
 }
 
-func (s *server) patch(sub string, obj client.Object, data []byte, dryRun bool) error {
+func (s *server) patch(sub string, obj client.Object, patchType types.PatchType, data []byte, dryRun bool) error {
 	if s.before != nil {
 		if err := s.before(); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *server) patch(sub string, obj client.Object, data []byte, dryRun bool) 
 	if s.gone || sub != "status" {
 		return s.notFound()
 	}
-	action := clientgotesting.NewPatchAction(schema.GroupVersionResource{}, "", "", types.JSONPatchType, data)
+	action := clientgotesting.NewPatchAction(schema.GroupVersionResource{}, "", "", patchType, data)
 	_, patched, err := clientgotesting.ObjectReaction(tracker{server: s})(action)
 	if err != nil {
 		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)

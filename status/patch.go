@@ -28,8 +28,8 @@ const maxAttempts = 5
 // Patch writes the changes that mutate makes to obj's status, with one request, or none if
 // nothing changed. Pass obj as it was read, from a cache or from the API server.
 //
-// The request is a JSON patch of the status subresource. The patch contains one operation for each
-// changed field, also inside a condition. It also contains the resourceVersion, so that it never
+// The request is a patch of the status subresource. The patch contains
+// only the changed fields, also inside a condition. It also contains the resourceVersion, so that it never
 // overwrites a change that the caller has not seen. Fields that the Go type does not know are kept,
 // in the status and in its conditions. Conditions (the items of any list named conditions, if each
 // has a type of its own) are matched by type: only a new condition is added as a whole, and the
@@ -37,7 +37,7 @@ const maxAttempts = 5
 // one.
 //
 // The stored status can differ from the Go type's form, for example when all fields of a
-// struct are unknown to the Go type. Patch then needs three requests: the first fails, the
+// struct in a condition are unknown to the Go type. Patch then needs three requests: the first fails, the
 // second reads the stored status, the third writes the stored status with the change.
 //
 // Patch calls mutate with obj itself. mutate may change only the status: any other change is
@@ -147,9 +147,15 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 	if len(d.operations) == 0 {
 		return nil
 	}
-	err = w.request(ctx, obj, before.GetResourceVersion(), d.operations)
+	version := before.GetResourceVersion()
+	if merge := d.mergePatch(); merge != nil {
+		merge["metadata"] = map[string]any{"resourceVersion": version}
+		err = w.request(ctx, obj, types.MergePatchType, merge)
+	} else {
+		err = w.request(ctx, obj, types.JSONPatchType, withVersion(version, d.operations))
+	}
 	if isUnpatchable(err) {
-		err = w.sendMerged(ctx, obj, before.GetResourceVersion(), d)
+		err = w.sendMerged(ctx, obj, version, d)
 	}
 	return w.unlessGone(ctx, before, err)
 }
@@ -160,7 +166,8 @@ func (w *writer) send(ctx context.Context, before, obj client.Object) error {
 func (w *writer) sendMerged(ctx context.Context, obj client.Object, version string, d differ) error {
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(w.kind)
-	if err := w.request(ctx, stored, version, nil, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
+	nothing := withVersion(version, nil)
+	if err := w.request(ctx, stored, types.JSONPatchType, nothing, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
 		return err
 	}
 	_, had := stored.Object["status"]
@@ -171,7 +178,7 @@ func (w *writer) sendMerged(ctx context.Context, obj client.Object, version stri
 	} else if had {
 		operations = append(operations, jsonpatch.Remove("/status"))
 	}
-	return w.request(ctx, obj, version, operations)
+	return w.request(ctx, obj, types.JSONPatchType, withVersion(version, operations))
 }
 
 // encode returns obj's JSON form, which a request would contain.
@@ -209,13 +216,17 @@ func withoutStatus(content map[string]any) map[string]any {
 	return rest
 }
 
-// request sends the operations and overwrites obj with the response. The patch sets
-// resourceVersion: the server responds 409 if the object has another resourceVersion, and 422
-// if the patch cannot be applied.
+// withVersion returns operations that set resourceVersion first: the server responds 409 if the object has another one,
+// and 422 if the operations cannot be applied.
+func withVersion(version string, operations []jsonpatch.Operation) []jsonpatch.Operation {
+	return append([]jsonpatch.Operation{jsonpatch.Replace("/metadata/resourceVersion", version)}, operations...)
+}
+
+// request sends a patch of the status and overwrites obj with the response.
 func (w *writer) request(
-	ctx context.Context, obj client.Object, version string, operations []jsonpatch.Operation, opts ...client.SubResourcePatchOption,
+	ctx context.Context, obj client.Object, patchType types.PatchType, patch any, opts ...client.SubResourcePatchOption,
 ) error {
-	patch, err := json.Marshal(append([]jsonpatch.Operation{jsonpatch.Replace("/metadata/resourceVersion", version)}, operations...))
+	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
@@ -223,7 +234,7 @@ func (w *writer) request(
 	response.SetNamespace(w.key.Namespace)
 	response.SetName(w.key.Name)
 	opts = slices.Concat(w.write, opts)
-	if err := w.client.Status().Patch(ctx, response, client.RawPatch(types.JSONPatchType, patch), opts...); err != nil {
+	if err := w.client.Status().Patch(ctx, response, client.RawPatch(patchType, body), opts...); err != nil {
 		return err
 	}
 	assign(obj, response)
