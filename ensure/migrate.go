@@ -127,13 +127,28 @@ func (o *observation) isMigrationPending(live client.Object) bool {
 	return o.rules().IsPending(live) || len(o.unownedPaths(live)) > 0 || slices.ContainsFunc(o.retireSteps, o.isPartIn(live))
 }
 
-// isPartIn reports whether the API server merges the place at steps only as a part of a larger value that we or an older
-// version own.
+// isPartIn reports whether steps lead into a list of live that the API server does not merge, and that we or an older version
+// own: nobody owns an item of it.
 func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 	return func(steps []string) bool {
-		return slices.ContainsFunc(o.rules().Removable(live), func(entry metav1.ManagedFieldsEntry) bool {
-			return managedfields.PartOf(managedfields.Fields(&entry), steps) > 0
-		})
+		for _, entry := range o.rules().Removable(live) {
+			n := managedfields.PartOf(managedfields.Fields(&entry), steps)
+			hasItems := func(entry metav1.ManagedFieldsEntry) bool {
+				_, inside := managedfields.At(managedfields.Fields(&entry), steps[:n])
+				return inside
+			}
+			if n == 0 || slices.ContainsFunc(live.GetManagedFields(), hasItems) {
+				continue
+			}
+			found, err := delta.Values(live)
+			if err != nil {
+				return false // content that cannot be read is never in sync
+			}
+			if list, _ := found(steps[:n]).([]any); len(list) > 0 {
+				return true
+			}
+		}
+		return false
 	}
 }
 
@@ -224,7 +239,7 @@ func (u update) differing(a, b client.Object, paths [][]string) [][]string {
 	return slices.DeleteFunc(paths, func(steps []string) bool { return reflect.DeepEqual(inA(steps), inB(steps)) })
 }
 
-// checkRetired refuses to retire a part of what goes only as a whole: of a value that the API server does not merge, or of a
+// checkRetired refuses to retire a part of what goes only as a whole: of a list that the API server does not merge, or of a
 // list item that an older version made and that desired lacks.
 func (u update) checkRetired(live client.Object) error {
 	if len(u.retire) == 0 {
@@ -240,8 +255,7 @@ func (u update) checkRetired(live client.Object) error {
 			return err
 		}
 		if u.isPartIn(live)(steps) {
-			return u.refuse(u.retire[at], "is given to ensure.Retire, but the API server merges it as part of a larger value: "+
-				"name the list or the map around it, or the item by all its keys")
+			return u.refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
 		}
 		for _, entry := range u.rules().Removable(live) {
 			fields := managedfields.Fields(&entry)

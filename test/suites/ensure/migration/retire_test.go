@@ -71,7 +71,7 @@ func TestRetireOfAPart(t *testing.T) {
 		oldContainer + ".image":                 oldContainer + " goes as a whole: give ensure.Retire " + oldContainer,
 		oldContainer + ".name":                  oldContainer + " goes as a whole: give ensure.Retire " + oldContainer,
 		oldContainer + ".env[name=X]":           oldContainer + " goes as a whole: give ensure.Retire " + oldContainer,
-		"spec.template.spec.tolerations[key=a]": "the API server merges it as part of a larger value",
+		"spec.template.spec.tolerations[key=a]": "the API server does not merge the list around it: name the list",
 	} {
 		for form, written := range writings {
 			t.Run(path+"/"+form, func(t *testing.T) {
