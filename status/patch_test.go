@@ -64,6 +64,7 @@ func TestPatchSendsWhatChanged(t *testing.T) {
 		status string
 		mutate func(*ShopStatus)
 		want   []string // beside the test of resourceVersion
+		merge  string   // a merge patch in its place
 	}{
 		{name: "nothing", status: stored, mutate: func(*ShopStatus) {}},
 		{
@@ -129,10 +130,7 @@ func TestPatchSendsWhatChanged(t *testing.T) {
 		{
 			name:   "the first status of all",
 			mutate: func(s *ShopStatus) { s.Big = 1 },
-			want: []string{
-				`{"op":"test","path":"/status","value":null}`,
-				`{"op":"add","path":"/status","value":{"address":{},"big":1,"depot":{},"open":false}}`,
-			},
+			merge:  `{"metadata":{"resourceVersion":"1"},"status":{"address":{},"big":1,"depot":{},"open":false}}`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,15 +140,19 @@ func TestPatchSendsWhatChanged(t *testing.T) {
 			test.mutate(&want.Status)
 			require.NoError(t, status.Patch(t.Context(), s, shop, func(shop *Shop) { test.mutate(&shop.Status) }))
 
-			if len(test.want) == 0 {
-				require.Empty(t, s.patches)
-				return
-			}
 			patch := `[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}`
 			for _, operation := range test.want {
 				patch += "," + operation
 			}
-			require.Empty(t, cmp.Diff([]string{patch + "]"}, s.patches))
+			switch {
+			case test.merge != "":
+				require.Empty(t, cmp.Diff([]string{test.merge}, s.patches))
+			case len(test.want) == 0:
+				require.Empty(t, s.patches)
+				return
+			default:
+				require.Empty(t, cmp.Diff([]string{patch + "]"}, s.patches))
+			}
 			require.Empty(t, cmp.Diff(s.shop(t), shop), "the answer")
 			require.Empty(t, cmp.Diff(want.Status, shop.Status, byType))
 		})
@@ -177,24 +179,24 @@ func TestPatchKeepsWhatTheGoTypeDoesNotKnow(t *testing.T) {
 			after:  `{"open":true,"secret":1,"address":{"street":"b","floor":2},"big":1,"depot":{"street":"c"}}`,
 		},
 		{
-			name: "of a status that has nothing else", requests: 3,
+			name: "of a status that has nothing else", requests: 1,
 			before: `{"secret":1}`,
-			after:  `{"secret":1,"address":{"street":"b"},"big":1,"depot":{"street":"c"}}`,
+			after:  `{"secret":1,"open":false,"address":{"street":"b"},"big":1,"depot":{"street":"c"}}`,
 		},
 		{
-			name: "of a struct that has nothing else, beside one that is absent", requests: 3,
+			name: "of a struct that has nothing else, beside one that is absent", requests: 1,
 			before: `{"open":true,"address":{"floor":2}}`,
 			after:  `{"open":true,"address":{"floor":2,"street":"b"},"big":1,"depot":{"street":"c"}}`,
 		},
 		{
-			name: "of two structs that have nothing else", requests: 3,
+			name: "of two structs that have nothing else", requests: 1,
 			before: `{"open":true,"address":{"floor":2},"depot":{"floor":3}}`,
 			after:  `{"open":true,"address":{"floor":2,"street":"b"},"big":1,"depot":{"floor":3,"street":"c"}}`,
 		},
 		{
-			name: "of both", requests: 3,
+			name: "of both", requests: 1,
 			before: `{"secret":1,"address":{"floor":2}}`,
-			after:  `{"secret":1,"address":{"floor":2,"street":"b"},"big":1,"depot":{"street":"c"}}`,
+			after:  `{"secret":1,"open":false,"address":{"floor":2,"street":"b"},"big":1,"depot":{"street":"c"}}`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -264,20 +266,32 @@ func TestPatchKeepsWhatTheGoTypeDoesNotKnowInConditions(t *testing.T) {
 
 // What is changed between two of the requests is a conflict as at any other time.
 func TestConflictOfThreeRequests(t *testing.T) {
+	const read = `{"conditions":[{"type":"First"},{"type":"Second","at":{"floor":2}}]}`
 	for late := 1; late <= 3; late++ {
-		s := newServer(`{"address":{"floor":2}}`)
-		shop := s.shop(t)
+		s := newServer(read)
+		found := &tour{}
+		require.NoError(t, s.answer(found))
 		s.before = func() error {
 			if len(s.patches) == late {
-				s.set(`{"address":{"floor":3}}`)
+				s.set(`{"conditions":[{"type":"Second","at":{"floor":3}}]}`)
 			}
 			return nil
 		}
-		err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Address.Street = "b" })
+		err := status.Patch(t.Context(), s, found, func(o *tour) { o.Status.Conditions[1].At.Street = "b" })
 		require.True(t, apierrors.IsConflict(err), err)
 		require.Len(t, s.patches, max(late, 2))
-		require.Equal(t, `{"address":{"floor":3}}`, s.content)
+		require.Equal(t, `{"conditions":[{"type":"Second","at":{"floor":3}}]}`, s.content)
 	}
+}
+
+// A copy from before the first write of the status is found to be outdated by one request.
+func TestConflictOfTheFirstStatus(t *testing.T) {
+	s := newServer("")
+	shop := s.shop(t)
+	s.set(`{"open":true,"conditions":[{"type":"Theirs","status":"True"}]}`)
+	err := status.Patch(t.Context(), s, shop, func(shop *Shop) { shop.Status.Big = 1 })
+	require.True(t, apierrors.IsConflict(err), err)
+	require.Len(t, s.patches, 1)
 }
 
 // A patch that the server cannot apply to the very object that it is for is no conflict:
