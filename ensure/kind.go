@@ -200,8 +200,8 @@ func isSpecified(value reflect.Value) bool {
 	case reflect.Slice:
 		return value.Len() > 0
 	case reflect.Struct:
-		for i := range value.NumField() {
-			if isSpecified(value.Field(i)) {
+		for _, field := range value.Fields() {
+			if isSpecified(field) {
 				return true
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,7 +101,7 @@ func (w *Warnings) isNews(obj client.Object, conditionType string, child readine
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := warnedCondition{obj.GetUID(), client.ObjectKeyFromObject(obj), conditionType}
-	now := time.Now()
+	now := clock.RealClock{}.Now()
 	known := w.recorded(key, now)
 	if child.State == readiness.Ready {
 		for i := range known {

@@ -110,11 +110,11 @@ func TestWarningsOfADay(t *testing.T) {
 				warnings := status.NewWarnings(recorder)
 				for range 24 * 12 {
 					warnings.Record(&Shop{}, "Deployed", test.problem)
-					time.Sleep(time.Minute)
+					<-time.After(time.Minute)
 					if test.between != test.problem.State {
 						warnings.Record(&Shop{}, "Deployed", readiness.Readiness{State: test.between, Reason: string(test.between)})
 					}
-					time.Sleep(4 * time.Minute)
+					<-time.After(4 * time.Minute)
 				}
 				require.Len(t, recorded(recorder), test.want)
 			})

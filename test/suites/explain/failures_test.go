@@ -46,11 +46,13 @@ func TestFailures(t *testing.T) {
 		},
 		"no file": {"the error names the file", []string{"-f", file + ".no", "--field-manager=x"}, "error: cannot read " + file + ".no: ", false},
 		"file without kind": {
-			"the error names the line, and quotes nothing", []string{"-f", noKind, "--field-manager=x"},
+			"the error names the line, and quotes nothing",
+			[]string{"-f", noKind, "--field-manager=x"},
 			"error: cannot read " + noKind + ":1: the document has no kind\n", false,
 		},
 		"file of an unknown kind": {
-			"the same", []string{"-f", gadget, "--field-manager=x"},
+			"the same",
+			[]string{"-f", gadget, "--field-manager=x"},
 			"error: cannot read " + gadget + ":2: the API server has no such kind in this apiVersion\n", false,
 		},
 		"bad output": {"there are two forms", []string{"configmap/site", "-o=yaml"}, "error: the output is neither text nor json: yaml", false},
