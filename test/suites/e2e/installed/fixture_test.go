@@ -162,6 +162,10 @@ func (f *fixture) args(t *testing.T, i installer, metrics string, more ...string
 	if f.webhook != "" {
 		args = append(args, "--webhook-bind-address=127.0.0.1:0")
 	}
+	isTemplates := func(arg string) bool { return strings.HasPrefix(arg, "--templates=") }
+	if slices.ContainsFunc(args, isTemplates) { // nothing mounts the ConfigMap here
+		args = append(args, "--templates-optional")
+	}
 	return args
 }
 
