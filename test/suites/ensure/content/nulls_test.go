@@ -285,7 +285,7 @@ func TestAnEmptyStatusOfADefinition(t *testing.T) {
 func TestAnObjectThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	desired := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 1<<20)}}
+	desired := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", 1<<20+1)}}
 	desired.Namespace, desired.Name = f.namespace, "large"
 	_, err := ensure.Object(t.Context(), f.ensurer, desired)
 	require.ErrorIs(t, err, ensure.ErrInvalid)
