@@ -75,6 +75,7 @@ func (u update) latest(ctx context.Context, live client.Object) (client.Object, 
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
 	tried := *u.child
 	tried.dryRun = true
+	defer func() { u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused }() // for a recreation
 	r := repair{child: &tried}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err

@@ -105,7 +105,7 @@ func (r Rules) After(live metav1.Object) *managedfields.Patch {
 		}
 		isSameVersion := entry.APIVersion == own.APIVersion
 		taken, _ := managedfields.Split(managedfields.Fields(entry), func(path fieldpath.Path) bool {
-			isTaken := applied.Has(path) || !managedfields.Below(applied, path).Empty() || isSameVersion && r.isBeside(applied, path)
+			isTaken := managedfields.Holds(applied, path) || isSameVersion && r.isBeside(applied, path)
 			return isTaken && (r.IsLeft == nil || !r.IsLeft(path))
 		})
 		p.Move(taken, at, nil)
@@ -231,7 +231,7 @@ func (r Rules) isRetired(path fieldpath.Path) bool {
 // of the top level, such as those of spec, stay apart: no union is there.
 func (r Rules) isBeside(applied *fieldpath.Set, path fieldpath.Path) bool {
 	for n := len(path) - 1; n >= 2 && r.IsField(path[:n+1]); n-- {
-		if applied.Has(path[:n]) || !managedfields.Below(applied, path[:n]).Empty() {
+		if managedfields.Holds(applied, path[:n]) {
 			return true
 		}
 	}

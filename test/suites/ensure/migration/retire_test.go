@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -213,4 +214,22 @@ func TestReleaseInsideARetiredItem(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestADryRunOfARecreation tells it also if fields have to change their owner first.
+func TestADryRunOfARecreation(t *testing.T) {
+	namespace, c := shared.Namespace(t), program.Client(t, shared, taker)
+	frozen := func(data map[string]string) *corev1.ConfigMap {
+		o := settings(namespace, data)
+		o.Immutable = new(true)
+		return o
+	}
+	e := ensure.New(c, c, taker)
+	mustEnsure(t, e, frozen(map[string]string{"a": "1", "b": "2"}))
+	opts := []ensure.Option{ensure.Release("data[b]"), ensure.Recreate(metav1.DeletePropagationBackground)}
+	for _, more := range [][]ensure.Option{{ensure.DryRun()}, nil} {
+		result := mustEnsure(t, e, frozen(map[string]string{"a": "3"}), slices.Concat(opts, more)...)
+		require.Equal(t, ensure.Recreated, result.Operation)
+	}
+	require.Equal(t, "3", dataOf(t, c, namespace)["a"])
 }
