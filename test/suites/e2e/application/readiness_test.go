@@ -49,7 +49,7 @@ func testCrash(t *testing.T, process *operator.Process) {
 
 	f.change(t, `{"image":"example.org/other:crashing"}`)
 	f.waitForReason(t, "CrashLoopBackOff")
-	f.requireWarnings(t, "CrashLoopBackOff", "container shop-microservice waits", "container shop-microservice waits")
+	f.requireWarnings(t, "CrashLoopBackOff", "container shop-microservice waits") // the same within an hour is one event
 }
 
 func testQuota(t *testing.T, process *operator.Process) {
@@ -88,6 +88,7 @@ func TestRestricted(t *testing.T) {
 // TestUnschedulable has pods that fit no node, until the rollout exceeds its deadline.
 func TestUnschedulable(t *testing.T) {
 	f, folder := newFixtureWithTemplates(t)
+	folder.Keep(t)
 	folder.Write(t, "deployment.yaml", template(t, "deployment.yaml", "    spec:\n", "    spec:\n      nodeSelector: {example.org/none: here}\n"))
 	message := f.waitForReason(t, "Unschedulable").Message
 	require.Contains(t, message, "it is not scheduled")

@@ -271,6 +271,7 @@ func TestNullsInARawExtension(t *testing.T) {
 func TestAnEmptyStatusOfADefinition(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	require.NoError(t, apiextensionsv1.AddToScheme(f.client.Scheme()))
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.Unmarshal([]byte(strings.NewReplacer("thing", "kiosk", "Thing", "Kiosk").Replace(things)), definition))
 	definition.Status = apiextensionsv1.CustomResourceDefinitionStatus{

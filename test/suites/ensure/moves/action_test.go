@@ -24,7 +24,7 @@ import (
 //	sets, applies, unsets  a stranger sets, applies or removes a field of its own in both objects
 //	break part             a stranger removes a part of desired from both objects
 //	readd part             a stranger removes the part, and adds it again
-//	empty                  a stranger empties the managed fields of both objects
+//	empty, empty update    a stranger empties the managed fields of both objects
 func (r *round) act(action string) {
 	verb, argument, _ := strings.Cut(action, " ")
 	name, variant, _ := strings.Cut(argument, "=")
@@ -47,7 +47,7 @@ func (r *round) act(action string) {
 		r.breakPart(find(r.kind.parts, name), verb == "readd")
 	case "empty":
 		r.settle()
-		r.empty()
+		r.empty(argument == "update")
 	}
 }
 
@@ -255,8 +255,12 @@ func (r *round) breakPart(p part, again bool) {
 }
 
 // empty has a stranger empty the managed fields.
-func (r *round) empty() {
+func (r *round) empty(byUpdate bool) {
 	for _, o := range []*object{r.born, r.migrated} {
+		if byUpdate {
+			r.edit(o, updater, func(content map[string]any) { put(content, pathOf("metadata.managedFields"), []any{map[string]any{}}) })
+			continue
+		}
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
 		require.NoError(r.t, r.client.Patch(r.t.Context(), r.live(o), patch, client.FieldOwner(updater)))
 	}

@@ -52,7 +52,8 @@ func scripts(kind *kindCase) *rapid.Generator[script] {
 	action := rapid.Custom(func(t *rapid.T) string {
 		verb := rapid.SampledFrom([]string{
 			"want", "want", "want", "want", "want", "drop", "drop", "drop", "drop", "older", "older", "older", "sets", "applies", "unsets",
-			"break", "readd", "empty", "restart", "fail", "fail", "release", "once", "plain", "retire", "migrate off", "migrate on",
+			"break", "readd", "empty", "empty update", "restart", "fail", "fail", "release", "once", "plain", "retire",
+			"migrate off", "migrate on",
 		}).Draw(t, "verb")
 		switch verb {
 		case "want":
