@@ -158,21 +158,24 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 	if len(o.retire) == 0 || len(live.GetManagedFields()) == 0 {
 		return nil
 	}
-	found, err := delta.Values(live)
-	if err != nil {
-		return nil // content that cannot be read is never in sync
-	}
 	known, _ := o.record(live)
 	var unowned [][]string
 	for at, steps := range o.retireSteps {
 		isOwned := func(entry metav1.ManagedFieldsEntry) bool {
 			return managedfields.HasAt(managedfields.Fields(&entry), steps)
 		}
-		if !slices.Contains(known.Retired, o.retire[at]) && found(steps) != nil && !slices.ContainsFunc(live.GetManagedFields(), isOwned) {
+		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(live.GetManagedFields(), isOwned) {
 			unowned = append(unowned, steps)
 		}
 	}
-	return unowned
+	if len(unowned) == 0 {
+		return nil
+	}
+	found, err := delta.Values(live)
+	if err != nil {
+		return nil // content that cannot be read is never in sync
+	}
+	return slices.DeleteFunc(unowned, func(steps []string) bool { return found(steps) == nil })
 }
 
 // retiredIn returns the retired paths at which live, a confirmed copy, has nothing that is to go: those of this call, if the

@@ -57,9 +57,11 @@ func testImages(t *testing.T, process *operator.Process) {
 	f.settle(t)
 	f.waitForWarnings(t, "CrashLoopBackOff", "ImagePullBackOff")
 
-	// After a success, the same failure is news again.
+	// The same failure within an hour is no news, also after a success.
 	f.change(t, `{"bookApp":{"tag":"crashing"}}`)
-	f.waitForWarnings(t, "CrashLoopBackOff", "CrashLoopBackOff", "ImagePullBackOff")
+	f.waitForReason(t, v1alpha1.AppReadyCondition, "CrashLoopBackOff")
+	f.reconcile(t)
+	f.waitForWarnings(t, "CrashLoopBackOff", "ImagePullBackOff")
 }
 
 // testQuota has a quota refuse the pods, and then the second pod only. Only events of the StatefulSet have the

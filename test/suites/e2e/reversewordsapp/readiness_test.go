@@ -136,9 +136,11 @@ func testMissing(t *testing.T, process *operator.Process) {
 	f.settle(t)
 	f.waitForPods(t, func() []string { return f.podNames(t) })
 
-	// After a success, the same failure is news again.
+	// The same failure within an hour is no news, also after a success.
 	f.change(t, `{"appVersion":"missing"}`)
-	f.waitForWarnings(t, "ImagePullBackOff", "ImagePullBackOff")
+	f.waitForReason(t, "ImagePullBackOff")
+	f.reconcile(t)
+	f.waitForWarnings(t, "ImagePullBackOff")
 }
 
 // testMissingBehindOld rolls out a version without an image: the old pods still serve, but the
