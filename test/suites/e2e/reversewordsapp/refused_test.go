@@ -2,7 +2,6 @@ package reversewordsapp_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,43 +11,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/examples/reversewordsapp/api/v1alpha1"
-	"github.com/trueup-go/trueup/test/harness/longform"
 )
 
 // TestRefusedPods has pods refused by a quota and by pod security, and pods without a node. The condition
 // says why before and after the deadline of the rollout, and an event reports each new message.
 func TestRefusedPods(t *testing.T) {
 	d := newTemplateDir(t)
-	const nowhere = `{{if eq (index .Labels "zone") "nowhere"}}nodeSelector: {zone: nowhere}{{end}}`
-	d.Override(t, "deployment.yaml", "      containers:\n", "      "+nowhere+"\n      containers:\n")
+	const zones = `{{with index .Labels "zone"}}{{if eq . "host"}}hostNetwork: true{{else}}nodeSelector: {zone: nowhere}{{end}}{{end}}`
+	d.Override(t, "deployment.yaml", "      containers:\n", "      "+zones+"\n      containers:\n")
 	process := startWith(t, installed(t), "--templates", d.Path)
 	type refusal struct {
 		fixture
 
 		refuse       func(t *testing.T, namespace string)
+		zone         string
 		reason, says string
 		late         string // what the message says after the deadline, besides
 	}
 	const late = "the rollout does not end within its deadline"
 	refusals := []refusal{
 		{refuse: func(t *testing.T, namespace string) { t.Helper(); tests.RefusePods(t, namespace) }, reason: "FailedCreate", says: "exceeded quota: none", late: late},
-		{refuse: tests.EnforceRestricted, reason: "FailedCreate", says: `violates PodSecurity "restricted:latest"`, late: late},
-		{refuse: func(*testing.T, string) {}, reason: "Unschedulable", says: "nodes are available"},
+		{refuse: tests.EnforceRestricted, zone: "host", reason: "FailedCreate", says: `violates PodSecurity "restricted:latest"`, late: late},
+		{refuse: func(*testing.T, string) {}, zone: "nowhere", reason: "Unschedulable", says: "nodes are available"},
 	}
 	for i := range refusals {
 		f := &refusals[i]
 		f.fixture = newEmptyFixture(t, process)
 		f.refuse(t, f.namespace)
-		f.create(t, func(app *v1alpha1.ReverseWordsApp) {
-			app.Labels = map[string]string{"zone": map[string]string{"Unschedulable": "nowhere"}[f.reason]}
-		})
+		f.create(t, func(app *v1alpha1.ReverseWordsApp) { app.Labels = map[string]string{"zone": f.zone} })
 		message := f.waitForReason(t, f.reason).Message
 		require.Contains(t, message, f.says)
 		require.NotContains(t, message, "deadline")
 		f.waitForWarnings(t, f.reason)
 	}
 
-	d.Override(t, "deployment.yaml", "      containers:\n", "      "+nowhere+"\n      containers:\n",
+	d.Override(t, "deployment.yaml", "      containers:\n", "      "+zones+"\n      containers:\n",
 		"  replicas: {{.Replicas}}\n", "  replicas: {{.Replicas}}\n  progressDeadlineSeconds: 1\n")
 	for _, f := range refusals {
 		eventually(t, func(context.Context) error {
@@ -90,12 +87,9 @@ func TestRefusedDeployment(t *testing.T) {
 	f.waitForWarnings(t, "Forbidden")
 }
 
-// TestRestricted uses the templates for namespaces that enforce the pod security standard restricted.
-// TestRefusedPods shows that such a namespace refuses the default pods.
+// TestRestricted has a namespace enforce the pod security standard restricted.
 func TestRestricted(t *testing.T) {
-	longform.Only(t)
-	o := installed(t)
-	f := newEmptyFixture(t, startWith(t, o, "--templates", filepath.Join(o.Dir, "config", "templates", "restricted")))
+	f := newEmptyFixture(t, start(t))
 	tests.EnforceRestricted(t, f.namespace)
 	f.create(t)
 	f.settle(t)
