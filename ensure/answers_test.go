@@ -177,7 +177,8 @@ func shownTexts() map[string]string {
 }
 
 const forbidden = "a permission is missing (needed: get, list, watch, create and patch, " +
-	"and with ControlledBy update on the finalizers of the owner's kind), a quota is exhausted, or a policy refuses the request; " + notShown
+	"and with ControlledBy update on the finalizers of the owner's kind, and delete for an object that lacks the owner reference), " +
+	"a quota is exhausted, or a policy refuses the request; " + notShown
 
 const notShown = "the API server's message is not shown, as it can quote the object"
 

@@ -53,11 +53,10 @@
 // Use the client of a manager, because a cached read costs no request. The operator needs these verbs:
 //
 //   - get, list, watch, create and patch for the kinds of the children;
-//   - delete for these kinds, with Absent, Prune and Recreate, and to restore an owner reference that
-//     blocks the deletion of the owner;
+//   - delete for these kinds, with Absent, Prune and Recreate;
 //   - get for the owner's kind, with Prune;
-//   - update for the finalizers subresource of the owner's kind, if the admission plugin
-//     OwnerReferencesPermissionEnforcement is enabled;
+//   - with the admission plugin OwnerReferencesPermissionEnforcement, update for the finalizers of the
+//     owner's kind, and delete for these kinds to give an existing object an owner reference;
 //   - create for events in the group events.k8s.io with WithRecorder.
 //
 // Package ensuretest tests a reconciler without a cluster.

@@ -197,7 +197,8 @@ func rightsTo(operation string) string {
 	case "prune":
 		return "get on the owner's kind"
 	}
-	return "needed: get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind"
+	return "needed: get, list, watch, create and patch, and with ControlledBy update on the finalizers of the owner's kind, " +
+		"and delete for an object that lacks the owner reference"
 }
 
 // message is what the API server says about the child, or otherwise if that is not to be shown.
