@@ -34,7 +34,7 @@ var (
 	// child again, except with IfExists.
 	ErrTerminating = errors.New("terminating")
 	// ErrForeign: an object of that name exists and is not ours. Adopt adopts an object that has no
-	// controller, or that another program created for the same owner. FormerFieldOwners says that
+	// controller, or that another program applied for the same owner. FormerFieldOwners says that
 	// objects of earlier names of the field owner are ours. If the controller is an object of the operator,
 	// pass that object to ControlledBy.
 	ErrForeign = errors.New("foreign")

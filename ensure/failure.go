@@ -86,7 +86,7 @@ func (t *target) foreignError(live client.Object) error {
 			": delete it if nobody needs it"
 	case t.isWanted(controller):
 		who := strings.Join(t.appliersOf(live, controller), " and ")
-		detail = "it was created for the same owner by " + who + ": only one of them and " + t.fieldOwner + " can manage it"
+		detail = "it was applied for the same owner by " + who + ": only one of them and " + t.fieldOwner + " can manage it"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
 			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)

@@ -308,7 +308,7 @@ func TestWhatAnotherAppliedForTheSameOwnerIsForeign(t *testing.T) {
 		e := ensure.New(s.cached(show), s, fieldOwner)
 		_, err := ensure.Object(t.Context(), e, configMap(), owned)
 		require.ErrorIs(t, err, ensure.ErrForeign)
-		require.ErrorContains(t, err, "created for the same owner by neighbour")
+		require.ErrorContains(t, err, "applied for the same owner by neighbour")
 		require.Equal(t, ensure.Released, mustBeAbsent(t, e, named(), owned).Operation)
 		require.Empty(t, writes(s.verbs()))
 

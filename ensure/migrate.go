@@ -53,10 +53,12 @@ func MigrateFrom(managers ...string) Option {
 
 // Retire removes fields that an earlier version of the operator left in the child, and that desired does not have, such as
 // a container that has another name now. Fields at these paths that belong to a manager named by MigrateFrom, or to nobody,
-// become ours before an apply, which then removes them. Fields of all other managers stay. Result.Changes names the removed
-// fields. The option works in any release that names the paths, and may stay in the code. A list item goes with all its
-// fields, whoever set them, as when desired drops it. A field that has its default and belongs to nobody stays: to find that
-// out takes a dry run for each child after a restart of the operator.
+// become ours before an apply, which then removes them. Fields of other managers stay, except inside a list item that goes.
+// Result.Changes names the removed fields. The option works in any release that names the paths, and may stay in the code. A
+// field that has its default and belongs to nobody stays: to find that out takes a dry run and an apply for each child after a
+// restart of the operator.
+//
+// Name such an item as a whole, and so a list that the API server merges as a whole: a part is refused (ErrRefused).
 //
 // Paths have the form that Release describes, and each includes everything below it. Desired must not specify the path.
 //

@@ -22,7 +22,7 @@ import (
 )
 
 // WithRecorder makes the Ensurer record an event for each write that changed something, and for
-// failures that a person has to resolve. recorder is the one that a manager's GetEventRecorder returns.
+// failures that people in the cluster can resolve. recorder is the one that a manager's GetEventRecorder returns.
 // Calls that change nothing, dry runs, and changes by others record no event. (After a restart, if
 // others reverted a change that the cache still shows, the revert is recorded as our write.)
 //

@@ -75,8 +75,8 @@ type warnedCondition struct {
 	conditionType string
 }
 
-// Record records an event about obj if child has a problem, unless Record has recorded the same problem
-// within the last hour, or child has not been ready since. conditionType is the type of the condition that
+// Record records an event about obj if child has a problem that is new. It records the same problem again only if
+// child was ready in between, and an hour has passed since the last event. conditionType is the type of the condition that
 // reports child; it is the action of the event, and distinguishes the children of obj.
 //
 // A child has a problem if its State is Failed, or if its State is InProgress with the reason of

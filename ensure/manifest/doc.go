@@ -61,9 +61,9 @@
 // The folder is often a mounted ConfigMap. A Renderer of NewRenderer reads its files at each call, and
 // a change triggers no reconcile.
 //
-// A folder without files says nothing, unless it has the entry ..data of a volume: the last good snapshot
-// stays in use, and Folder.Err says why; without one, it is an error. So no child is pruned because a volume
-// is unmounted. Report Err in each reconcile, and do not start with it. [manifest.md] has the details.
+// A folder without files is ignored, unless it has the entry ..data of a volume: the last good snapshot stays in
+// use, and Folder.Err says why. So no child is pruned because a volume is unmounted while the operator runs. Do
+// not start the operator while Err returns an error, and report Err in each reconcile. [manifest.md] has the details.
 //
 // # Names and labels
 //

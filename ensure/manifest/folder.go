@@ -17,8 +17,9 @@ import (
 // files have an effect only if a controller watches Source, which takes a snapshot once the content, size
 // and modification time of all files are the same in two looks in a row.
 //
-// A folder that is missing, cannot be listed, or has neither files nor an entry ..data says nothing, so the
-// last good snapshot stays in use, and Err says why; without one, it is an error. The entry ..data is in each
+// A folder that is missing, cannot be listed, or has neither files nor an entry ..data is ignored: the last good
+// snapshot stays in use, and Err says why. Without a good snapshot, it is an error, as is a folder whose files do not
+// stop changing for 5 seconds. The entry ..data is in each
 // volume that Kubernetes fills, such as that of a ConfigMap: the files are those in the folder to which it
 // leads, and if there are none, the built-in files are used.
 //
@@ -54,7 +55,8 @@ func NewFolder(dir string, defaults fs.FS, scheme *runtime.Scheme) *Folder {
 }
 
 // Optional returns a Folder like f that may be missing or empty at first: until it has files, the built-in
-// files are used. Then it is like any other folder, but a new process does not know that it had files.
+// files are used. Once it had files, it is like any other folder. A restart forgets this: if the folder is
+// missing or empty then, the built-in files are used.
 func (f *Folder) Optional() *Folder {
 	if f == nil {
 		return nil

@@ -240,7 +240,7 @@ func TestAppliedForTheSameOwner(t *testing.T) {
 				mark := shared.Mark()
 				_, err = ensure.Object(t.Context(), f.started(), desired(), owned)
 				require.ErrorIs(t, err, ensure.ErrForeign)
-				require.ErrorContains(t, err, "created for the same owner by "+other)
+				require.ErrorContains(t, err, "applied for the same owner by "+other)
 				gone, err := ensure.Absent(t.Context(), f.started(), desired(), owned)
 				require.NoError(t, err)
 				require.Equal(t, ensure.Released, gone.Operation)

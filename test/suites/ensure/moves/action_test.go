@@ -150,8 +150,12 @@ func (r *round) writeOlder(name, variant string) {
 		return
 	}
 	path := pathOf(p.path)
+	before := r.live(r.migrated).Object
 	r.edit(r.migrated, oldName, func(content map[string]any) { put(content, path, p.variant(variant)) })
 	r.noteOlder()
+	for _, d := range differences(path, get(before, path), get(r.live(r.migrated).Object, path)) {
+		r.olds.Insert(d.path) // also what it removes: in the born object it stays, if it is nobody's
+	}
 	r.forgetOlder(name) // which is replaced
 	r.touched[name] = true
 	r.mayRoll = r.mayRoll || !isLegacy || r.retired[name] || p.in != ""

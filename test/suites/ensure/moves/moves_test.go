@@ -135,6 +135,9 @@ func TestScripts(t *testing.T) {
 			"the older version writes the value that desired drops": {
 				First: []string{"type=node"}, Steps: []string{"drop type; older type=node", "want type=balancer", "drop type"},
 			},
+			"the older version replaces a released item that desired takes back": {
+				Steps: []string{"want http=app", "release http", "older http=name; want http=name", "drop http"},
+			},
 			"emptied before a change of a port": {First: []string{"http=app"}, Steps: []string{"empty", "want http=number"}},
 		},
 		"Machine": {

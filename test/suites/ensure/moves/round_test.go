@@ -55,7 +55,7 @@ type round struct {
 	theirs  map[string]*theirPart // what strangers have set
 	older   map[string]string     // the variants that only the older version has set, by part
 	touched map[string]bool       // parts that the older version wrote since desired had them
-	olds    *fieldpath.Set        // the fields that the older version wrote since desired had them
+	olds    *fieldpath.Set        // the fields that the older version wrote or removed since desired had them
 
 	isDirty   bool // a pass failed, perhaps for one object only
 	isEmptied bool // somebody emptied the managed fields, and no pass came since
