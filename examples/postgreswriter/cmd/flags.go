@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/controller"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"
 )
 
@@ -26,7 +27,7 @@ type flags struct {
 	globalLock    bool
 	checkInterval time.Duration
 	sweep         bool
-	adoptRows     bool
+	adoptRows     []string // namespaces and keys
 }
 
 func (f *flags) addTo(set *flag.FlagSet) {
@@ -55,9 +56,13 @@ func (f *flags) addTo(set *flag.FlagSet) {
 			"and every ten minutes. "+
 			"With --cluster-name, this is always enabled, since keys contain the cluster. Without --cluster-name, every row "+
 			"whose key has the form namespace/name is affected, so enable it only if no other program writes such keys")
-	set.BoolVar(&f.adoptRows, "adopt-rows", false,
-		"overwrite a row that exists before its PostgresWriter carries the finalizer, for example after a restore without "+
-			"finalizers. Without this flag, such a row stays as it is, and the PostgresWriter is not ready")
+	set.Func("adopt-rows",
+		"`namespaces or keys` of PostgresWriters that may overwrite a row that exists and that they have not claimed, separated by "+
+			"commas, for example after a restore. Other rows stay as they are, and their PostgresWriters are not ready",
+		func(value string) error {
+			f.adoptRows = strings.Split(value, ",")
+			return nil
+		})
 }
 
 // check returns an error for invalid combinations and values of flags.
@@ -69,6 +74,18 @@ func (f *flags) check(shared *operator.Options) error {
 		return errors.New("--child-labels: PostgresWriters have no children in the cluster")
 	case f.checkInterval < time.Second:
 		return fmt.Errorf("--check-interval is %s: give a second at least", f.checkInterval)
+	}
+	return f.checkAdoptRows()
+}
+
+// checkAdoptRows returns an error for an entry that no PostgresWriter of this cluster can match. In earlier releases,
+// the flag was true or false.
+func (f *flags) checkAdoptRows() error {
+	for _, entry := range f.adoptRows {
+		if entry == "true" || entry == "false" || !controller.IsNamespaceOrKey(entry, f.clusterName) {
+			return fmt.Errorf("--adopt-rows: %q is neither a namespace nor a key of this cluster: give a list such as %s",
+				entry, "shop,"+strings.TrimPrefix(f.clusterName+"/", "/")+"default/sample-student")
+		}
 	}
 	return nil
 }

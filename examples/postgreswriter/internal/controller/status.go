@@ -23,7 +23,7 @@ const reasonWritten = "Written"
 func (r *Reconciler) reportWritten(ctx context.Context, writer *v1.PostgresWriter) error {
 	written := readiness.Readiness{State: readiness.Ready, Reason: reasonWritten, Message: "the row matches the spec"}
 	return r.report(ctx, writer, written, func(is *v1.PostgresWriterStatus) {
-		is.ID, is.Table = r.keys.of(keyOf(writer)), writer.Spec.Table
+		is.ID, is.Table = r.keyOf(writer), writer.Spec.Table
 	})
 }
 
@@ -52,7 +52,10 @@ func (r *Reconciler) report(
 // fail reports err in the condition and in an event, and returns when to retry: after retryRefused if a
 // person has to resolve the error, else as the rate limiter decides.
 func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
+	switch {
+	case errors.Is(err, errGone):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
 		return ensure.Retry(ctx, err) // the cached copy is stale
 	}
 	reason, message, isTemporary := ensure.Reason(err), err.Error(), true

@@ -36,7 +36,7 @@ func (l rowCleaner) Reconcile(ctx context.Context, request reconcile.Request) (r
 		l.rows.Forget(l.keys.of(request.NamespacedName))
 		return reconcile.Result{}, nil
 	case apierrors.IsNotFound(err):
-		_, err := l.remove(ctx, request.NamespacedName) // no event, since its object is gone
+		_, err := l.remove(ctx, l.keys.of(request.NamespacedName)) // no event, since its object is gone
 		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, err

@@ -58,8 +58,8 @@ func (f findings) checkFree(key string) error {
 		return nil
 	}
 	return refuse(RowExists,
-		"table %q already has a row with the key %q; delete the row, or let the operator overwrite it with --adopt-rows",
-		strings.Join(taken, ", "), key)
+		"table %q already has a row with the key %q; delete the row, or let the operator overwrite it with --adopt-rows=%s",
+		strings.Join(taken, ", "), key, key)
 }
 
 // tableOf returns the table that has the row, or "". The preferred table takes precedence.

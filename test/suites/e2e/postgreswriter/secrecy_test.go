@@ -47,6 +47,7 @@ func TestSecrecy(t *testing.T) {
 
 			if test.reason != "Written" {
 				f.setFinalizers(t, `["`+v1.Finalizer+`"]`) // as if the row had been written before
+				f.setClaim(t, f.writer(t).UID)
 			}
 			f.delete(t)
 			if test.reason != "Written" {
