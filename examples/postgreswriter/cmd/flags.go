@@ -19,6 +19,9 @@ import (
 // identifiers.
 const maxTableName = 63
 
+// maxWorkers is as many as there are connections by default in PostgreSQL.
+const maxWorkers = 100
+
 // flags are the flags that only this operator has.
 type flags struct {
 	tables        []string
@@ -26,6 +29,7 @@ type flags struct {
 	clusterName   string
 	globalLock    bool
 	checkInterval time.Duration
+	workers       int
 	sweep         bool
 	adoptRows     []string // namespaces and keys
 }
@@ -50,7 +54,8 @@ func (f *flags) addTo(set *flag.FlagSet) {
 		"wait until no other operator that shares the database is active, instead of --leader-elect. The lock is a row in table "+
 			globallock.Table+"; an operator that loses the lock or the database exits")
 	set.DurationVar(&f.checkInterval, "check-interval", time.Minute,
-		"how often a row is compared with an unchanged PostgresWriter")
+		"how often all rows are compared with the PostgresWriters")
+	set.IntVar(&f.workers, "workers", 4, "how many PostgresWriters are reconciled at the same time, each with a connection to the database")
 	set.BoolVar(&f.sweep, "sweep", false,
 		"delete rows of PostgresWriters that do not exist: at once after a deletion without the finalizer, at the start, "+
 			"and every ten minutes. "+
@@ -74,6 +79,8 @@ func (f *flags) check(shared *operator.Options) error {
 		return errors.New("--child-labels: PostgresWriters have no children in the cluster")
 	case f.checkInterval < time.Second:
 		return fmt.Errorf("--check-interval is %s: give a second at least", f.checkInterval)
+	case f.workers < 1 || f.workers > maxWorkers:
+		return fmt.Errorf("--workers is %d: give 1 to %d", f.workers, maxWorkers)
 	}
 	return f.checkAdoptRows()
 }

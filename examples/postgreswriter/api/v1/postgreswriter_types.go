@@ -48,6 +48,12 @@ type RowClaim struct {
 	// uid is the UID of the PostgresWriter to which the rows belong. A copy of the PostgresWriter has another UID.
 	// +required
 	UID types.UID `json:"uid"`
+
+	// unchecked lists the tables that could not be read since the key was claimed, or that have a row of somebody
+	// else since then. The rows in these tables are not claimed.
+	// +listType=set
+	// +optional
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // PostgresWriterStatus is the observed state of the row. The operator searches the row in the database. Of the

@@ -32,6 +32,19 @@ func (r *Reconciler) hasEarlierRow(writer *v1.PostgresWriter) bool {
 	return writer.Status.ID == r.keyOf(writer) && ready != nil && ready.Reason != database.RowExists
 }
 
+// claimOf returns the claim of writer for the database. The row is in the table of the spec, or in the one that the operator
+// reported last. If the operator has reported none, the row may be in any table.
+func (r *Reconciler) claimOf(writer *v1.PostgresWriter) database.Claim {
+	claim := database.Claim{Key: r.keyOf(writer)}
+	if writer.Status.Table != "" {
+		claim.Tables = []string{writer.Status.Table, writer.Spec.Table}
+	}
+	if writer.Status.Claimed != nil {
+		claim.Unchecked = writer.Status.Claimed.Unchecked
+	}
+	return claim
+}
+
 // mayAdopt reports whether writer may overwrite a row that exists.
 func (r *Reconciler) mayAdopt(writer *v1.PostgresWriter) bool {
 	return slices.Contains(r.options.AdoptRows, writer.Namespace) || slices.Contains(r.options.AdoptRows, r.keyOf(writer))
@@ -41,16 +54,18 @@ func (r *Reconciler) mayAdopt(writer *v1.PostgresWriter) bool {
 // claim if somebody else's row exists, and no row without a claim. If the commit fails, the next reconcile
 // writes the row.
 func (r *Reconciler) insert(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
-	err := r.rows.Claim(ctx, r.keyOf(writer), rowOf(writer), func(ctx context.Context) error { return r.claim(ctx, writer) })
+	err := r.rows.Claim(ctx, r.keyOf(writer), rowOf(writer), func(ctx context.Context, unchecked []string) error {
+		return r.claim(ctx, writer, unchecked)
+	})
 	if err != nil {
 		return r.fail(ctx, writer, err)
 	}
-	return r.succeed(ctx, writer, database.Inserted)
+	return r.succeed(ctx, writer, database.Result{Change: database.Inserted, Unchecked: writer.Status.Claimed.Unchecked})
 }
 
 // claim adds the finalizer, and then writes the claim into the status. If both are there, claim sends no
-// request.
-func (r *Reconciler) claim(ctx context.Context, writer *v1.PostgresWriter) error {
+// request. unchecked are tables that cannot be read.
+func (r *Reconciler) claim(ctx context.Context, writer *v1.PostgresWriter, unchecked []string) error {
 	deletion, err := r.handleFinalizer(ctx, writer)
 	switch {
 	case err != nil:
@@ -58,13 +73,13 @@ func (r *Reconciler) claim(ctx context.Context, writer *v1.PostgresWriter) error
 	case deletion.Done:
 		return errGone
 	}
-	claimed := v1.RowClaim{Key: r.keyOf(writer), UID: writer.UID}
-	if writer.Status.Claimed != nil && *writer.Status.Claimed == claimed {
+	if writer.Status.Claimed != nil && r.isClaimed(writer) {
 		return nil
 	}
 	version := writer.ResourceVersion
-	err = status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) { writer.Status.Claimed = &claimed },
-		status.FieldOwner(Name))
+	err = status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) {
+		writer.Status.Claimed = &v1.RowClaim{Key: r.keyOf(writer), UID: writer.UID, Unchecked: unchecked}
+	}, status.FieldOwner(Name))
 	if err == nil && writer.ResourceVersion == version {
 		return errGone // status.Patch returns nil if the object is gone
 	}

@@ -23,20 +23,17 @@ import (
 // Name is the name of the operator, the field owner, the user agent and the application name in the database.
 const Name = "postgreswriter-operator"
 
-const (
-	// Workers is the number of concurrent reconciles.
-	Workers = 4
-	// retryRefused is the delay of the retry after an error that a person has to resolve.
-	retryRefused = 5 * time.Minute
-)
+// retryRefused is the delay of the retry after an error that a person has to resolve.
+const retryRefused = 5 * time.Minute
 
 // Options configure a Reconciler.
 type Options struct {
 	// ClusterName is part of the keys of rows, unless empty.
 	ClusterName string
-	// CheckInterval is how often a row is compared with its PostgresWriter without an event. The database
-	// reports no drift.
+	// CheckInterval is how often all rows are compared with their PostgresWriters. The database reports no drift.
 	CheckInterval time.Duration
+	// Workers is the number of concurrent reconciles.
+	Workers int
 	// AdoptRows are the namespaces and keys of PostgresWriters that may overwrite a row that exists.
 	AdoptRows []string
 	// Sweep enables the removal of rows whose PostgresWriter no longer exists.
@@ -85,14 +82,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	case !r.isClaimed(writer) && !r.mayAdopt(writer):
 		return r.insert(ctx, writer)
 	}
-	if err := r.claim(ctx, writer); err != nil {
+	if err := r.claim(ctx, writer, nil); err != nil {
 		return r.fail(ctx, writer, err)
 	}
-	change, err := r.rows.Put(ctx, r.keyOf(writer), rowOf(writer))
+	result, err := r.rows.Put(ctx, r.claimOf(writer), rowOf(writer))
 	if err != nil {
 		return r.fail(ctx, writer, err)
 	}
-	return r.succeed(ctx, writer, change)
+	return r.succeed(ctx, writer, result)
 }
 
 // handleFinalizer adds the finalizer, or deletes the row and removes the finalizer if writer is being deleted. A
@@ -104,7 +101,7 @@ func (r *Reconciler) handleFinalizer(ctx context.Context, writer *v1.PostgresWri
 			if !r.isClaimed(writer) {
 				return nil
 			}
-			removed, err := r.remove(ctx, r.keyOf(writer))
+			removed, err := r.remove(ctx, r.claimOf(writer))
 			if removed {
 				r.recordEvent(writer, "Deleted", "deleted the row")
 			}
@@ -113,16 +110,13 @@ func (r *Reconciler) handleFinalizer(ctx context.Context, writer *v1.PostgresWri
 	})
 }
 
-// succeed reports that the row matches the spec, and returns when to check the row.
-func (r *Reconciler) succeed(ctx context.Context, writer *v1.PostgresWriter, change database.Change) (reconcile.Result, error) {
-	if change != database.Unchanged {
+// succeed reports that the row matches the spec.
+func (r *Reconciler) succeed(ctx context.Context, writer *v1.PostgresWriter, result database.Result) (reconcile.Result, error) {
+	if change := result.Change; change != database.Unchanged {
 		log.FromContext(ctx).Info("wrote row", "change", change, "table", writer.Spec.Table)
 		r.recordEvent(writer, string(change), "wrote the row into table "+writer.Spec.Table)
 	}
-	if err := r.reportWritten(ctx, writer); err != nil {
-		return ensure.Retry(ctx, err)
-	}
-	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
+	return ensure.Retry(ctx, r.reportWritten(ctx, writer, result.Unchecked))
 }
 
 // recordEvent records an event about a write. The event does not contain values of the row.
@@ -131,8 +125,8 @@ func (r *Reconciler) recordEvent(writer *v1.PostgresWriter, change, note string)
 }
 
 // remove deletes the row of a PostgresWriter that is being deleted or gone.
-func (r *Reconciler) remove(ctx context.Context, key string) (removed bool, err error) {
-	removed, err = r.rows.Delete(ctx, key)
+func (r *Reconciler) remove(ctx context.Context, claim database.Claim) (removed bool, err error) {
+	removed, err = r.rows.Delete(ctx, claim)
 	if removed {
 		log.FromContext(ctx).Info("deleted row")
 	}

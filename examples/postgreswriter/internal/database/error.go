@@ -3,7 +3,6 @@ package database
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -24,6 +23,8 @@ const (
 	NotStored = "NotStored"
 	// Refused: the database refuses the statement for another reason.
 	Refused = "Refused"
+	// TableLocked: another session has locked the table.
+	TableLocked = "TableLocked"
 	// Unavailable: the database or the connection has a problem.
 	Unavailable = "DatabaseUnavailable"
 	// NotActive: another operator has the global lock.
@@ -53,7 +54,9 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // IsTemporary reports whether a later attempt may succeed without a change by a person: of the spec, the
 // table, or the flags or permissions of the operator.
-func (e *Error) IsTemporary() bool { return e.Reason == Unavailable || e.Reason == NotActive }
+func (e *Error) IsTemporary() bool {
+	return e.Reason == Unavailable || e.Reason == TableLocked || e.Reason == NotActive
+}
 
 // Inactive returns the error of a Guard for an operator that may not write.
 func Inactive(cause error) *Error {
@@ -64,14 +67,28 @@ func refuse(reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// classify returns an *Error if err is a permanent error of a statement on the tables, and err otherwise.
+// classify returns an *Error if a statement failed because of the table, and err otherwise.
 // The message may contain values of the row, which the spec shows as well, but no password.
-func classify(err error, tables ...string) error {
+func classify(err error, table string) error {
 	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) || isTemporary(pgErr.Code) {
+	switch {
+	case !errors.As(err, &pgErr):
+		return err
+	case pgErr.Code == lockNotAvailable:
+		return locked(table)
+	case isTemporary(pgErr.Code):
 		return err
 	}
-	return refuse(reasonOf(pgErr.Code), "table %q: %s", strings.Join(tables, ", "), pgErr.Error())
+	return refuse(reasonOf(pgErr.Code), "table %q: %s", table, pgErr.Error())
+}
+
+func locked(table string) *Error {
+	return refuse(TableLocked, "table %q is locked by another session", table)
+}
+
+func isLocked(err error) bool {
+	known, ok := errors.AsType[*Error](err)
+	return ok && known.Reason == TableLocked
 }
 
 // toError returns err as an *Error.
@@ -95,16 +112,19 @@ func toError(err error) error {
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func isTemporary(code string) bool {
-	const lockNotAvailable = "55P03"
 	switch code[:min(2, len(code))] {
 	case "08", "25", "28", "3D", "40", "53", "57", "58", "XX":
 		return true
 	}
-	return code == lockNotAvailable || code == undefinedTable || code == ""
+	return code == undefinedTable || code == ""
 }
 
-// undefinedTable is the code for a table that was dropped since existingTables found it.
-const undefinedTable = "42P01"
+const (
+	// undefinedTable is the code for a table that was dropped since existingTables found it.
+	undefinedTable = "42P01"
+	// lockNotAvailable is the code for a statement that has exceeded lock_timeout.
+	lockNotAvailable = "55P03"
+)
 
 func isUndefinedTable(err error) bool {
 	var pgErr *pgconn.PgError

@@ -120,8 +120,8 @@ func TestCrash(t *testing.T) {
 		"after the insert":    {message: "set constraints", n: 1},
 		"after the finalizer": {hasFinalizer: true},
 		"after the claim":     {message: "set constraints", n: 2, hasFinalizer: true, hasClaim: true},
-		"before the commit":   {message: "commit", n: 1, hasFinalizer: true, hasClaim: true},
-		"after the commit":    {message: "commit", n: 1, hasFinalizer: true, hasClaim: true, hasRow: true},
+		"before the commit":   {message: commit, n: 1, hasFinalizer: true, hasClaim: true},
+		"after the commit":    {message: commit, n: 1, hasFinalizer: true, hasClaim: true, hasRow: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,6 +170,9 @@ func TestCrash(t *testing.T) {
 		})
 	}
 }
+
+// commit is the message that ends a transaction with a write.
+const commit = "Q\x00\x00\x00\x0bcommit\x00"
 
 // A crash kills an operator once.
 type crash struct {
