@@ -1,8 +1,14 @@
 package database
 
 import (
+	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -101,9 +107,37 @@ func toError(err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &pgErr):
-		return &Error{Reason: Unavailable, Message: "the database says: " + pgErr.Message, cause: err}
+		return &Error{Reason: Unavailable, Message: "the database says: " + withoutAddress(pgErr.Message), cause: err}
 	}
-	return &Error{Reason: Unavailable, Message: "the database cannot be reached", cause: err}
+	return &Error{Reason: Unavailable, Message: unreachable(err), cause: err}
+}
+
+// unreachable returns the message for an error of a connection, without names and addresses.
+func unreachable(err error) string {
+	const message = "the database cannot be reached"
+	switch {
+	case errors.As(err, new(x509.HostnameError)):
+		return message + ": its certificate is for another name than PSQL_HOST"
+	case errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.CertificateInvalidError)):
+		return message + ": its certificate is not trusted"
+	case strings.Contains(err.Error(), "server refused TLS connection"): // has no type
+		return message + ": it offers no TLS, which PSQL_SSLMODE requires"
+	case errors.As(err, new(*net.DNSError)):
+		return message + ": the name of PSQL_HOST does not resolve"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return message + ": the connection is refused"
+	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
+		return message + ": no answer"
+	}
+	return message
+}
+
+// clientAddress is the part of an error of the server that names the address of the operator.
+var clientAddress = regexp.MustCompile(`host "[^"]*"`)
+
+// withoutAddress returns a message of the server without the address of the operator.
+func withoutAddress(message string) string {
+	return clientAddress.ReplaceAllString(message, "the host of the operator")
 }
 
 // isTemporary reports whether an error with this code may disappear without a change by a person. The

@@ -30,7 +30,12 @@ func TestErrors(t *testing.T) {
 		{name: "deadlock", err: pgErr("40P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
 		{name: "a lock", err: pgErr("55P03"), want: Error{Reason: TableLocked, Message: `table "t" is locked by another session`}},
 		{name: "no code", err: pgErr(""), want: Error{Reason: Unavailable, Message: "the database says: no"}},
-		{name: "network", err: context.DeadlineExceeded, want: Error{Reason: Unavailable, Message: "the database cannot be reached"}},
+		{name: "network", err: errors.New("reset"), want: Error{Reason: Unavailable, Message: "the database cannot be reached"}},
+		{name: "timeout", err: context.DeadlineExceeded, want: Error{Reason: Unavailable, Message: "the database cannot be reached: no answer"}},
+		{
+			name: "address", err: &pgconn.PgError{Code: "28000", Message: `no pg_hba.conf entry for host "192.0.2.1", user "u"`},
+			want: Error{Reason: Unavailable, Message: `the database says: no pg_hba.conf entry for the host of the operator, user "u"`},
+		},
 		{name: "a refusal", err: refuse(NotStored, "x"), want: Error{Reason: NotStored, Message: "x"}},
 	} {
 		var got *Error

@@ -14,7 +14,10 @@ import (
 	"github.com/trueup-go/trueup/test/suites/e2e/suite"
 )
 
-const cannotReach = "the database cannot be reached"
+const (
+	cannotReach = "the database cannot be reached"
+	refused     = cannotReach + ": the connection is refused"
+)
 
 // TestOutage stops the server for a while.
 func TestOutage(t *testing.T) {
@@ -36,14 +39,14 @@ func TestOutage(t *testing.T) {
 	for _, one := range []fixture{f, going, coming} {
 		eventually(t, func(context.Context) error {
 			ready := condition(one.writer(t))
-			return expect(ready.Reason == "DatabaseUnavailable" && ready.Message == cannotReach, "%+v", ready)
+			return expect(ready.Reason == "DatabaseUnavailable" && ready.Message == refused, "%+v", ready)
 		})
 	}
 	requirePaced(t, f)
 	requirePaced(t, f) // so that the next try is some time away
 	for _, one := range []fixture{f, going, coming} {
 		repeated := slices.DeleteFunc(tests.Warnings(t, f.namespace, one.name, "DatabaseUnavailable"), func(note string) bool {
-			return note != cannotReach // the last message of a connection is news, too
+			return note != refused // the last message of a connection is news, too
 		})
 		require.Len(t, repeated, 1, "one event for all attempts")
 	}

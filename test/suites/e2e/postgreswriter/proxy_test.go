@@ -2,6 +2,7 @@ package postgreswriter_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ type proxy struct {
 	server   string
 	// delay is that of each direction.
 	delay time.Duration
+	// tls encrypts connections with the operator, unless it is nil.
+	tls *tls.Config
 	// sending is called with everything that the operator sends, and reports whether to pass it on to the database. It
 	// may be nil.
 	sending func(message string) bool
@@ -45,14 +48,26 @@ func (p *proxy) serve(ctx context.Context) {
 		if err != nil {
 			return // the end of the test
 		}
-		server, err := new(net.Dialer).DialContext(ctx, "tcp", p.server)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		go p.forward(client, server, p.sending)
-		go p.forward(server, client, nil)
+		go p.connect(ctx, client)
 	}
+}
+
+// connect connects a client to the server.
+func (p *proxy) connect(ctx context.Context, client net.Conn) {
+	var err error
+	if p.tls != nil {
+		client, err = startTLS(client, p.tls)
+	}
+	var server net.Conn
+	if err == nil {
+		server, err = new(net.Dialer).DialContext(ctx, "tcp", p.server)
+	}
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	go p.forward(client, server, p.sending)
+	p.forward(server, client, nil)
 }
 
 // A chunk is what came at a time.
