@@ -80,8 +80,13 @@ func (r *Reconciler) claim(ctx context.Context, writer *v1.PostgresWriter, unche
 	err = status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) {
 		writer.Status.Claimed = &v1.RowClaim{Key: r.keyOf(writer), UID: writer.UID, Unchecked: unchecked}
 	}, status.FieldOwner(Name))
-	if err == nil && writer.ResourceVersion == version {
+	switch {
+	case err != nil:
+		return err
+	case writer.Status.Claimed == nil:
+		return errors.New("the API server does not store status.claimed: install the CustomResourceDefinition of this release")
+	case writer.ResourceVersion == version:
 		return errGone // status.Patch returns nil if the object is gone
 	}
-	return err
+	return nil
 }

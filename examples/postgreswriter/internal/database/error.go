@@ -45,7 +45,8 @@ type Error struct {
 	// connections are not included, since they contain ports and addresses.
 	Message string
 
-	cause error // nil for a refusal of this package
+	table string // of TableLocked
+	cause error  // nil for a refusal of this package
 }
 
 func (e *Error) Error() string {
@@ -89,12 +90,9 @@ func classify(err error, table string) error {
 }
 
 func locked(table string) *Error {
-	return refuse(TableLocked, "table %q is locked by another session", table)
-}
-
-func isLocked(err error) bool {
-	known, ok := errors.AsType[*Error](err)
-	return ok && known.Reason == TableLocked
+	err := refuse(TableLocked, "table %q is locked by another session", table)
+	err.table = table
+	return err
 }
 
 // toError returns err as an *Error.

@@ -153,7 +153,7 @@ func (r *Rows) findIn(ctx context.Context, tx pgx.Tx, key string, unread map[str
 		}
 		rows, err := readRows(ctx, inside(tx), t, []string{key})
 		if err != nil {
-			return findings{}, r.locks.observe(forReading, t.name, err)
+			return findings{}, r.locks.observe(forReading, err)
 		}
 		found = append(found, rows...)
 	}
@@ -181,7 +181,7 @@ func (r *Rows) readTables(
 		if err == nil {
 			rows, err = readRows(ctx, r.read, t, keys)
 		}
-		known, ok := errors.AsType[*Error](r.locks.observe(forReading, name, err))
+		known, ok := errors.AsType[*Error](r.locks.observe(forReading, err))
 		switch {
 		case ok:
 			unread[name] = known

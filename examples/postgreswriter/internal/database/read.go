@@ -3,6 +3,7 @@ package database
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -66,12 +67,12 @@ type locks struct {
 	until map[string]time.Time
 }
 
-// observe remembers that the table is locked if err says so, and returns err.
-func (l *locks) observe(use, table string, err error) error {
-	if isLocked(err) {
+// observe remembers that a table is locked if err says so, and returns err.
+func (l *locks) observe(use string, err error) error {
+	if known, ok := errors.AsType[*Error](err); ok && known.Reason == TableLocked {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.until[use+table] = time.Now().Add(lockedFor)
+		l.until[use+known.table] = time.Now().Add(lockedFor)
 	}
 	return err
 }

@@ -239,7 +239,7 @@ func (r *Rows) write(ctx context.Context, table string, do func(pgx.Tx) error) e
 		}
 		return checkConstraints(ctx, tx, table)
 	})
-	return r.locks.observe(forWriting, table, err)
+	return r.locks.observe(forWriting, err)
 }
 
 // checkConstraints checks deferred constraints, so that their errors differ from errors of the commit.
