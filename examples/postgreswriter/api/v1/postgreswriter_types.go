@@ -56,8 +56,8 @@ type RowClaim struct {
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
-// PostgresWriterStatus is the observed state of the row. The operator searches the row in the database. Of the
-// status, the operator trusts only claimed, since only the operator may write the status.
+// PostgresWriterStatus is the observed state of the row. The operator searches the row in the database. It trusts
+// claimed, since only the operator may write the status, and uses table only while a table cannot be read.
 type PostgresWriterStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
