@@ -11,12 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/trueup-go/trueup/examples/internal/operator"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/controller"
 	"github.com/trueup-go/trueup/examples/postgreswriter/internal/globallock"
 )
 
 // maxTableName is the maximum length of identifiers in PostgreSQL, in bytes. PostgreSQL truncates longer
 // identifiers.
 const maxTableName = 63
+
+// maxWorkers is as many as there are connections by default in PostgreSQL.
+const maxWorkers = 100
 
 // flags are the flags that only this operator has.
 type flags struct {
@@ -25,8 +29,9 @@ type flags struct {
 	clusterName   string
 	globalLock    bool
 	checkInterval time.Duration
+	workers       int
 	sweep         bool
-	adoptRows     bool
+	adoptRows     []string // namespaces and keys
 }
 
 func (f *flags) addTo(set *flag.FlagSet) {
@@ -49,15 +54,20 @@ func (f *flags) addTo(set *flag.FlagSet) {
 		"wait until no other operator that shares the database is active, instead of --leader-elect. The lock is a row in table "+
 			globallock.Table+"; an operator that loses the lock or the database exits")
 	set.DurationVar(&f.checkInterval, "check-interval", time.Minute,
-		"how often a row is compared with an unchanged PostgresWriter")
+		"how often all rows are compared with the PostgresWriters")
+	set.IntVar(&f.workers, "workers", 4, "how many PostgresWriters are reconciled at the same time, each with a connection to the database")
 	set.BoolVar(&f.sweep, "sweep", false,
 		"delete rows of PostgresWriters that do not exist: at once after a deletion without the finalizer, at the start, "+
 			"and every ten minutes. "+
 			"With --cluster-name, this is always enabled, since keys contain the cluster. Without --cluster-name, every row "+
 			"whose key has the form namespace/name is affected, so enable it only if no other program writes such keys")
-	set.BoolVar(&f.adoptRows, "adopt-rows", false,
-		"overwrite a row that exists before its PostgresWriter carries the finalizer, for example after a restore without "+
-			"finalizers. Without this flag, such a row stays as it is, and the PostgresWriter is not ready")
+	set.Func("adopt-rows",
+		"`namespaces or keys` of PostgresWriters that may overwrite a row that exists and that they have not claimed, separated by "+
+			"commas, for example after a restore. Other rows stay as they are, and their PostgresWriters are not ready",
+		func(value string) error {
+			f.adoptRows = strings.Split(value, ",")
+			return nil
+		})
 }
 
 // check returns an error for invalid combinations and values of flags.
@@ -69,6 +79,20 @@ func (f *flags) check(shared *operator.Options) error {
 		return errors.New("--child-labels: PostgresWriters have no children in the cluster")
 	case f.checkInterval < time.Second:
 		return fmt.Errorf("--check-interval is %s: give a second at least", f.checkInterval)
+	case f.workers < 1 || f.workers > maxWorkers:
+		return fmt.Errorf("--workers is %d: give 1 to %d", f.workers, maxWorkers)
+	}
+	return f.checkAdoptRows()
+}
+
+// checkAdoptRows returns an error for an entry that no PostgresWriter of this cluster can match. In earlier releases,
+// the flag was true or false.
+func (f *flags) checkAdoptRows() error {
+	for _, entry := range f.adoptRows {
+		if entry == "true" || entry == "false" || !controller.IsNamespaceOrKey(entry, f.clusterName) {
+			return fmt.Errorf("--adopt-rows: %q is neither a namespace nor a key of this cluster: give a list such as %s",
+				entry, "shop,"+strings.TrimPrefix(f.clusterName+"/", "/")+"default/sample-student")
+		}
 	}
 	return nil
 }

@@ -24,14 +24,14 @@ func parse(args ...string) (*flags, error) {
 func TestFlags(t *testing.T) {
 	defaults, err := parse()
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(&flags{tables: []string{"students"}, checkInterval: time.Minute}, defaults, cmp.AllowUnexported(flags{})))
+	require.Empty(t, cmp.Diff(&flags{tables: []string{"students"}, checkInterval: time.Minute, workers: 4}, defaults, cmp.AllowUnexported(flags{})))
 
 	given, err := parse("--tables=students,odd \"name\"", "--create-tables", "--cluster-name=east", "--global-lock",
-		"--check-interval=5s", "--sweep")
+		"--check-interval=5s", "--sweep", "--workers=16", "--adopt-rows=shop,east/default/alex")
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(&flags{
 		tables: []string{"students", `odd "name"`}, createTables: true, clusterName: "east", globalLock: true,
-		checkInterval: 5 * time.Second, sweep: true,
+		checkInterval: 5 * time.Second, sweep: true, workers: 16, adoptRows: []string{"shop", "east/default/alex"},
 	}, given, cmp.AllowUnexported(flags{})))
 }
 
@@ -45,6 +45,12 @@ func TestBadFlags(t *testing.T) {
 		{arg: "--tables=postgreswriter_lease", says: "holds the global lock"},
 		{arg: "--cluster-name=a/b", says: "not the name of a cluster"},
 		{arg: "--check-interval=10ms", says: "give a second at least"},
+		{arg: "--workers=0", says: "--workers is 0: give 1 to 100"},
+		{arg: "--workers=101", says: "--workers is 101: give 1 to 100"},
+		{arg: "--adopt-rows=true", says: `"true" is neither a namespace nor a key of this cluster: give a list such as shop,default/sample-student`},
+		{arg: "--adopt-rows=shop,", says: `"" is neither a namespace nor a key`},
+		{arg: "--adopt-rows=Shop", says: `"Shop" is neither`},
+		{arg: "--adopt-rows=east/default/alex", says: `"east/default/alex" is neither`},
 		{arg: "--child-labels=a=b", says: "PostgresWriters have no children"},
 	} {
 		_, err := parse(test.arg)

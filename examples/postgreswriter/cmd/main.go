@@ -25,9 +25,9 @@ import (
 // lease is the name of the lease for leader election. config/rbac contains the same name.
 const lease = "postgreswriter-operator.demo.yash.com"
 
-// connections is the size of the pool: one connection per worker, and three for the lock, the sweeper and the
-// readiness check.
-const connections = controller.Workers + 3
+// connections are the connections of the pool besides those of the workers: for the lock, the sweeper, the checker and
+// the readiness check.
+const connections = 4
 
 // lockLost is the text of the error of controller-runtime's manager, which has no type.
 const lockLost = "leader election lost"
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	pool, err := database.Open(ctx, settings, controller.Name, connections)
+	pool, err := database.Open(ctx, settings, controller.Name, int32(own.workers)+connections)
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,7 @@ func run(ctx context.Context, args []string) error {
 	reconciler := controller.New(mgr, rows, controller.Options{
 		ClusterName:    own.clusterName,
 		CheckInterval:  own.checkInterval,
+		Workers:        own.workers,
 		AdoptRows:      own.adoptRows,
 		Sweep:          own.sweep || own.clusterName != "",
 		WatchNamespace: options.WatchNamespace,

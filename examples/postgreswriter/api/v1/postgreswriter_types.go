@@ -2,6 +2,7 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Finalizer delays the deletion of a PostgresWriter until the row is gone.
@@ -38,8 +39,25 @@ type PostgresWriterSpec struct {
 	Country string `json:"country"`
 }
 
-// PostgresWriterStatus is the observed state of the row. The operator searches the row in the database and
-// does not read the status.
+// RowClaim says whose the rows with a key are.
+type RowClaim struct {
+	// key is the primary key of the rows.
+	// +required
+	Key string `json:"key"`
+
+	// uid is the UID of the PostgresWriter to which the rows belong. A copy of the PostgresWriter has another UID.
+	// +required
+	UID types.UID `json:"uid"`
+
+	// unchecked lists the tables that could not be read since the key was claimed, or that have a row of somebody
+	// else since then. The rows in these tables are not claimed.
+	// +listType=set
+	// +optional
+	Unchecked []string `json:"unchecked,omitempty"`
+}
+
+// PostgresWriterStatus is the observed state of the row. The operator searches the row in the database. It trusts
+// claimed, since only the operator may write the status, and uses table only while a table cannot be read.
 type PostgresWriterStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
@@ -58,6 +76,11 @@ type PostgresWriterStatus struct {
 	// table is the last table in which the operator saw the row.
 	// +optional
 	Table string `json:"table,omitempty"`
+
+	// claimed says that the rows with this key belong to the PostgresWriter with this UID. Without a claim, the
+	// operator neither overwrites nor deletes a row.
+	// +optional
+	Claimed *RowClaim `json:"claimed,omitempty"`
 }
 
 // PostgresWriter writes a row into a table of a PostgreSQL database.

@@ -36,3 +36,10 @@ func (k keys) parse(key string) (types.NamespacedName, bool) {
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
+
+// IsNamespaceOrKey reports whether text is the name of a namespace, or the key of a PostgresWriter in the cluster of
+// that name.
+func IsNamespaceOrKey(text, cluster string) bool {
+	_, isKey := keys{cluster: cluster}.parse(text)
+	return isKey || len(validation.IsDNS1123Label(text)) == 0
+}

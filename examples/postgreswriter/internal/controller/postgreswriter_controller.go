@@ -3,15 +3,12 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,22 +23,19 @@ import (
 // Name is the name of the operator, the field owner, the user agent and the application name in the database.
 const Name = "postgreswriter-operator"
 
-const (
-	// Workers is the number of concurrent reconciles.
-	Workers = 4
-	// retryRefused is the delay of the retry after an error that a person has to resolve.
-	retryRefused = 5 * time.Minute
-)
+// retryRefused is the delay of the retry after an error that a person has to resolve.
+const retryRefused = 5 * time.Minute
 
 // Options configure a Reconciler.
 type Options struct {
 	// ClusterName is part of the keys of rows, unless empty.
 	ClusterName string
-	// CheckInterval is how often a row is compared with its PostgresWriter without an event. The database
-	// reports no drift.
+	// CheckInterval is how often all rows are compared with their PostgresWriters. The database reports no drift.
 	CheckInterval time.Duration
-	// AdoptRows lets a PostgresWriter without the finalizer overwrite a row that exists.
-	AdoptRows bool
+	// Workers is the number of concurrent reconciles.
+	Workers int
+	// AdoptRows are the namespaces and keys of PostgresWriters that may overwrite a row that exists.
+	AdoptRows []string
 	// Sweep enables the removal of rows whose PostgresWriter no longer exists.
 	Sweep bool
 	// WatchNamespace is the only namespace that is swept; empty means all.
@@ -81,53 +75,33 @@ func New(mgr ctrl.Manager, rows *database.Rows, options Options) *Reconciler {
 // Reconcile ensures the row of writer and reports its state in a condition. If writer is being deleted,
 // Reconcile deletes the row instead.
 func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
-	if r.isNew(writer) {
-		return r.claim(ctx, writer)
-	}
-	deletion, err := r.handleFinalizer(ctx, writer)
-	if err != nil || deletion.Done {
+	switch {
+	case !writer.DeletionTimestamp.IsZero():
+		_, err := r.handleFinalizer(ctx, writer)
 		return r.finish(ctx, writer, err)
+	case !r.isClaimed(writer) && !r.mayAdopt(writer):
+		return r.insert(ctx, writer)
 	}
-	change, err := r.rows.Put(ctx, r.keys.of(keyOf(writer)), rowOf(writer))
+	if err := r.claim(ctx, writer, nil); err != nil {
+		return r.fail(ctx, writer, err)
+	}
+	result, err := r.rows.Put(ctx, r.claimOf(writer), rowOf(writer))
 	if err != nil {
 		return r.fail(ctx, writer, err)
 	}
-	return r.succeed(ctx, writer, change)
+	return r.succeed(ctx, writer, result)
 }
 
-// isNew reports whether writer has no claim to a row that exists. The finalizer is the claim: every row with
-// the key of a PostgresWriter that has the finalizer belongs to this PostgresWriter.
-func (r *Reconciler) isNew(writer *v1.PostgresWriter) bool {
-	return !r.options.AdoptRows && writer.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(writer, v1.Finalizer)
-}
-
-// claim inserts the row of a new PostgresWriter and adds the finalizer before the commit. So there is no
-// finalizer if somebody else's row exists, and no row without a finalizer. If the commit fails, the next
-// reconcile writes the row.
-func (r *Reconciler) claim(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
-	errGone := errors.New("the PostgresWriter is gone")
-	err := r.rows.Claim(ctx, r.keys.of(keyOf(writer)), rowOf(writer), func(ctx context.Context) error {
-		deletion, err := r.handleFinalizer(ctx, writer)
-		if err == nil && deletion.Done {
-			return errGone
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, errGone):
-		return reconcile.Result{}, nil
-	case err != nil:
-		return r.fail(ctx, writer, err)
-	}
-	return r.succeed(ctx, writer, database.Inserted)
-}
-
-// handleFinalizer adds the finalizer, or deletes the row and removes the finalizer if writer is being deleted.
+// handleFinalizer adds the finalizer, or deletes the row and removes the finalizer if writer is being deleted. A
+// row without a claim stays.
 func (r *Reconciler) handleFinalizer(ctx context.Context, writer *v1.PostgresWriter) (finalizer.Result, error) {
 	return finalizer.Handle(ctx, r.client, writer, finalizer.Step{
 		Name: v1.Finalizer,
 		Cleanup: func(ctx context.Context) error {
-			removed, err := r.remove(ctx, keyOf(writer))
+			if !r.isClaimed(writer) {
+				return nil
+			}
+			removed, err := r.remove(ctx, r.claimOf(writer))
 			if removed {
 				r.recordEvent(writer, "Deleted", "deleted the row")
 			}
@@ -136,16 +110,13 @@ func (r *Reconciler) handleFinalizer(ctx context.Context, writer *v1.PostgresWri
 	})
 }
 
-// succeed reports that the row matches the spec, and returns when to check the row.
-func (r *Reconciler) succeed(ctx context.Context, writer *v1.PostgresWriter, change database.Change) (reconcile.Result, error) {
-	if change != database.Unchanged {
+// succeed reports that the row matches the spec.
+func (r *Reconciler) succeed(ctx context.Context, writer *v1.PostgresWriter, result database.Result) (reconcile.Result, error) {
+	if change := result.Change; change != database.Unchanged {
 		log.FromContext(ctx).Info("wrote row", "change", change, "table", writer.Spec.Table)
 		r.recordEvent(writer, string(change), "wrote the row into table "+writer.Spec.Table)
 	}
-	if err := r.reportWritten(ctx, writer); err != nil {
-		return ensure.Retry(ctx, err)
-	}
-	return reconcile.Result{RequeueAfter: r.options.CheckInterval}, nil
+	return ensure.Retry(ctx, r.reportWritten(ctx, writer, result.Unchecked))
 }
 
 // recordEvent records an event about a write. The event does not contain values of the row.
@@ -154,15 +125,15 @@ func (r *Reconciler) recordEvent(writer *v1.PostgresWriter, change, note string)
 }
 
 // remove deletes the row of a PostgresWriter that is being deleted or gone.
-func (r *Reconciler) remove(ctx context.Context, writer types.NamespacedName) (removed bool, err error) {
-	removed, err = r.rows.Delete(ctx, r.keys.of(writer))
+func (r *Reconciler) remove(ctx context.Context, claim database.Claim) (removed bool, err error) {
+	removed, err = r.rows.Delete(ctx, claim)
 	if removed {
 		log.FromContext(ctx).Info("deleted row")
 	}
 	return removed, err
 }
 
-// finish reports why writer is not deleted yet, or why the finalizer could not be added or removed.
+// finish reports why writer is not deleted yet.
 func (r *Reconciler) finish(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
 	switch {
 	case err != nil:
@@ -176,8 +147,9 @@ func (r *Reconciler) finish(ctx context.Context, writer *v1.PostgresWriter, err 
 	return ensure.Retry(ctx, err)
 }
 
-func keyOf(writer *v1.PostgresWriter) types.NamespacedName {
-	return types.NamespacedName{Namespace: writer.Namespace, Name: writer.Name}
+// keyOf returns the key of the row of writer.
+func (r *Reconciler) keyOf(writer *v1.PostgresWriter) string {
+	return r.keys.of(client.ObjectKeyFromObject(writer))
 }
 
 func rowOf(writer *v1.PostgresWriter) database.Row {

@@ -19,11 +19,11 @@ import (
 // and the results of ensure.Reason.
 const reasonWritten = "Written"
 
-// reportWritten reports that the row matches the spec, and the table and key of the row.
-func (r *Reconciler) reportWritten(ctx context.Context, writer *v1.PostgresWriter) error {
+// reportWritten reports that the row matches the spec, the table and key of the row, and the tables without a claim.
+func (r *Reconciler) reportWritten(ctx context.Context, writer *v1.PostgresWriter, unchecked []string) error {
 	written := readiness.Readiness{State: readiness.Ready, Reason: reasonWritten, Message: "the row matches the spec"}
 	return r.report(ctx, writer, written, func(is *v1.PostgresWriterStatus) {
-		is.ID, is.Table = r.keys.of(keyOf(writer)), writer.Spec.Table
+		is.ID, is.Table, is.Claimed.Unchecked = r.keyOf(writer), writer.Spec.Table, unchecked
 	})
 }
 
@@ -52,7 +52,10 @@ func (r *Reconciler) report(
 // fail reports err in the condition and in an event, and returns when to retry: after retryRefused if a
 // person has to resolve the error, else as the rate limiter decides.
 func (r *Reconciler) fail(ctx context.Context, writer *v1.PostgresWriter, err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
+	switch {
+	case errors.Is(err, errGone):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
 		return ensure.Retry(ctx, err) // the cached copy is stale
 	}
 	reason, message, isTemporary := ensure.Reason(err), err.Error(), true

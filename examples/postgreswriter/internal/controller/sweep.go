@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
+	"github.com/trueup-go/trueup/examples/postgreswriter/internal/database"
 )
 
 const (
@@ -36,7 +37,7 @@ func (l rowCleaner) Reconcile(ctx context.Context, request reconcile.Request) (r
 		l.rows.Forget(l.keys.of(request.NamespacedName))
 		return reconcile.Result{}, nil
 	case apierrors.IsNotFound(err):
-		_, err := l.remove(ctx, request.NamespacedName) // no event, since its object is gone
+		_, err := l.remove(ctx, database.Claim{Key: l.keys.of(request.NamespacedName)}) // no event, since its object is gone
 		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, err

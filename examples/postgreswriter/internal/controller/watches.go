@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -20,27 +19,30 @@ import (
 )
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a PostgresWriter after a
-// change of its spec or metadata, at each resync, and if the sweeper finds a row without a PostgresWriter.
-// The database triggers no reconcile.
+// change of its spec or metadata, if the checker finds work to do, and if the sweeper finds a row without a
+// PostgresWriter.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	builder := ctrl.NewControllerManagedBy(mgr).
-		For(&v1.PostgresWriter{}, builder.WithPredicates(predicate.Or(predicates.Primary(), predicates.Resync()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: Workers, RateLimiter: ensure.RateLimiter()})
+	woken := make(chan event.TypedGenericEvent[types.NamespacedName])
+	if err := mgr.Add(&checker{Reconciler: r, wake: woken}); err != nil {
+		return err
+	}
 	if r.options.Sweep {
-		gone := make(chan event.TypedGenericEvent[types.NamespacedName])
-		if err := mgr.Add(sweeper{Reconciler: r, gone: gone}); err != nil {
+		if err := mgr.Add(sweeper{Reconciler: r, gone: woken}); err != nil {
 			return err
 		}
-		builder.WatchesRawSource(source.Channel(gone, enqueue))
 	}
-	return builder.Complete(rowCleaner{Reconciler: r, next: reconcile.AsReconciler(r.client, r)})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1.PostgresWriter{}, builder.WithPredicates(predicates.Primary())).
+		WatchesRawSource(source.Channel(woken, enqueue)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, RateLimiter: ensure.RateLimiter()}).
+		Complete(rowCleaner{Reconciler: r, next: reconcile.AsReconciler(r.client, r)})
 }
 
 var enqueue = handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
 	GenericFunc: func(
-		_ context.Context, gone event.TypedGenericEvent[types.NamespacedName],
+		_ context.Context, woken event.TypedGenericEvent[types.NamespacedName],
 		queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 	) {
-		queue.Add(reconcile.Request{NamespacedName: gone.Object})
+		queue.Add(reconcile.Request{NamespacedName: woken.Object})
 	},
 }

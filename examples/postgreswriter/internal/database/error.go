@@ -1,9 +1,14 @@
 package database
 
 import (
+	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -24,6 +29,8 @@ const (
 	NotStored = "NotStored"
 	// Refused: the database refuses the statement for another reason.
 	Refused = "Refused"
+	// TableLocked: another session has locked the table.
+	TableLocked = "TableLocked"
 	// Unavailable: the database or the connection has a problem.
 	Unavailable = "DatabaseUnavailable"
 	// NotActive: another operator has the global lock.
@@ -38,7 +45,8 @@ type Error struct {
 	// connections are not included, since they contain ports and addresses.
 	Message string
 
-	cause error // nil for a refusal of this package
+	table string // of TableLocked
+	cause error  // nil for a refusal of this package
 }
 
 func (e *Error) Error() string {
@@ -53,7 +61,9 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // IsTemporary reports whether a later attempt may succeed without a change by a person: of the spec, the
 // table, or the flags or permissions of the operator.
-func (e *Error) IsTemporary() bool { return e.Reason == Unavailable || e.Reason == NotActive }
+func (e *Error) IsTemporary() bool {
+	return e.Reason == Unavailable || e.Reason == TableLocked || e.Reason == NotActive
+}
 
 // Inactive returns the error of a Guard for an operator that may not write.
 func Inactive(cause error) *Error {
@@ -64,14 +74,25 @@ func refuse(reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// classify returns an *Error if err is a permanent error of a statement on the tables, and err otherwise.
+// classify returns an *Error if a statement failed because of the table, and err otherwise.
 // The message may contain values of the row, which the spec shows as well, but no password.
-func classify(err error, tables ...string) error {
+func classify(err error, table string) error {
 	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) || isTemporary(pgErr.Code) {
+	switch {
+	case !errors.As(err, &pgErr):
+		return err
+	case pgErr.Code == lockNotAvailable:
+		return locked(table)
+	case isTemporary(pgErr.Code):
 		return err
 	}
-	return refuse(reasonOf(pgErr.Code), "table %q: %s", strings.Join(tables, ", "), pgErr.Error())
+	return refuse(reasonOf(pgErr.Code), "table %q: %s", table, pgErr.Error())
+}
+
+func locked(table string) *Error {
+	err := refuse(TableLocked, "table %q is locked by another session", table)
+	err.table = table
+	return err
 }
 
 // toError returns err as an *Error.
@@ -84,9 +105,37 @@ func toError(err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &pgErr):
-		return &Error{Reason: Unavailable, Message: "the database says: " + pgErr.Message, cause: err}
+		return &Error{Reason: Unavailable, Message: "the database says: " + withoutAddress(pgErr.Message), cause: err}
 	}
-	return &Error{Reason: Unavailable, Message: "the database cannot be reached", cause: err}
+	return &Error{Reason: Unavailable, Message: unreachable(err), cause: err}
+}
+
+// unreachable returns the message for an error of a connection, without names and addresses.
+func unreachable(err error) string {
+	const message = "the database cannot be reached"
+	switch {
+	case errors.As(err, new(x509.HostnameError)):
+		return message + ": its certificate is for another name than PSQL_HOST"
+	case errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.CertificateInvalidError)):
+		return message + ": its certificate is not trusted"
+	case strings.Contains(err.Error(), "server refused TLS connection"): // has no type
+		return message + ": it offers no TLS, which PSQL_SSLMODE requires"
+	case errors.As(err, new(*net.DNSError)):
+		return message + ": the name of PSQL_HOST does not resolve"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return message + ": the connection is refused"
+	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
+		return message + ": no answer"
+	}
+	return message
+}
+
+// clientAddress is the part of an error of the server that names the address of the operator.
+var clientAddress = regexp.MustCompile(`host "[^"]*"`)
+
+// withoutAddress returns a message of the server without the address of the operator.
+func withoutAddress(message string) string {
+	return clientAddress.ReplaceAllString(message, "the host of the operator")
 }
 
 // isTemporary reports whether an error with this code may disappear without a change by a person. The
@@ -95,16 +144,19 @@ func toError(err error) error {
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func isTemporary(code string) bool {
-	const lockNotAvailable = "55P03"
 	switch code[:min(2, len(code))] {
 	case "08", "25", "28", "3D", "40", "53", "57", "58", "XX":
 		return true
 	}
-	return code == lockNotAvailable || code == undefinedTable || code == ""
+	return code == undefinedTable || code == ""
 }
 
-// undefinedTable is the code for a table that was dropped since existingTables found it.
-const undefinedTable = "42P01"
+const (
+	// undefinedTable is the code for a table that was dropped since existingTables found it.
+	undefinedTable = "42P01"
+	// lockNotAvailable is the code for a statement that has exceeded lock_timeout.
+	lockNotAvailable = "55P03"
+)
 
 func isUndefinedTable(err error) bool {
 	var pgErr *pgconn.PgError

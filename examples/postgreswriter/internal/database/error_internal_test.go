@@ -28,16 +28,21 @@ func TestErrors(t *testing.T) {
 		{name: "password", err: pgErr("28P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
 		{name: "shutdown", err: pgErr("57P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
 		{name: "deadlock", err: pgErr("40P01"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
-		{name: "a lock", err: pgErr("55P03"), want: Error{Reason: Unavailable, Message: "the database says: no"}},
+		{name: "a lock", err: pgErr("55P03"), want: Error{Reason: TableLocked, Message: `table "t" is locked by another session`}},
 		{name: "no code", err: pgErr(""), want: Error{Reason: Unavailable, Message: "the database says: no"}},
-		{name: "network", err: context.DeadlineExceeded, want: Error{Reason: Unavailable, Message: "the database cannot be reached"}},
+		{name: "network", err: errors.New("reset"), want: Error{Reason: Unavailable, Message: "the database cannot be reached"}},
+		{name: "timeout", err: context.DeadlineExceeded, want: Error{Reason: Unavailable, Message: "the database cannot be reached: no answer"}},
+		{
+			name: "address", err: &pgconn.PgError{Code: "28000", Message: `no pg_hba.conf entry for host "192.0.2.1", user "u"`},
+			want: Error{Reason: Unavailable, Message: `the database says: no pg_hba.conf entry for the host of the operator, user "u"`},
+		},
 		{name: "a refusal", err: refuse(NotStored, "x"), want: Error{Reason: NotStored, Message: "x"}},
 	} {
 		var got *Error
 		require.ErrorAs(t, toError(classify(test.err, "t")), &got, test.name)
 		require.Equal(t, test.want.Reason, got.Reason, test.name)
 		require.Equal(t, test.want.Message, got.Message, test.name)
-		require.Equal(t, test.want.Reason == Unavailable, got.IsTemporary(), test.name)
+		require.Equal(t, test.want.Reason == Unavailable || test.want.Reason == TableLocked, got.IsTemporary(), test.name)
 	}
 	require.NoError(t, toError(classify(nil, "t")))
 	require.ErrorIs(t, toError(context.Canceled), context.Canceled)

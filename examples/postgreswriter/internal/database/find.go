@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -27,11 +28,53 @@ func (v values) differsIn(row Row) string {
 	return ""
 }
 
+// A Claim is the claim of a PostgresWriter to the rows with a key.
+type Claim struct {
+	Key string
+	// Tables are the tables in which the row may be: the one of the spec, and the one where the row was last seen. Nil
+	// means any table.
+	Tables []string
+	// Unchecked are the tables that could not be read when the key was claimed. The rows in these tables belong to
+	// somebody else.
+	Unchecked []string
+}
+
 // findings has the result of the search for a key.
 type findings struct {
 	tables     map[string]table  // existing tables, by name
+	elsewhere  map[string]string // schemas of tables that are not in the search path, by the name of the table
+	unread     map[string]error  // tables that cannot be read, by name
 	rows       map[string]values // rows with the key, by the name of the table
 	duplicated map[string]bool   // tables with several rows with the key
+	foreign    map[string]bool   // tables with a row of somebody else, after restrictTo
+}
+
+// restrictTo leaves only rows that belong to the claim, of which one has to be in the table, unless the name is empty.
+// It returns an error if the row may be in a table that cannot be read, or if the table has a row of somebody else.
+func (f findings) restrictTo(claim Claim, table string) error {
+	for _, name := range slices.Sorted(maps.Keys(f.unread)) {
+		isUnchecked := slices.Contains(claim.Unchecked, name)
+		if name == table || slices.Contains(claim.Tables, name) || claim.Tables == nil && !isUnchecked {
+			return f.unread[name]
+		}
+	}
+	for _, name := range claim.Unchecked {
+		if _, exists := f.rows[name]; exists {
+			f.foreign[name] = true
+			delete(f.rows, name)
+		}
+	}
+	if f.foreign[table] {
+		return rowExists(claim.Key, []string{table})
+	}
+	return nil
+}
+
+// unchecked returns the tables of the claim that still cannot be read, or have a row of somebody else.
+func (f findings) unchecked(claim Claim) []string {
+	return slices.DeleteFunc(slices.Clone(claim.Unchecked), func(name string) bool {
+		return f.unread[name] == nil && !f.foreign[name]
+	})
 }
 
 // changeTo returns the change after which row is the only row with the key.
@@ -53,13 +96,16 @@ func (f findings) changeTo(row Row) Change {
 
 // checkFree returns an error if a table has a row with the key.
 func (f findings) checkFree(key string) error {
-	taken := f.otherTables("")
-	if len(taken) == 0 {
-		return nil
+	if taken := f.otherTables(""); len(taken) > 0 {
+		return rowExists(key, taken)
 	}
+	return nil
+}
+
+func rowExists(key string, taken []string) *Error {
 	return refuse(RowExists,
-		"table %q already has a row with the key %q; delete the row, or let the operator overwrite it with --adopt-rows",
-		strings.Join(taken, ", "), key)
+		"table %q already has a row with the key %q; delete the row, or let the operator overwrite it with --adopt-rows=%s",
+		strings.Join(taken, ", "), key, key)
 }
 
 // tableOf returns the table that has the row, or "". The preferred table takes precedence.
@@ -79,43 +125,101 @@ func (f findings) otherTables(name string) []string {
 	return slices.DeleteFunc(all, func(other string) bool { return other == name })
 }
 
-// findWithRetry is like find, but retries once if a table was dropped during the search.
-func (r *Rows) findWithRetry(ctx context.Context, key string) (findings, error) {
-	found, err := r.find(ctx, r.pool, key)
-	if isUndefinedTable(err) {
-		return r.find(ctx, r.pool, key)
-	}
-	return found, err
-}
-
 // find searches all tables for the key. The row may be in another table than the spec says, and the
 // status may be wrong.
-func (r *Rows) find(ctx context.Context, db querier, key string) (findings, error) {
-	tables, err := existingTables(ctx, db, r.options.Tables)
+func (r *Rows) find(ctx context.Context, key string) (findings, error) {
+	tables, elsewhere, err := existingTables(ctx, r.read, r.options.Tables)
 	if err != nil {
 		return findings{}, err
 	}
-	found := findings{tables: tables, rows: map[string]values{}, duplicated: map[string]bool{}}
-	var names, parts []string
-	for _, name := range r.options.Tables {
-		if t := tables[name]; t.hasTextID() {
-			parts = append(parts, t.selectByID(len(names)))
-			names = append(names, name)
+	found, unread, err := r.readTables(ctx, tables, []string{key})
+	if err != nil {
+		return findings{}, err
+	}
+	return newFindings(tables, elsewhere, unread, found), nil
+}
+
+// findIn is like find in a transaction, which a table that cannot be read would abort. findIn does not read the
+// tables that find could not read.
+func (r *Rows) findIn(ctx context.Context, tx pgx.Tx, key string, unread map[string]error) (findings, error) {
+	tables, elsewhere, err := existingTables(ctx, inside(tx), r.options.Tables)
+	if err != nil {
+		return findings{}, err
+	}
+	var found []located
+	for _, t := range tables {
+		if !t.hasTextID() || unread[t.name] != nil {
+			continue
 		}
+		rows, err := readRows(ctx, inside(tx), t, []string{key})
+		if err != nil {
+			return findings{}, r.locks.observe(forReading, err)
+		}
+		found = append(found, rows...)
 	}
-	if len(parts) == 0 {
-		return found, nil
+	return newFindings(tables, elsewhere, unread, found), nil
+}
+
+// located is a row and its place.
+type located struct {
+	table, key string
+	values     values
+}
+
+// readTables reads the rows with the keys from each table by itself. unread are the tables that cannot be read; their
+// errors have the type *Error. A table that was dropped meanwhile has no rows.
+func (r *Rows) readTables(
+	ctx context.Context, tables map[string]table, keys []string,
+) (found []located, unread map[string]error, err error) {
+	unread = map[string]error{}
+	for name, t := range tables {
+		if !t.hasTextID() {
+			continue
+		}
+		var rows []located
+		err := r.locks.check(forReading, name)
+		if err == nil {
+			rows, err = readRows(ctx, r.read, t, keys)
+		}
+		known, ok := errors.AsType[*Error](r.locks.observe(forReading, err))
+		switch {
+		case ok:
+			unread[name] = known
+		case isUndefinedTable(err):
+			delete(tables, name)
+		case err != nil:
+			return nil, nil, err
+		}
+		found = append(found, rows...)
 	}
-	rows, err := db.Query(ctx, strings.Join(parts, " union all "), key)
-	if err == nil {
-		var index int
+	return found, unread, nil
+}
+
+// readRows reads the rows with the keys from a table.
+func readRows(ctx context.Context, read reader, t table, keys []string) (found []located, err error) {
+	err = read(ctx, func(rows pgx.Rows) error {
+		var key string
 		var v values
-		_, err = pgx.ForEachRow(rows, []any{&index, &v.Name, &v.Age, &v.Country}, func() error {
-			_, duplicate := found.rows[names[index]]
-			found.duplicated[names[index]] = duplicate
-			found.rows[names[index]] = v
+		_, err := pgx.ForEachRow(rows, []any{&key, &v.Name, &v.Age, &v.Country}, func() error {
+			found = append(found, located{table: t.name, key: key, values: v})
 			return nil
 		})
+		return err
+	}, t.query(), keys)
+	return found, classify(err, t.name)
+}
+
+// newFindings returns the findings about one key. All rows in found have this key.
+func newFindings(
+	tables map[string]table, elsewhere map[string]string, unread map[string]error, found []located,
+) findings {
+	f := findings{
+		tables: tables, elsewhere: elsewhere, unread: unread,
+		rows: map[string]values{}, duplicated: map[string]bool{}, foreign: map[string]bool{},
 	}
-	return found, classify(err, names...)
+	for _, row := range found {
+		_, f.duplicated[row.table] = f.rows[row.table]
+		f.rows[row.table] = row.values
+	}
+	return f
 }

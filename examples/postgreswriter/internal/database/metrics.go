@@ -88,8 +88,16 @@ func (m *metrics) saw(key, table string) {
 // failure counts err and returns it as an *Error.
 func (r *Rows) failure(err error) error {
 	err = toError(err)
-	if known, ok := errors.AsType[*Error](err); ok && known.isDatabaseError() && !errors.Is(err, context.Canceled) {
-		r.metrics.errors.Inc()
+	known, ok := errors.AsType[*Error](err)
+	if !ok || !known.isDatabaseError() || errors.Is(err, context.Canceled) {
+		return err
+	}
+	r.metrics.errors.Inc()
+	if known.Reason == Unavailable {
+		select {
+		case r.unavailable <- struct{}{}:
+		default: // the receiver has not noticed the last failure yet
+		}
 	}
 	return err
 }

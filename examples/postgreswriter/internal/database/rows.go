@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,11 +69,17 @@ type Rows struct {
 	pool    *pgxpool.Pool
 	options Options
 	metrics *metrics
+	locks   locks
+	// unavailable receives after a failure of the database.
+	unavailable chan struct{}
 }
 
 // NewRows returns the rows in the tables of options.
 func NewRows(pool *pgxpool.Pool, options Options) *Rows {
-	return &Rows{pool: pool, options: options, metrics: newMetrics(options.Tables)}
+	return &Rows{
+		pool: pool, options: options, metrics: newMetrics(options.Tables), locks: locks{until: map[string]time.Time{}},
+		unavailable: make(chan struct{}, 1),
+	}
 }
 
 // Open returns a pool with that maximum number of connections. Open does not connect yet, so a database
@@ -87,72 +92,94 @@ func Open(ctx context.Context, settings Settings, application string, connection
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// Put inserts or updates the row with the key. If another table has a row with the key, Put moves the row
+// A Result is the result of Put.
+type Result struct {
+	Change Change
+	// Unchecked are the tables of Claim.Unchecked that still cannot be read, or have a row of somebody else.
+	Unchecked []string
+}
+
+// Put inserts or updates the row with the key of the claim. If another table has a row with the key, Put moves the row
 // in one transaction. Put writes nothing if the row matches already. Every error is an *Error.
-func (r *Rows) Put(ctx context.Context, key string, row Row) (Change, error) {
+func (r *Rows) Put(ctx context.Context, claim Claim, row Row) (Result, error) {
 	if err := r.checkAllowed(row.Table); err != nil {
-		return "", err
+		return Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
 	// Usually, nothing has to be done, and reading needs no transaction.
-	found, err := r.findWithRetry(ctx, key)
+	found, err := r.find(ctx, claim.Key)
+	if err == nil {
+		err = found.restrictTo(claim, row.Table)
+	}
 	if err != nil {
-		return "", r.failure(err)
+		return Result{}, r.failure(err)
 	}
-	r.metrics.saw(key, found.tableOf(row.Table))
-	if change := found.changeTo(row); change == Unchanged {
-		return change, nil
+	r.metrics.saw(claim.Key, found.tableOf(row.Table))
+	result := Result{Change: found.changeTo(row), Unchecked: found.unchecked(claim)}
+	if result.Change == Unchanged {
+		return result, nil
 	}
-	var change Change
-	err = r.write(ctx, func(tx pgx.Tx) error {
-		found, err := r.find(ctx, tx, key)
-		if err != nil {
-			return err
-		}
-		change = found.changeTo(row)
-		if change == Unchanged {
-			return nil
-		}
-		if err := r.ensureTable(ctx, tx, found, row.Table); err != nil {
-			return err
-		}
-		if err := remove(ctx, tx, key, found.otherTables(row.Table)); err != nil {
-			return err
-		}
-		stored, err := store(ctx, tx, key, row, overwrite)
-		if err == nil && !stored {
-			return notStored(row.Table)
-		}
+	err = r.write(ctx, row.Table, func(tx pgx.Tx) (err error) {
+		result.Change, err = r.putIn(ctx, tx, claim, row, found.unread)
 		return err
 	})
 	if err != nil {
-		return "", r.failure(err)
+		return Result{}, r.failure(err)
 	}
-	r.metrics.wrote(key, row.Table, change)
-	return change, nil
+	r.metrics.wrote(claim.Key, row.Table, result.Change)
+	return result, nil
 }
 
-// Delete deletes the row with the key from all tables, and reports whether there was a row. A row or a
+// putIn is Put in a transaction, which does not read the tables in unread.
+func (r *Rows) putIn(ctx context.Context, tx pgx.Tx, claim Claim, row Row, unread map[string]error) (Change, error) {
+	found, err := r.findIn(ctx, tx, claim.Key, unread)
+	if err == nil {
+		err = found.restrictTo(claim, row.Table)
+	}
+	if err != nil {
+		return "", err
+	}
+	change := found.changeTo(row)
+	if change == Unchanged {
+		return change, nil
+	}
+	if err := r.ensureTable(ctx, tx, found, row.Table); err != nil {
+		return "", err
+	}
+	if err := remove(ctx, tx, claim.Key, found.otherTables(row.Table)); err != nil {
+		return "", err
+	}
+	stored, err := store(ctx, tx, claim.Key, row, overwrite)
+	if err == nil && !stored {
+		err = notStored(row.Table)
+	}
+	return change, err
+}
+
+// Delete deletes the rows with the key of the claim from all tables, and reports whether there was a row. A row or a
 // table that does not exist is no error. Every error is an *Error.
-func (r *Rows) Delete(ctx context.Context, key string) (bool, error) {
+func (r *Rows) Delete(ctx context.Context, claim Claim) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
-	found, err := r.findWithRetry(ctx, key)
+	found, err := r.find(ctx, claim.Key)
+	if err == nil {
+		err = found.restrictTo(claim, "")
+	}
 	if err != nil {
 		return false, r.failure(err)
 	}
 	tables := found.otherTables("")
 	if len(tables) == 0 {
-		r.Forget(key)
+		r.Forget(claim.Key)
 		return false, nil
 	}
-	if err := r.write(ctx, func(tx pgx.Tx) error { return remove(ctx, tx, key, tables) }); err != nil {
+	if err := r.write(ctx, tables[0], func(tx pgx.Tx) error { return remove(ctx, tx, claim.Key, tables) }); err != nil {
 		return false, r.failure(err)
 	}
-	r.metrics.wrote(key, "", deleted)
+	r.metrics.wrote(claim.Key, "", deleted)
 	return true, nil
 }
 
@@ -168,35 +195,40 @@ func (r *Rows) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Keys calls visit with the key of each row in the tables, including rows of other programs. Every error
-// is an *Error.
+// Keys calls visit with the key of each row in the tables, including rows of other programs. A table that cannot be read
+// does not keep Keys from reading the others. Every error is an *Error.
 func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 
-	tables, err := existingTables(ctx, r.pool, r.options.Tables)
+	tables, _, err := existingTables(ctx, r.read, r.options.Tables)
 	if err != nil {
 		return r.failure(err)
 	}
+	var failed error
 	for name, t := range tables {
 		if !t.hasTextID() {
 			continue
 		}
-		rows, err := r.pool.Query(ctx, `select id::text from `+identifier(name)+` where id is not null`)
-		if err == nil {
+		err := r.read(ctx, func(rows pgx.Rows) error {
 			var key string
-			_, err = pgx.ForEachRow(rows, []any{&key}, func() error { visit(key); return nil })
-		}
+			_, err := pgx.ForEachRow(rows, []any{&key}, func() error { visit(key); return nil })
+			return err
+		}, `select id::text from `+identifier(name)+` where id is not null`)
 		if err != nil {
-			return r.failure(classify(err, name))
+			failed = r.failure(classify(err, name))
 		}
 	}
-	return nil
+	return failed
 }
 
-// write calls do in a transaction, and commits the transaction unless do returns an error.
-func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{BeginQuery: begin}, func(tx pgx.Tx) error {
+// write calls do in a transaction, and commits the transaction unless do returns an error. The transaction writes to
+// the table.
+func (r *Rows) write(ctx context.Context, table string, do func(pgx.Tx) error) error {
+	if err := r.locks.check(forWriting, table); err != nil {
+		return err
+	}
+	err := pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{BeginQuery: begin}, func(tx pgx.Tx) error {
 		if r.options.Guard != nil {
 			if err := r.options.Guard(ctx, tx); err != nil {
 				return err
@@ -205,19 +237,20 @@ func (r *Rows) write(ctx context.Context, do func(pgx.Tx) error) error {
 		if err := do(tx); err != nil {
 			return err
 		}
-		return r.checkConstraints(ctx, tx)
+		return checkConstraints(ctx, tx, table)
 	})
+	return r.locks.observe(forWriting, err)
 }
 
 // checkConstraints checks deferred constraints, so that their errors differ from errors of the commit.
-func (r *Rows) checkConstraints(ctx context.Context, tx pgx.Tx) error {
+func checkConstraints(ctx context.Context, tx pgx.Tx, table string) error {
 	_, err := tx.Exec(ctx, "set constraints all immediate")
-	return classify(err, r.options.Tables...)
+	return classify(err, table)
 }
 
 // checkAllowed returns an error unless rows may be written to the table. It sends nothing to the database.
 func (r *Rows) checkAllowed(table string) error {
-	if slices.Contains(r.options.Tables, table) {
+	if r.IsListed(table) {
 		return nil
 	}
 	return refuse(TableNotAllowed, "table %q is not one that the operator may write to: its flag --tables lists %s",
@@ -234,9 +267,13 @@ func (r *Rows) ensureTable(ctx context.Context, tx pgx.Tx, found findings, name 
 	case r.options.Create:
 		return createTable(ctx, tx, name)
 	}
+	if schema, exists := found.elsewhere[name]; exists {
+		return refuse(TableMissing, "table %q is in the schema %q, which is not in the search path of the operator's user", name, schema)
+	}
 	return refuse(TableMissing, "the database has no table %q; the operator makes missing ones with --create-tables", name)
 }
 
+// remove deletes the rows with the key from the tables.
 func remove(ctx context.Context, tx pgx.Tx, key string, tables []string) error {
 	for _, name := range tables {
 		if _, err := tx.Exec(ctx, `delete from `+identifier(name)+` where id = $1::text`, key); err != nil {

@@ -2,8 +2,12 @@
 package database
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,11 +35,21 @@ type Settings struct {
 	User     string
 	password string
 	SSLMode  string
+	// Credentials is a folder with files that are read for each new connection; empty if there is none.
+	Credentials string
 }
 
+// The files in the folder of credentials, with the keys of a Secret. Each is optional.
+const (
+	passwordFile    = "password"
+	authorityFile   = "ca.crt"
+	certificateFile = "tls.crt"
+	keyFile         = "tls.key"
+)
+
 // FromEnvironment reads the required variables PSQL_HOST, PSQL_PORT, PSQL_DBNAME, PSQL_USER and
-// PSQL_PASSWORD, and the optional variable PSQL_SSLMODE. The error names each variable that is missing
-// or invalid.
+// PSQL_PASSWORD, and the optional variables PSQL_SSLMODE and PSQL_CREDENTIALS. The error names each variable that is
+// missing or invalid.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	var problems []error
 	required := func(variable string) string {
@@ -51,6 +65,8 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		User:     required("PSQL_USER"),
 		password: required("PSQL_PASSWORD"),
 		SSLMode:  sslModes[0],
+
+		Credentials: getenv("PSQL_CREDENTIALS"),
 	}
 	if port := required("PSQL_PORT"); port != "" {
 		number, err := strconv.ParseUint(port, 10, 16)
@@ -77,24 +93,70 @@ func (s Settings) String() string {
 // GoString returns the same as String, so that %#v does not print the password.
 func (s Settings) GoString() string { return s.String() }
 
-// pool returns the configuration of pgx. The environment variables of libpq, such as PGSSLROOTCERT, add
-// other settings. The password is not in the connection string, since errors quote the string.
+// pool returns the configuration of pgx. For each new connection, the pool reads the files of credentials again, so that
+// a new password or certificate needs no restart.
 func (s Settings) pool(application string, connections int32) (*pgxpool.Config, error) {
-	config, err := pgxpool.ParseConfig("sslmode=" + s.SSLMode + " host=" + quoted(s.Host) + " port=" + strconv.Itoa(int(s.Port)) +
-		" dbname=" + quoted(s.Name) + " user=" + quoted(s.User) + " password=none")
+	config, err := s.parse()
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", s, err)
 	}
 	config.MaxConns = connections
 	config.MaxConnIdleTime = idleTimeout
 	conn := config.ConnConfig
-	conn.Password = s.password
 	conn.ConnectTimeout = connectTimeout
-	conn.RuntimeParams = map[string]string{"application_name": application}
+	conn.RuntimeParams["application_name"] = application
 	// Without prepared statements, a statement takes one round trip, tables may be dropped and created
 	// again, and connections may use a pooler.
 	conn.DefaultQueryExecMode = pgx.QueryExecModeExec
+	config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
+		fresh, err := s.parse()
+		if err != nil {
+			return &Error{Reason: Unavailable, Message: "the files in the folder of PSQL_CREDENTIALS cannot be used", cause: err}
+		}
+		conn.Password, conn.TLSConfig, conn.Fallbacks = fresh.ConnConfig.Password, fresh.ConnConfig.TLSConfig, fresh.ConnConfig.Fallbacks
+		return nil
+	}
 	return config, nil
+}
+
+// parse returns the settings with the contents of the files, and with the environment variables of libpq that concern other
+// settings, such as PGSSLROOTCERT and PGOPTIONS. The password is not in the connection string, since errors quote the
+// string.
+func (s Settings) parse() (*pgxpool.Config, error) {
+	parameters := []string{
+		"sslmode=" + s.SSLMode, "host=" + quoted(s.Host), "port=" + strconv.Itoa(int(s.Port)),
+		"dbname=" + quoted(s.Name), "user=" + quoted(s.User), "password=none",
+	}
+	for file, parameter := range map[string]string{authorityFile: "sslrootcert", certificateFile: "sslcert", keyFile: "sslkey"} {
+		if path := s.path(file); path != "" {
+			parameters = append(parameters, parameter+"="+quoted(path))
+		}
+	}
+	config, err := pgxpool.ParseConfig(strings.Join(parameters, " "))
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig.Password = s.password
+	if path := s.path(passwordFile); path != "" {
+		password, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		config.ConnConfig.Password = strings.TrimSuffix(string(password), "\n")
+	}
+	return config, nil
+}
+
+// path returns the path of a file in the folder of credentials, or "" if there is no such file.
+func (s Settings) path(file string) string {
+	if s.Credentials == "" {
+		return ""
+	}
+	path := filepath.Join(s.Credentials, file)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return path
 }
 
 // quoted returns value with quotes for a connection string.

@@ -3,6 +3,8 @@ package database_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,8 +82,39 @@ func TestOpenUsesSettings(t *testing.T) {
 		require.Equal(t, settings.Name, config.ConnConfig.Database)
 		require.Equal(t, settings.User, config.ConnConfig.User)
 		require.Equal(t, password, config.ConnConfig.Password)
-		require.Equal(t, map[string]string{"application_name": "operator"}, config.ConnConfig.RuntimeParams)
+		require.Equal(t, map[string]string{"application_name": "operator", "options": "-c search_path=other"}, config.ConnConfig.RuntimeParams)
 		require.Equal(t, int32(3), config.MaxConns)
 		require.NotContains(t, config.ConnString(), "ss word")
 	}
+}
+
+func TestOpenRefusesFiles(t *testing.T) {
+	for file, says := range map[string]string{"ca.crt": "unable to add CA to cert pool", "tls.crt": `both "sslcert" and "sslkey" are required`} {
+		folder := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte("no certificate"), 0o600))
+		settings, err := database.FromEnvironment(environment(map[string]string{"PSQL_SSLMODE": "require", "PSQL_CREDENTIALS": folder}))
+		require.NoError(t, err)
+		_, err = database.Open(t.Context(), settings, "operator", 3)
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "ss word")
+	}
+}
+
+func TestOpenReadsFiles(t *testing.T) {
+	folder := t.TempDir()
+	settings, err := database.FromEnvironment(environment(map[string]string{"PSQL_CREDENTIALS": folder}))
+	require.NoError(t, err)
+	pool, err := database.Open(t.Context(), settings, "operator", 3)
+	require.NoError(t, err)
+	defer pool.Close()
+	config := pool.Config()
+	for content, want := range map[string]string{"": "", "new": "new", "line\n": "line", "a b": "a b"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "password"), []byte(content), 0o600))
+		conn := config.ConnConfig.Copy()
+		require.NoError(t, config.BeforeConnect(t.Context(), conn))
+		require.Equal(t, want, conn.Password)
+	}
+	require.NoError(t, os.Remove(filepath.Join(folder, "password")))
+	require.NoError(t, config.BeforeConnect(t.Context(), config.ConnConfig))
+	require.Equal(t, password, config.ConnConfig.Password, "without the file, that of the environment counts")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -13,17 +12,16 @@ import (
 // columns are the required columns of a table.
 var columns = []string{"id", "name", "age", "country"}
 
-// A querier is a pool, a connection or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // A table is an existing table or view.
 type table struct {
-	name string
+	name, schema string
+	// isVisible reports whether the search path has the schema.
+	isVisible bool
 	// columns are the required columns that the table has. A column id of another type than text cannot
 	// store keys, and is missing here.
 	columns []string
+	// rights are the rights of the user: select, insert, update and delete.
+	rights []bool
 }
 
 // hasTextID reports whether the table can have rows with our keys.
@@ -44,47 +42,56 @@ func (t table) check() error {
 	return nil
 }
 
-// selectByID returns a query for the rows with the key $1. Its columns are index and the three values.
-func (t table) selectByID(index int) string {
-	selected := []string{strconv.Itoa(index)}
+// query returns a query for the rows with the keys $1. Its columns are the key and the three values.
+func (t table) query() string {
+	selected := []string{"id::text"}
 	for _, column := range columns[1:] {
 		if !slices.Contains(t.columns, column) {
 			column = "null"
 		}
 		selected = append(selected, column+"::text")
 	}
-	return "select " + strings.Join(selected, ", ") + " from " + identifier(t.name) + " where id = $1::text"
+	return "select " + strings.Join(selected, ", ") + " from " + identifier(t.name) + " where id = any($1::text[])"
 }
 
-// existingTables returns the tables and views in the search path that have one of the names. It reads
-// tables and columns from the same snapshot: to_regclass would also find a table that another operator
-// creates at this moment, whose columns the snapshot does not have yet.
-func existingTables(ctx context.Context, db querier, names []string) (map[string]table, error) {
-	// Category S contains the text types.
-	rows, err := db.Query(ctx, `
-		select c.relname::text, coalesce(array_agg(a.attname::text) filter (where a.attname is not null), '{}')
-		from pg_class c
-		left join pg_attribute a
-			on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-			and a.attname = any($2::text[])
-			and (a.attname <> 'id' or (select typcategory from pg_type t where t.oid = a.atttypid) = 'S')
-		where c.relname = any($1::text[]) and pg_table_is_visible(c.oid)
-		group by c.relname`, names, columns)
-	if err != nil {
-		return nil, err
+// existingTables returns the tables and views that have one of the names: those in the search path, and the
+// schemas of those that are in other schemas only. It reads tables and columns from the same snapshot: to_regclass
+// would also find a table that another operator creates at this moment, whose columns the snapshot does not have yet.
+func existingTables(ctx context.Context, read reader, names []string) (tables map[string]table, elsewhere map[string]string, err error) {
+	tables, elsewhere = map[string]table{}, map[string]string{}
+	var t table
+	err = read(ctx, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&t.name, &t.schema, &t.isVisible, &t.rights, &t.columns}, func() error {
+			if !t.isVisible {
+				elsewhere[t.name] = t.schema
+				return nil
+			}
+			tables[t.name] = t
+			t.rights, t.columns = nil, nil
+			return nil
+		})
+		return err
+	}, describe, names, columns)
+	for name := range tables {
+		delete(elsewhere, name)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t table, err error) {
-		return t, row.Scan(&t.name, &t.columns)
-	})
-	if err != nil {
-		return nil, err
-	}
-	tables := make(map[string]table, len(found))
-	for _, t := range found {
-		tables[t.name] = t
-	}
-	return tables, nil
+	return tables, elsewhere, err
 }
+
+// describe is the query of existingTables. Category S contains the text types.
+const describe = `
+	select c.relname::text, n.nspname::text, pg_table_is_visible(c.oid),
+		array[has_table_privilege(c.oid, 'select'), has_table_privilege(c.oid, 'insert'),
+			has_table_privilege(c.oid, 'update'), has_table_privilege(c.oid, 'delete')],
+		coalesce(array_agg(a.attname::text order by a.attname) filter (where a.attname is not null), '{}')
+	from pg_class c
+	join pg_namespace n on n.oid = c.relnamespace and n.nspname !~ '^pg_(temp|toast)'
+	left join pg_attribute a
+		on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+		and a.attname = any($2::text[])
+		and (a.attname <> 'id' or (select typcategory from pg_type t where t.oid = a.atttypid) = 'S')
+	where c.relname = any($1::text[])
+	group by c.oid, c.relname, n.nspname`
 
 // createTable creates a table. The lock serialises concurrent calls, one of which would otherwise fail.
 func createTable(ctx context.Context, tx pgx.Tx, name string) error {

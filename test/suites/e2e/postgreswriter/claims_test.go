@@ -13,7 +13,7 @@ import (
 // berta is a row of somebody else.
 var berta = row{Name: "berta", Age: 99, Country: "cuba"}
 
-// TestRowExists has rows with the keys of PostgresWriters that never had the finalizer. The
+// TestRowExists has rows with the keys of PostgresWriters that have not claimed them. The
 // operator leaves the rows and the finalizers alone, also when the PostgresWriters are deleted.
 func TestRowExists(t *testing.T) {
 	d := newDatabase(t, server, "students", "teachers")
@@ -72,10 +72,8 @@ func TestRowExists(t *testing.T) {
 		t.Parallel()
 		f := newFixture(t, d, process)
 		f.setFinalizers(t, `null`)
-		f.requireRowExists(t, "")
-		f.delete(t)
-		f.waitUntilGone(t)
-		require.Equal(t, alex, d.rows(t, "students")[f.key()])
+		f.settle(t)
+		require.Equal(t, []string{v1.Finalizer}, f.writer(t).Finalizers, "the row is still claimed")
 	})
 }
 
@@ -116,7 +114,7 @@ func TestRowAppears(t *testing.T) {
 	require.Equal(t, map[string]row{f.key(): berta}, d.rows(t, "students"))
 }
 
-// TestAdoptRows has an operator that may overwrite the rows of PostgresWriters without a finalizer.
+// TestAdoptRows has an operator that may overwrite the rows of some PostgresWriters that have no claim.
 func TestAdoptRows(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server, "students", "teachers")
@@ -126,13 +124,15 @@ func TestAdoptRows(t *testing.T) {
 	d.insert(t, "students", "stranger", berta)
 	f.create(t, inTable("teachers"))
 	f.requireRowExists(t, "")
-	restored := f.withName("restored")
+	restored, other := f.withName("restored"), f.withName("other")
 	restored.create(t)
 	restored.waitUntilReady(t)
 	require.NoError(t, f.operator.Stop())
-	restored.setFinalizers(t, "null")
+	restored.setClaim(t, "the UID before the restore")
+	d.insert(t, "students", other.key(), berta)
+	other.create(t)
 
-	f.operator = start(t, d, "--watch-namespace", f.namespace, "--tables=students,teachers", "--adopt-rows")
+	f.operator = start(t, d, "--watch-namespace", f.namespace, "--tables=students,teachers", "--adopt-rows="+f.key()+","+restored.key())
 	f.settle(t)
 	require.Equal(t, map[string]row{f.key(): alex}, d.rows(t, "teachers"))
 	restored.operator = f.operator
@@ -140,11 +140,13 @@ func TestAdoptRows(t *testing.T) {
 	for _, one := range []fixture{f, restored} {
 		require.Equal(t, []string{v1.Finalizer}, one.writer(t).Finalizers)
 	}
-	restored.setFinalizers(t, "null")
-	eventually(t, func(context.Context) error {
-		return expect(len(restored.writer(t).Finalizers) == 1, "the finalizer does not return")
-	})
-	for _, one := range []fixture{f, restored} {
+	other.requireRowExists(t, "")
+	require.NoError(t, f.operator.Stop())
+
+	f.operator = start(t, d, "--watch-namespace", f.namespace, "--tables=students,teachers", "--adopt-rows=elsewhere,"+f.namespace)
+	other.operator = f.operator
+	other.settle(t)
+	for _, one := range []fixture{f, restored, other} {
 		one.delete(t)
 		one.waitUntilGone(t)
 	}

@@ -59,17 +59,26 @@ func TestSteadyState(t *testing.T) {
 	other.waitUntilReady(t)
 	f.settle(t)
 
-	written, mark, version := d.written(t), shared.Mark(), f.writer(t).ResourceVersion
+	written, mark := d.written(t), shared.Mark()
 	looked := f.reconciles()
-	eventually(t, func(context.Context) error {
-		return expect(f.reconciles() >= looked+3, "looked %d times", f.reconciles()-looked)
-	})
+	f.waitForRounds(t, 3)
+	require.Equal(t, looked, f.reconciles(), "nothing is reconciled")
+	f.reconcile(t)
 	require.Equal(t, written, d.written(t), "a repeated reconcile of an unchanged PostgresWriter writes nothing")
 	require.Empty(t, tests.Requests(t, mark, f.namespace))
-	require.Equal(t, version, f.writer(t).ResourceVersion)
 
 	// The counters do move.
 	f.change(t, `{"age":24}`)
 	f.waitUntilReady(t)
 	require.Equal(t, written.Statements+1, d.written(t).Statements)
+}
+
+// waitForRounds waits until the operator has compared all rows n times more.
+func (f fixture) waitForRounds(t *testing.T, n int) {
+	t.Helper()
+	rounds := func() int { return len(f.operator.Entries("compared rows")) }
+	before := rounds()
+	eventually(t, func(context.Context) error {
+		return expect(rounds() > before+n, "%d times", rounds()-before)
+	})
 }

@@ -105,12 +105,26 @@ func (f fixture) create(t *testing.T, mutate ...func(*v1.PostgresWriterSpec)) {
 	f.createAs(t, f.named(), mutate...)
 }
 
-// createClaimed is like create, and the PostgresWriter has the finalizer from the start.
+// createClaimed is like create, and the PostgresWriter has the finalizer from the start, and then the claim.
 func (f fixture) createClaimed(t *testing.T) {
 	t.Helper()
 	writer := f.named()
 	writer.Finalizers = []string{v1.Finalizer}
 	f.createAs(t, writer)
+	f.setClaim(t, writer.UID)
+}
+
+// setClaim writes the claim of a PostgresWriter with that UID into the status, which wakes nobody.
+func (f fixture) setClaim(t *testing.T, uid types.UID) {
+	t.Helper()
+	f.setStatus(t, fmt.Sprintf(`{"claimed":{"key":%q,"uid":%q}}`, f.key(), uid))
+}
+
+// setStatus patches the status.
+func (f fixture) setStatus(t *testing.T, status string) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+status+`}`))
+	require.NoError(t, admin(t).Status().Patch(t.Context(), f.named(), patch))
 }
 
 func (f fixture) createAs(t *testing.T, writer *v1.PostgresWriter, mutate ...func(*v1.PostgresWriterSpec)) {
@@ -205,6 +219,7 @@ func (f fixture) checkState(t *testing.T) error {
 	}
 	want := v1.PostgresWriterStatus{
 		ObservedGeneration: writer.Generation, Conditions: writer.Status.Conditions, ID: f.key(), Table: writer.Spec.Table,
+		Claimed: &v1.RowClaim{Key: f.key(), UID: writer.UID},
 	}
 	if diff := cmp.Diff(want, writer.Status); diff != "" {
 		return errors.New(diff)

@@ -120,10 +120,7 @@ func TestNoSweep(t *testing.T) {
 	gone.operator = f.operator
 	f.create(t)
 	f.settle(t)
-	looked := f.reconciles()
-	eventually(t, func(context.Context) error {
-		return expect(f.reconciles() >= looked+2, "looked %d times", f.reconciles()-looked)
-	})
+	f.waitForRounds(t, 2)
 	require.ElementsMatch(t, []string{gone.key(), f.key()}, d.keys(t, "students"))
 
 	gone.create(t)

@@ -70,7 +70,7 @@ func TestGlobalLock(t *testing.T) {
 func testLockedTable(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--global-lock")
+	f.operator = startAllowingErrors(t, d.env(), "--watch-namespace", f.namespace, "--global-lock", "--check-interval=5s")
 	var fixtures []fixture
 	for i := range 8 {
 		one := f.withName(nth("alex", i))
@@ -97,7 +97,6 @@ func testLockedTable(t *testing.T) {
 	})
 	require.NoError(t, tx.Rollback(t.Context()))
 	for _, one := range fixtures {
-		one.touch(t)
 		one.waitUntilReady(t)
 	}
 }

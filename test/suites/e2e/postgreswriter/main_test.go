@@ -10,6 +10,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/postgres"
@@ -35,6 +38,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	// Tests that are parallel wait most of the time: for leases, retries and checks.
+	log.SetLogger(logr.Discard())
 	err := flag.Set("test.parallel", "12")
 	if err == nil {
 		server, err = postgres.Start(context.Background())

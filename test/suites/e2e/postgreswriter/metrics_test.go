@@ -60,7 +60,8 @@ func TestMetrics(t *testing.T) {
 	missing.waitForReason(t, "TableMissing")
 	become(`database_errors_total`, "1")
 
-	f.setFinalizers(t, "null")
+	f.setClaim(t, "another")
+	f.touch(t)
 	f.waitForReason(t, "RowExists")
 	become(`rows{table="teachers"}`, "0") // it is somebody else's row now
 	d.exec(t, "delete from teachers")

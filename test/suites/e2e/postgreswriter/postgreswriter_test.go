@@ -162,20 +162,23 @@ func testRowInTheWay(t *testing.T, d *database, process *operator.Process) {
 	require.NotContains(t, d.rows(t, "students"), f.key())
 }
 
-// testRowBeforeCrash has the row and the finalizer, and no status, as after a crash between the two.
+// testRowBeforeCrash has the row, the finalizer and the claim, and nothing else in the status, as after a crash
+// between the commit and the report.
 func testRowBeforeCrash(t *testing.T, d *database, process *operator.Process) {
 	f := newEmptyFixture(t, d, process)
 	d.insert(t, "students", f.key(), row{Name: "berta", Age: 99, Country: "cuba"})
 	f.createClaimed(t)
+	f.reconcile(t)
 	f.settle(t)
 	require.Equal(t, alex, d.rows(t, "students")[f.key()])
 }
 
+// testCorruptedStatus has somebody overwrite everything in the status but the claim.
 func testCorruptedStatus(t *testing.T, d *database, process *operator.Process) {
 	f := newFixture(t, d, process)
 	writer := f.writer(t)
 	writer.Status = v1.PostgresWriterStatus{
-		ID: "some/body", Table: "teachers", ObservedGeneration: 7,
+		ID: "some/body", Table: "teachers", ObservedGeneration: 7, Claimed: writer.Status.Claimed,
 		Conditions: []metav1.Condition{{
 			Type: v1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now(),
 		}},

@@ -148,7 +148,7 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, "exit status 0", process.Exit())
 	for _, flag := range []string{
 		"metrics-bind-address", "metrics-secure", "health-probe-bind-address", "leader-elect", "leader-election-namespace", "watch-namespace", "child-labels",
-		"zap-log-level", "tables", "create-tables", "cluster-name", "global-lock", "check-interval", "sweep", "adopt-rows",
+		"zap-log-level", "tables", "create-tables", "cluster-name", "global-lock", "check-interval", "workers", "sweep", "adopt-rows",
 	} {
 		require.Regexp(t, `(?m)^  -`+flag+`\b.*\n    \t\S+ `, process.Log(), flag)
 	}
@@ -159,7 +159,7 @@ func TestStatusOfOthers(t *testing.T) {
 	t.Parallel()
 	longform.Only(t)
 	d := newDatabase(t, server, "students")
-	f := newFixtureWithOwnOperator(t, d, "--tables=students", "--check-interval=1h", "--sync-period=2s")
+	f := newFixtureWithOwnOperator(t, d, "--tables=students", "--check-interval=2s")
 	f.create(t)
 	f.settle(t)
 	tests.CheckStatus(t, f.named(), func(context.Context) error { return f.checkState(t) })

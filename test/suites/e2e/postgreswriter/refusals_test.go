@@ -293,7 +293,8 @@ func TestTwice(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, server)
 	d.exec(t, "create table vague (id text, name text, age integer, country text)")
-	f := newFixtureWithOwnOperator(t, d, "--tables=vague", "--adopt-rows")
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = start(t, d, "--watch-namespace", f.namespace, "--tables=vague", "--adopt-rows="+f.namespace)
 	d.insert(t, "vague", f.key(), alex)
 	d.insert(t, "vague", f.key(), alex)
 	f.create(t, inTable("vague"))

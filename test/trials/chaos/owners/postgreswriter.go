@@ -15,8 +15,8 @@ var Tables = []string{"students", "teachers"}
 func postgresWriter() *Kind {
 	return &Kind{
 		Operator: "postgreswriter",
-		// People remove finalizers: the flags keep the rows of these PostgresWriters from being left to nobody.
-		Args:        []string{"--tables=students,teachers", "--check-interval=5s", "--adopt-rows", "--sweep"},
+		// People remove finalizers: the flag keeps the rows of these PostgresWriters from being left to nobody.
+		Args:        []string{"--tables=students,teachers", "--check-interval=5s", "--sweep"},
 		Prefix:      "row",
 		AddToScheme: v1.AddToScheme,
 		New:         func() client.Object { return &v1.PostgresWriter{} },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -32,7 +33,8 @@ func (e *environment) newPair(k *owners.Kind, installed, earlier *operator.Opera
 	args := append([]string{}, k.Args...)
 	switch {
 	case k.Name() == "PostgresWriter":
-		args = append(args, globalLock)
+		// People recreate PostgresWriters whose rows were left behind.
+		args = append(args, globalLock, "--adopt-rows="+strings.Join(e.namespaces, ","))
 	case k.Lease != "":
 		args = append(args, "--leader-elect", "--leader-election-namespace="+installed.Namespace)
 	}
