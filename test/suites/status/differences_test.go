@@ -36,6 +36,11 @@ var differences = []difference{
 		hasBadStatus,
 	},
 	{
+		"Panel", "observedGeneration as text", "", "",
+		"It is read as the number, as some kinds store it so, such as the Rollout of Argo Rollouts. kstatus returns an error.",
+		func(u *unstructured.Unstructured) bool { return text(u, "status", "observedGeneration") != "" },
+	},
+	{
 		"Deployment, StatefulSet, ReplicaSet", "not observed", inProgress, "",
 		"0 of 0 says nothing as long as the controller has not looked: kstatus passes over an observedGeneration that is not there.",
 		func(u *unstructured.Unstructured) bool { return number(u, "status", "observedGeneration") == 0 },

@@ -142,7 +142,7 @@ func spaces() []space {
 		{group("").WithKind("ConfigMap"), nil, none},
 		{group("").WithKind("Secret"), nil, none},
 		{group("").WithKind("Node"), []choice{conditions(generic[2], generic[3], given("MemoryPressure", "True", "R"))}, none},
-		{panelGVK, []choice{observed(), conditions(append(generic,
+		{panelGVK, []choice{anyOf("status.observedGeneration", append(observed().values, "2")...), conditions(append(generic,
 			given("Ready", "Unknown", "R"), given("Ready", "", "R"), of(1, given("Ready", "True", "R")), of(1, given("Ready", "False", "R")),
 			of(2, given("Ready", "True", "R")), of(1, given("Stalled", "True", "R")), of(1, given("Stalled", "False", "R")),
 			of(1, given("Reconciling", "True", "R")), given("Reconciling", "False", "R"), given("Lit", "True", "R"),

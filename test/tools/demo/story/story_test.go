@@ -157,7 +157,7 @@ func TestPostgresWriter(t *testing.T) {
 	requireSummary(t, story.Summary{Operator: "postgreswriter", Made: 2, What: "row"}, summary)
 	lines := []string{
 		"row       default/sample-student: alex, 23, canada, ",
-		"requests  1 patch postgreswriters, 1 patch postgreswriters/status\n",
+		"requests  1 patch postgreswriters, 2 patch postgreswriters/status\n", // the claim, and the row
 		"row       back after ",
 		"requests  0, reads and dry runs included\n",
 		"database  0 statements that write, by its own statistics\n",
