@@ -40,7 +40,9 @@ func TestAdoptionTakesTheRightToDelete(t *testing.T) {
 	require.NoError(t, err)
 	f.reader = f.client
 	await := func(is func() bool) { t.Helper(); require.Eventually(t, is, time.Minute, 20*time.Millisecond) }
-	await(func() bool { return f.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret.DeepCopy()) == nil })
+	await(func() bool {
+		return f.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret.DeepCopy()) == nil
+	})
 
 	adopt := func() (ensure.Result[*corev1.Secret], error) {
 		return ensure.Object(t.Context(), f.started(), secret.DeepCopy(), ensure.Adopt(), ensure.ControlledBy(f.owner))
