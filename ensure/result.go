@@ -22,8 +22,8 @@ type Result[T client.Object] struct {
 	Changes []Change
 	// Kept are the fields that desired dropped, and that the object still has, if Cause is DesiredChanged; empty if the cache
 	// strips managed fields, as then nothing shows what was dropped. A list that desired has empty, and that the API server fills
-	// by default, is among them. If Cause is Migrated, Kept are the fields that managers
-	// named by MigrateFrom set, that desired lacks, and that do not have their default; see Retire.
+	// by default, is among them. If Cause is Migrated, Kept are the fields that managers named by MigrateFrom set, that desired
+	// lacks, and that do not have their default; see Retire.
 	Kept []KeptField
 	// Stale means that Live is a cached copy that is older than our last write. The call sent nothing. The
 	// status in Live describes an earlier state, so treat the child as in progress.

@@ -19,9 +19,8 @@ import (
 //
 // A folder that is missing, cannot be listed, or has neither files nor an entry ..data is ignored: the last good
 // snapshot stays in use, and Err says why. Without a good snapshot, it is an error, as is a folder whose files do not
-// stop changing for 5 seconds. The entry ..data is in each
-// volume that Kubernetes fills, such as that of a ConfigMap: the files are those in the folder to which it
-// leads, and if there are none, the built-in files are used.
+// stop changing for 5 seconds. The entry ..data is in each volume that Kubernetes fills, such as that of a ConfigMap:
+// the files are those in the folder to which it leads, and if there are none, the built-in files are used.
 //
 // Hidden files are ignored, and so are folders. If a file cannot be used, no manifest is rendered until
 // that file is corrected or removed. These are errors:

@@ -37,8 +37,8 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	// Tests that are parallel wait most of the time: for leases, retries and checks.
 	log.SetLogger(logr.Discard())
+	// Tests that are parallel wait most of the time: for leases, retries and checks.
 	err := flag.Set("test.parallel", "12")
 	if err == nil {
 		server, err = postgres.Start(context.Background())

@@ -27,7 +27,7 @@ func TestSecrecy(t *testing.T) {
 		"wrong password":     {env: []string{"PSQL_PASSWORD=" + password + "!"}, reason: "DatabaseUnavailable", says: "authentication failed"},
 		"wrong user":         {env: []string{"PSQL_USER=nobody'"}, reason: "DatabaseUnavailable", says: `authentication failed for user "nobody'"`},
 		"wrong database":     {env: []string{"PSQL_DBNAME=nowhere"}, reason: "DatabaseUnavailable", says: `database "nowhere" does not exist`},
-		"wrong port":         {env: []string{"PSQL_PORT=1"}, reason: "DatabaseUnavailable", says: cannotReach + ": the connection is refused"},
+		"wrong port":         {env: []string{"PSQL_PORT=1"}, reason: "DatabaseUnavailable", says: refused},
 		"wrong host":         {env: []string{"PSQL_HOST=nowhere.invalid"}, reason: "DatabaseUnavailable", says: cannotReach},
 		"no file but a host": {env: []string{"PSQL_HOST=/nowhere"}, reason: "DatabaseUnavailable", says: cannotReach},
 		"no TLS":             {env: []string{"PSQL_SSLMODE=verify-full"}, reason: "DatabaseUnavailable", says: cannotReach},
