@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/trueup-go/trueup/test/harness/cluster/internal/binaries"
-	"github.com/trueup-go/trueup/test/harness/cluster/internal/pki"
 	"github.com/trueup-go/trueup/test/harness/cluster/internal/supervisor"
+	"github.com/trueup-go/trueup/test/harness/pki"
 	"github.com/trueup-go/trueup/test/harness/port"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/trueup-go/trueup/test/harness/cluster/internal/pki"
+	"github.com/trueup-go/trueup/test/harness/pki"
 )
 
 // The files of a cluster, in its folder, which is the components' working directory.

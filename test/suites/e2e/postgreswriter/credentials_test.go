@@ -2,22 +2,17 @@ package postgreswriter_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/test/harness/pki"
 )
 
 // TestRotatedPassword changes the password of the operator's user, and then the file with the password. The operator
@@ -50,21 +45,15 @@ func TestCertificates(t *testing.T) {
 	d := newDatabase(t, server, "students")
 	authority := newAuthority(t)
 	p := newProxy(t, d, 0, nil)
-	p.tls = &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.pair(t, "127.0.0.1")},
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authority.pool(),
-	}
+	p.tls = serverTLS(t, authority, "127.0.0.1")
+	p.tls.ClientAuth, p.tls.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	require.True(t, p.tls.ClientCAs.AppendCertsFromPEM(authority.Certificate))
 	folder := t.TempDir()
 	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
-	client := authority.pair(t, "operator")
-	key, err := x509.MarshalPKCS8PrivateKey(client.PrivateKey)
+	client, err := authority.Client("operator")
 	require.NoError(t, err)
-	for file, block := range map[string]*pem.Block{
-		"ca.crt":  {Type: "CERTIFICATE", Bytes: authority.certificate.Raw},
-		"tls.crt": {Type: "CERTIFICATE", Bytes: client.Certificate[0]},
-		"tls.key": {Type: "PRIVATE KEY", Bytes: key},
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, file), pem.EncodeToMemory(block), 0o600))
+	for file, content := range map[string][]byte{"ca.crt": authority.Certificate, "tls.crt": client.Certificate, "tls.key": client.Key} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, file), content, 0o600))
 	}
 	f.operator = startAllowingErrors(t, append(p.env(d), "PSQL_SSLMODE=verify-full", "PSQL_CREDENTIALS="+folder), "--watch-namespace", f.namespace)
 	f.create(t)
@@ -78,11 +67,11 @@ func TestUnreachable(t *testing.T) {
 	authority := newAuthority(t)
 	withTLS := func(name string) []string {
 		p := newProxy(t, d, 0, nil)
-		p.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.pair(t, name)}}
+		p.tls = serverTLS(t, authority, name)
 		return append(p.env(d), "PSQL_SSLMODE=verify-full")
 	}
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.certificate.Raw}), 0o600))
+	require.NoError(t, os.WriteFile(ca, authority.Certificate, 0o600))
 	for name, test := range map[string]struct {
 		env  []string
 		says string
@@ -148,50 +137,25 @@ func silent(t *testing.T) *proxy {
 	return &proxy{listener: listener}
 }
 
-// An authority issues certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) authority {
+func newAuthority(t *testing.T) *pki.Authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := pki.NewAuthority()
 	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	certificate, err := x509.ParseCertificate(raw)
-	require.NoError(t, err)
-	return authority{certificate, key}
+	return authority
 }
 
-func (a authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.certificate)
-	return pool
-}
-
-// pair returns a certificate for a name or an address.
-func (a authority) pair(t *testing.T, name string) tls.Certificate {
+// serverTLS returns the certificate of a server with a name or an address.
+func serverTLS(t *testing.T, authority *pki.Authority, name string) *tls.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
+	names, addresses := []string{name}, []net.IP(nil)
 	if ip := net.ParseIP(name); ip != nil {
-		template.IPAddresses = []net.IP{ip}
-	} else {
-		template.DNSNames = []string{name}
+		names, addresses = nil, []net.IP{ip}
 	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	pair, err := authority.Server(names, addresses...)
 	require.NoError(t, err)
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+	certificate, err := pair.TLS()
+	require.NoError(t, err)
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
 }
 
 // startTLS answers the first message of a client, which asks for TLS, and returns the encrypted connection.

@@ -1,4 +1,4 @@
-// Package pki issues the certificates and keys of one cluster.
+// Package pki issues the certificates and keys of a cluster, or of a database.
 package pki
 
 import (
@@ -61,6 +61,15 @@ func (a *Authority) Server(names []string, addresses ...net.IP) (Pair, error) {
 		IPAddresses: addresses,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+}
+
+// Client issues a certificate for a client of that name.
+func (a *Authority) Client(name string) (Pair, error) {
+	return a.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: name},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 }
 
