@@ -129,7 +129,11 @@ func TestCrash(t *testing.T) {
 			f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
 			crash := &crash{message: test.message, n: test.n, created: make(chan struct{})}
 			if test.hasRow {
-				crash.isLate = func() bool { return len(query[string](t, d, "select id from students")) == 1 }
+				crash.isLate = func() bool { // not on the goroutine of the test
+					var count int
+					err := d.Pool.QueryRow(t.Context(), "select count(*) from students").Scan(&count)
+					return err != nil || count == 1
+				}
 			}
 			p := newProxy(t, d, 0, crash.sending)
 			crash.process = startAllowingErrors(t, p.env(d), "--watch-namespace", f.namespace)

@@ -12,9 +12,9 @@ import (
 	"github.com/trueup-go/trueup/test/harness/places"
 )
 
-// earlierCommit is the commit whose operators replace those of this checkout for a while, unless there is a tag. Its CRDs
-// accept the same objects. Later commits changed the checks of the operators' conditions.
-const earlierCommit = "19c575a"
+// earlierCommit is the commit whose operators replace those of this checkout for a while, unless there is a tag. Its
+// operators take the same flags, and its CRDs accept the same objects.
+const earlierCommit = "68d1ece"
 
 var errNoCommit = errors.New("the checkout has no earlier commit")
 
