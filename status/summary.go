@@ -26,10 +26,10 @@ const (
 //   - otherwise Unknown, with the reason of the first condition that is not True.
 //
 // The first condition is the first in the order of types. The message names each condition that is
-// not True, with reason and message, or all conditions if all are True. A missing condition counts as Unknown, with reason
-// NotReported. A condition whose observedGeneration is earlier than the Setter's generation counts
-// as missing, because it does not report the current generation. (A condition without
-// observedGeneration counts as current.) Without any types the summary is Unknown.
+// not True, with reason and message, or all conditions, with their messages, if all are True. A missing
+// condition counts as Unknown, with reason NotReported. A condition whose observedGeneration is earlier
+// than the Setter's generation counts as missing, because it does not report the current generation. (A
+// condition without observedGeneration counts as current.) Without any types the summary is Unknown.
 //
 // Pass only types whose normal status is True. A type such as DeploymentNotReady, whose normal
 // status is False, does not belong in the summary. The type Ready itself is ignored.
@@ -76,15 +76,14 @@ func (s Setter) counted(conditions []metav1.Condition, conditionType string) met
 }
 
 // describeAll returns a text such as `Network is False (Progressing): 1 of 3 pods is available`, or
-// `Network is True; Database is True`.
+// `Network is True: 3 of 3 pods are available; Database is True`.
 func describeAll(parts []metav1.Condition) string {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
 		texts[i] = fmt.Sprintf("%s is %s", part.Type, part.Status)
-		if part.Status == metav1.ConditionTrue {
-			continue
+		if part.Status != metav1.ConditionTrue {
+			texts[i] += " (" + part.Reason + ")"
 		}
-		texts[i] += " (" + part.Reason + ")"
 		if part.Message != "" {
 			texts[i] += ": " + part.Message
 		}

@@ -31,11 +31,11 @@ func TestReady(t *testing.T) {
 	}{
 		{
 			name: "all are True", conditions: []metav1.Condition{good("A"), good("B")}, types: []string{"A", "B"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True; B is True"),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True: all is well; B is True: all is well"),
 		},
 		{
 			name: "those not asked about do not count", conditions: []metav1.Condition{good("A"), bad("NotReady")}, types: []string{"A"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True"),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True: all is well"),
 		},
 		{
 			name: "the declared order counts", conditions: []metav1.Condition{bad("B"), good("C"), bad("A")}, types: []string{"A", "B", "C"},
@@ -67,7 +67,7 @@ func TestReady(t *testing.T) {
 		},
 		{
 			name: "it does not go by itself", conditions: []metav1.Condition{good("A"), bad("Ready")}, types: []string{"Ready", "A"},
-			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True"),
+			want: condition("Ready", metav1.ConditionTrue, "Ready", "A is True: all is well"),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Files are database-service.yaml, database.yaml, app.yaml and app-service.yaml, with one object each,
-// and names.tpl and labels.tpl, which all use.
+// Files are database-service.yaml, database.yaml, mongodb-service.yaml, app.yaml and app-service.yaml, with
+// one object each, and names.tpl and labels.tpl, which all use.
 //
 //go:embed *.yaml *.tpl
 var Files embed.FS
@@ -47,7 +47,7 @@ type Database struct {
 	ImagePullPolicy corev1.PullPolicy
 	// Port is the port on which mongod listens.
 	Port int32
-	// Host is the host name of the first database, for the app. Host is empty in database.yaml and
-	// database-service.yaml, from which the operator computes the name.
-	Host string
+	// FirstPod is the name of the first database's pod, and Host is its host name, for the app. Both are
+	// empty in database.yaml and database-service.yaml, from which the operator computes the names.
+	FirstPod, Host string
 }

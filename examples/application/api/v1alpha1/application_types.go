@@ -21,7 +21,7 @@ type ApplicationSpec struct {
 	// +kubebuilder:default="1.0.0"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="must be the value of a label, such as 1.0.0: letters, digits, - _ and ., first and last a letter or a digit"
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -37,7 +37,7 @@ type ApplicationSpec struct {
 	// +kubebuilder:default="docker.io/nheidloff/simplemicroservice:v1.0.117"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^((\[[0-9a-fA-F:]+\]|[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*)(:[0-9]+)?/)?[a-z0-9]+((\.|__?|-+|/)[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[0-9a-fA-F:]+\\\\]|[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\\\\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*)(:[0-9]+)?/)?[a-z0-9]+((\\\\.|__?|-+|/)[a-z0-9]+)*(:\\\\w[\\\\w.-]{0,127})?(@[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$')",message="must be an image, such as quay.io/team/shop:1.0: a repository in lower case letters, and a tag or a digest"
 	// +optional
 	Image string `json:"image,omitempty"`
 

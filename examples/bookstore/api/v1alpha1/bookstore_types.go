@@ -19,6 +19,9 @@ const (
 	AppReadyCondition = "AppReady"
 	// ReadyCondition is True once the database and the app are ready.
 	ReadyCondition = "Ready"
+	// MongoDBServiceReadyCondition is True if the Service mongodb-service leads to this database. Ready does
+	// not depend on this condition.
+	MongoDBServiceReadyCondition = "MongoDBServiceReady"
 	// VolumeResizedCondition is True once the volumes of the database have the size dbSize. Ready does not
 	// depend on this condition.
 	VolumeResizedCondition = "VolumeResized"
@@ -31,6 +34,8 @@ const (
 	ReasonDone = "Done"
 	// ReasonProvisioning: a volume does not exist yet.
 	ReasonProvisioning = "Provisioning"
+	// ReasonClassMissing: a volume does not exist because its StorageClass does not exist.
+	ReasonClassMissing = "ClassMissing"
 	// ReasonResizing: volumes are growing.
 	ReasonResizing = "Resizing"
 	// ReasonFileSystemResizePending: a volume has grown, but its file system has not. The file system
@@ -47,6 +52,14 @@ const (
 	ReasonClassCannotExpand = "ClassCannotExpand"
 	// ReasonForeignClaim: a claim of another owner has the name of a claim of the database.
 	ReasonForeignClaim = "ForeignClaim"
+)
+
+// The reasons of MongoDBServiceReady, besides those of ensure.Reason, such as Foreign.
+const (
+	// ReasonFound: the app finds the database as mongodb-service.
+	ReasonFound = "Found"
+	// ReasonTurnedOff: the spec asks for no such Service.
+	ReasonTurnedOff = "TurnedOff"
 )
 
 // BookStoreSpec is the desired state of a BookStore.
@@ -70,13 +83,14 @@ type BookApp struct {
 	// +kubebuilder:default="akash125/pyapp"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^((\[[0-9a-fA-F:]+\]|[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*)(:[0-9]+)?/)?[a-z0-9]+((\.|__?|-+|/)[a-z0-9]+)*(@sha256)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[0-9a-fA-F:]+\\\\]|[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\\\\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*)(:[0-9]+)?/)?[a-z0-9]+((\\\\.|__?|-+|/)[a-z0-9]+)*(@sha256)?$')",messageExpression="self.matches(':[^/]*$') ? 'must not contain a tag: use the field tag, for a digest after a repository that ends with @sha256' : 'must be the repository of an image, such as mongo or quay.io/team/shop: lower case letters and digits, separated by . _ - or /, and before the first / a host'"
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
 	// tag of the image.
 	// +kubebuilder:default=latest
-	// +kubebuilder:validation:Pattern=`^\w[\w.-]{0,127}$`
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\w[\\\\w.-]*$')",message="must be the tag of an image, such as 8.0: letters, digits, . _ and -, and first a letter, a digit or _"
 	// +optional
 	Tag string `json:"tag,omitempty"`
 
@@ -123,13 +137,14 @@ type BookDB struct {
 	// +kubebuilder:default=mongo
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^((\[[0-9a-fA-F:]+\]|[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*)(:[0-9]+)?/)?[a-z0-9]+((\.|__?|-+|/)[a-z0-9]+)*(@sha256)?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[0-9a-fA-F:]+\\\\]|[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\\\\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*)(:[0-9]+)?/)?[a-z0-9]+((\\\\.|__?|-+|/)[a-z0-9]+)*(@sha256)?$')",messageExpression="self.matches(':[^/]*$') ? 'must not contain a tag: use the field tag, for a digest after a repository that ends with @sha256' : 'must be the repository of an image, such as mongo or quay.io/team/shop: lower case letters and digits, separated by . _ - or /, and before the first / a host'"
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
 	// tag of the image.
 	// +kubebuilder:default=latest
-	// +kubebuilder:validation:Pattern=`^\w[\w.-]{0,127}$`
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\w[\\\\w.-]*$')",message="must be the tag of an image, such as 8.0: letters, digits, . _ and -, and first a letter, a digit or _"
 	// +optional
 	Tag string `json:"tag,omitempty"`
 
@@ -154,26 +169,25 @@ type BookDB struct {
 	// +optional
 	Port int32 `json:"port,omitempty"`
 
-	// dbSize is the size of the volume of each database. The size may grow if the StorageClass
-	// allows expansion. The size cannot be reduced, except to more than the current size of every
-	// volume.
+	// dbSize is the size of the volume of each database, at least 1Mi. The size may grow if the
+	// StorageClass allows expansion. The size cannot be reduced, except to more than the current size
+	// of every volume.
 	// ---
-	// The pattern is narrower than the pattern of a Quantity, which allows values that cannot be
+	// The expression is narrower than the pattern of a Quantity, which allows values that cannot be
 	// parsed (1e1.5), or not in finite time (1e999999999999). With such a value in one BookStore,
-	// the operator could not list BookStores. For the same reason, the rule uses no quantity(), which the
-	// API server would evaluate even for a value that does not match the pattern.
+	// the operator could not list BookStores. For the same reason, quantity() gets no other value.
 	// +kubebuilder:default="2Gi"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : self.matches('^[+]?[0-9.]*[1-9]')",message="must be greater than zero"
-	// +kubebuilder:validation:Pattern=`^[+-]?[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	// +kubebuilder:validation:XValidation:rule="type(self) == int || self.matches('^[+-]?[0-9]{1,18}(\\\\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$')",message="must be a quantity such as 2Gi"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1048576 : !self.matches('^[+-]?[0-9]{1,18}(\\\\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') || !quantity(self).isLessThan(quantity('1Mi'))",message="must be at least 1Mi: write a unit, as in 3Gi"
 	// +optional
 	DBSize resource.Quantity `json:"dbSize,omitzero"`
 
 	// storageClassName is the StorageClass of new volumes. The default is the cluster's default class.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a StorageClass: lower case letters, digits, - and ."
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
@@ -182,6 +196,13 @@ type BookDB struct {
 	// +kubebuilder:default=true
 	// +optional
 	Retain *bool `json:"retain,omitempty"`
+
+	// mongodbService asks for the Service mongodb-service, besides <name>-mongodb: the host name under
+	// which the app of the article looks for its database. There is one such Service in a namespace: if
+	// somebody else has it, the condition MongoDBServiceReady says who.
+	// +kubebuilder:default=true
+	// +optional
+	MongoDBService *bool `json:"mongodbService,omitempty"`
 
 	// restartForResize allows the operator to restart a pod if the volume has grown and the file
 	// system has not. The operator restarts one pod at a time, and waits before a restart, since
@@ -205,7 +226,7 @@ type BookStoreStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// conditions holds DatabaseReady, AppReady, Ready and VolumeResized. The reasons of the first
+	// conditions holds DatabaseReady, AppReady, Ready, MongoDBServiceReady and VolumeResized. The reasons of the first
 	// three say why pods do not run, as far as the cluster knows.
 	// +listType=map
 	// +listMapKey=type

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -46,6 +47,7 @@ type Reconciler struct {
 	server       client.Reader
 	ensure       *ensure.Ensurer
 	templates    *manifest.Folder
+	recorder     events.EventRecorder
 	warnings     *status.Warnings
 	restartAfter time.Duration
 }
@@ -62,6 +64,7 @@ func New(mgr ctrl.Manager, options Options) (*Reconciler, error) {
 		server:       mgr.GetAPIReader(),
 		ensure:       ensure.New(mgr.GetClient(), mgr.GetAPIReader(), Name, ensure.WithLabels(allLabels), ensure.WithRecorder(recorder)),
 		templates:    options.Templates,
+		recorder:     recorder,
 		warnings:     status.NewWarnings(recorder),
 		restartAfter: options.RestartAfter,
 	}, nil
@@ -107,20 +110,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	}
 
 	storageErr := r.ensureStorage(ctx, db, desired.database)
+	named, namedErr := r.ensureMongoDBService(ctx, store, desired)
 	results, err := ensure.Set(ctx, r.ensure, store, desired.inOrder(),
 		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}), recreateOption(db, desired.database))
 	err = r.prepareToRecreate(ctx, db, err)
 
-	set, replicas := ensure.ResultOf(results, desired.database), *desired.database.Spec.Replicas
+	set := ensure.ResultOf(results, desired.database)
 	wait, restartErr := r.restart(ctx, store, db, set)
-	volumes := judgeVolumes(db, replicas, storageErr)
-	database, databaseErr := results.Explain(ctx, r.client, err, desired.databaseService, desired.database)
-	app, appErr := results.Explain(ctx, r.client, err, desired.app, desired.appService)
-	if database.State == readiness.Ready && replicas < store.Spec.BookDB.Replicas {
-		database = volumes // says why fewer replicas run
+	seen, explainErr := r.explain(ctx, results, err, desired)
+	seen.volumes, seen.mongoDBService = judgeVolumes(db, desired.database, storageErr), named
+	if seen.database.State != readiness.Ready {
+		seen.database.Message += db.describeFormerPods(set.Live)
+	} else if *desired.database.Spec.Replicas < store.Spec.BookDB.Replicas {
+		seen.database = seen.volumes // says why fewer replicas run
 	}
-	reportErr := r.report(ctx, store, db, results, volumes, database, app, err)
-	return retry(ctx, wait, results, storageErr, err, restartErr, databaseErr, appErr, reportErr, operator.TemplatesErr(r.templates))
+	r.recordReuse(store, db, set)
+	reportErr := r.report(ctx, store, db, results, seen, err)
+	return retry(ctx, wait, results, storageErr, namedErr, err, restartErr, explainErr, reportErr, operator.TemplatesErr(r.templates))
 }
 
 // desired returns the desired children of store. An error is a refusal.

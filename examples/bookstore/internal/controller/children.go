@@ -26,12 +26,17 @@ const (
 type children struct {
 	databaseService *corev1.Service
 	database        *appsv1.StatefulSet
+	mongoDBService  *corev1.Service // nil if the store has none
 	app             *appsv1.Deployment
 	appService      *corev1.Service
 }
 
 func (c *children) inOrder() []client.Object {
-	return []client.Object{c.databaseService, c.database, c.app, c.appService}
+	all := []client.Object{c.databaseService, c.database, c.app, c.appService}
+	if c.mongoDBService != nil {
+		all = append(all, c.mongoDBService)
+	}
+	return all
 }
 
 // childrenFor renders the children of store. An invalid template, or an invalid result for store, is an error.
@@ -50,7 +55,12 @@ func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*child
 		return nil, err
 	}
 	writeStorage(store, database)
-	data.Database.Host = database.Name + "-0." + service.Name
+	data.Database.FirstPod = database.Name + "-0"
+	data.Database.Host = data.Database.FirstPod + "." + service.Name
+	mongoDBService, err := manifest.Object[*corev1.Service](renderer, "mongodb-service.yaml", store.Namespace, data)
+	if err != nil {
+		return nil, err
+	}
 	app, err := manifest.Object[*appsv1.Deployment](renderer, "app.yaml", store.Namespace, data)
 	if err != nil {
 		return nil, err
@@ -61,7 +71,7 @@ func childrenFor(store *v1alpha1.BookStore, renderer *manifest.Renderer) (*child
 	}
 	metav1.SetMetaDataLabel(&database.Spec.Template.ObjectMeta, operator.ManagedByLabel, Name)
 	metav1.SetMetaDataLabel(&app.Spec.Template.ObjectMeta, operator.ManagedByLabel, Name)
-	return &children{service, database, app, appService}, nil
+	return &children{service, database, mongoDBService, app, appService}, nil
 }
 
 func dataFor(store *v1alpha1.BookStore) templates.Data {
@@ -123,5 +133,6 @@ func checkDatabase(set *appsv1.StatefulSet, service *corev1.Service) error {
 // checkNames returns an error if the children cannot be named after the BookStore. The pods of a
 // StatefulSet have a label whose value is the name of the set and eleven more characters.
 func (c *children) checkNames(store string) error {
-	return operator.CheckNames(store, c.databaseService.Name, c.app.Name, c.appService.Name, c.database.Name+"-0123456789")
+	return operator.CheckNames(store,
+		c.databaseService.Name, c.mongoDBService.Name, c.app.Name, c.appService.Name, c.database.Name+"-0123456789")
 }

@@ -30,7 +30,7 @@ func TestDefaultChildren(t *testing.T) {
 	made, err := childrenFor(storeCalled("shop"), overridden(nil))
 	require.NoError(t, err)
 
-	want := []client.Object{oldDatabaseService(), oldDatabase(), oldApp(), oldAppService()}
+	want := []client.Object{oldDatabaseService(), oldDatabase(), oldApp(), oldAppService(), oldMongoDBService()}
 	for i, got := range made.inOrder() {
 		got.GetObjectKind().SetGroupVersionKind(want[i].GetObjectKind().GroupVersionKind()) // not part of the digest
 		require.Empty(t, cmp.Diff(want[i], got))
@@ -141,6 +141,13 @@ func oldAppService() *corev1.Service {
 	}
 }
 
+func oldMongoDBService() *corev1.Service {
+	service := oldDatabaseService()
+	service.Name = "mongodb-service"
+	service.Spec.Selector = labelsWith("database", "statefulset.kubernetes.io/pod-name", "shop-mongodb-0")
+	return service
+}
+
 // TestPodLabels has templates whose pods have no labels except for the selector. The operator adds its own, and
 // leaves the claim template alone.
 func TestPodLabels(t *testing.T) {
@@ -221,7 +228,7 @@ func TestHostileSpec(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hostile+":1.0", made.app.Spec.Template.Spec.Containers[0].Image)
 	require.Equal(t, hostile+":8.0", made.database.Spec.Template.Spec.Containers[0].Image)
-	require.Len(t, made.inOrder(), 4)
+	require.Len(t, made.inOrder(), 5)
 }
 
 // TestDatabaseTemplate renders templates with which the operator could not find volumes, or which specify

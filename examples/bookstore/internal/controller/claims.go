@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -55,6 +56,47 @@ func (r *Reconciler) resizeClaims(ctx context.Context, db *database, current, de
 		}
 	}
 	return nil
+}
+
+// findMissingClasses finds the claims that get no volume because their StorageClass does not exist.
+func (r *Reconciler) findMissingClasses(ctx context.Context, db *database) error {
+	for i := range db.volumes {
+		volume := &db.volumes[i]
+		name := ptr.Deref(volume.claim.Spec.StorageClassName, "")
+		if !volume.isUnbound() || name == "" {
+			continue
+		}
+		err := r.client.Get(ctx, client.ObjectKey{Name: name}, &storagev1.StorageClass{})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		volume.lacksClass = err != nil
+	}
+	return nil
+}
+
+// recreateClaims deletes the claims of the replicas that never had a volume and do not have the StorageClass of the
+// set, which is immutable. The set creates them again. If a claim changes meanwhile, because it gets a volume, the
+// delete request fails. Without a class in the template, a claim has the default class, and has to be recreated only
+// if its class does not exist.
+func (r *Reconciler) recreateClaims(ctx context.Context, db *database, set *appsv1.StatefulSet) error {
+	class := classOf(set)
+	for _, volume := range db.volumes {
+		claim := volume.claim
+		if !volume.isUnbound() || volume.ordinal >= *set.Spec.Replicas ||
+			ptr.Equal(claim.Spec.StorageClassName, class) || class == nil && !volume.lacksClass {
+			continue
+		}
+		if err := r.delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// classOf returns the StorageClass in the claim template of the set.
+func classOf(set *appsv1.StatefulSet) *string {
+	return set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName
 }
 
 // isRequestedByOperator reports whether this operator owns the request of the claim as field manager.

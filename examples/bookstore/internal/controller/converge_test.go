@@ -46,8 +46,8 @@ func newPass(t *testing.T, dir string) (*ensuretest.Client, *v1alpha1.BookStore,
 func TestConverges(t *testing.T) {
 	c, _, pass, _ := newPass(t, "")
 
-	// A finalizer, four children and a status.
-	require.Len(t, ensuretest.Converge(t, c, pass), 6)
+	// A finalizer, five children and a status.
+	require.Len(t, ensuretest.Converge(t, c, pass), 7)
 	require.Empty(t, ensuretest.Converge(t, c, pass))
 
 	deployments := &appsv1.DeploymentList{}

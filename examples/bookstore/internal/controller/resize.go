@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/status/readiness"
@@ -14,10 +16,11 @@ import (
 // still runs. The file systems of other volumes are resized when a pod mounts them again. If err is not
 // nil, the reason is that of err. Otherwise, the reason is the most urgent of the volumes, and the message
 // names each volume with that reason.
-func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
+func judgeVolumes(db *database, set *appsv1.StatefulSet, err error) readiness.Readiness {
 	if err != nil {
 		return failed(err)
 	}
+	replicas := *set.Spec.Replicas
 	messages, missing := map[string][]string{}, int(replicas)
 	for _, volume := range db.volumes {
 		if volume.ordinal >= replicas && volume.pod == nil {
@@ -31,7 +34,7 @@ func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 	}
 	for _, reason := range []string{ // the most urgent first
 		v1alpha1.ReasonClaimTerminating, v1alpha1.ReasonResizeFailed, v1alpha1.ReasonFileSystemResizePending, v1alpha1.ReasonResizing,
-		v1alpha1.ReasonProvisioning,
+		v1alpha1.ReasonClassMissing, v1alpha1.ReasonProvisioning,
 	} {
 		if len(messages[reason]) > 0 {
 			return notReady(reason, strings.Join(messages[reason], "; "))
@@ -40,7 +43,19 @@ func judgeVolumes(db *database, replicas int32, err error) readiness.Readiness {
 	if missing > 0 {
 		return notReady(v1alpha1.ReasonProvisioning, fmt.Sprintf("%d of %d claims do not exist yet", missing, replicas))
 	}
-	return readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: "every volume has the requested size"}
+	message := "every volume has the requested size" + db.describeFixedClasses(classOf(set))
+	return readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: message}
+}
+
+// describeFixedClasses returns text about volumes that do not have the desired StorageClass.
+func (db *database) describeFixedClasses(desired *string) string {
+	var fixed []string
+	for _, volume := range db.volumes {
+		if class := volume.claim.Spec.StorageClassName; desired != nil && !ptr.Equal(class, desired) {
+			fixed = append(fixed, fmt.Sprintf("; claim %q keeps StorageClass %q", volume.claim.Name, ptr.Deref(class, "")))
+		}
+	}
+	return strings.Join(fixed, "")
 }
 
 // progress returns the most urgent reason of the volume, and a message that follows the name of the claim.
@@ -64,9 +79,21 @@ func (v volume) progress() (reason, message string) {
 	case phase == corev1.ClaimLost:
 		return v1alpha1.ReasonProvisioning, "has lost its volume"
 	case phase != corev1.ClaimBound:
-		return v1alpha1.ReasonProvisioning, "has no volume yet"
+		return v.provisioning()
 	}
 	return v1alpha1.ReasonDone, ""
+}
+
+// provisioning returns why the claim has no volume yet.
+func (v volume) provisioning() (reason, message string) {
+	switch class := v.claim.Spec.StorageClassName; {
+	case class == nil:
+		return v1alpha1.ReasonProvisioning, "has no volume yet: it names no StorageClass, and the cluster has no default"
+	case v.lacksClass:
+		return v1alpha1.ReasonClassMissing, fmt.Sprintf("has no volume, because StorageClass %q does not exist: create it, or correct "+
+			"spec.bookDB.storageClassName", *class)
+	}
+	return v1alpha1.ReasonProvisioning, "has no volume yet"
 }
 
 // failure returns a message if the resizer or the kubelet reports a failure.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,6 +37,21 @@ func (v volume) unbound() volume {
 	return v
 }
 
+// inClass returns a copy of the volume with that StorageClass; "" means none.
+func (v volume) inClass(name string) volume {
+	v.claim = v.claim.DeepCopy()
+	if v.claim.Spec.StorageClassName = &name; name == "" {
+		v.claim.Spec.StorageClassName = nil
+	}
+	return v
+}
+
+func (v volume) lacking(class string) volume {
+	v = v.inClass(class)
+	v.lacksClass = true
+	return v
+}
+
 func (v volume) lost() volume {
 	v.claim.Status.Phase = corev1.ClaimLost
 	return v
@@ -62,6 +78,7 @@ func TestJudgeVolumes(t *testing.T) {
 		name     string
 		volumes  []volume
 		replicas int32
+		class    string // of the template
 		err      error
 		reason   string
 		says     string
@@ -71,6 +88,19 @@ func TestJudgeVolumes(t *testing.T) {
 		{name: "larger than requested", volumes: []volume{sized("3Gi", "4Gi")}, replicas: 1, reason: v1alpha1.ReasonDone},
 		{name: "no claim yet", volumes: []volume{done}, replicas: 3, reason: v1alpha1.ReasonProvisioning, says: "2 of 3 claims"},
 		{name: "no volume yet", volumes: []volume{growing().unbound()}, replicas: 1, reason: v1alpha1.ReasonProvisioning, says: "has no volume yet"},
+		{
+			name: "no class", volumes: []volume{growing().unbound().inClass("")}, replicas: 1, reason: v1alpha1.ReasonProvisioning,
+			says: "names no StorageClass, and the cluster has no default",
+		},
+		{
+			name: "a class that does not exist", volumes: []volume{growing().unbound().lacking("fsat")}, replicas: 1, class: "fsat",
+			reason: v1alpha1.ReasonClassMissing, says: `StorageClass "fsat" does not exist`,
+		},
+		{
+			name: "another class", volumes: []volume{done.inClass("slow"), done.inClass("fast").of(1)}, replicas: 2, class: "fast",
+			reason: v1alpha1.ReasonDone, says: `; claim "mongodb-pvc-shop-mongodb-0" keeps StorageClass "slow"`,
+		},
+		{name: "the default class", volumes: []volume{done.inClass("slow")}, replicas: 1, reason: v1alpha1.ReasonDone},
 		{name: "growing", volumes: []volume{growing()}, replicas: 1, reason: v1alpha1.ReasonResizing, says: "has 2Gi and grows to 3Gi"},
 		{
 			name: "file system, with a pod", volumes: []volume{growing().with(pendingFileSystem).mountedBy("shop-mongodb-0")}, replicas: 1,
@@ -129,13 +159,16 @@ func TestJudgeVolumes(t *testing.T) {
 		{name: "a request that failed", volumes: []volume{done}, replicas: 1, err: errors.New("down"), reason: "Unavailable", says: "down"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			is := judgeVolumes(&database{volumes: test.volumes}, test.replicas, test.err)
-			require.Contains(t, is.Message, test.says)
-			if test.reason == v1alpha1.ReasonDone {
-				require.Equal(t, readiness.Ready, is.State)
-			} else {
-				require.Equal(t, test.reason, is.Reason)
+			set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+				Replicas: &test.replicas, VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{}},
+			}}
+			if test.class != "" {
+				set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &test.class
 			}
+			is := judgeVolumes(&database{volumes: test.volumes}, set, test.err)
+			require.Contains(t, is.Message, test.says)
+			require.Equal(t, test.reason == v1alpha1.ReasonDone, is.State == readiness.Ready)
+			require.Equal(t, test.reason, is.Reason)
 		})
 	}
 }

@@ -60,12 +60,14 @@ func (db *database) othersReady(pod *corev1.Pod, replicas int32) bool {
 	return ready >= replicas
 }
 
-// delete deletes a pod or a claim. The UID protects a new object of the same name.
-func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
+// delete deletes a pod or a claim. The UID, unless options have other preconditions, protects a new object of the same
+// name.
+func (r *Reconciler) delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
 	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	log.FromContext(ctx).Info("deleting", "kind", operator.Kind(obj), "name", obj.GetName())
 	uid := obj.GetUID()
-	return client.IgnoreNotFound(r.client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+	options = append([]client.DeleteOption{client.Preconditions{UID: &uid}}, options...)
+	return client.IgnoreNotFound(r.client.Delete(ctx, obj, options...))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +26,7 @@ const (
 	reasonInvalidName   = "InvalidName"
 	reasonInvalidSize   = "InvalidSize"
 	reasonRenameRefused = "RenameRefused"
+	volumesReused       = "VolumesReused" // the reason of an event
 )
 
 // failed returns the readiness of something that could not be done because of err.
@@ -39,12 +41,30 @@ func notReady(reason, message string) readiness.Readiness {
 	return readiness.Readiness{State: readiness.InProgress, Reason: reason, Message: message}
 }
 
+// states are what the conditions of a BookStore say.
+type states struct{ database, app, mongoDBService, volumes readiness.Readiness }
+
+// explain returns the states of the database and of the app. failure is the error of ensure.Set. The message about ready
+// children counts the pods.
+func (r *Reconciler) explain(ctx context.Context, results ensure.Results, failure error, desired *children) (seen states, err error) {
+	part := func(workload client.Object, children ...client.Object) readiness.Readiness {
+		found, explainErr := results.Explain(ctx, r.client, failure, children...)
+		if found.State == readiness.Ready {
+			found = ensure.ResultOf(results, workload).Readiness(nil)
+		}
+		err = errors.Join(err, explainErr)
+		return found
+	}
+	seen.database = part(desired.database, desired.databaseService, desired.database)
+	seen.app = part(desired.app, desired.app, desired.appService)
+	return seen, err
+}
+
 // report writes the status of store, and then records an event for each new problem. The list of children
 // stays unchanged after a pass that does not know all children, and so does the number of replicas if the
 // pass does not know the Deployment.
 func (r *Reconciler) report(
-	ctx context.Context, store *v1alpha1.BookStore, db *database, results ensure.Results,
-	volumes, database, app readiness.Readiness, failure error,
+	ctx context.Context, store *v1alpha1.BookStore, db *database, results ensure.Results, seen states, failure error,
 ) error {
 	isComplete := !slices.ContainsFunc(results.Children, func(child ensure.Result[client.Object]) bool { return child.Live == nil })
 	templates := readiness.Readiness{State: readiness.Ready}
@@ -54,14 +74,15 @@ func (r *Reconciler) report(
 	set := status.For(store)
 	err := status.Patch(ctx, r.client, store, func(store *v1alpha1.BookStore) {
 		is, conditions := &store.Status, &store.Status.Conditions
-		set.Child(conditions, v1alpha1.DatabaseReadyCondition, database)
-		set.Child(conditions, v1alpha1.AppReadyCondition, app)
+		set.Child(conditions, v1alpha1.DatabaseReadyCondition, seen.database)
+		set.Child(conditions, v1alpha1.AppReadyCondition, seen.app)
 		if templates.State == readiness.Ready {
 			set.Ready(conditions, v1alpha1.DatabaseReadyCondition, v1alpha1.AppReadyCondition)
 		} else {
 			set.Child(conditions, v1alpha1.ReadyCondition, templates)
 		}
-		set.Child(conditions, v1alpha1.VolumeResizedCondition, volumes)
+		set.Child(conditions, v1alpha1.MongoDBServiceReadyCondition, seen.mongoDBService)
+		set.Child(conditions, v1alpha1.VolumeResizedCondition, seen.volumes)
 		is.ObservedGeneration, is.Volumes = store.Generation, volumesOf(db)
 		if isComplete {
 			is.Children = nil
@@ -83,15 +104,15 @@ func (r *Reconciler) report(
 		return err
 	}
 	for conditionType, current := range map[string]readiness.Readiness{
-		v1alpha1.DatabaseReadyCondition: database, v1alpha1.AppReadyCondition: app,
+		v1alpha1.DatabaseReadyCondition: seen.database, v1alpha1.AppReadyCondition: seen.app,
 		v1alpha1.ReadyCondition: templates, // not rejected
 	} {
 		if isProblem(current, failure) {
 			r.warnings.Record(store, conditionType, current)
 		}
 	}
-	if isProblem(volumes, nil) && volumes.Reason != database.Reason {
-		r.warnings.Record(store, v1alpha1.VolumeResizedCondition, volumes)
+	if isProblem(seen.volumes, nil) && seen.volumes.Reason != seen.database.Reason {
+		r.warnings.Record(store, v1alpha1.VolumeResizedCondition, seen.volumes)
 	}
 	return nil
 }
@@ -108,6 +129,23 @@ func isProblem(current readiness.Readiness, err error) bool {
 		strings.Contains(strings.ToLower(current.Message), "persistentvolumeclaim")
 	isRecorded := err != nil && current.Reason == ensure.Reason(err)
 	return !isUnbound && !isRecorded && !slices.Contains(progress, current.Reason)
+}
+
+// recordReuse records an event if the new database of store uses volumes that are older than store.
+func (r *Reconciler) recordReuse(store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet]) {
+	if db.set != nil || store.Status.Database != nil || set.Operation != ensure.Created {
+		return
+	}
+	var reused []string
+	for _, volume := range db.volumes {
+		if volume.claim.CreationTimestamp.Before(&store.CreationTimestamp) {
+			reused = append(reused, strconv.Quote(volume.claim.Name))
+		}
+	}
+	if len(reused) > 0 {
+		r.recorder.Eventf(store, nil, corev1.EventTypeNormal, volumesReused, "Creating", "the database uses the volumes of a former "+
+			"BookStore of this name: claim %s. With retain: false, they are deleted with this BookStore", strings.Join(reused, ", "))
+	}
 }
 
 // reject reports a mistake in store or in the templates, and leaves the children unchanged.

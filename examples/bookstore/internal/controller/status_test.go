@@ -33,11 +33,11 @@ func TestReport(t *testing.T) {
 		{
 			"done",
 			readiness.Readiness{State: readiness.Ready, Reason: v1alpha1.ReasonDone, Message: "yes"},
-			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "VolumeResized True Done yes"},
+			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "MongoDBServiceReady False Foreign no", "VolumeResized True Done yes"},
 		},
 		{
 			"resizing", failed(refuse(v1alpha1.ReasonResizing, "grows")),
-			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "VolumeResized False Resizing grows"},
+			[]string{"DatabaseReady False Waiting no", "AppReady True Ready yes", "Ready False Waiting", "MongoDBServiceReady False Foreign no", "VolumeResized False Resizing grows"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -45,7 +45,8 @@ func TestReport(t *testing.T) {
 			c, r := reconcilerWith(t, defaultNames, store)
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(store), store))
 			db := &database{volumes: []volume{sized("2Gi", "2Gi")}}
-			require.NoError(t, r.report(t.Context(), store, db, ensure.Results{}, test.volumes, notReady("Waiting", "no"), ready, nil))
+			seen := states{database: notReady("Waiting", "no"), app: ready, mongoDBService: notReady("Foreign", "no"), volumes: test.volumes}
+			require.NoError(t, r.report(t.Context(), store, db, ensure.Results{}, seen, nil))
 			var got []string
 			for _, condition := range store.Status.Conditions {
 				text := condition.Type + " " + string(condition.Status) + " " + condition.Reason
@@ -69,7 +70,7 @@ func TestReportReplicas(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(store), store))
 	report := func(live client.Object) {
 		results := ensure.Results{Children: []ensure.Result[client.Object]{{Live: live}}}
-		require.NoError(t, r.report(t.Context(), store, &database{}, results, ready, ready, ready, nil))
+		require.NoError(t, r.report(t.Context(), store, &database{}, results, states{ready, ready, ready, ready}, nil))
 		require.Equal(t, []v1alpha1.Child{{Kind: "Deployment", Name: "shop-app"}}, store.Status.Children)
 		require.EqualValues(t, 2, *store.Status.Replicas)
 		require.Equal(t, "app.kubernetes.io/component=app", store.Status.Selector)
@@ -84,7 +85,7 @@ func TestReportReplicas(t *testing.T) {
 	})
 	summary := meta.FindStatusCondition(store.Status.Conditions, v1alpha1.ReadyCondition)
 	require.NotNil(t, summary)
-	require.Equal(t, "DatabaseReady is True; AppReady is True", summary.Message)
+	require.Equal(t, "DatabaseReady is True: yes; AppReady is True: yes", summary.Message)
 	report(nil)
 }
 

@@ -58,12 +58,18 @@ func (r *Reconciler) ensureStorage(ctx context.Context, db *database, set *appsv
 	}
 	currentSize, size := current.Resources.Requests.Storage(), desired.Resources.Requests.Storage()
 
-	err := r.resizeClaims(ctx, db, *currentSize, *size)
+	err := r.findMissingClasses(ctx, db)
+	if err == nil {
+		err = r.resizeClaims(ctx, db, *currentSize, *size)
+	}
 	if err == nil {
 		err = r.releaseClaims(ctx, db)
 	}
 	if err == nil {
 		hasTemplate := currentSize.Cmp(*size) == 0 && ptr.Equal(current.StorageClassName, desired.StorageClassName)
+		if hasTemplate && db.set != nil {
+			return cmp.Or(foreignErr, r.recreateClaims(ctx, db, set))
+		}
 		if hasTemplate || !db.ownsClaims() || db.set.DeletionTimestamp != nil { // already being deleted
 			return foreignErr
 		}

@@ -3,7 +3,9 @@ package controller
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
+	"github.com/trueup-go/trueup/status/readiness"
 )
 
 // A database has the live objects of the database of a BookStore.
@@ -33,6 +36,8 @@ type volume struct {
 	ordinal int32
 	claim   *corev1.PersistentVolumeClaim
 	pod     *corev1.Pod
+	// lacksClass: the claim gets no volume, because its StorageClass does not exist; see findMissingClasses.
+	lacksClass bool
 }
 
 // observe returns the database of store. A live set of store decides the identity. Without a set, observe
@@ -185,6 +190,29 @@ func claimsOf(pod *corev1.Pod) []string {
 		}
 	}
 	return claims
+}
+
+// describeFormerPods returns text about pods that are not ready and not as the set specifies. The controller of the set
+// does not replace such a pod.
+func (db *database) describeFormerPods(set *appsv1.StatefulSet) string {
+	if set == nil || set.Status.ObservedGeneration != set.Generation {
+		return ""
+	}
+	var texts []string
+	for i := range db.pods {
+		pod := &db.pods[i]
+		isFormer := pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
+		if isFormer && pod.DeletionTimestamp == nil && readiness.Of(pod).State != readiness.Ready {
+			texts = append(texts, fmt.Sprintf("; pod %q is of a former version of the spec, and is replaced once it is ready, or by "+
+				"kubectl delete pod -n %s %s", pod.Name, pod.Namespace, pod.Name))
+		}
+	}
+	return strings.Join(texts, "")
+}
+
+// isUnbound reports whether the claim never had a volume.
+func (v volume) isUnbound() bool {
+	return v.claim.Status.Phase == corev1.ClaimPending && v.claim.Spec.VolumeName == ""
 }
 
 func (v volume) requested() *resource.Quantity { return v.claim.Spec.Resources.Requests.Storage() }

@@ -8,11 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -31,7 +33,8 @@ const databaseIndex = "database"
 
 // SetupWithManager sets up a controller with mgr. The controller reconciles a BookStore after a change of
 // the spec or metadata, of the children, of their pods and ReplicaSets, of the claims of the database, of other
-// pods that mount the claims, or of the templates, after an event about the StatefulSet, and at each resync.
+// pods that mount the claims, or of the templates, after an event about the StatefulSet, after the deletion of any
+// Service, and at each resync.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -45,6 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Owns(&appsv1.StatefulSet{}, owned).
 		Owns(&appsv1.Deployment{}, owned).
 		Owns(&corev1.Service{}, owned).
+		Watches(&corev1.Service{}, handler.Funcs{DeleteFunc: r.offerName}).
 		Watches(&corev1.PersistentVolumeClaim{}, toStores, owned).
 		Watches(&corev1.Pod{}, toStores, owned).
 		Watches(&corev1.Pod{}, toOwner, owned).
@@ -112,16 +116,30 @@ func (r *Reconciler) storesWithClaims(ctx context.Context, obj client.Object) (r
 	return requests
 }
 
-// Cached limits the cache of the manager. StatefulSets, Deployments and Services are cached if they have
-// the label of this operator. If somebody removes the label from a child, ensure finds the child on the
-// server and adds the label again. All pods and claims are cached, since those of others may conflict
-// with a database. Only events about StatefulSets are cached.
+// offerName has the BookStores of a namespace reconciled when a Service is gone: one of them may want its name.
+func (r *Reconciler) offerName(
+	ctx context.Context, gone event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	var stores v1alpha1.BookStoreList
+	err := r.client.List(ctx, &stores, client.InNamespace(gone.Object.GetNamespace()),
+		client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "cannot find the BookStores beside a Service", "name", gone.Object.GetName())
+	}
+	for i := range stores.Items {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&stores.Items[i])})
+	}
+}
+
+// Cached limits the cache of the manager. StatefulSets and Deployments are cached if they have the label
+// of this operator. If somebody removes the label from a child, ensure finds the child on the server and
+// adds the label again. All Services, pods and claims are cached, since those of others may conflict with
+// a BookStore. Only events about StatefulSets are cached.
 func Cached() map[client.Object]cache.ByObject {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operator.ManagedByLabel: Name})}
 	return map[client.Object]cache.ByObject{
 		&appsv1.StatefulSet{}: own,
 		&appsv1.Deployment{}:  own,
-		&corev1.Service{}:     own,
 		&appsv1.ReplicaSet{}:  {Label: own.Label, Transform: cache.TransformStripManagedFields()},
 		&corev1.Pod{}:         {Transform: readiness.TrimPod},
 		&corev1.Event{}: {

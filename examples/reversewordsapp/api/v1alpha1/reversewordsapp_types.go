@@ -32,7 +32,7 @@ type ReverseWordsAppSpec struct {
 	// appVersion is the tag of the image quay.io/mavazque/reversewords.
 	// +kubebuilder:default=latest
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[\w][\w.-]{0,127}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\w[\\\\w.-]*$')",message="must be a tag of the image, such as 0.0.19: letters, digits, . _ and -, and first a letter, a digit or _"
 	// +optional
 	AppVersion string `json:"appVersion,omitempty"`
 

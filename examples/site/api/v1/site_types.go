@@ -10,7 +10,7 @@ type SiteSpec struct {
 
 	// appVersion is the version of the app that reverses words. The default is that of the ReverseWordsApp.
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^([\w][\w.-]{0,127})?$`
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^\\\\w[\\\\w.-]*$')",message="must be a tag of the image, such as 0.0.19: letters, digits, . _ and -, and first a letter, a digit or _"
 	// +optional
 	AppVersion string `json:"appVersion,omitempty"`
 

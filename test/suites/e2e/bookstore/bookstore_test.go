@@ -45,6 +45,9 @@ func TestBookStore(t *testing.T) {
 		"strangers with the label app":                 testStrangers,
 		"the longest name":                             testLongestName,
 		"a child of that name is somebody else's":      testForeign,
+		"a Service with the name of the article":       testMongoDBService,
+		"that Service is somebody else's":              testForeignMongoDBService,
+		"access to the database":                       testDatabaseAccess,
 		"invalid BookStores are refused by the server": testValidation,
 		"finalizers of others stay when ours is added": testOtherFinalizers,
 		"our finalizer comes back if it is removed":    testFinalizerReturns,
@@ -133,7 +136,7 @@ func testDefaults(t *testing.T, process *operator.Process) {
 		},
 		BookDB: v1alpha1.BookDB{
 			Repository: "mongo", Tag: "latest", ImagePullPolicy: corev1.PullIfNotPresent,
-			Replicas: 1, Port: 27017, DBSize: resource.MustParse("2Gi"), Retain: new(true),
+			Replicas: 1, Port: 27017, DBSize: resource.MustParse("2Gi"), Retain: new(true), MongoDBService: new(true),
 		},
 	}
 	for name, rest := range map[string]string{
@@ -162,7 +165,7 @@ func testOrder(t *testing.T, process *operator.Process) {
 	f.create(t)
 	f.settle(t)
 	require.Equal(t, []string{
-		"patch bookstores shop", "patch services shop-mongodb", "patch statefulsets shop-mongodb",
+		"patch bookstores shop", "patch services mongodb-service", "patch services shop-mongodb", "patch statefulsets shop-mongodb",
 		"patch deployments shop-app", "patch services shop-app",
 	}, f.writes(t, mark))
 
@@ -200,6 +203,7 @@ func testStatus(t *testing.T, process *operator.Process) {
 		{Kind: "StatefulSet", Name: "shop-mongodb", UID: f.set(t).UID},
 		{Kind: "Deployment", Name: "shop-app", UID: f.app(t).UID},
 		{Kind: "Service", Name: "shop-app", UID: f.service(t, "shop-app").UID},
+		{Kind: "Service", Name: "mongodb-service", UID: f.service(t, "mongodb-service").UID},
 	}, want.Children)
 	size := resource.MustParse("2Gi")
 	require.Empty(t, cmp.Diff([]v1alpha1.Volume{
@@ -210,9 +214,9 @@ func testStatus(t *testing.T, process *operator.Process) {
 	for _, is := range want.Conditions {
 		types, reasons = append(types, is.Type), append(reasons, is.Reason)
 	}
-	require.Equal(t, []string{"DatabaseReady", "AppReady", "Ready", "VolumeResized"}, types)
-	require.Equal(t, "DatabaseReady is True; AppReady is True", want.Conditions[2].Message)
-	require.Equal(t, []string{"Ready", "Ready", "Ready", "Done"}, reasons)
+	require.Equal(t, []string{"DatabaseReady", "AppReady", "Ready", "MongoDBServiceReady", "VolumeResized"}, types)
+	require.Equal(t, "DatabaseReady is True: 2 of 2 pods are available; AppReady is True: 2 of 2 pods are available", want.Conditions[2].Message)
+	require.Equal(t, []string{"Ready", "Ready", "Ready", "Found", "Done"}, reasons)
 
 	columns := strings.Fields(kubectl(t, "get", "bs", "-n", f.namespace))
 	require.Equal(t, []string{"NAME", "REPLICAS", "SIZE", "READY", "REASON", "VOLUME", "AGE"}, columns[:7])
@@ -440,14 +444,15 @@ func testValidation(t *testing.T, process *operator.Process) {
 		// A size that cannot be parsed would keep the operator from reading any BookStore.
 		{
 			"bookDB.dbSize",
-			[]string{`"2Gi"`, `"+2Gi"`, `"1"`, "1", `"1.5Gi"`, `"0.5Gi"`, `"1e3"`, `"1E3"`, `"1E"`, `"5M"`, `"1n"`, "4294967296"},
+			[]string{`"2Gi"`, `"+2Gi"`, `"1.5Gi"`, `"0.5Gi"`, `"1e9"`, `"1E9"`, `"1E"`, `"5M"`, `"1Mi"`, "1048576", `"1048576"`, "4294967296"},
 			[]string{
-				`"0"`, "0", `"0.000Gi"`, `"-0"`, `"-1Gi"`, "-5", `"0e3"`, `"1e1.5"`, `"1e999999999999"`, `"1e-999"`, `"Gi"`, `"2 Gi"`, `"1E1E"`, `""`,
+				`"3"`, "3", `"1M"`, "1048575", `"1Ki"`, `"1n"`, `"1e3"`, `"0"`, "0", `"0.000Gi"`, `"-0"`, `"-1Gi"`, "-5", `"0e3"`, `"1e1.5"`, `"1e999999999999"`, `"1e-999"`, `"Gi"`, `"2 Gi"`, `"1E1E"`, `""`,
 				`"-"`, "1.5", "true", `"` + longest + `"`,
 			},
 		},
 		{"bookDB.storageClassName", []string{`"fast"`, `"a.b-c"`}, []string{`""`, `"Fast"`, `"a_b"`, `"a..b"`, `"` + longest + longest + `"`}},
 		{"bookDB.retain", []string{"true", "false"}, []string{`"yes"`}},
+		{"bookDB.mongodbService", []string{"true", "false"}, []string{`"no"`}},
 		{"bookDB.restartForResize", []string{"true", "false"}, []string{`"yes"`}},
 	} {
 		part, field, _ := strings.Cut(test.field, ".")
@@ -462,6 +467,19 @@ func testValidation(t *testing.T, process *operator.Process) {
 		}
 	}
 	require.NoError(t, f.try(t, "shop", `{"bookDB":{"repository":"mongo@sha256","tag":"`+strings.Repeat("a", 64)+`"}}`))
+	for spec, says := range map[string]string{ // what to write, and no regular expression
+		`{"bookApp":{"repository":"a/b:1"}}`:          "must not contain a tag: use the field tag",
+		`{"bookDB":{"repository":"mongo@sha256:aa"}}`: "for a digest after a repository that ends with @sha256",
+		`{"bookDB":{"repository":"Mongo"}}`:           "such as mongo or quay.io/team/shop",
+		`{"bookApp":{"tag":"a:b"}}`:                   "must be the tag of an image, such as 8.0",
+		`{"bookDB":{"dbSize":"big"}}`:                 "must be a quantity such as 2Gi",
+		`{"bookDB":{"dbSize":3}}`:                     "must be at least 1Mi: write a unit, as in 3Gi",
+		`{"bookDB":{"storageClassName":"Fast"}}`:      "must be the name of a StorageClass",
+	} {
+		err := f.try(t, "shop", spec)
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "should match")
+	}
 	for _, name := range []string{"a", "a-1", strings.Repeat("a", 44)} {
 		require.NoError(t, f.try(t, name, `{}`), name)
 	}
@@ -485,6 +503,7 @@ func TestOldObjects(t *testing.T) {
 		schema     = "/spec/versions/0/schema/openAPIV3Schema"
 		size       = schema + "/properties/spec/properties/bookDB/properties/dbSize"
 		noSize     = `{"bookDB":{"dbSize":"0"}}`
+		noUnit     = `{"bookDB":{"dbSize":3},"bookApp":{"serviceType":"ClusterIP"}}`
 	)
 	crd := filepath.Join(installed(t).Dir, "config", "crd")
 	kubectl(t, "patch", "crd", definition, "--type=json", "--patch",
@@ -493,6 +512,7 @@ func TestOldObjects(t *testing.T) {
 	eventually(t, func(context.Context) error { return errors.Join(f.try(t, f.name, `{}`), f.try(t, "empty", noSize)) })
 	f.create(t)
 	require.NoError(t, admin(t).Create(t.Context(), f.raw(t, "empty", noSize)))
+	require.NoError(t, admin(t).Create(t.Context(), f.raw(t, "small", noUnit)))
 	restore(t, crd)
 	eventually(t, func(context.Context) error {
 		return expect(apierrors.IsInvalid(f.try(t, f.name+"b", `{}`)) && apierrors.IsInvalid(f.try(t, "other", noSize)), "the rules do not apply yet")
@@ -511,6 +531,12 @@ func TestOldObjects(t *testing.T) {
 	empty.isAbsent(t, "empty-mongodb", &corev1.Service{})
 	empty.grow(t, "2Gi")
 	empty.settle(t)
+
+	small := fixture{operator: process, namespace: namespace, name: "small"}
+	small.settle(t)
+	small.change(t, `{"bookApp":{"tag":"1"}}`)
+	small.settle(t)
+	require.Equal(t, "3", asks(small.claim(t, 0)), "it goes on")
 
 	f.delete(t)
 	f.waitUntilGone(t, f.name, f.named())

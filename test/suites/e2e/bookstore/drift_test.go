@@ -20,6 +20,7 @@ func TestDrift(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *operator.Process){
 		"a deleted child returns":       testDeletedChild,
 		"what others add stays":         testForeignMetadata,
+		"what kubectl sets":             testKubectl,
 		"what we specify is put back":   testDrift,
 		"the set returns to its claims": testDeletedSet,
 	} {
@@ -50,6 +51,24 @@ func testDeletedSet(t *testing.T, process *operator.Process) {
 		require.Equal(t, how == metav1.DeletePropagationOrphan, uids["shop-mongodb-0"] == f.pod(t, 0).UID, how)
 		require.Equal(t, uids[f.claimName(0)], f.claim(t, 0).UID, how)
 	}
+}
+
+// testKubectl has a user restart the app, set its resources and set its image: what the operator leaves open stays.
+func testKubectl(t *testing.T, process *operator.Process) {
+	f := newFixture(t, process)
+	kubectl(t, "rollout", "restart", "deployment/shop-app", "-n", f.namespace)
+	kubectl(t, "set", "resources", "deployment/shop-app", "-n", f.namespace, "--limits=memory=64Mi")
+	kubectl(t, "set", "image", "deployment/shop-app", "-n", f.namespace, "bookstore=example.org/other:1")
+	eventually(t, func(context.Context) error {
+		image := f.app(t).Spec.Template.Spec.Containers[0].Image
+		return expect(image == "akash125/pyapp:latest", "the image is %s", image)
+	})
+	f.settle(t)
+	f.change(t, `{"bookApp":{"targetPort":3001}}`)
+	f.settle(t)
+	pods := f.app(t).Spec.Template
+	require.Contains(t, pods.Annotations, "kubectl.kubernetes.io/restartedAt")
+	require.Equal(t, "64Mi", pods.Spec.Containers[0].Resources.Limits.Memory().String())
 }
 
 func testForeignMetadata(t *testing.T, process *operator.Process) {

@@ -246,11 +246,6 @@ func (f *fixture) migrate(a desiredState) []row {
 	return rows
 }
 
-// stored leaves out dry runs.
-func stored(found []cluster.Request) []cluster.Request {
-	return slices.DeleteFunc(slices.Clone(found), func(r cluster.Request) bool { return r.DryRun })
-}
-
 func ofKind(found []cluster.Request, child legacyChild) []cluster.Request {
 	var of []cluster.Request
 	for _, r := range found {
