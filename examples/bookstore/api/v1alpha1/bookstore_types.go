@@ -173,10 +173,11 @@ type BookDB struct {
 	// StorageClass allows expansion. The size cannot be reduced, except to more than the current size
 	// of every volume.
 	// ---
-	// The expression is narrower than the pattern of a Quantity, which allows values that cannot be
-	// parsed (1e1.5), or not in finite time (1e999999999999). With such a value in one BookStore,
-	// the operator could not list BookStores. For the same reason, quantity() gets no other value.
+	// Without Schemaless, the pattern of a Quantity would count, too, whose message is a regular expression. It
+	// also allows values that cannot be parsed (1e1.5), or not in finite time (1e999999999999). With such a value
+	// in one BookStore, the operator could not list BookStores. For the same reason, quantity() gets no other value.
 	// +kubebuilder:default="2Gi"
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="type(self) == int || self.matches('^[+-]?[0-9]{1,18}(\\\\.[0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$')",message="must be a quantity such as 2Gi"

@@ -124,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	} else if *desired.database.Spec.Replicas < store.Spec.BookDB.Replicas {
 		seen.database = seen.volumes // says why fewer replicas run
 	}
-	r.recordReuse(store, db, set)
+	r.recordReuse(store, db)
 	reportErr := r.report(ctx, store, db, results, seen, err)
 	return retry(ctx, wait, results, storageErr, namedErr, err, restartErr, explainErr, reportErr, operator.TemplatesErr(r.templates))
 }

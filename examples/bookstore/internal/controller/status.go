@@ -131,19 +131,18 @@ func isProblem(current readiness.Readiness, err error) bool {
 	return !isUnbound && !isRecorded && !slices.Contains(progress, current.Reason)
 }
 
-// recordReuse records an event if the new database of store uses volumes that are older than store.
-func (r *Reconciler) recordReuse(store *v1alpha1.BookStore, db *database, set ensure.Result[*appsv1.StatefulSet]) {
-	if db.set != nil || store.Status.Database != nil || set.Operation != ensure.Created {
-		return
-	}
+// recordReuse records an event if the database of store has volumes that are older than store, and that the status does
+// not have yet.
+func (r *Reconciler) recordReuse(store *v1alpha1.BookStore, db *database) {
 	var reused []string
 	for _, volume := range db.volumes {
-		if volume.claim.CreationTimestamp.Before(&store.CreationTimestamp) {
+		isKnown := slices.ContainsFunc(store.Status.Volumes, func(known v1alpha1.Volume) bool { return known.UID == volume.claim.UID })
+		if !isKnown && volume.claim.CreationTimestamp.Before(&store.CreationTimestamp) {
 			reused = append(reused, strconv.Quote(volume.claim.Name))
 		}
 	}
 	if len(reused) > 0 {
-		r.recorder.Eventf(store, nil, corev1.EventTypeNormal, volumesReused, "Creating", "the database uses the volumes of a former "+
+		r.recorder.Eventf(store, nil, corev1.EventTypeNormal, volumesReused, "Reusing", "the database uses the volumes of a former "+
 			"BookStore of this name: claim %s. With retain: false, they are deleted with this BookStore", strings.Join(reused, ", "))
 	}
 }

@@ -44,7 +44,7 @@ func TestEveryField(t *testing.T) {
 			}, "Never", set},
 			{"replicas", `3`, func(t *testing.T, f fixture) string { return fmt.Sprint(f.set(t).Status.ReadyReplicas) }, "3", set},
 			{"port", `27018`, databasePorts, "27018, 27018, --port=27018, 27018", map[string]int{
-				"patch services": 1, "patch statefulsets": 1, "patch deployments": 1,
+				"patch services": 2, "patch statefulsets": 1, "patch deployments": 1,
 			}},
 			{"retain", `false`, whenDeleted, "Delete", set},
 			{"retain", `null`, whenDeleted, "Retain", set},
