@@ -124,7 +124,7 @@ func TestBookStore(t *testing.T) {
 	var out bytes.Buffer
 	summary, err := story.BookStore(t.Context(), newEnv(t, &out, installed, process, time.Minute))
 	require.NoError(t, err, "%s", &out)
-	requireSummary(t, story.Summary{Operator: "bookstore", Made: 7, What: "object"}, summary)
+	requireSummary(t, story.Summary{Operator: "bookstore", Made: 8, What: "object"}, summary)
 	for _, line := range []string{
 		"operator  recreated StatefulSet, DesiredChanged: spec.volumeClaimTemplates[0].spec.resources.requests[storage] 2Gi -> 3Gi\n",
 		`restart pod "example-bookstore-mongodb-0" to finish`,

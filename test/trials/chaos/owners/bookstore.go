@@ -36,6 +36,7 @@ func editBookStore(random *rand.Rand, owner client.Object) {
 	db.Replicas = random.Int32N(3)
 	db.Port = 27017 + random.Int32N(3)
 	db.Retain = pick(random, nil, new(true), new(false))
+	db.MongoDBService = new(false) // which BookStore of a namespace would have it, is a matter of time
 	if db.DBSize.IsZero() || random.IntN(3) == 0 {
 		db.DBSize.Add(resource.MustParse("1Gi"))
 	}
