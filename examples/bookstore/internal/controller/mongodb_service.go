@@ -25,11 +25,10 @@ func (r *Reconciler) ensureMongoDBService(
 		return notReady(v1alpha1.ReasonTurnedOff, "spec.bookDB.mongodbService is false"), err
 	}
 	_, err := ensure.Object(ctx, r.ensure, service, ensure.ControlledBy(store))
-	switch {
-	case errors.Is(err, ensure.ErrForeign):
+	if errors.Is(err, ensure.ErrForeign) {
 		desired.mongoDBService = nil
-		return failed(err), err
-	case err != nil:
+	}
+	if err != nil {
 		return failed(err), err
 	}
 	return readiness.Readiness{

@@ -49,9 +49,12 @@ func judgeVolumes(db *database, set *appsv1.StatefulSet, err error) readiness.Re
 
 // describeFixedClasses returns text about volumes that do not have the desired StorageClass.
 func (db *database) describeFixedClasses(desired *string) string {
+	if desired == nil {
+		return "" // each volume has the class that was the default
+	}
 	var fixed []string
 	for _, volume := range db.volumes {
-		if class := volume.claim.Spec.StorageClassName; desired != nil && !ptr.Equal(class, desired) {
+		if class := volume.claim.Spec.StorageClassName; !ptr.Equal(class, desired) {
 			fixed = append(fixed, fmt.Sprintf("; claim %q keeps StorageClass %q", volume.claim.Name, ptr.Deref(class, "")))
 		}
 	}

@@ -388,11 +388,7 @@ func (f fixture) raw(t *testing.T, name, spec string) *unstructured.Unstructured
 // them alone, and does not ensure the following children until they are gone.
 func testForeign(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	theirs := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "shop-mongodb"},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), theirs))
+	theirs := f.createForeign(t, "shop-mongodb")
 	f.create(t)
 	require.Contains(t, f.waitForReason(t, v1alpha1.DatabaseReadyCondition, "Foreign").Message, "shop-mongodb")
 	f.waitForReason(t, v1alpha1.AppReadyCondition, "Foreign")

@@ -7,10 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/bookstore/api/v1alpha1"
 	"github.com/trueup-go/trueup/test/harness/storage"
@@ -74,16 +72,7 @@ func TestFixedClass(t *testing.T) {
 func TestReuse(t *testing.T) {
 	process := start(t)
 	f := newFixture(t, process)
-	reused := func() (notes []string) {
-		var list eventsv1.EventList
-		require.NoError(t, admin(t).List(t.Context(), &list, client.InNamespace(f.namespace)))
-		for i := range list.Items {
-			if event := &list.Items[i]; event.Reason == "VolumesReused" && event.Type == corev1.EventTypeNormal {
-				notes = append(notes, event.Note)
-			}
-		}
-		return notes
-	}
+	reused := func() []string { return tests.Notes(t, f.namespace, f.name, corev1.EventTypeNormal, "VolumesReused") }
 	f.grow(t, "3Gi") // recreates the StatefulSet
 	f.settle(t)
 	require.Empty(t, reused(), "these are its own")

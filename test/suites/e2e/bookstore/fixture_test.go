@@ -86,6 +86,17 @@ func (f fixture) service(t *testing.T, name string) *corev1.Service {
 	return get(t, f, name, &corev1.Service{})
 }
 
+// createForeign creates a Service of somebody else.
+func (f fixture) createForeign(t *testing.T, name string) *corev1.Service {
+	t.Helper()
+	theirs := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
+	}
+	require.NoError(t, admin(t).Create(t.Context(), theirs))
+	return theirs
+}
+
 // children are all four, as they are now, in the order in which they are made.
 func (f fixture) children(t *testing.T) []client.Object {
 	t.Helper()

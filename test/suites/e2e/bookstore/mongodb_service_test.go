@@ -69,11 +69,7 @@ func testMongoDBService(t *testing.T, process *operator.Process) {
 // testForeignMongoDBService leaves the Service of somebody else alone, and takes the name once it is free.
 func testForeignMongoDBService(t *testing.T, process *operator.Process) {
 	f := newEmptyFixture(t, process)
-	theirs := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: mongoDBService},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
-	}
-	require.NoError(t, admin(t).Create(t.Context(), theirs))
+	theirs := f.createForeign(t, mongoDBService)
 	f.create(t)
 	f.waitForReason(t, v1alpha1.MongoDBServiceReadyCondition, "Foreign")
 	f.settle(t)

@@ -54,13 +54,19 @@ func (s *Suite) CheckEvents(t *testing.T, process *operator.Process, obj client.
 // first.
 func (s *Suite) Warnings(t *testing.T, namespace, name, reason string) []string {
 	t.Helper()
+	return s.Notes(t, namespace, name, corev1.EventTypeWarning, reason)
+}
+
+// Notes are the notes of the events of a type about an object for the reason, the first one first.
+func (s *Suite) Notes(t *testing.T, namespace, name, eventType, reason string) []string {
+	t.Helper()
 	var list eventsv1.EventList
 	require.NoError(t, s.Admin(t).List(t.Context(), &list, client.InNamespace(namespace)))
 	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
 	var notes []string
 	for i := range list.Items {
 		event := &list.Items[i]
-		if event.Reason == reason && event.Type == corev1.EventTypeWarning && event.Regarding.Name == name {
+		if event.Reason == reason && event.Type == eventType && event.Regarding.Name == name {
 			notes = append(notes, event.Note)
 		}
 	}
