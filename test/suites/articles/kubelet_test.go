@@ -28,13 +28,13 @@ func startOperator(t *testing.T, r *reader) {
 	}
 	// Outside of a pod, the operator cannot determine its namespace, and the ports may be taken.
 	args := slices.Concat(manager.Args, []string{"--leader-election-namespace", deployment.Namespace, "--metrics-bind-address=127.0.0.1:0"})
-	for _, arg := range manager.Args {
+	for i, arg := range manager.Args {
 		if strings.HasPrefix(arg, "--templates=") { // nothing mounts the ConfigMap
 			args = append(args, "--templates-optional")
 		}
-		if service, ok := strings.CutPrefix(arg, "--webhook-service="); ok {
+		if arg == "--webhook-service" {
 			args = append(args, "--webhook-bind-address=127.0.0.1:0")
-			namespace, name, _ := strings.Cut(service, "/")
+			namespace, name, _ := strings.Cut(manager.Args[i+1], "/")
 			require.NoError(t, r.cluster.LeadHere(t.Context(), namespace, name))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -68,8 +69,19 @@ type store struct {
 const bundleKey = "ca.crt"
 
 // load returns the certificate in the Secret. If the Secret is missing, or the certificate is invalid or ends soon,
-// load stores a new certificate. If another instance was faster, the error is AlreadyExists or a Conflict.
-func (s *store) load(ctx context.Context) (*certificate, error) {
+// load stores a new certificate, or returns that of another instance that was faster: instances start together, and
+// renew a certificate at the same time.
+func (s *store) load(ctx context.Context) (current *certificate, err error) {
+	wasSlower := func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) }
+	err = retry.OnError(retry.DefaultRetry, wasSlower, func() error {
+		current, err = s.loadOrRenew(ctx)
+		return err
+	})
+	return current, err
+}
+
+// loadOrRenew is load, with the error AlreadyExists or Conflict if another instance was faster.
+func (s *store) loadOrRenew(ctx context.Context) (*certificate, error) {
 	secret := &corev1.Secret{}
 	err := s.client.Get(ctx, s.secret, secret)
 	if client.IgnoreNotFound(err) != nil {

@@ -47,6 +47,10 @@ const (
 	requestTimeout = time.Minute
 	// retryInterval is the time between two attempts to renew a certificate, which have months to succeed.
 	retryInterval = time.Hour
+	// trustDelay is the time after which all API servers know a changed CRD.
+	trustDelay = time.Minute
+	// checkTimeout is shorter than the kubelet waits for the answer.
+	checkTimeout = 500 * time.Millisecond
 )
 
 // Options say where the API server reaches the webhook.
@@ -80,8 +84,9 @@ type webhook struct {
 	listener net.Listener
 	ensure   *ensure.Ensurer
 	// store is nil outside the cluster. The certificate then ends with the process.
-	store   *store
-	current atomic.Pointer[certificate]
+	store *store
+	// current is the latest certificate that the CRD names. served is the same, or for a while the one before.
+	current, served atomic.Pointer[certificate]
 }
 
 // Cached limits the cache of the manager to the CRD of Applications.
@@ -119,7 +124,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, name string, option
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(mgr.Add(server), mgr.Add(renewer{w})); err != nil {
+	if err := errors.Join(mgr.Add(server), mgr.Add(renewer{w}), mgr.AddReadyzCheck("conversion", w.check)); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -148,7 +153,7 @@ func (w *webhook) server(scheme *runtime.Scheme) (*manager.Server, error) {
 	mux.Handle(path, conversion.NewWebhookHandler(scheme, registry))
 	config := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &w.current.Load().pair, nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &w.served.Load().pair, nil },
 	}
 	return &manager.Server{
 		Name:     "conversion webhook",
@@ -195,8 +200,35 @@ func (w *webhook) publish(ctx context.Context) error {
 	if _, err := ensure.Object(ctx, w.ensure, desired, ensure.IfExists(), ensure.Adopt()); err != nil {
 		return err
 	}
-	w.current.Store(current)
+	w.serve(current)
 	return nil
+}
+
+// serve has the webhook serve a certificate that is in the CRD. An API server may not know the CRD yet: as long as the
+// CRD also has the certificate that is being served, the new one waits.
+func (w *webhook) serve(latest *certificate) {
+	if former := w.current.Swap(latest); former != nil && bytes.Equal(former.chain, latest.chain) {
+		return
+	}
+	served := w.served.Load()
+	if served == nil || !bytes.Contains(latest.bundle, served.chain) {
+		w.served.Store(latest)
+		return
+	}
+	time.AfterFunc(trustDelay, func() { w.served.Store(w.current.Load()) })
+}
+
+// check returns an error if the webhook does not answer. The check does not depend on the caches: if Applications are
+// stored in v1beta1, an operator fills its caches only after a conversion by a webhook that is ready.
+func (w *webhook) check(request *http.Request) error {
+	ctx, cancel := context.WithTimeout(request.Context(), checkTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it asks itself
+	connection, err := dialer.DialContext(ctx, "tcp", w.listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 // clientConfig tells the API server where the webhook is, and which certificates to trust.

@@ -187,6 +187,10 @@ func TestMigrateStorage(t *testing.T) {
 	first := start(t)
 	f := newFixture(t, first)
 	deleteOthers(t, f)
+	spare := f
+	spare.name = "spare"
+	spare.create(t)
+	spare.settle(t)
 	children, pods := f.children(t), f.pods(t)
 	try := func(version string) (string, error) {
 		command := exec.CommandContext(t.Context(), "make", "migrate-storage", "VERSION="+version)
@@ -212,6 +216,7 @@ func TestMigrateStorage(t *testing.T) {
 	mark := shared.Mark()
 	migrate("v1beta1")
 	require.NoError(t, first.Stop())
+	kubectl(t, "delete", "application", spare.name, "-n", spare.namespace) // without an operator
 	f.operator = start(t)
 	f.reconcile(t)
 	f.settle(t)
@@ -266,10 +271,7 @@ func removeAtOnce(t *testing.T, name string) {
 func TestWebhookService(t *testing.T) {
 	longform.Only(t)
 	o := installed(t)
-	service := types.NamespacedName{Namespace: o.Namespace, Name: "operator-application-webhook-service"}
-	kubectl(t, "patch", "crd", definitionName, "--type=json", "-p", `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig",
-		"value":{"service":{"namespace":"`+service.Namespace+`","name":"`+service.Name+`","path":"/convert"}}}]`)
-	require.NoError(t, shared.LeadHere(t.Context(), service.Namespace, service.Name))
+	service := useService(t)
 	run := func() *operator.Process {
 		return startWith(t, o, "--webhook-bind-address=127.0.0.1:0", "--webhook-service="+service.String())
 	}
@@ -292,8 +294,8 @@ func TestWebhookService(t *testing.T) {
 
 	host := service.Name + "." + service.Namespace + ".svc"
 	for name, test := range map[string]certificate{
-		"a certificate that ends soon": expiring(t, host),
-		"another host":                 expiring(t, "other."+service.Namespace+".svc"),
+		"a certificate that ends soon": expiring(t, host, time.Hour),
+		"another host":                 expiring(t, "other."+service.Namespace+".svc", time.Hour),
 		"no certificate":               {chain: []byte("oops"), key: []byte("oops")},
 		"a certificate that the API server does not trust": {
 			chain: created.Data[corev1.TLSCertKey], key: created.Data[corev1.TLSPrivateKeyKey], bundle: []byte("oops"),
@@ -317,16 +319,34 @@ func TestWebhookService(t *testing.T) {
 	f.beta(t)
 }
 
+// useService has the API server reach the webhook through the Service of config/default, which leads to this machine, until
+// the test ends.
+func useService(t *testing.T) types.NamespacedName {
+	t.Helper()
+	service := types.NamespacedName{Namespace: installed(t).Namespace, Name: "operator-application-webhook-service"}
+	reach := func(ctx context.Context, how string) error {
+		patch := `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig","value":` + how + `}]`
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
+		return admin(t).Patch(ctx, crd, client.RawPatch(types.JSONPatchType, []byte(patch)))
+	}
+	t.Cleanup(func() { // as in config/crd
+		require.NoError(t, reach(context.Background(), `{"url":"https://127.0.0.1:9/convert"}`))
+	})
+	require.NoError(t, reach(t.Context(), `{"service":{"namespace":"`+service.Namespace+`","name":"`+service.Name+`","path":"/convert"}}`))
+	require.NoError(t, shared.LeadHere(t.Context(), service.Namespace, service.Name))
+	return service
+}
+
 // A certificate of the webhook, as the Secret has it.
 type certificate struct{ chain, key, bundle []byte }
 
-// expiring returns a certificate that ends in an hour.
-func expiring(t *testing.T, host string) certificate {
+// expiring returns a certificate that ends after this time.
+func expiring(t *testing.T, host string, after time.Duration) certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(after),
 	}
 	chain, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)

@@ -52,22 +52,30 @@ type installer struct {
 // components are uncommented there.
 func (f *fixture) build(t *testing.T, namespace string, components ...string) installer {
 	t.Helper()
+	var edits []string
+	for _, line := range components {
+		edits = append(edits, "\n#- ../components/"+line+"\n", "\n- ../components/"+line+"\n")
+	}
+	if len(components) > 0 {
+		edits = append(edits, "\n#components:\n", "\ncomponents:\n")
+	}
+	return f.buildEdited(t, namespace, edits...)
+}
+
+// buildEdited is build with texts of config/default/kustomization.yaml replaced by others.
+func (f *fixture) buildEdited(t *testing.T, namespace string, oldnew ...string) installer {
+	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(f.Dir)))
-	if len(components) > 0 {
-		file := filepath.Join(dir, "config", "default", "kustomization.yaml")
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		edited := string(text)
-		for _, line := range append([]string{"components:"}, components...) {
-			if line != "components:" {
-				line = "- ../components/" + line
-			}
-			require.Contains(t, edited, "\n#"+line+"\n")
-			edited = strings.Replace(edited, "\n#"+line+"\n", "\n"+line+"\n", 1)
-		}
-		require.NoError(t, os.WriteFile(file, []byte(edited), 0o600))
+	file := filepath.Join(dir, "config", "default", "kustomization.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	edited := string(text)
+	for edit := range slices.Chunk(oldnew, 2) {
+		require.Contains(t, edited, edit[0])
+		edited = strings.Replace(edited, edit[0], edit[1], 1)
 	}
+	require.NoError(t, os.WriteFile(file, []byte(edited), 0o600))
 	path, err := cluster.Kubectl(t.Context())
 	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), "make", "build-installer", "KUBECTL="+path, "WATCH_NAMESPACE="+namespace, "IMG=example.org/operator:v1")

@@ -31,7 +31,7 @@ func (s *Suite) CheckInstalled(t *testing.T) {
 		pod := manager.Spec.Template.Spec
 		require.Equal(t, "manager", pod.Containers[0].Name)
 		require.Equal(t, o.ServiceAccount, pod.ServiceAccountName)
-		return Expect(manager.Status.AvailableReplicas == 1, "the manager's pod is not admitted: %+v", manager.Status.Conditions)
+		return Expect(manager.Status.AvailableReplicas == *manager.Spec.Replicas, "a pod is not admitted: %+v", manager.Status.Conditions)
 	})
 }
 
