@@ -181,8 +181,10 @@ func (c *checker) needsReconcile(writer *v1.PostgresWriter, state database.State
 		return false
 	case !c.isClaimed(writer):
 		return ready.Reason == database.RowExists && state.IsFree
-	case !isUpToDate(writer, ready):
+	case !isUpToDate(writer, ready) && ready.Status == metav1.ConditionFalse:
 		return state.Change == database.Unchanged
+	case !isUpToDate(writer, ready):
+		return true // somebody has edited the status
 	}
 	return state.Change != database.Unchanged || len(state.Unchecked) != len(c.claimOf(writer).Unchecked)
 }

@@ -22,25 +22,30 @@ const reasonWritten = "Written"
 // reportWritten reports that the row matches the spec, the table and key of the row, and the tables without a claim.
 func (r *Reconciler) reportWritten(ctx context.Context, writer *v1.PostgresWriter, unchecked []string) error {
 	written := readiness.Readiness{State: readiness.Ready, Reason: reasonWritten, Message: "the row matches the spec"}
-	return r.report(ctx, writer, written, func(is *v1.PostgresWriterStatus) {
+	return r.report(ctx, writer, written, func(writer *v1.PostgresWriter) {
+		is := &writer.Status
 		is.ID, is.Table, is.Claimed.Unchecked = r.keyOf(writer), writer.Spec.Table, unchecked
 	})
 }
 
-// reportNotReady reports why the row does not match the spec. The table and key of the row stay in the
-// status.
+// reportNotReady reports why the row does not match the spec. The table and key of a claimed row stay in the status. An
+// object without a claim has none: a key would count as the claim of an earlier release.
 func (r *Reconciler) reportNotReady(ctx context.Context, writer *v1.PostgresWriter, row readiness.Readiness) error {
-	return r.report(ctx, writer, row, func(*v1.PostgresWriterStatus) {})
+	return r.report(ctx, writer, row, func(writer *v1.PostgresWriter) {
+		if !r.isClaimed(writer) {
+			writer.Status.ID, writer.Status.Table = "", ""
+		}
+	})
 }
 
 // report writes the readiness of the row into the condition. A new failure is also an event.
 func (r *Reconciler) report(
-	ctx context.Context, writer *v1.PostgresWriter, row readiness.Readiness, change func(*v1.PostgresWriterStatus),
+	ctx context.Context, writer *v1.PostgresWriter, row readiness.Readiness, change func(*v1.PostgresWriter),
 ) error {
 	set := status.For(writer)
 	err := status.Patch(ctx, r.client, writer, func(writer *v1.PostgresWriter) {
 		writer.Status.ObservedGeneration = writer.Generation
-		change(&writer.Status)
+		change(writer) // before the condition, whose former reason says whether there is a claim of an earlier release
 		set.Child(&writer.Status.Conditions, v1.ReadyCondition, row)
 	}, status.FieldOwner(Name))
 	if err == nil {

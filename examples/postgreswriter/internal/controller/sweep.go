@@ -37,7 +37,8 @@ func (l rowCleaner) Reconcile(ctx context.Context, request reconcile.Request) (r
 		l.rows.Forget(l.keys.of(request.NamespacedName))
 		return reconcile.Result{}, nil
 	case apierrors.IsNotFound(err):
-		_, err := l.remove(ctx, database.Claim{Key: l.keys.of(request.NamespacedName)}) // no event, since its object is gone
+		// The next sweep finds a row in a table that cannot be read. There is no event, since the object is gone.
+		_, err := l.remove(ctx, database.Claim{Key: l.keys.of(request.NamespacedName), Tables: []string{}})
 		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, err
@@ -69,18 +70,15 @@ func (s sweeper) Start(ctx context.Context) error {
 }
 
 // sweep enqueues the PostgresWriters of rows that no longer exist. First, sweep reads all keys, since a
-// slow list of rows would occupy a connection.
+// slow list of rows would occupy a connection. A table that cannot be read keeps no row in the others.
 func (s sweeper) sweep(ctx context.Context) error {
 	var writers []types.NamespacedName
-	err := s.rows.Keys(ctx, func(key string) {
+	keysErr := s.rows.Keys(ctx, func(key string) {
 		writer, ours := s.keys.parse(key)
 		if ours && (s.options.WatchNamespace == "" || s.options.WatchNamespace == writer.Namespace) {
 			writers = append(writers, writer)
 		}
 	})
-	if err != nil {
-		return err
-	}
 	for _, writer := range writers {
 		switch err := s.client.Get(ctx, writer, &v1.PostgresWriter{}); {
 		case err == nil:
@@ -94,5 +92,5 @@ func (s sweeper) sweep(ctx context.Context) error {
 			return nil
 		}
 	}
-	return nil
+	return keysErr
 }

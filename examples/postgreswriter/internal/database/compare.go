@@ -34,33 +34,33 @@ type State struct {
 // *Error.
 func (r *Rows) Compare(ctx context.Context, desired []Desired, visit func(i int, state State)) (map[string]string, error) {
 	r.locks.forget()
-	tables, elsewhere, err := existingTables(ctx, r.read, r.options.Tables)
+	existing, err := describeTables(ctx, r.read, r.options.Tables)
 	if err != nil {
 		return nil, r.failure(err)
 	}
 	failed := map[string]error{}
 	for first := 0; first == 0 || first < len(desired); first += maxKeys {
 		some := desired[first:min(first+maxKeys, len(desired))]
-		found, unread, err := r.readSome(ctx, tables, some)
+		found, unread, err := r.readSome(ctx, existing, some)
 		if err != nil {
 			return nil, r.failure(err)
 		}
 		maps.Copy(failed, unread)
 		for i, d := range some {
-			visit(first+i, r.stateOf(d, newFindings(tables, elsewhere, unread, found[d.Claim.Key])))
+			visit(first+i, r.stateOf(d, newFindings(existing, unread, found[d.Claim.Key])))
 		}
 	}
 	described := map[string]string{}
 	for _, name := range r.options.Tables {
-		t, exists := tables[name]
-		described[name] = fmt.Sprint(exists, elsewhere[name], t.columns, t.rights, failed[name])
+		t, exists := existing.tables[name]
+		described[name] = fmt.Sprint(exists, existing.elsewhere[name], t.columns, t.rights, failed[name])
 	}
 	return described, nil
 }
 
 // readSome reads the rows of at most maxKeys PostgresWriters. It returns the rows by key, and the tables that cannot be
 // read.
-func (r *Rows) readSome(ctx context.Context, tables map[string]table, some []Desired) (map[string][]located, map[string]error, error) {
+func (r *Rows) readSome(ctx context.Context, existing catalog, some []Desired) (map[string][]located, map[string]error, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
@@ -68,7 +68,7 @@ func (r *Rows) readSome(ctx context.Context, tables map[string]table, some []Des
 	for _, d := range some {
 		keys = append(keys, d.Claim.Key)
 	}
-	rows, unread, err := r.readTables(ctx, tables, keys)
+	rows, unread, err := r.readTables(ctx, existing, keys)
 	found := make(map[string][]located, len(some))
 	for _, row := range rows {
 		found[row.key] = append(found[row.key], row)

@@ -138,6 +138,20 @@ func withoutAddress(message string) string {
 	return clientAddress.ReplaceAllString(message, "the host of the operator")
 }
 
+// isAnswer reports whether err is the answer of a server that goes on, to a statement.
+func isAnswer(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && !errors.As(err, new(*pgconn.ConnectError)) && !strings.HasPrefix(pgErr.Code, "57P")
+}
+
+// brokenTable returns the error for a table that cannot be read although the database goes on: a foreign table whose server
+// is down, or a damaged one.
+func brokenTable(table string, err error) *Error {
+	var pgErr *pgconn.PgError
+	errors.As(err, &pgErr)
+	return &Error{Reason: Unavailable, Message: fmt.Sprintf("table %q: %s", table, withoutAddress(pgErr.Message)), cause: err}
+}
+
 // isTemporary reports whether an error with this code may disappear without a change by a person. The
 // first two characters of the code are its class: connections, accounts, interrupted transactions,
 // insufficient resources, shutdown or internal errors.
@@ -152,7 +166,7 @@ func isTemporary(code string) bool {
 }
 
 const (
-	// undefinedTable is the code for a table that was dropped since existingTables found it.
+	// undefinedTable is the code for a table that was dropped since describeTables found it.
 	undefinedTable = "42P01"
 	// lockNotAvailable is the code for a statement that has exceeded lock_timeout.
 	lockNotAvailable = "55P03"

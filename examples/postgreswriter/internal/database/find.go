@@ -32,7 +32,7 @@ func (v values) differsIn(row Row) string {
 type Claim struct {
 	Key string
 	// Tables are the tables in which the row may be: the one of the spec, and the one where the row was last seen. Nil
-	// means any table.
+	// means any table, and an empty list means any table that can be read.
 	Tables []string
 	// Unchecked are the tables that could not be read when the key was claimed. The rows in these tables belong to
 	// somebody else.
@@ -128,26 +128,26 @@ func (f findings) otherTables(name string) []string {
 // find searches all tables for the key. The row may be in another table than the spec says, and the
 // status may be wrong.
 func (r *Rows) find(ctx context.Context, key string) (findings, error) {
-	tables, elsewhere, err := existingTables(ctx, r.read, r.options.Tables)
+	existing, err := describeTables(ctx, r.read, r.options.Tables)
 	if err != nil {
 		return findings{}, err
 	}
-	found, unread, err := r.readTables(ctx, tables, []string{key})
+	found, unread, err := r.readTables(ctx, existing, []string{key})
 	if err != nil {
 		return findings{}, err
 	}
-	return newFindings(tables, elsewhere, unread, found), nil
+	return newFindings(existing, unread, found), nil
 }
 
 // findIn is like find in a transaction, which a table that cannot be read would abort. findIn does not read the
 // tables that find could not read.
 func (r *Rows) findIn(ctx context.Context, tx pgx.Tx, key string, unread map[string]error) (findings, error) {
-	tables, elsewhere, err := existingTables(ctx, inside(tx), r.options.Tables)
+	existing, err := describeTables(ctx, inside(tx), r.options.Tables)
 	if err != nil {
 		return findings{}, err
 	}
 	var found []located
-	for _, t := range tables {
+	for _, t := range existing.tables {
 		if !t.hasTextID() || unread[t.name] != nil {
 			continue
 		}
@@ -157,7 +157,7 @@ func (r *Rows) findIn(ctx context.Context, tx pgx.Tx, key string, unread map[str
 		}
 		found = append(found, rows...)
 	}
-	return newFindings(tables, elsewhere, unread, found), nil
+	return newFindings(existing, unread, found), nil
 }
 
 // located is a row and its place.
@@ -168,11 +168,9 @@ type located struct {
 
 // readTables reads the rows with the keys from each table by itself. unread are the tables that cannot be read; their
 // errors have the type *Error. A table that was dropped meanwhile has no rows.
-func (r *Rows) readTables(
-	ctx context.Context, tables map[string]table, keys []string,
-) (found []located, unread map[string]error, err error) {
-	unread = map[string]error{}
-	for name, t := range tables {
+func (r *Rows) readTables(ctx context.Context, existing catalog, keys []string) (found []located, unread map[string]error, err error) {
+	unread = maps.Clone(existing.hidden)
+	for name, t := range existing.tables {
 		if !t.hasTextID() {
 			continue
 		}
@@ -186,7 +184,9 @@ func (r *Rows) readTables(
 		case ok:
 			unread[name] = known
 		case isUndefinedTable(err):
-			delete(tables, name)
+			delete(existing.tables, name)
+		case isAnswer(err):
+			unread[name] = brokenTable(name, err)
 		case err != nil:
 			return nil, nil, err
 		}
@@ -210,11 +210,9 @@ func readRows(ctx context.Context, read reader, t table, keys []string) (found [
 }
 
 // newFindings returns the findings about one key. All rows in found have this key.
-func newFindings(
-	tables map[string]table, elsewhere map[string]string, unread map[string]error, found []located,
-) findings {
+func newFindings(existing catalog, unread map[string]error, found []located) findings {
 	f := findings{
-		tables: tables, elsewhere: elsewhere, unread: unread,
+		tables: existing.tables, elsewhere: existing.elsewhere, unread: unread,
 		rows: map[string]values{}, duplicated: map[string]bool{}, foreign: map[string]bool{},
 	}
 	for _, row := range found {

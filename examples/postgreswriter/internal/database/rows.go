@@ -201,12 +201,15 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 
-	tables, _, err := existingTables(ctx, r.read, r.options.Tables)
+	found, err := describeTables(ctx, r.read, r.options.Tables)
 	if err != nil {
 		return r.failure(err)
 	}
 	var failed error
-	for name, t := range tables {
+	for _, err := range found.hidden {
+		failed = r.failure(err)
+	}
+	for name, t := range found.tables {
 		if !t.hasTextID() {
 			continue
 		}
@@ -296,18 +299,25 @@ func store(ctx context.Context, tx pgx.Tx, key string, row Row, onConflict strin
 		insert into `+identifier(row.Table)+` as t (id, name, age, country)
 		values ($1::text, $2::text, $3::integer, $4::text)
 		on conflict (id) do `+onConflict+`
-		returning t.name::text, t.age::text, t.country::text`, key, row.Name, row.Age, row.Country)
+		returning t.id::text, t.name::text, t.age::text, t.country::text`, key, row.Name, row.Age, row.Country)
 	if err != nil {
 		return false, classify(err, row.Table)
 	}
-	returned, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[values])
+	returned, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
+		ID string
+		values
+	}])
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
 	case err != nil:
 		return false, classify(err, row.Table)
 	}
-	if column := returned.differsIn(row); column != "" {
+	column := returned.differsIn(row)
+	if returned.ID != key {
+		column = "id" // the row would not be found again
+	}
+	if column != "" {
 		return false, refuse(NotStored, "table %q does not keep column %q as it is given", row.Table, column)
 	}
 	return true, nil

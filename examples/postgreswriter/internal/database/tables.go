@@ -15,8 +15,9 @@ var columns = []string{"id", "name", "age", "country"}
 // A table is an existing table or view.
 type table struct {
 	name, schema string
-	// isVisible reports whether the search path has the schema.
-	isVisible bool
+	// isVisible reports whether the table is found by its name. isHidden reports whether it is not, although the search
+	// path has the schema: the user may not use the schema.
+	isVisible, isHidden bool
 	// columns are the required columns that the table has. A column id of another type than text cannot
 	// store keys, and is missing here.
 	columns []string
@@ -54,33 +55,48 @@ func (t table) query() string {
 	return "select " + strings.Join(selected, ", ") + " from " + identifier(t.name) + " where id = any($1::text[])"
 }
 
-// existingTables returns the tables and views that have one of the names: those in the search path, and the
-// schemas of those that are in other schemas only. It reads tables and columns from the same snapshot: to_regclass
-// would also find a table that another operator creates at this moment, whose columns the snapshot does not have yet.
-func existingTables(ctx context.Context, read reader, names []string) (tables map[string]table, elsewhere map[string]string, err error) {
-	tables, elsewhere = map[string]table{}, map[string]string{}
+// A catalog has the tables and views that have one of the names of --tables, by name.
+type catalog struct {
+	tables    map[string]table  // those that are found by their name
+	hidden    map[string]error  // those in a schema of the search path that the user may not use
+	elsewhere map[string]string // the schemas of those that are in other schemas only
+}
+
+// describeTables returns the tables and views with the names. It reads tables and columns from the same snapshot:
+// to_regclass would also find a table that another operator creates at this moment, whose columns the snapshot does not
+// have yet.
+func describeTables(ctx context.Context, read reader, names []string) (catalog, error) {
+	found := catalog{tables: map[string]table{}, hidden: map[string]error{}, elsewhere: map[string]string{}}
 	var t table
-	err = read(ctx, func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&t.name, &t.schema, &t.isVisible, &t.rights, &t.columns}, func() error {
-			if !t.isVisible {
-				elsewhere[t.name] = t.schema
-				return nil
+	err := read(ctx, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&t.name, &t.schema, &t.isVisible, &t.isHidden, &t.rights, &t.columns}, func() error {
+			switch {
+			case t.isVisible:
+				found.tables[t.name] = t
+			case t.isHidden:
+				found.hidden[t.name] = refuse(Refused, "table %q: permission denied for schema %q", t.name, t.schema)
+			default:
+				found.elsewhere[t.name] = t.schema
 			}
-			tables[t.name] = t
 			t.rights, t.columns = nil, nil
 			return nil
 		})
 		return err
 	}, describe, names, columns)
-	for name := range tables {
-		delete(elsewhere, name)
+	for name := range found.hidden {
+		delete(found.tables, name) // in a later schema of the search path
 	}
-	return tables, elsewhere, err
+	for name := range found.tables {
+		delete(found.elsewhere, name)
+	}
+	return found, err
 }
 
-// describe is the query of existingTables. Category S contains the text types.
+// describe is the query of describeTables. Category S contains the text types.
 const describe = `
 	select c.relname::text, n.nspname::text, pg_table_is_visible(c.oid),
+		not has_schema_privilege(n.oid, 'usage') and n.nspname = any(select btrim(schema, ' "')
+			from unnest(string_to_array(replace(current_setting('search_path'), '$user', current_user), ',')) schema),
 		array[has_table_privilege(c.oid, 'select'), has_table_privilege(c.oid, 'insert'),
 			has_table_privilege(c.oid, 'update'), has_table_privilege(c.oid, 'delete')],
 		coalesce(array_agg(a.attname::text order by a.attname) filter (where a.attname is not null), '{}')
@@ -91,7 +107,7 @@ const describe = `
 		and a.attname = any($2::text[])
 		and (a.attname <> 'id' or (select typcategory from pg_type t where t.oid = a.atttypid) = 'S')
 	where c.relname = any($1::text[])
-	group by c.oid, c.relname, n.nspname`
+	group by c.oid, c.relname, n.oid, n.nspname`
 
 // createTable creates a table. The lock serialises concurrent calls, one of which would otherwise fail.
 func createTable(ctx context.Context, tx pgx.Tx, name string) error {

@@ -1,0 +1,139 @@
+package postgreswriter_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRefusedEarlierRelease has an object of an earlier release whose row is somebody else's. Other failures do not make
+// it forget that.
+func TestRefusedEarlierRelease(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	f := newFixtureWithOwnOperator(t, d, "--check-interval=1s")
+	f.create(t)
+	f.waitUntilReady(t)
+	require.NoError(t, f.operator.Stop())
+	f.setStatus(t, `{"claimed":null,"conditions":[{"type":"Ready","status":"False","reason":"RowExists","message":"",`+
+		`"lastTransitionTime":"2026-01-02T03:04:05Z"}]}`)
+	d.exec(t, "delete from students")
+	d.insert(t, "students", f.key(), berta)
+
+	f.operator = start(t, d, "--watch-namespace", f.namespace, "--check-interval=1s")
+	f.change(t, `{"age":24}`)
+	f.waitForReason(t, "RowExists")
+	f.change(t, `{"table":"nosuch"}`)
+	f.waitForReason(t, "TableNotAllowed")
+	f.change(t, `{"table":"students"}`)
+	f.waitForReason(t, "RowExists")
+	f.waitForRounds(t, 2)
+	require.Equal(t, berta, d.rows(t, "students")[f.key()])
+	f.delete(t)
+	f.waitUntilGone(t)
+	require.Equal(t, berta, d.rows(t, "students")[f.key()])
+}
+
+// TestHiddenTable revokes the right to a schema in the search path: its table counts as one that cannot be read, and not
+// as missing.
+func TestHiddenTable(t *testing.T) {
+	t.Parallel()
+	const tables = "--tables=students,teachers"
+	d := newDatabase(t, server, "students")
+	user := identifier(d.user)
+	d.exec(t, "create schema school; create table school.teachers (id text primary key, name text, age integer, country text)"+
+		"; grant select, insert, update, delete on school.teachers to "+user+"; grant usage on schema school to "+user+
+		"; alter role "+user+" set search_path = school, public")
+	f := newFixtureAllowingErrors(t, d, tables, "--check-interval=1s")
+	count := func() int { return query[int](t, d, "select count(*) from school.teachers")[0] }
+	f.create(t, inTable("teachers"))
+	f.waitForReasonWritten(t)
+
+	d.exec(t, "revoke usage on schema school from "+user)
+	f.delete(t)
+	require.Contains(t, f.waitForReason(t, "Refused").Message, `permission denied for schema "school"`)
+	other := f.withName("other")
+	d.exec(t, "insert into school.teachers values ($1, 'berta', 1, 'x')", other.key())
+	other.create(t)
+	other.waitForReasonWritten(t)
+	require.Equal(t, []string{"teachers"}, other.writer(t).Status.Claimed.Unchecked)
+
+	d.exec(t, "grant usage on schema school to "+user)
+	f.waitUntilGone(t)
+	other.waitForRounds(t, 2)
+	require.Equal(t, 1, count(), "somebody's row stays")
+}
+
+// TestChangedKey has tables that change the key of a row: the operator would not find the row again.
+func TestChangedKey(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"by a trigger": "create function change() returns trigger language plpgsql as $$ begin new.id := 'x' || new.id; return new; end $$; " +
+			"create trigger change before insert on students for each row execute function change()",
+		"by a type that truncates": "alter table students alter id type name",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, server, "students")
+			d.exec(t, sql)
+			f := newFixtureWithOwnOperator(t, d)
+			f = f.withName("alex" + strings.Repeat("-alex", 12))
+			f.create(t)
+			require.Contains(t, f.waitForReason(t, "NotStored").Message, `"id"`)
+			require.Empty(t, d.keys(t, "students"))
+			require.Nil(t, f.writer(t).Status.Claimed)
+		})
+	}
+}
+
+// TestSweepBesideUnreadable deletes rows of nobody although another table cannot be read.
+func TestSweepBesideUnreadable(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students", "teachers")
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	d.exec(t, "revoke select on teachers from "+identifier(d.user))
+	d.insert(t, "students", f.key(), berta)
+	f.operator = startAllowingErrors(t, d.env(), "--tables=students,teachers", "--sweep", "--watch-namespace", f.namespace)
+	f.waitForRow(t, "students", nil)
+}
+
+// TestEditedStatus deletes a row, and edits the status in the same round.
+func TestEditedStatus(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	f := newFixtureWithOwnOperator(t, d, "--check-interval=1s")
+	f.create(t)
+	f.settle(t)
+	for _, status := range []string{`{"id":"other"}`, `{"observedGeneration":0}`, `{"conditions":[]}`} {
+		f.setStatus(t, status)
+		d.exec(t, "delete from students")
+		f.waitForRow(t, "students", &alex)
+		f.settle(t)
+	}
+}
+
+// TestBrokenTable has a table whose server is down, as a foreign table may have, and a good one.
+func TestBrokenTable(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	d.exec(t, `create function remote() returns text language plpgsql as
+		$$ begin raise exception 'could not connect to server "remote"' using errcode = '08001'; end $$;
+		create view teachers as select remote() as id, ''::text as name, 1 as age, ''::text as country`)
+	f := newFixtureAllowingErrors(t, d, "--tables=students,teachers", "--check-interval=1s")
+	teacher := f.withName("teacher")
+	teacher.create(t, inTable("teachers"))
+	require.Contains(t, teacher.waitForReason(t, "DatabaseUnavailable").Message, `table "teachers": could not connect`)
+	f.create(t)
+	f.waitForReasonWritten(t)
+	require.Equal(t, []string{"teachers"}, f.writer(t).Status.Claimed.Unchecked)
+	d.exec(t, "delete from students")
+	f.waitForRow(t, "students", &alex)
+	f.delete(t)
+	f.waitUntilGone(t)
+	eventually(t, func(context.Context) error {
+		return expect(!slices.Contains(d.keys(t, "students"), f.key()), "the row is there")
+	})
+}
