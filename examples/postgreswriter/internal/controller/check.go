@@ -48,7 +48,7 @@ func (c *checker) Start(ctx context.Context) error {
 			c.isBack = c.wait(ctx)
 		case ctx.Err() == nil:
 			log.FromContext(ctx).Error(err, "cannot compare rows")
-			c.isBack = c.awaitDatabase(ctx)
+			c.isBack = c.awaitDatabase(ctx) || c.isBack
 		}
 	}
 	return nil
@@ -157,14 +157,12 @@ func (c *checker) desired(writer *v1.PostgresWriter) database.Desired {
 }
 
 // hasWork reports whether writer waits for a table that has changed since the last check or was locked, or for a
-// database that was down.
+// database that was unavailable: the tables can be read now.
 func (c *checker) hasWork(writer *v1.PostgresWriter, tables map[string]string) bool {
 	switch reason := readyOf(writer).Reason; {
-	case c.tables == nil || reason == reasonWritten:
+	case reason == reasonWritten:
 		return false
-	case reason == database.Unavailable:
-		return c.isBack
-	case reason == database.TableLocked:
+	case reason == database.Unavailable, reason == database.TableLocked:
 		return true
 	}
 	return slices.ContainsFunc([]string{writer.Spec.Table, writer.Status.Table}, func(name string) bool {

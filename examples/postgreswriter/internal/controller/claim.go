@@ -50,17 +50,21 @@ func (r *Reconciler) mayAdopt(writer *v1.PostgresWriter) bool {
 	return slices.Contains(r.options.AdoptRows, writer.Namespace) || slices.Contains(r.options.AdoptRows, r.keyOf(writer))
 }
 
-// insert inserts the row of a PostgresWriter without a claim, and claims the row before the commit. So there is no
-// claim if somebody else's row exists, and no row without a claim. If the commit fails, the next reconcile
-// writes the row.
-func (r *Reconciler) insert(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
-	err := r.rows.Claim(ctx, r.keyOf(writer), rowOf(writer), func(ctx context.Context, unchecked []string) error {
+// claimRow writes the row of a PostgresWriter without a claim, and claims the row before the commit. So there is no
+// claim if somebody else's row exists, unless writer may adopt it, and no row without a claim. If the commit fails, the next
+// reconcile writes the row.
+func (r *Reconciler) claimRow(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
+	generation := writer.Generation
+	change, err := r.rows.Claim(ctx, r.keyOf(writer), rowOf(writer), r.mayAdopt(writer), func(ctx context.Context, unchecked []string) error {
 		return r.claim(ctx, writer, unchecked)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return r.fail(ctx, writer, err)
+	case writer.Generation != generation: // the row is that of the former spec, and an event about the new one follows
+		return reconcile.Result{}, nil
 	}
-	return r.succeed(ctx, writer, database.Result{Change: database.Inserted, Unchecked: writer.Status.Claimed.Unchecked})
+	return r.succeed(ctx, writer, database.Result{Change: change, Unchecked: writer.Status.Claimed.Unchecked})
 }
 
 // claim adds the finalizer, and then writes the claim into the status. If both are there, claim sends no

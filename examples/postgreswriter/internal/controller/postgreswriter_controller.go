@@ -24,7 +24,7 @@ import (
 const Name = "postgreswriter-operator"
 
 // retryRefused is the delay of the retry after an error that a person has to resolve.
-const retryRefused = 5 * time.Minute
+const retryRefused = time.Minute
 
 // Options configure a Reconciler.
 type Options struct {
@@ -79,8 +79,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, writer *v1.PostgresWriter) (
 	case !writer.DeletionTimestamp.IsZero():
 		_, err := r.handleFinalizer(ctx, writer)
 		return r.finish(ctx, writer, err)
-	case !r.isClaimed(writer) && !r.mayAdopt(writer):
-		return r.insert(ctx, writer)
+	case !r.isClaimed(writer):
+		return r.claimRow(ctx, writer)
 	}
 	if err := r.claim(ctx, writer, nil); err != nil {
 		return r.fail(ctx, writer, err)

@@ -8,36 +8,44 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Claim inserts the row with the key, calls claim, and commits. If claim returns an error, Claim inserts
+// Claim writes the row with the key, calls claim, and commits. If claim returns an error, Claim writes
 // nothing and returns that error. Every other error is an *Error.
 //
-// If a listed table has a row with the key, the error has the reason RowExists, and claim is not called.
-// From then on until the commit, another transaction that inserts the key into the same table waits. So
-// nobody can insert the row between the check and the end of claim. The argument of claim are the other tables that
-// cannot be read, and may have a row with the key.
+// Unless mayAdopt is set, Claim inserts the row: if a listed table has a row with the key, the error has the reason
+// RowExists, and claim is not called. From then on until the commit, another transaction that inserts the key into the same
+// table waits. So nobody can insert the row between the check and the end of claim. With mayAdopt, Claim writes like Put.
+// The argument of claim are the other tables that cannot be read, and may have a row with the key.
 //
 // If the commit fails, claim was called for a row that may not exist.
-func (r *Rows) Claim(ctx context.Context, key string, row Row, claim func(ctx context.Context, unchecked []string) error) error {
+func (r *Rows) Claim(
+	ctx context.Context, key string, row Row, mayAdopt bool, claim func(ctx context.Context, unchecked []string) error,
+) (Change, error) {
 	if err := r.checkAllowed(row.Table); err != nil {
-		return err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
+	conflict := skip
+	if mayAdopt {
+		conflict = overwrite
+	}
 	r.Forget(key)
+	wanted := Claim{Key: key, Tables: []string{row.Table}}
 	found, err := r.find(ctx, key)
 	if err == nil {
-		err = found.restrictTo(Claim{Key: key, Tables: []string{row.Table}}, row.Table)
+		err = found.restrictTo(wanted, row.Table)
 	}
-	if err == nil {
+	if err == nil && !mayAdopt {
 		err = found.checkFree(key)
 	}
 	if err != nil {
-		return r.failure(err)
+		return "", r.failure(err)
 	}
+	var change Change
 	var claimErr error
-	err = r.write(ctx, row.Table, func(tx pgx.Tx) error {
-		if err := r.insert(ctx, tx, key, row, found.unread); err != nil {
+	err = r.write(ctx, found.tablesToWrite(row), func(tx pgx.Tx) (err error) {
+		if change, err = r.putIn(ctx, tx, wanted, row, found.unread, conflict); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, claimTimeout)
@@ -47,45 +55,10 @@ func (r *Rows) Claim(ctx context.Context, key string, row Row, claim func(ctx co
 	})
 	switch {
 	case claimErr != nil:
-		return claimErr
+		return "", claimErr
 	case err != nil:
-		return r.failure(err)
+		return "", r.failure(err)
 	}
-	r.metrics.wrote(key, row.Table, Inserted)
-	return nil
-}
-
-// insert inserts the row, and checks it as a commit would.
-func (r *Rows) insert(ctx context.Context, tx pgx.Tx, key string, row Row, unread map[string]error) error {
-	found, err := r.findIn(ctx, tx, key, unread)
-	if err != nil {
-		return err
-	}
-	if err := found.checkFree(key); err != nil {
-		return err
-	}
-	if err := r.ensureTable(ctx, tx, found, row.Table); err != nil {
-		return err
-	}
-	stored, err := store(ctx, tx, key, row, skip)
-	switch {
-	case err != nil:
-		return err
-	case !stored:
-		return r.explainSkipped(ctx, tx, key, row.Table, unread)
-	}
-	return checkConstraints(ctx, tx, row.Table)
-}
-
-// explainSkipped returns the reason why store skipped the row: another transaction has inserted the key
-// since the check, or a trigger dropped the row.
-func (r *Rows) explainSkipped(ctx context.Context, tx pgx.Tx, key, table string, unread map[string]error) error {
-	found, err := r.findIn(ctx, tx, key, unread)
-	if err != nil {
-		return err
-	}
-	if err := found.checkFree(key); err != nil {
-		return err
-	}
-	return notStored(table)
+	r.metrics.wrote(key, row.Table, change)
+	return change, nil
 }

@@ -22,7 +22,7 @@ type Desired struct {
 type State struct {
 	// Result is the result that Put would have.
 	Result
-	// IsFree reports that no table has a row with the key.
+	// IsFree reports that no table that can be read has a row with the key.
 	IsFree bool
 	// Err is the error of a table that cannot be read, if the row may be in this table.
 	Err error
@@ -34,7 +34,7 @@ type State struct {
 // *Error.
 func (r *Rows) Compare(ctx context.Context, desired []Desired, visit func(i int, state State)) (map[string]string, error) {
 	r.locks.forget()
-	existing, err := describeTables(ctx, r.read, r.options.Tables)
+	existing, err := r.describeTables(ctx, r.read)
 	if err != nil {
 		return nil, r.failure(err)
 	}
@@ -53,7 +53,7 @@ func (r *Rows) Compare(ctx context.Context, desired []Desired, visit func(i int,
 	described := map[string]string{}
 	for _, name := range r.options.Tables {
 		t, exists := existing.tables[name]
-		described[name] = fmt.Sprint(exists, existing.elsewhere[name], t.columns, t.rights, failed[name])
+		described[name] = fmt.Sprint(exists, t.columns, t.rights, failed[name])
 	}
 	return described, nil
 }
@@ -77,7 +77,7 @@ func (r *Rows) readSome(ctx context.Context, existing catalog, some []Desired) (
 }
 
 func (r *Rows) stateOf(d Desired, found findings) State {
-	state := State{IsFree: len(found.rows) == 0 && len(found.unread) == 0}
+	state := State{IsFree: len(found.rows) == 0}
 	if state.Err = found.restrictTo(d.Claim, d.Row.Table); state.Err != nil {
 		return state
 	}

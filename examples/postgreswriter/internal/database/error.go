@@ -29,7 +29,7 @@ const (
 	NotStored = "NotStored"
 	// Refused: the database refuses the statement for another reason.
 	Refused = "Refused"
-	// TableLocked: another session has locked the table.
+	// TableLocked: another session has locked the table, or a row of it.
 	TableLocked = "TableLocked"
 	// Unavailable: the database or the connection has a problem.
 	Unavailable = "DatabaseUnavailable"
@@ -45,7 +45,7 @@ type Error struct {
 	// connections are not included, since they contain ports and addresses.
 	Message string
 
-	table string // of TableLocked
+	table string // that is locked, and not only a row of it
 	cause error  // nil for a refusal of this package
 }
 
@@ -81,6 +81,8 @@ func classify(err error, table string) error {
 	switch {
 	case !errors.As(err, &pgErr):
 		return err
+	case pgErr.Code == lockNotAvailable && pgErr.Where != "": // such as: while updating tuple (0,1) in relation "students"
+		return refuse(TableLocked, "a row of table %q is locked by another session", table)
 	case pgErr.Code == lockNotAvailable:
 		return locked(table)
 	case isTemporary(pgErr.Code):
@@ -171,11 +173,6 @@ const (
 	// lockNotAvailable is the code for a statement that has exceeded lock_timeout.
 	lockNotAvailable = "55P03"
 )
-
-func isUndefinedTable(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == undefinedTable
-}
 
 func reasonOf(code string) string {
 	switch code {

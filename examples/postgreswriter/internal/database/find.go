@@ -41,8 +41,7 @@ type Claim struct {
 
 // findings has the result of the search for a key.
 type findings struct {
-	tables     map[string]table  // existing tables, by name
-	elsewhere  map[string]string // schemas of tables that are not in the search path, by the name of the table
+	tables     map[string]table  // tables that can be read, as far as their columns tell, by name
 	unread     map[string]error  // tables that cannot be read, by name
 	rows       map[string]values // rows with the key, by the name of the table
 	duplicated map[string]bool   // tables with several rows with the key
@@ -70,10 +69,11 @@ func (f findings) restrictTo(claim Claim, table string) error {
 	return nil
 }
 
-// unchecked returns the tables of the claim that still cannot be read, or have a row of somebody else.
+// unchecked returns the tables of the claim, except for those that were read, and have no row with the key.
 func (f findings) unchecked(claim Claim) []string {
 	return slices.DeleteFunc(slices.Clone(claim.Unchecked), func(name string) bool {
-		return f.unread[name] == nil && !f.foreign[name]
+		_, exists := f.tables[name]
+		return exists && f.unread[name] == nil && !f.foreign[name]
 	})
 }
 
@@ -125,10 +125,13 @@ func (f findings) otherTables(name string) []string {
 	return slices.DeleteFunc(all, func(other string) bool { return other == name })
 }
 
+// tablesToWrite returns the tables that a write of the row writes to.
+func (f findings) tablesToWrite(row Row) []string { return append(f.otherTables(row.Table), row.Table) }
+
 // find searches all tables for the key. The row may be in another table than the spec says, and the
 // status may be wrong.
 func (r *Rows) find(ctx context.Context, key string) (findings, error) {
-	existing, err := describeTables(ctx, r.read, r.options.Tables)
+	existing, err := r.describeTables(ctx, r.read)
 	if err != nil {
 		return findings{}, err
 	}
@@ -142,13 +145,14 @@ func (r *Rows) find(ctx context.Context, key string) (findings, error) {
 // findIn is like find in a transaction, which a table that cannot be read would abort. findIn does not read the
 // tables that find could not read.
 func (r *Rows) findIn(ctx context.Context, tx pgx.Tx, key string, unread map[string]error) (findings, error) {
-	existing, err := describeTables(ctx, inside(tx), r.options.Tables)
+	existing, err := r.describeTables(ctx, inside(tx))
 	if err != nil {
 		return findings{}, err
 	}
+	maps.Copy(existing.unread, unread)
 	var found []located
 	for _, t := range existing.tables {
-		if !t.hasTextID() || unread[t.name] != nil {
+		if existing.unread[t.name] != nil {
 			continue
 		}
 		rows, err := readRows(ctx, inside(tx), t, []string{key})
@@ -157,7 +161,7 @@ func (r *Rows) findIn(ctx context.Context, tx pgx.Tx, key string, unread map[str
 		}
 		found = append(found, rows...)
 	}
-	return newFindings(existing, unread, found), nil
+	return newFindings(existing, existing.unread, found), nil
 }
 
 // located is a row and its place.
@@ -167,13 +171,10 @@ type located struct {
 }
 
 // readTables reads the rows with the keys from each table by itself. unread are the tables that cannot be read; their
-// errors have the type *Error. A table that was dropped meanwhile has no rows.
+// errors have the type *Error.
 func (r *Rows) readTables(ctx context.Context, existing catalog, keys []string) (found []located, unread map[string]error, err error) {
-	unread = maps.Clone(existing.hidden)
+	unread = maps.Clone(existing.unread)
 	for name, t := range existing.tables {
-		if !t.hasTextID() {
-			continue
-		}
 		var rows []located
 		err := r.locks.check(forReading, name)
 		if err == nil {
@@ -183,8 +184,6 @@ func (r *Rows) readTables(ctx context.Context, existing catalog, keys []string) 
 		switch {
 		case ok:
 			unread[name] = known
-		case isUndefinedTable(err):
-			delete(existing.tables, name)
 		case isAnswer(err):
 			unread[name] = brokenTable(name, err)
 		case err != nil:
@@ -212,7 +211,7 @@ func readRows(ctx context.Context, read reader, t table, keys []string) (found [
 // newFindings returns the findings about one key. All rows in found have this key.
 func newFindings(existing catalog, unread map[string]error, found []located) findings {
 	f := findings{
-		tables: existing.tables, elsewhere: existing.elsewhere, unread: unread,
+		tables: existing.tables, unread: unread,
 		rows: map[string]values{}, duplicated: map[string]bool{}, foreign: map[string]bool{},
 	}
 	for _, row := range found {

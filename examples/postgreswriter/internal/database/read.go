@@ -4,34 +4,42 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// A reader runs a query, and calls scan with the rows. The readers are Rows.read and the method of inside.
+// A reader runs a query, and calls scan with the rows. The readers are those of outside and inside.
 type reader func(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error
 
-// read is the reader outside of a transaction. It sends all statements at once, which takes one round trip. If the query
-// waits too long for a lock, the server aborts the query.
+// readTimeout is how long a table may take to answer. Otherwise, a table that does not answer, such as a foreign one, would
+// occupy all workers.
+const readTimeout = 5 * time.Second
+
+// read is the reader outside of a transaction.
 func (r *Rows) read(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
-	batch := &pgx.Batch{}
-	batch.Queue("begin read only")
-	batch.Queue("set local lock_timeout = '1s'")
-	batch.Queue(sql, args...)
-	batch.Queue("commit")
-	results := r.pool.SendBatch(ctx, batch)
-	err := scanThird(results, scan)
-	return cmp.Or(err, results.Close())
+	return r.outside(readTimeout)(ctx, scan, sql, args...)
 }
 
-// scanThird calls scan with the rows of the third statement of a batch.
-func scanThird(results pgx.BatchResults, scan func(pgx.Rows) error) error {
-	for range 2 {
-		if _, err := results.Exec(); err != nil {
-			return err
-		}
+// outside returns a reader outside of a transaction. It sends all statements at once, which takes one round trip, and one
+// implicit transaction. If the query waits too long, the server aborts the query.
+func (r *Rows) outside(limit time.Duration) reader {
+	return func(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
+		batch := &pgx.Batch{}
+		batch.Queue("select set_config('lock_timeout', '1s', true), set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10))
+		batch.Queue(sql, args...)
+		results := r.pool.SendBatch(ctx, batch)
+		err := scanSecond(results, scan)
+		return cmp.Or(err, results.Close())
+	}
+}
+
+// scanSecond calls scan with the rows of the second statement of a batch.
+func scanSecond(results pgx.BatchResults, scan func(pgx.Rows) error) error {
+	if _, err := results.Exec(); err != nil {
+		return err
 	}
 	rows, err := results.Query()
 	if err != nil {
@@ -69,7 +77,7 @@ type locks struct {
 
 // observe remembers that a table is locked if err says so, and returns err.
 func (l *locks) observe(use string, err error) error {
-	if known, ok := errors.AsType[*Error](err); ok && known.Reason == TableLocked {
+	if known, ok := errors.AsType[*Error](err); ok && known.table != "" {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.until[use+known.table] = time.Now().Add(lockedFor)

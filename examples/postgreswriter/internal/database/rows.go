@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 )
 
 // operationTimeout is the timeout of all operations for one row, including the wait for a connection, for
@@ -70,6 +71,8 @@ type Rows struct {
 	options Options
 	metrics *metrics
 	locks   locks
+	// guarded is held by the transaction that passes the guard.
+	guarded *semaphore.Weighted
 	// unavailable receives after a failure of the database.
 	unavailable chan struct{}
 }
@@ -78,7 +81,7 @@ type Rows struct {
 func NewRows(pool *pgxpool.Pool, options Options) *Rows {
 	return &Rows{
 		pool: pool, options: options, metrics: newMetrics(options.Tables), locks: locks{until: map[string]time.Time{}},
-		unavailable: make(chan struct{}, 1),
+		guarded: semaphore.NewWeighted(1), unavailable: make(chan struct{}, 1),
 	}
 }
 
@@ -121,8 +124,8 @@ func (r *Rows) Put(ctx context.Context, claim Claim, row Row) (Result, error) {
 	if result.Change == Unchanged {
 		return result, nil
 	}
-	err = r.write(ctx, row.Table, func(tx pgx.Tx) (err error) {
-		result.Change, err = r.putIn(ctx, tx, claim, row, found.unread)
+	err = r.write(ctx, found.tablesToWrite(row), func(tx pgx.Tx) (err error) {
+		result.Change, err = r.putIn(ctx, tx, claim, row, found.unread, overwrite)
 		return err
 	})
 	if err != nil {
@@ -132,30 +135,76 @@ func (r *Rows) Put(ctx context.Context, claim Claim, row Row) (Result, error) {
 	return result, nil
 }
 
-// putIn is Put in a transaction, which does not read the tables in unread.
-func (r *Rows) putIn(ctx context.Context, tx pgx.Tx, claim Claim, row Row, unread map[string]error) (Change, error) {
+// putIn is Put in a transaction, which does not read the tables in unread. With the conflict clause skip, putIn writes only
+// a new row.
+func (r *Rows) putIn(ctx context.Context, tx pgx.Tx, claim Claim, row Row, unread map[string]error, conflict string) (Change, error) {
 	found, err := r.findIn(ctx, tx, claim.Key, unread)
 	if err == nil {
 		err = found.restrictTo(claim, row.Table)
 	}
+	if err == nil && conflict == skip {
+		err = found.checkFree(claim.Key)
+	}
 	if err != nil {
 		return "", err
 	}
-	change := found.changeTo(row)
+	change, others := found.changeTo(row), found.otherTables(row.Table)
 	if change == Unchanged {
 		return change, nil
 	}
 	if err := r.ensureTable(ctx, tx, found, row.Table); err != nil {
 		return "", err
 	}
-	if err := remove(ctx, tx, claim.Key, found.otherTables(row.Table)); err != nil {
+	if err := remove(ctx, tx, claim.Key, others); err != nil {
 		return "", err
 	}
-	stored, err := store(ctx, tx, claim.Key, row, overwrite)
-	if err == nil && !stored {
-		err = notStored(row.Table)
+	isStored, err := store(ctx, tx, claim.Key, row, conflict)
+	if err == nil && !isStored && conflict == skip {
+		err = r.explainSkipped(ctx, tx, claim.Key, unread)
+	}
+	if err == nil {
+		err = found.verify(ctx, tx, claim.Key, row, append(others, row.Table))
 	}
 	return change, err
+}
+
+// explainSkipped returns an error if another transaction has inserted the key since the last search.
+func (r *Rows) explainSkipped(ctx context.Context, tx pgx.Tx, key string, unread map[string]error) error {
+	found, err := r.findIn(ctx, tx, key, unread)
+	if err != nil {
+		return err
+	}
+	return found.checkFree(key)
+}
+
+// verify returns an error unless the row is the only one with the key in the written tables. A trigger, a view or a type
+// may change the row, or keep it from being stored or deleted, and each reconcile would write it again. The table of row is
+// empty if there should be none.
+func (f findings) verify(ctx context.Context, tx pgx.Tx, key string, row Row, written []string) error {
+	// Deferred constraints and triggers come first, so that their errors differ from errors of the commit.
+	if _, err := tx.Exec(ctx, "set constraints all immediate"); err != nil {
+		return classify(err, written[len(written)-1])
+	}
+	isStored := row.Table == ""
+	for _, name := range written {
+		found, err := readRows(ctx, inside(tx), f.tables[name], []string{key})
+		if err != nil {
+			return err
+		}
+		for _, is := range found {
+			if name != row.Table {
+				return refuse(NotStored, "table %q does not delete the row", name)
+			}
+			if column := is.values.differsIn(row); column != "" {
+				return refuse(NotStored, "table %q does not keep column %q as it is given", name, column)
+			}
+			isStored = true
+		}
+	}
+	if !isStored {
+		return refuse(NotStored, "table %q takes the row, and has none with its id afterwards", row.Table)
+	}
+	return nil
 }
 
 // Delete deletes the rows with the key of the claim from all tables, and reports whether there was a row. A row or a
@@ -176,7 +225,13 @@ func (r *Rows) Delete(ctx context.Context, claim Claim) (bool, error) {
 		r.Forget(claim.Key)
 		return false, nil
 	}
-	if err := r.write(ctx, tables[0], func(tx pgx.Tx) error { return remove(ctx, tx, claim.Key, tables) }); err != nil {
+	err = r.write(ctx, tables, func(tx pgx.Tx) error {
+		if err := remove(ctx, tx, claim.Key, tables); err != nil {
+			return err
+		}
+		return found.verify(ctx, tx, claim.Key, Row{}, tables)
+	})
+	if err != nil {
 		return false, r.failure(err)
 	}
 	r.metrics.wrote(claim.Key, "", deleted)
@@ -201,19 +256,16 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 
-	found, err := describeTables(ctx, r.read, r.options.Tables)
+	found, err := r.describeTables(ctx, r.read)
 	if err != nil {
 		return r.failure(err)
 	}
 	var failed error
-	for _, err := range found.hidden {
+	for _, err := range found.unread {
 		failed = r.failure(err)
 	}
-	for name, t := range found.tables {
-		if !t.hasTextID() {
-			continue
-		}
-		err := r.read(ctx, func(rows pgx.Rows) error {
+	for name := range found.tables {
+		err := r.outside(listTimeout)(ctx, func(rows pgx.Rows) error {
 			var key string
 			_, err := pgx.ForEachRow(rows, []any{&key}, func() error { visit(key); return nil })
 			return err
@@ -226,10 +278,19 @@ func (r *Rows) Keys(ctx context.Context, visit func(key string)) error {
 }
 
 // write calls do in a transaction, and commits the transaction unless do returns an error. The transaction writes to
-// the table.
-func (r *Rows) write(ctx context.Context, table string, do func(pgx.Tx) error) error {
-	if err := r.locks.check(forWriting, table); err != nil {
-		return err
+// the tables.
+func (r *Rows) write(ctx context.Context, tables []string, do func(pgx.Tx) error) error {
+	for _, table := range tables {
+		if err := r.locks.check(forWriting, table); err != nil {
+			return err
+		}
+	}
+	if r.options.Guard != nil {
+		// The guard lets in one transaction at a time. In the database, they would wait longer than lock_timeout.
+		if err := r.guarded.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer r.guarded.Release(1)
 	}
 	err := pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{BeginQuery: begin}, func(tx pgx.Tx) error {
 		if r.options.Guard != nil {
@@ -237,18 +298,9 @@ func (r *Rows) write(ctx context.Context, table string, do func(pgx.Tx) error) e
 				return err
 			}
 		}
-		if err := do(tx); err != nil {
-			return err
-		}
-		return checkConstraints(ctx, tx, table)
+		return do(tx)
 	})
 	return r.locks.observe(forWriting, err)
-}
-
-// checkConstraints checks deferred constraints, so that their errors differ from errors of the commit.
-func checkConstraints(ctx context.Context, tx pgx.Tx, table string) error {
-	_, err := tx.Exec(ctx, "set constraints all immediate")
-	return classify(err, table)
 }
 
 // checkAllowed returns an error unless rows may be written to the table. It sends nothing to the database.
@@ -267,13 +319,11 @@ func (r *Rows) ensureTable(ctx context.Context, tx pgx.Tx, found findings, name 
 	switch {
 	case exists:
 		return t.check()
-	case r.options.Create:
-		return createTable(ctx, tx, name)
+	case !r.options.Create:
+		return refuse(TableMissing, "the database has no table %q; the operator makes missing ones with --create-tables", name)
 	}
-	if schema, exists := found.elsewhere[name]; exists {
-		return refuse(TableMissing, "table %q is in the schema %q, which is not in the search path of the operator's user", name, schema)
-	}
-	return refuse(TableMissing, "the database has no table %q; the operator makes missing ones with --create-tables", name)
+	found.tables[name] = table{name: name, columns: columns}
+	return createTable(ctx, tx, name)
 }
 
 // remove deletes the rows with the key from the tables.
@@ -292,37 +342,11 @@ const (
 	skip      = `nothing`
 )
 
-// store inserts the row, and compares the result with row. A trigger or a type may change the row, and each
-// reconcile would write the row again. stored is false if the database skipped the row without an error.
-func store(ctx context.Context, tx pgx.Tx, key string, row Row, onConflict string) (stored bool, err error) {
-	rows, err := tx.Query(ctx, `
-		insert into `+identifier(row.Table)+` as t (id, name, age, country)
+// store inserts the row. isStored is false if the database skipped the row without an error.
+func store(ctx context.Context, tx pgx.Tx, key string, row Row, conflict string) (isStored bool, err error) {
+	tag, err := tx.Exec(ctx, `
+		insert into `+identifier(row.Table)+` (id, name, age, country)
 		values ($1::text, $2::text, $3::integer, $4::text)
-		on conflict (id) do `+onConflict+`
-		returning t.id::text, t.name::text, t.age::text, t.country::text`, key, row.Name, row.Age, row.Country)
-	if err != nil {
-		return false, classify(err, row.Table)
-	}
-	returned, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
-		ID string
-		values
-	}])
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return false, nil
-	case err != nil:
-		return false, classify(err, row.Table)
-	}
-	column := returned.differsIn(row)
-	if returned.ID != key {
-		column = "id" // the row would not be found again
-	}
-	if column != "" {
-		return false, refuse(NotStored, "table %q does not keep column %q as it is given", row.Table, column)
-	}
-	return true, nil
-}
-
-func notStored(table string) error {
-	return refuse(NotStored, "table %q takes the row and does not keep it", table)
+		on conflict (id) do `+conflict, key, row.Name, row.Age, row.Country)
+	return tag.RowsAffected() > 0, classify(err, row.Table)
 }

@@ -105,6 +105,7 @@ func (s Settings) pool(application string, connections int32) (*pgxpool.Config, 
 	conn := config.ConnConfig
 	conn.ConnectTimeout = connectTimeout
 	conn.RuntimeParams["application_name"] = application
+	conn.RuntimeParams["client_encoding"] = "UTF8" // the database or the user may have another
 	// Without prepared statements, a statement takes one round trip, tables may be dropped and created
 	// again, and connections may use a pooler.
 	conn.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -136,13 +137,18 @@ func (s Settings) parse() (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Credentials != "" {
+		if _, err := os.Stat(s.Credentials); err != nil {
+			return nil, fmt.Errorf("the environment's PSQL_CREDENTIALS: %w", err)
+		}
+	}
 	config.ConnConfig.Password = s.password
 	if path := s.path(passwordFile); path != "" {
 		password, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		config.ConnConfig.Password = strings.TrimSuffix(string(password), "\n")
+		config.ConnConfig.Password = strings.TrimRight(string(password), "\r\n")
 	}
 	return config, nil
 }

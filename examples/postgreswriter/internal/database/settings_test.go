@@ -82,7 +82,9 @@ func TestOpenUsesSettings(t *testing.T) {
 		require.Equal(t, settings.Name, config.ConnConfig.Database)
 		require.Equal(t, settings.User, config.ConnConfig.User)
 		require.Equal(t, password, config.ConnConfig.Password)
-		require.Equal(t, map[string]string{"application_name": "operator", "options": "-c search_path=other"}, config.ConnConfig.RuntimeParams)
+		require.Equal(t, map[string]string{
+			"application_name": "operator", "client_encoding": "UTF8", "options": "-c search_path=other",
+		}, config.ConnConfig.RuntimeParams)
 		require.Equal(t, int32(3), config.MaxConns)
 		require.NotContains(t, config.ConnString(), "ss word")
 	}
@@ -100,6 +102,14 @@ func TestOpenRefusesFiles(t *testing.T) {
 	}
 }
 
+func TestOpenRefusesAMissingFolder(t *testing.T) {
+	settings, err := database.FromEnvironment(environment(map[string]string{"PSQL_CREDENTIALS": filepath.Join(t.TempDir(), "missing")}))
+	require.NoError(t, err)
+	_, err = database.Open(t.Context(), settings, "operator", 3)
+	require.ErrorContains(t, err, "the environment's PSQL_CREDENTIALS: ")
+	require.ErrorContains(t, err, "no such file or directory")
+}
+
 func TestOpenReadsFiles(t *testing.T) {
 	folder := t.TempDir()
 	settings, err := database.FromEnvironment(environment(map[string]string{"PSQL_CREDENTIALS": folder}))
@@ -108,7 +118,7 @@ func TestOpenReadsFiles(t *testing.T) {
 	require.NoError(t, err)
 	defer pool.Close()
 	config := pool.Config()
-	for content, want := range map[string]string{"": "", "new": "new", "line\n": "line", "a b": "a b"} {
+	for content, want := range map[string]string{"": "", "new": "new", "line\n": "line", "line\r\n": "line", "a b": "a b"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "password"), []byte(content), 0o600))
 		conn := config.ConnConfig.Copy()
 		require.NoError(t, config.BeforeConnect(t.Context(), conn))

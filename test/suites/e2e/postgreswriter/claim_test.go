@@ -119,8 +119,7 @@ func TestCrash(t *testing.T) {
 		"before the insert":   {message: "insert into", n: 1},
 		"after the insert":    {message: "set constraints", n: 1},
 		"after the finalizer": {hasFinalizer: true},
-		"after the claim":     {message: "set constraints", n: 2, hasFinalizer: true, hasClaim: true},
-		"before the commit":   {message: commit, n: 1, hasFinalizer: true, hasClaim: true},
+		"after the claim":     {message: commit, n: 1, hasFinalizer: true, hasClaim: true},
 		"after the commit":    {message: commit, n: 1, hasFinalizer: true, hasClaim: true, hasRow: true},
 	} {
 		t.Run(name, func(t *testing.T) {

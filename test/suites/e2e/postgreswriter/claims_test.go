@@ -3,9 +3,12 @@ package postgreswriter_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 )
@@ -152,4 +155,52 @@ func TestAdoptRows(t *testing.T) {
 	}
 	require.Equal(t, []string{"stranger"}, d.keys(t, "students"))
 	require.Empty(t, d.keys(t, "teachers"))
+}
+
+// TestAdoptNothing deletes a PostgresWriter that may adopt a row, and could not: the row stays.
+func TestAdoptNothing(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = start(t, d, "--watch-namespace", f.namespace, "--adopt-rows="+f.namespace)
+	d.insert(t, "students", f.key(), berta)
+	f.create(t, inTable("unlisted"))
+	f.waitForReason(t, "TableNotAllowed")
+	require.Nil(t, f.writer(t).Status.Claimed)
+	f.delete(t)
+	f.waitUntilGone(t)
+	require.Equal(t, berta, d.rows(t, "students")[f.key()])
+}
+
+// TestSpecChangesDuringClaim changes the spec between the insert and the finalizer, whose answer has the new spec. The row is
+// that of the former one, and no report says otherwise.
+func TestSpecChangesDuringClaim(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students", "teachers")
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	admin := admin(t)
+	var hasChanged, isCommitted atomic.Bool
+	checked := make(chan struct{})
+	p := newProxy(t, d, 0, func(message string) bool {
+		switch {
+		case strings.Contains(message, "insert into") && !hasChanged.Swap(true):
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"table":"teachers"}}`))
+			return admin.Patch(context.Background(), f.named(), patch) == nil
+		case message == commit:
+			isCommitted.Store(true)
+		case isCommitted.Load() && strings.Contains(message, f.key()):
+			<-checked // the next reconcile
+		}
+		return true
+	})
+	f.operator = startAllowingErrors(t, p.env(d), "--watch-namespace", f.namespace, "--tables=students,teachers")
+	f.create(t)
+	eventually(t, func(context.Context) error {
+		return expect(isCommitted.Load() && f.reconciles() >= 2, "%d reconciles", f.reconciles())
+	})
+	require.Equal(t, []string{f.key()}, d.keys(t, "students"))
+	require.NotEqual(t, "Written", condition(f.writer(t)).Reason, "%+v", f.writer(t).Status)
+	close(checked)
+	f.waitUntilReady(t)
+	require.Empty(t, d.keys(t, "students"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trueup-go/trueup/examples/postgreswriter/api/v1"
 	"github.com/trueup-go/trueup/test/harness/pki"
 )
 
@@ -126,6 +127,35 @@ func TestSearchPath(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEncoding has a user whose clients speak another encoding.
+func TestEncoding(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	d.exec(t, "alter role "+identifier(d.user)+" set client_encoding = 'LATIN1'")
+	f := newFixtureWithOwnOperator(t, d)
+	f.create(t, func(spec *v1.PostgresWriterSpec) { spec.Name = "Zoë" })
+	f.waitUntilReady(t)
+}
+
+// TestConnections reads a table that refuses: that does not cost the connection.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students", "teachers")
+	d.exec(t, "revoke select on teachers from "+identifier(d.user))
+	f := newFixtureWithOwnOperator(t, d, "--tables=students,teachers")
+	f.create(t)
+	f.waitForReasonWritten(t)
+	connections := func() []int {
+		return query[int](t, d, "select pid from pg_stat_activity where application_name = $1 and datname = current_database()", application)
+	}
+	before := connections()
+	for range 10 {
+		f.reconcile(t)
+	}
+	require.NotEmpty(t, before)
+	require.Subset(t, connections(), before)
 }
 
 // silent returns a proxy that accepts connections and never answers.

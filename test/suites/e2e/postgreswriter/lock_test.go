@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,4 +141,48 @@ func waitForAttempt(t *testing.T, process *operator.Process) {
 func holder(t *testing.T, d *database) string {
 	t.Helper()
 	return query[string](t, d, "select holder from postgreswriter_lease")[0]
+}
+
+// TestManyWorkers has several workers write slowly under the global lock, one at a time: none of them waits too long.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	p := newProxy(t, d, 10*time.Millisecond, nil)
+	f := fixture{database: d, namespace: shared.Namespace(t), name: "alex"}
+	f.operator = startAllowingErrors(t, p.env(d), "--watch-namespace", f.namespace, "--global-lock", "--workers=8")
+	waitForWorkers(t, f.operator)
+	var all []fixture
+	for i := range 16 {
+		all = append(all, f.withName(nth("alex", i)))
+		all[i].create(t)
+	}
+	for _, one := range all {
+		one.waitUntilReady(t)
+	}
+	require.NotContains(t, f.operator.Log(), "lock timeout")
+}
+
+// TestLockedRow has another session change a row, and not commit. That is no lock of the table.
+func TestLockedRow(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, server, "students")
+	f := newFixtureAllowingErrors(t, d)
+	other := f.withName("other")
+	for _, one := range []fixture{f, other} {
+		one.create(t)
+		one.waitUntilReady(t)
+	}
+	tx, err := d.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have been done
+	_, err = tx.Exec(t.Context(), "update students set country = 'cuba' where id = $1", f.key())
+	require.NoError(t, err)
+
+	f.change(t, `{"age":24}`)
+	require.Equal(t, `a row of table "students" is locked by another session`, f.waitForReason(t, "TableLocked").Message)
+	other.change(t, `{"age":24}`)
+	other.waitUntilReady(t)
+	require.Empty(t, tests.Warnings(t, f.namespace, other.name, "TableLocked"))
+	require.NoError(t, tx.Rollback(t.Context()))
+	f.waitUntilReady(t)
 }

