@@ -159,10 +159,10 @@ func (c *checker) desired(writer *v1.PostgresWriter) database.Desired {
 // hasWork reports whether writer waits for a table that has changed since the last check or was locked, or for a
 // database that was unavailable: the tables can be read now.
 func (c *checker) hasWork(writer *v1.PostgresWriter, tables map[string]string) bool {
-	switch reason := readyOf(writer).Reason; {
-	case reason == reasonWritten:
+	switch readyOf(writer).Reason {
+	case reasonWritten:
 		return false
-	case reason == database.Unavailable, reason == database.TableLocked:
+	case database.Unavailable, database.TableLocked:
 		return true
 	}
 	return slices.ContainsFunc([]string{writer.Spec.Table, writer.Status.Table}, func(name string) bool {

@@ -55,7 +55,11 @@ func (r *Reconciler) mayAdopt(writer *v1.PostgresWriter) bool {
 // reconcile writes the row.
 func (r *Reconciler) claimRow(ctx context.Context, writer *v1.PostgresWriter) (reconcile.Result, error) {
 	generation := writer.Generation
-	change, err := r.rows.Claim(ctx, r.keyOf(writer), rowOf(writer), r.mayAdopt(writer), func(ctx context.Context, unchecked []string) error {
+	conflict := database.Refuse
+	if r.mayAdopt(writer) {
+		conflict = database.Overwrite
+	}
+	change, err := r.rows.Claim(ctx, r.keyOf(writer), rowOf(writer), conflict, func(ctx context.Context, unchecked []string) error {
 		return r.claim(ctx, writer, unchecked)
 	})
 	switch {

@@ -11,14 +11,14 @@ import (
 // Claim writes the row with the key, calls claim, and commits. If claim returns an error, Claim writes
 // nothing and returns that error. Every other error is an *Error.
 //
-// Unless mayAdopt is set, Claim inserts the row: if a listed table has a row with the key, the error has the reason
-// RowExists, and claim is not called. From then on until the commit, another transaction that inserts the key into the same
-// table waits. So nobody can insert the row between the check and the end of claim. With mayAdopt, Claim writes like Put.
-// The argument of claim are the other tables that cannot be read, and may have a row with the key.
+// With Refuse, Claim inserts the row: if a listed table has a row with the key, the error has the reason RowExists, and
+// claim is not called. From then on until the commit, another transaction that inserts the key into the same table waits.
+// So nobody can insert the row between the check and the end of claim. With Overwrite, Claim writes like Put. The
+// argument of claim are the other tables that cannot be read, and may have a row with the key.
 //
 // If the commit fails, claim was called for a row that may not exist.
 func (r *Rows) Claim(
-	ctx context.Context, key string, row Row, mayAdopt bool, claim func(ctx context.Context, unchecked []string) error,
+	ctx context.Context, key string, row Row, conflict Conflict, claim func(ctx context.Context, unchecked []string) error,
 ) (Change, error) {
 	if err := r.checkAllowed(row.Table); err != nil {
 		return "", err
@@ -26,17 +26,13 @@ func (r *Rows) Claim(
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 
-	conflict := skip
-	if mayAdopt {
-		conflict = overwrite
-	}
 	r.Forget(key)
 	wanted := Claim{Key: key, Tables: []string{row.Table}}
 	found, err := r.find(ctx, key)
 	if err == nil {
 		err = found.restrictTo(wanted, row.Table)
 	}
-	if err == nil && !mayAdopt {
+	if err == nil && conflict == Refuse {
 		err = found.checkFree(key)
 	}
 	if err != nil {

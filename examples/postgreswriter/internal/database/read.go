@@ -28,7 +28,8 @@ func (r *Rows) read(ctx context.Context, scan func(pgx.Rows) error, sql string, 
 func (r *Rows) outside(limit time.Duration) reader {
 	return func(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
 		batch := &pgx.Batch{}
-		batch.Queue("select set_config('lock_timeout', '1s', true), set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10))
+		batch.Queue("select set_config('lock_timeout', '1s', true), set_config('statement_timeout', $1, true)",
+			strconv.FormatInt(limit.Milliseconds(), 10))
 		batch.Queue(sql, args...)
 		results := r.pool.SendBatch(ctx, batch)
 		err := scanSecond(results, scan)

@@ -125,7 +125,7 @@ func (r *Rows) Put(ctx context.Context, claim Claim, row Row) (Result, error) {
 		return result, nil
 	}
 	err = r.write(ctx, found.tablesToWrite(row), func(tx pgx.Tx) (err error) {
-		result.Change, err = r.putIn(ctx, tx, claim, row, found.unread, overwrite)
+		result.Change, err = r.putIn(ctx, tx, claim, row, found.unread, Overwrite)
 		return err
 	})
 	if err != nil {
@@ -135,14 +135,13 @@ func (r *Rows) Put(ctx context.Context, claim Claim, row Row) (Result, error) {
 	return result, nil
 }
 
-// putIn is Put in a transaction, which does not read the tables in unread. With the conflict clause skip, putIn writes only
-// a new row.
-func (r *Rows) putIn(ctx context.Context, tx pgx.Tx, claim Claim, row Row, unread map[string]error, conflict string) (Change, error) {
+// putIn is Put in a transaction, which does not read the tables in unread. With Refuse, putIn writes only a new row.
+func (r *Rows) putIn(ctx context.Context, tx pgx.Tx, claim Claim, row Row, unread map[string]error, conflict Conflict) (Change, error) {
 	found, err := r.findIn(ctx, tx, claim.Key, unread)
 	if err == nil {
 		err = found.restrictTo(claim, row.Table)
 	}
-	if err == nil && conflict == skip {
+	if err == nil && conflict == Refuse {
 		err = found.checkFree(claim.Key)
 	}
 	if err != nil {
@@ -159,7 +158,7 @@ func (r *Rows) putIn(ctx context.Context, tx pgx.Tx, claim Claim, row Row, unrea
 		return "", err
 	}
 	isStored, err := store(ctx, tx, claim.Key, row, conflict)
-	if err == nil && !isStored && conflict == skip {
+	if err == nil && !isStored && conflict == Refuse {
 		err = r.explainSkipped(ctx, tx, claim.Key, unread)
 	}
 	if err == nil {
@@ -336,17 +335,20 @@ func remove(ctx context.Context, tx pgx.Tx, key string, tables []string) error {
 	return nil
 }
 
-// The conflict clauses of store, for a row with the key that exists.
+// A Conflict says what happens to a row with the key that exists. It is a part of SQL.
+type Conflict string
+
+// The conflicts.
 const (
-	overwrite = `update set name = excluded.name, age = excluded.age, country = excluded.country`
-	skip      = `nothing`
+	Overwrite Conflict = `update set name = excluded.name, age = excluded.age, country = excluded.country`
+	Refuse    Conflict = `nothing`
 )
 
 // store inserts the row. isStored is false if the database skipped the row without an error.
-func store(ctx context.Context, tx pgx.Tx, key string, row Row, conflict string) (isStored bool, err error) {
+func store(ctx context.Context, tx pgx.Tx, key string, row Row, conflict Conflict) (isStored bool, err error) {
 	tag, err := tx.Exec(ctx, `
 		insert into `+identifier(row.Table)+` (id, name, age, country)
 		values ($1::text, $2::text, $3::integer, $4::text)
-		on conflict (id) do `+conflict, key, row.Name, row.Age, row.Country)
+		on conflict (id) do `+string(conflict), key, row.Name, row.Age, row.Country)
 	return tag.RowsAffected() > 0, classify(err, row.Table)
 }

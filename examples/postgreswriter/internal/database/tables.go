@@ -63,6 +63,11 @@ type catalog struct {
 	unread map[string]error // the others
 }
 
+func (c catalog) has(name string) bool {
+	_, isRead := c.tables[name]
+	return isRead || c.unread[name] != nil
+}
+
 // describeTables returns the tables and views with the names. It reads tables and columns from the same snapshot:
 // to_regclass would also find a table that another operator creates at this moment, whose columns the snapshot does not
 // have yet.
@@ -73,9 +78,8 @@ func (r *Rows) describeTables(ctx context.Context, read reader) (catalog, error)
 	var isVisible, isHidden bool
 	err := read(ctx, func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&t.name, &schema, &isVisible, &isHidden, &t.rights, &t.columns}, func() error {
-			_, isKnown := found.tables[t.name]
 			switch {
-			case isKnown || found.unread[t.name] != nil: // an earlier schema of the search path has it
+			case found.has(t.name): // in an earlier schema of the search path
 			case isVisible && t.hasTextID():
 				found.tables[t.name] = t
 			case isVisible:
