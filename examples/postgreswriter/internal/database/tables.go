@@ -111,7 +111,7 @@ const describe = `
 			has_table_privilege(c.oid, 'update'), has_table_privilege(c.oid, 'delete')],
 		coalesce(array_agg(a.attname::text order by a.attname) filter (where a.attname is not null), '{}')
 	from path
-	join pg_class c on c.relname = any($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')
+	join pg_class c on c.relname = any($1::text[]) and c.relkind not in ('i', 'I', 'c')
 	join pg_namespace n on n.oid = c.relnamespace and n.nspname !~ '^pg_(temp|toast)'
 	left join pg_attribute a
 		on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped

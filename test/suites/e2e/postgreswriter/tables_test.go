@@ -108,6 +108,7 @@ func TestUncheckedTable(t *testing.T) {
 	d.exec(t, "delete from teachers")
 	f.reconcile(t)
 	f.settle(t)
+	require.Empty(t, f.writer(t).Status.Claimed.Unchecked)
 	d.insert(t, "teachers", f.key(), berta)
 	f.reconcile(t)
 	f.settle(t)
