@@ -3,7 +3,6 @@ package ensure
 import (
 	"bytes"
 	"context"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -96,7 +96,7 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	for _, path := range lists {
 		steps := managedfields.Steps(path)
 		switch was, now := was(steps), found(steps); {
-		case was == nil || reflect.DeepEqual(was, now) || managedfields.Holds(own, path): // or without keys
+		case was == nil || bytes.Equal(was, now) || managedfields.Holds(own, path): // or without keys
 		case now == nil:
 			removed = append(removed, path)
 		case u.isNobodys(after, path, now):
@@ -107,9 +107,8 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 }
 
 // isNobodys reports whether a list has items, none of which another manager owns.
-func (u update) isNobodys(live client.Object, path fieldpath.Path, list any) bool {
-	items, _ := list.([]any)
-	return len(items) > 0 && holderOf(managedfields.Others(live, u.fieldOwner), path) == ""
+func (u update) isNobodys(live client.Object, path fieldpath.Path, list canon.Raw) bool {
+	return list.HasItems() && holderOf(managedfields.Others(live, u.fieldOwner), path) == ""
 }
 
 // emptyListsOfDesired returns the lists that desired has empty, and of which no item is released. Most desired states

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 
@@ -56,7 +57,7 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 			continue
 		}
 		field := KeptField{Path: u.textOf(u.desired, path), Manager: holderOf(others, path)}
-		if field.Manager != "" || reflect.DeepEqual(found(steps), was(steps)) {
+		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
 			whole, kept = append(whole, path.Copy()), append(kept, field)
 		}
 	}

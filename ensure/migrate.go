@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"bytes"
 	"context"
 	"reflect"
 	"slices"
@@ -146,7 +147,7 @@ func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 			if err != nil {
 				return false // content that cannot be read is never in sync
 			}
-			if list, _ := found(steps[:n]).([]any); len(list) > 0 {
+			if found(steps[:n]).HasItems() {
 				return true
 			}
 		}
@@ -241,7 +242,7 @@ func (u update) differing(a, b client.Object, paths [][]string) [][]string {
 	if errA != nil || errB != nil {
 		return paths
 	}
-	return slices.DeleteFunc(paths, func(steps []string) bool { return reflect.DeepEqual(inA(steps), inB(steps)) })
+	return slices.DeleteFunc(paths, func(steps []string) bool { return bytes.Equal(inA(steps), inB(steps)) })
 }
 
 // checkRetired refuses to retire a part of what goes only as a whole: of a list that the API server does not merge, or of a
@@ -265,8 +266,7 @@ func (u update) checkRetired(live client.Object) error {
 		for _, entry := range u.rules().Removable(live) {
 			fields := managedfields.Fields(&entry)
 			for n := depth; n < len(steps)-1; n++ {
-				_, isList := found(steps[:n]).([]any)
-				if hasItem, _ := managedfields.At(fields, steps[:n+1]); isList && hasItem {
+				if hasItem, _ := managedfields.At(fields, steps[:n+1]); hasItem && found(steps[:n]).IsList() {
 					item := firstSteps(u.retire[at], n+1)
 					return u.refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
 				}

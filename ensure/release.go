@@ -288,7 +288,7 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 				"as part of a larger value: name the list or the map around it, or the item by all its keys")
 		}
 		for n := depth; n < len(left.steps)-1; n++ {
-			if _, isList := found(left.steps[:n]).([]any); isList && managedfields.OwnsAt(own, left.steps[:n+1]) {
+			if found(left.steps[:n]).IsList() && managedfields.OwnsAt(own, left.steps[:n+1]) {
 				item := firstSteps(left.path, n+1)
 				return u.refuse(left.path, "is to stay, but desired has nothing left in "+item+
 					", which would be removed with it: give "+left.option+" "+item)

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -201,6 +203,9 @@ func (u update) dryRunConvertible(ctx context.Context, live client.Object, refus
 
 // removeSources removes such sources after an apply.
 func (u update) removeSources(ctx context.Context, applied application) (application, error) {
+	if _, form, err := canon.Form(nil, u.desired, true); err == nil && !bytes.Contains(form, []byte(`"value":""`)) {
+		return applied, nil
+	}
 	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change Change) bool {
 		return strings.HasSuffix(change.Path, "].value")
 	})

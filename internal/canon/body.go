@@ -1,11 +1,10 @@
 package canon
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,15 +35,11 @@ func Body(obj Object, gvk schema.GroupVersionKind, uid types.UID, resourceVersio
 		digests:         true,
 		explicit:        true,
 	}
-	body, err := encode(nil, func(e *encoder) error { return e.object(&c, &p) })
+	top, body, err := form(nil, &c, &p)
 	if err != nil {
 		return nil, err
 	}
-	top, members, err := tree(c, p)
-	if err != nil {
-		return nil, err
-	}
-	if path, ok := duplicate(top, "", members); ok {
+	if path, ok := duplicate(&Node{Shape: top}, body); ok {
 		return nil, &DuplicateError{Path: path}
 	}
 	return body, nil
@@ -62,38 +57,36 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("cannot apply two items with the same key: %s", e.Path)
 }
 
-// duplicate finds the first item of a merged list that has the key of an
-// earlier one.
-func duplicate(s Shape, at string, v any) (string, bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, name := range SortedNames(v) {
-			inner, innerAt := s.Member(at, name)
-			if found, ok := duplicate(inner, innerAt, v[name]); ok {
-				return found, true
+// duplicate finds the first item of a merged list that has the key of an earlier one. Where the type is not known, no list
+// is merged.
+func duplicate(at *Node, value Raw) (path string, ok bool) {
+	switch {
+	case at.IsUnknown() && !at.root:
+	case value.IsList():
+		return duplicateItem(at, value)
+	default:
+		for m := value.Members(); m.Next(); {
+			inner := at.Member(m.Name)
+			if path, ok = duplicate(&inner, m.Value); ok {
+				return path, true
 			}
 		}
-	case []any:
-		return duplicateItem(s, at, v)
 	}
 	return "", false
 }
 
-func duplicateItem(s Shape, parent string, items []any) (string, bool) {
-	item, rule := s.Items()
-	seen := make(map[string]bool, len(items))
-	for i, v := range items {
-		at := paths.Item(parent, strconv.Itoa(i))
-		if rule.Kind != Atomic {
-			name := rule.Name(v)
-			at = paths.Item(parent, name)
-			if seen[name] {
-				return at, true
-			}
-			seen[name] = true
+func duplicateItem(at *Node, list Raw) (path string, ok bool) {
+	_, rule := at.Items()
+	var space [fewItems]Raw
+	items := list.AppendItems(space[:0])
+	seen := Matcher{rule: rule, items: items, taken: make([]bool, len(items))}
+	for i, item := range items {
+		here := at.Item(item, i)
+		if rule.Kind != Atomic && seen.Find(item) != i {
+			return here.Path(), true
 		}
-		if found, ok := duplicate(item, at, v); ok {
-			return found, true
+		if path, ok = duplicate(&here, item); ok {
+			return path, true
 		}
 	}
 	return "", false
@@ -152,19 +145,22 @@ const maxSimpleKey = 1024
 // or treats as line breaks. A key that is too long for YAML gets a question mark; the text then begins
 // with dashes, so that nobody takes the text for JSON.
 func YAML(text []byte) []byte {
+	if isYAML(text) {
+		return text
+	}
 	const dashes = "--- "
 	out := append(make([]byte, 0, len(dashes)+len(text)), dashes...)
 	isJSON := true
-	for rest := string(text); rest != ""; {
-		before, quoted, after := cutString(rest)
+	for len(text) > 0 {
+		before, quoted, after := cutString(text)
 		out = append(out, before...)
 		key := len(out)
 		out = appendUnescaped(out, quoted)
-		if strings.HasPrefix(after, ":") && utf8.RuneCount(out[key:]) > maxSimpleKey {
+		if isKey(after) && utf8.RuneCount(out[key:]) > maxSimpleKey {
 			out = slices.Insert(out, key, '?', ' ')
 			isJSON = false
 		}
-		rest = after
+		text = after
 	}
 	if isJSON {
 		return out[len(dashes):]
@@ -172,11 +168,26 @@ func YAML(text []byte) []byte {
 	return out
 }
 
+// isYAML reports whether no string in text has to be written otherwise, which is so for most texts.
+func isYAML(text []byte) bool {
+	for len(text) > 0 {
+		_, quoted, after := cutString(text)
+		if !isUnescaped(quoted) || isKey(after) && len(quoted) > maxSimpleKey {
+			return false
+		}
+		text = after
+	}
+	return true
+}
+
+// isKey reports whether the string before this text is a key.
+func isKey(after []byte) bool { return len(after) > 0 && after[0] == ':' }
+
 // cutString finds the first JSON string in text, quotes included.
-func cutString(text string) (before, quoted, after string) {
-	begin := strings.IndexByte(text, '"')
+func cutString(text []byte) (before, quoted, after []byte) {
+	begin := bytes.IndexByte(text, '"')
 	if begin < 0 {
-		return text, "", ""
+		return text, nil, nil
 	}
 	for end := begin + 1; end < len(text); end++ {
 		switch text[end] {
@@ -186,13 +197,30 @@ func cutString(text string) (before, quoted, after string) {
 			return text[:begin], text[begin : end+1], text[end+1:]
 		}
 	}
-	return text, "", "" // the string does not end
+	return text, nil, nil // the string does not end
+}
+
+// isUnescaped reports whether a JSON string is ASCII, without escapes but those of quotes, backslashes and control
+// characters.
+func isUnescaped(quoted []byte) bool {
+	for i := 0; i < len(quoted); i++ {
+		switch {
+		case quoted[i] >= 0x7f:
+			return false
+		case quoted[i] != '\\':
+		case quoted[i+1] == '"', quoted[i+1] == '\\':
+			i++
+		case !bytes.HasPrefix(quoted[i:], []byte(`\u000`)) && !bytes.HasPrefix(quoted[i:], []byte(`\u001`)):
+			return false
+		}
+	}
+	return true
 }
 
 // appendUnescaped appends a JSON string with no more escapes than YAML needs.
-func appendUnescaped(dst []byte, quoted string) []byte {
+func appendUnescaped(dst, quoted []byte) []byte {
 	var content string
-	if quoted == "" || isPlain(quoted[1:len(quoted)-1]) || json.Unmarshal([]byte(quoted), &content) != nil {
+	if isUnescaped(quoted) || json.Unmarshal(quoted, &content) != nil {
 		return append(dst, quoted...)
 	}
 	dst = append(dst, '"')

@@ -94,9 +94,8 @@ func contentOf(obj Object, members map[string]any) content {
 	return c
 }
 
-// An Edit changes the JSON values of an object, whose shape is top, and returns them; nil if none is
-// left.
-type Edit func(top Shape, members map[string]any) (map[string]any, error)
+// An Edit returns the changed canonical form of an object, whose shape is top; nil if nothing is left.
+type Edit func(top Shape, form Raw) (Raw, error)
 
 // Edited returns obj with an edit, for the functions of this package and of delta. Its methods are those
 // of obj and ignore the edit.
@@ -122,15 +121,16 @@ func unedited(obj Object) Object {
 func (c *content) edit(explicit bool) (*content, error) {
 	before := *c
 	before.edits = nil
-	top, members, err := tree(before, parts{metadata: true, identity: true, digests: true, explicit: explicit})
+	top, text, err := form(nil, &before, &parts{metadata: true, identity: true, digests: true, explicit: explicit})
 	if err != nil {
 		return nil, err
 	}
 	for _, edit := range c.edits {
-		if members, err = edit(top, members); err != nil {
+		if text, err = edit(top, text); err != nil {
 			return nil, err
 		}
 	}
+	members, _ := text.Value().(map[string]any)
 	if members == nil {
 		members = map[string]any{}
 	}

@@ -150,6 +150,8 @@ func FuzzSatisfies(f *testing.F) {
 		if mutated == nil {
 			return
 		}
+		requireSameAsTrees(t, obj, mutated)
+		requireSameAsTrees(t, mutated, obj)
 		before, after := form(t, obj), form(t, mutated)
 		require.Equal(t, before == after, len(delta.Diff(obj, mutated)) == 0, "%v", m)
 		requireAgreement(t, mutated, obj, m)

@@ -3,11 +3,8 @@ package canon
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"reflect"
 	"strings"
-
-	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // A pointerPlan reads the value behind a pointer.
@@ -124,21 +121,6 @@ type MergeKey struct {
 // Text returns the value of the key in an item, with the default if there is none.
 func (k *MergeKey) Text(value string) string { return cmp.Or(value, k.Default) }
 
-// Name returns the name of an item in paths, such as name=app, or a member of a set.
-func (r *MergeRule) Name(item any) string {
-	if r.Kind == Set {
-		return Text(item)
-	}
-	members, _ := item.(map[string]any)
-	var keys []paths.Key
-	for _, key := range r.Keys {
-		if value := key.Text(Text(members[key.Name])); value != "" || len(r.Keys) == 1 {
-			keys = append(keys, paths.Key{Name: key.Name, Value: value})
-		}
-	}
-	return paths.ItemName(keys)
-}
-
 // companions are the keys that the API server's schema has in addition to the
 // one in the struct tag patchMergeKey: 53/TCP and 53/UDP are two ports.
 var companions = map[string]MergeKey{
@@ -186,18 +168,6 @@ func appendKey(keys []MergeKey, item reflect.Type, key MergeKey) []MergeKey {
 		}
 	}
 	return keys
-}
-
-// Text returns the text of a string or a number, and "" for other values.
-func Text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	default:
-		return ""
-	}
 }
 
 // resolve follows pointers.

@@ -1,9 +1,9 @@
 package canon
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,35 +16,6 @@ type Shape struct {
 	plan  plan
 	root  bool
 	field bool // of a Go struct
-}
-
-// Tree returns the content, labels, annotations (including digests), owner references and finalizers of
-// obj as JSON values in canonical form, numbers as json.Number. explicit includes empty values that are
-// statements.
-func Tree(obj Object, explicit bool) (Shape, map[string]any, error) {
-	c, err := read(obj)
-	if err != nil {
-		return Shape{}, nil, err
-	}
-	return tree(c, parts{metadata: true, digests: true, explicit: explicit})
-}
-
-// tree writes the parts of c and reads them back. Only the rare paths of a pass, which find differences
-// or write, can afford that.
-func tree(c content, p parts) (Shape, map[string]any, error) {
-	text, err := encode(nil, func(e *encoder) error { return e.object(&c, &p) })
-	if err != nil {
-		return Shape{}, nil, err
-	}
-	parsed, err := parseJSON(text)
-	if err != nil {
-		return Shape{}, nil, err
-	}
-	top := Shape{root: true}
-	if c.plan != nil {
-		top.plan = c.plan
-	}
-	return top, parsed.(map[string]any), nil
 }
 
 // ShapeOf returns the shape of the objects of a Go type, a pointer to a struct or the struct; nil: of objects without one.
@@ -63,28 +34,40 @@ func SameType(a, b Object) bool { return reflect.TypeOf(unedited(a)) == reflect.
 
 // Member returns the shape and the path of a member of the object at parent.
 func (s Shape) Member(parent, name string) (Shape, string) {
+	inner := s.inner([]byte(name))
 	if s.root && name == "metadata" {
-		return Shape{plan: planOf(reflect.TypeFor[metav1.ObjectMeta](), true), field: true}, name
+		return inner, name
+	}
+	switch resolve(s.plan).(type) {
+	case *structPlan:
+		return inner, paths.Member(parent, name)
+	case *mapPlan, stringMapPlan:
+		return inner, paths.Item(parent, name)
+	}
+	return inner, paths.MemberOrKey(parent, name)
+}
+
+// inner returns the shape of a member.
+func (s Shape) inner(name []byte) Shape {
+	if s.root && string(name) == "metadata" {
+		return Shape{plan: metadataPlan(), field: true}
 	}
 	switch p := resolve(s.plan).(type) {
 	case *structPlan:
-		return p.member(name), paths.Member(parent, name)
-	case *mapPlan:
-		return Shape{plan: p.elem}, paths.Item(parent, name)
-	case stringMapPlan:
-		return Shape{plan: stringPlan{}}, paths.Item(parent, name)
-	}
-	return Shape{}, paths.MemberOrKey(parent, name)
-}
-
-func (p *structPlan) member(name string) Shape {
-	for i := range p.fields {
-		if p.fields[i].name == name {
-			return Shape{plan: p.fields[i].plan, field: true}
+		for i := range p.fields {
+			if p.fields[i].name == string(name) {
+				return Shape{plan: p.fields[i].plan, field: true}
+			}
 		}
+	case *mapPlan:
+		return Shape{plan: p.elem}
+	case stringMapPlan:
+		return Shape{plan: stringPlan{}}
 	}
 	return Shape{}
 }
+
+var metadataPlan = sync.OnceValue(func() plan { return planOf(reflect.TypeFor[metav1.ObjectMeta](), true) })
 
 // MayHave reports whether the object may have a member with this name.
 func (s Shape) MayHave(name string) bool {
@@ -94,12 +77,14 @@ func (s Shape) MayHave(name string) bool {
 }
 
 // Items returns the shape of a list's items and how they are matched.
-func (s Shape) Items() (Shape, MergeRule) {
+func (s Shape) Items() (Shape, *MergeRule) {
 	if p, ok := resolve(s.plan).(*listPlan); ok {
-		return Shape{plan: p.elem}, p.merge
+		return Shape{plan: p.elem}, &p.merge
 	}
-	return Shape{}, MergeRule{}
+	return Shape{}, &atomic
 }
+
+var atomic MergeRule
 
 // IsList reports whether the place holds a list of a Go type.
 func (s Shape) IsList() bool {
@@ -129,32 +114,16 @@ func (s Shape) IsAlwaysThere() bool {
 	return false
 }
 
-// Shown returns the text of v if v is a number or a boolean. Any other value could be a secret.
-func (s Shape) Shown(v any) string {
-	switch v := v.(type) {
-	case json.Number:
-		return v.String()
-	case bool:
-		if v {
-			return "true"
-		}
-		return "false"
-	case string:
-		if _, ok := resolve(s.plan).(quantityPlan); ok {
-			return v
-		}
+// Shown returns the text of a number or a boolean. Any other value could be a secret.
+func (s Shape) Shown(r Raw) string {
+	switch {
+	case len(r) == 0:
+		return ""
+	case r.isNumber() || r.isBool():
+		return string(r)
+	}
+	if _, ok := resolve(s.plan).(quantityPlan); ok {
+		return r.Text()
 	}
 	return ""
-}
-
-// SortedNames returns the names of the members of objects, each once.
-func SortedNames(objects ...map[string]any) []string {
-	var names []string
-	for _, object := range objects {
-		for name := range object {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

@@ -6,11 +6,10 @@
 package delta
 
 import (
-	"slices"
-	"strconv"
+	"bytes"
+	"sync"
 
 	"github.com/trueup-go/trueup/internal/canon"
-	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // Change is a place where two objects differ.
@@ -49,14 +48,31 @@ func Satisfies(live, desired canon.Object) bool { return len(Unsatisfied(live, d
 func Unsatisfied(live, desired canon.Object) []Change { return compare(live, desired, true) }
 
 func compare(before, after canon.Object, isPartial bool) []Change {
-	_, old, errOld := canon.Tree(before, isPartial)
-	top, updated, errNew := canon.Tree(after, isPartial)
+	t := buffers.Get().(*texts)
+	defer t.release()
+	_, old, errOld := canon.Form(t.before[:0], before, isPartial)
+	top, updated, errNew := canon.Form(t.after[:0], after, isPartial)
 	if errOld != nil || errNew != nil || !canon.SameType(before, after) {
 		return []Change{{}}
 	}
+	t.before, t.after = old, updated
 	c := &comparison{isPartial: isPartial}
-	c.values(top, "", old, updated)
+	c.values(&canon.Node{Shape: top}, old, updated)
 	return c.found
+}
+
+// texts are the buffers of a comparison.
+type texts struct{ before, after []byte }
+
+var buffers = sync.Pool{New: func() any { return new(texts) }}
+
+// maxKept is the size, in bytes, of the largest buffer that is kept.
+const maxKept = 64 << 10
+
+func (t *texts) release() {
+	if cap(t.before) <= maxKept && cap(t.after) <= maxKept {
+		buffers.Put(t)
+	}
 }
 
 // A comparison collects the differences of two values.
@@ -65,128 +81,111 @@ type comparison struct {
 	found     []Change
 }
 
-func (c *comparison) add(s canon.Shape, at string, before, after any) {
-	c.found = append(c.found, Change{Path: at, Old: s.Shown(before), New: s.Shown(after)})
+func (c *comparison) add(at *canon.Node, before, after canon.Raw) {
+	c.found = append(c.found, Change{Path: at.Path(), Old: at.Shown(before), New: at.Shown(after)})
 }
 
-func (c *comparison) values(s canon.Shape, at string, before, after any) {
-	switch a := after.(type) {
-	case map[string]any:
-		if b, ok := before.(map[string]any); ok {
-			c.members(s, at, b, a)
-			return
-		}
-	case []any:
-		if b, ok := before.([]any); ok {
-			c.items(s, at, b, a)
-			return
-		}
-	}
-	if !isScalar(before) || !isScalar(after) || before != after {
-		c.add(s, at, before, after)
+func (c *comparison) values(at *canon.Node, before, after canon.Raw) {
+	switch {
+	case bytes.Equal(before, after):
+	case before.IsObject() && after.IsObject():
+		c.members(at, before, after)
+	case before.IsList() && after.IsList():
+		c.items(at, before, after)
+	default:
+		c.add(at, before, after)
 	}
 }
 
-func isScalar(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return true
-}
-
-func (c *comparison) members(s canon.Shape, at string, before, after map[string]any) {
-	names := canon.SortedNames(after)
-	if !c.isPartial {
-		names = canon.SortedNames(before, after)
-	}
-	for _, name := range names {
-		inner, innerAt := s.Member(at, name)
-		b, inBefore := before[name]
-		a, inAfter := after[name]
-		if inBefore && inAfter {
-			c.values(inner, innerAt, b, a)
-			continue
-		}
-		found := len(c.found)
-		isEmpty := c.isPartial && !s.IsMap() && isEmptyList(a) // a key of a map has to be there
-		if inner.IsAlwaysThere() && (isObject(b) || isObject(a)) {
-			c.values(inner, innerAt, orEmpty(b), orEmpty(a))
-			isEmpty = c.isPartial
-		}
-		if len(c.found) == found && !isEmpty {
-			c.add(inner, innerAt, b, a)
+func (c *comparison) members(at *canon.Node, before, after canon.Raw) {
+	b, a := before.Members(), after.Members()
+	inBefore, inAfter := b.Next(), a.Next()
+	for inAfter || inBefore {
+		order := bytes.Compare(b.Name, a.Name)
+		switch {
+		case inBefore && inAfter && order == 0:
+			inner := at.Member(a.Name)
+			c.values(&inner, b.Value, a.Value)
+			inBefore, inAfter = b.Next(), a.Next()
+		case !inAfter || inBefore && order < 0:
+			if !c.isPartial {
+				c.lacking(at, b.Name, b.Value, nil)
+			}
+			inBefore = b.Next()
+		default:
+			c.lacking(at, a.Name, nil, a.Value)
+			inAfter = a.Next()
 		}
 	}
 }
 
-func isEmptyList(v any) bool {
-	list, ok := v.([]any)
-	return ok && len(list) == 0
-}
-
-func isObject(v any) bool {
-	_, ok := v.(map[string]any)
-	return ok
-}
-
-func orEmpty(v any) any {
-	if v == nil {
-		return map[string]any{}
+// lacking compares a member that one side lacks.
+func (c *comparison) lacking(at *canon.Node, name []byte, before, after canon.Raw) {
+	inner, found := at.Member(name), len(c.found)
+	isEmpty := c.isPartial && !at.IsMap() && string(after) == "[]" // a key of a map has to be there
+	if inner.IsAlwaysThere() && (before.IsObject() || after.IsObject()) {
+		c.values(&inner, orEmpty(before), orEmpty(after))
+		isEmpty = c.isPartial
 	}
-	return v
+	if len(c.found) == found && !isEmpty {
+		c.add(&inner, before, after)
+	}
 }
 
-func (c *comparison) items(s canon.Shape, at string, before, after []any) {
-	item, rule := s.Items()
-	if rule.Kind != canon.Atomic {
-		c.mergedItems(item, rule, at, before, after)
+func orEmpty(r canon.Raw) canon.Raw {
+	if r == nil {
+		return canon.Raw("{}")
+	}
+	return r
+}
+
+func (c *comparison) items(at *canon.Node, before, after canon.Raw) {
+	var spaceBefore, spaceAfter [16]canon.Raw
+	b, a := before.AppendItems(spaceBefore[:0]), after.AppendItems(spaceAfter[:0])
+	if _, rule := at.Items(); rule.Kind != canon.Atomic {
+		c.mergedItems(at, rule, b, a)
 		return
 	}
-	for i := range max(len(before), len(after)) {
-		itemAt := paths.Item(at, strconv.Itoa(i))
+	for i := range max(len(b), len(a)) {
+		here := at.Item(nil, i)
 		switch {
-		case i >= len(after):
-			c.add(item, itemAt, before[i], nil)
-		case i >= len(before):
-			c.add(item, itemAt, nil, after[i])
+		case i >= len(a):
+			c.add(&here, b[i], nil)
+		case i >= len(b):
+			c.add(&here, nil, a[i])
 		default:
-			c.values(item, itemAt, before[i], after[i])
+			c.values(&here, b[i], a[i])
 		}
 	}
 }
 
 // mergedItems matches items by their names, the nth of one name with the nth. A member of a set that
 // after has twice may be in before once.
-func (c *comparison) mergedItems(item canon.Shape, rule canon.MergeRule, at string, before, after []any) {
-	places := make(map[string][]int, len(before)) // where the items with each name are
-	for i, b := range before {
-		name := rule.Name(b)
-		places[name] = append(places[name], i)
-	}
+func (c *comparison) mergedItems(at *canon.Node, rule *canon.MergeRule, before, after []canon.Raw) {
+	var space [16]bool
+	items := canon.NewMatcher(rule, before, space[:0])
 	isOrdered := rule.Kind == canon.Keyed || !c.isPartial
 	last, moved := -1, false
 	for _, a := range after {
-		name := rule.Name(a)
-		itemAt := paths.Item(at, name)
-		if len(places[name]) == 0 {
-			c.add(item, itemAt, nil, a)
+		here, place := at.Item(a, 0), items.Find(a)
+		if place < 0 {
+			c.add(&here, nil, a)
 			continue
 		}
-		place := places[name][0]
 		if isOrdered {
-			places[name] = places[name][1:]
+			items.Take(place)
 			moved = moved || place < last
 			last = max(last, place)
 		}
-		c.values(item, itemAt, before[place], a)
+		c.values(&here, before[place], a)
 	}
 	for i, b := range before {
-		if name := rule.Name(b); !c.isPartial && slices.Contains(places[name], i) {
-			c.add(item, paths.Item(at, name), b, nil)
+		if !c.isPartial && !items.IsTaken(i) {
+			here := at.Item(b, 0)
+			c.add(&here, b, nil)
 		}
 	}
 	if moved {
-		c.found = append(c.found, Change{Path: at})
+		c.found = append(c.found, Change{Path: at.Path()})
 	}
 }

@@ -17,8 +17,12 @@ import (
 )
 
 func TestEdited(t *testing.T) {
-	set := func(at string, to any) delta.Edit { return delta.Edit{Path: paths.Steps(at), Value: to} }
-	gone := func(at string) delta.Edit { return set(at, nil) }
+	set := func(at string, to any) delta.Edit {
+		value, err := canon.Append(nil, to)
+		require.NoError(t, err)
+		return delta.Edit{Path: paths.Steps(at), Value: value}
+	}
+	gone := func(at string) delta.Edit { return delta.Edit{Path: paths.Steps(at)} }
 	labels := map[string]string{"app": "web"}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels, Annotations: map[string]string{"note": "x"}},

@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,23 +14,23 @@ import (
 // path that the Go type of obj cannot have is an error. If the type is dynamic or free-form, no path is
 // an error.
 func Specifies(obj canon.Object, steps []string) (int, error) {
-	top, root, err := canon.Tree(obj, true)
+	top, form, err := canon.Form(nil, obj, true)
 	if err != nil {
 		return 0, err
 	}
-	_, depth, err := find(top, root, steps)
+	_, depth, err := find(top, form, steps)
 	return depth, err
 }
 
-// Values returns a function that returns the value of obj at a path, in canonical form, or nil if there
-// is none or the Go type of obj cannot have the path.
-func Values(obj canon.Object) (func(steps []string) any, error) {
-	top, root, err := canon.Tree(obj, true)
+// Values returns a function that returns the value of obj at a path, or nil if there is none or the Go type of obj cannot
+// have the path.
+func Values(obj canon.Object) (func(steps []string) canon.Raw, error) {
+	top, form, err := canon.Form(nil, obj, true)
 	if err != nil {
 		return nil, err
 	}
-	return func(steps []string) any {
-		value, _, err := find(top, root, steps)
+	return func(steps []string) canon.Raw {
+		value, _, err := find(top, form, steps)
 		if err != nil {
 			return nil
 		}
@@ -41,7 +40,7 @@ func Values(obj canon.Object) (func(steps []string) any, error) {
 
 // find returns the value at the end of a path, nil if there is none, and the number of steps that lead
 // to a value.
-func find(s canon.Shape, value any, steps []string) (_ any, depth int, err error) {
+func find(s canon.Shape, value canon.Raw, steps []string) (_ canon.Raw, depth int, err error) {
 	for i, step := range steps {
 		if s, value, err = enter(s, value, step); err != nil {
 			return nil, 0, err
@@ -54,9 +53,10 @@ func find(s canon.Shape, value any, steps []string) (_ any, depth int, err error
 }
 
 // enter goes one step down from value, which is at s and nil if there is none.
-func enter(s canon.Shape, value any, step string) (canon.Shape, any, error) {
-	if items, ok := value.([]any); ok || s.IsList() { // else of unknown shape
+func enter(s canon.Shape, value canon.Raw, step string) (canon.Shape, canon.Raw, error) {
+	if value.IsList() || s.IsList() { // else of unknown shape
 		item, rule := s.Items()
+		items := value.AppendItems(nil)
 		at, err := indexOf(rule, items, step)
 		if at < 0 {
 			return item, nil, err
@@ -66,18 +66,13 @@ func enter(s canon.Shape, value any, step string) (canon.Shape, any, error) {
 	if !s.MayHave(step) {
 		return canon.Shape{}, nil, fmt.Errorf("does not exist: there is no %s", step)
 	}
-	members, _ := value.(map[string]any)
 	next, _ := s.Member("", step)
-	found, isThere := members[step]
-	if isThere && found == nil {
-		found = json.RawMessage("null") // is a value, too
-	}
-	return next, found, nil
+	return next, value.Member(step), nil
 }
 
 // indexOf returns the index of the item that step names by its keys, or by its value in a set; -1 if
 // there is none. Items of a list without keys have no names.
-func indexOf(rule canon.MergeRule, items []any, step string) (int, error) {
+func indexOf(rule *canon.MergeRule, items []canon.Raw, step string) (int, error) {
 	keys := paths.Keys(step)
 	if rule.Kind == canon.Keyed && !hasKeys(rule, keys) {
 		return -1, fmt.Errorf("has no key: [%s] should be [%s]", step, keyForm(rule))
@@ -86,14 +81,13 @@ func indexOf(rule canon.MergeRule, items []any, step string) (int, error) {
 		return -1, fmt.Errorf("names an item by its index, [%s]: name it by its key, such as [name=web]; "+
 			"without one it is part of its list", step)
 	}
-	return slices.IndexFunc(items, func(item any) bool {
-		members, isObject := item.(map[string]any)
-		return isObject && matches(rule, keys, members) || !isObject && canon.Text(item) == step
+	return slices.IndexFunc(items, func(item canon.Raw) bool {
+		return item.IsObject() && matches(rule, keys, item) || !item.IsObject() && item.Text() == step
 	}), nil
 }
 
 // hasKeys reports whether keys are those of the rule.
-func hasKeys(rule canon.MergeRule, keys map[string]string) bool {
+func hasKeys(rule *canon.MergeRule, keys map[string]string) bool {
 	for _, key := range rule.Keys {
 		if _, ok := keys[key.Name]; !ok {
 			return false
@@ -102,7 +96,7 @@ func hasKeys(rule canon.MergeRule, keys map[string]string) bool {
 	return len(keys) == len(rule.Keys)
 }
 
-func keyForm(rule canon.MergeRule) string {
+func keyForm(rule *canon.MergeRule) string {
 	var parts []string
 	for _, key := range rule.Keys {
 		parts = append(parts, key.Name+"=…")
@@ -110,9 +104,9 @@ func keyForm(rule canon.MergeRule) string {
 	return strings.Join(parts, ",")
 }
 
-func matches(rule canon.MergeRule, keys map[string]string, members map[string]any) bool {
+func matches(rule *canon.MergeRule, keys map[string]string, item canon.Raw) bool {
 	for name, value := range keys {
-		found := canon.Text(members[name])
+		found := item.Member(name).Text()
 		for _, key := range rule.Keys {
 			if key.Name == name {
 				found = key.Text(found)
