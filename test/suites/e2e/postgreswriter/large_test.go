@@ -149,5 +149,5 @@ func (d *database) selects(t *testing.T) int {
 	t.Helper()
 	d.written(t) // makes the statistics
 	return query[int](t, d, `select coalesce(sum(calls), 0)::bigint from statistics.pg_stat_statements
-		where userid = $1::regrole and query ~* '^\s*select'`, d.user)[0]
+		where userid = $1::regrole and query ~* '^\s*(select|with)' and query !~ 'set_config'`, d.user)[0]
 }
