@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/randfill"
 
@@ -229,9 +228,16 @@ func TestComparesAsTrees(t *testing.T) {
 		for _, other := range others {
 			requireSameAsTrees(t, obj, other)
 			requireSameAsTrees(t, other, obj)
-			requireSameAsTrees(t, unstructuredFrom(t, obj), unstructuredFrom(t, other))
+			requireSameAsTrees(t, asUnstructured(t, obj), asUnstructured(t, other))
 		}
 	})
+}
+
+func asUnstructured(t *testing.T, obj canon.Object) canon.Object {
+	t.Helper()
+	text, err := json.Marshal(obj)
+	require.NoError(t, err)
+	return unstructuredOf(t, string(text))
 }
 
 // reordered returns a copy of obj with the items of each list in a random order, of which some are there twice.
@@ -260,14 +266,6 @@ func reorder(value any, source *rand.Rand) {
 			reorder(item, source)
 		}
 	}
-}
-
-func unstructuredFrom(t require.TestingT, obj canon.Object) canon.Object {
-	text, err := json.Marshal(obj)
-	require.NoError(t, err)
-	u := &unstructured.Unstructured{}
-	require.NoError(t, json.Unmarshal(text, &u.Object))
-	return u
 }
 
 // TestComparesLongListsAsTrees compares lists that are too long to look through.

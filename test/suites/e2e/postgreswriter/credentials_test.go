@@ -34,7 +34,7 @@ func TestRotatedPassword(t *testing.T) {
 	const rotated = password + "-rotated"
 	d.exec(t, "alter role "+identifier(d.user)+" password "+literal(rotated))
 	write(rotated)
-	d.exec(t, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = current_database()", application)
+	d.disconnect(t)
 	f.change(t, `{"age":24}`)
 	f.waitUntilReady(t)
 	requireNoSecret(t, "the log", f.operator.Log())
@@ -108,9 +108,7 @@ func TestSearchPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t, server)
-			user := identifier(d.user)
-			d.exec(t, "create schema school; create table school.students (id text primary key, name text, age integer, country text); "+
-				"grant usage on schema school to "+user+"; grant select, insert, update, delete on school.students to "+user)
+			d.withSchema(t, "school", "students")
 			f := newFixtureWithOwnOperator(t, d)
 			f.create(t)
 			require.Equal(t, `table "students" is in the schema "school", which is not in the search path of the operator's user`,
@@ -118,7 +116,7 @@ func TestSearchPath(t *testing.T) {
 			require.NoError(t, f.operator.Stop())
 
 			if test.isOfRole {
-				d.exec(t, "alter role "+user+" set search_path = school")
+				d.setSearchPath(t, "school")
 			}
 			f.operator = startAllowingErrors(t, append(d.env(), test.env...), "--watch-namespace", f.namespace)
 			eventually(t, func(context.Context) error {

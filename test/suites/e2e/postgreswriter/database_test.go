@@ -116,6 +116,12 @@ func (d *database) sessions(t *testing.T) int {
 	return query[int](t, d, "select count(*) from pg_stat_activity where application_name = $1 and datname = current_database()", application)[0]
 }
 
+// disconnect ends the connections of the operator.
+func (d *database) disconnect(t *testing.T) {
+	t.Helper()
+	d.exec(t, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = current_database()", application)
+}
+
 // written counts all writes to the database.
 func (d *database) written(t *testing.T) postgres.Writes {
 	t.Helper()

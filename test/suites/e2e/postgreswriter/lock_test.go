@@ -81,11 +81,7 @@ func testLockedTable(t *testing.T) {
 	}
 	renewals := func() int { return query[int](t, d, "select version from postgreswriter_lease")[0] }
 
-	tx, err := d.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = tx.Rollback(context.Background()) }() // it may have been done below
-	_, err = tx.Exec(t.Context(), "lock table students in share mode")
-	require.NoError(t, err)
+	tx := d.lock(t, "students", "share")
 	before := renewals()
 	for _, one := range fixtures {
 		one.change(t, `{"age":24}`)
@@ -172,12 +168,7 @@ func TestLockedRow(t *testing.T) {
 		one.create(t)
 		one.waitUntilReady(t)
 	}
-	tx, err := d.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have been done
-	_, err = tx.Exec(t.Context(), "update students set country = 'cuba' where id = $1", f.key())
-	require.NoError(t, err)
-
+	tx := d.begin(t, "update students set country = 'cuba' where id = $1", f.key())
 	f.change(t, `{"age":24}`)
 	require.Equal(t, `a row of table "students" is locked by another session`, f.waitForReason(t, "TableLocked").Message)
 	other.change(t, `{"age":24}`)

@@ -42,9 +42,8 @@ func TestHiddenTable(t *testing.T) {
 	const tables = "--tables=students,teachers"
 	d := newDatabase(t, server, "students")
 	user := identifier(d.user)
-	d.exec(t, "create schema school; create table school.teachers (id text primary key, name text, age integer, country text)"+
-		"; grant select, insert, update, delete on school.teachers to "+user+"; grant usage on schema school to "+user+
-		"; alter role "+user+" set search_path = school, public")
+	d.withSchema(t, "school", "teachers")
+	d.setSearchPath(t, "school, public")
 	f := newFixtureAllowingErrors(t, d, tables, "--check-interval=1s")
 	count := func() int { return query[int](t, d, "select count(*) from school.teachers")[0] }
 	f.create(t, inTable("teachers"))

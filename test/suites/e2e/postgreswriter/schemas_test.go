@@ -18,7 +18,7 @@ func (d *database) withSchema(t *testing.T, schema, table string) {
 func (d *database) setSearchPath(t *testing.T, path string) {
 	t.Helper()
 	d.exec(t, "alter role "+identifier(d.user)+" set search_path = "+path)
-	d.exec(t, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = current_database()", application)
+	d.disconnect(t)
 }
 
 // TestLaterSchema has a table of the same name in a schema that the user may not use: only one that comes before the right

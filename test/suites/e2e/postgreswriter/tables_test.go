@@ -118,10 +118,16 @@ func TestUncheckedTable(t *testing.T) {
 // lock locks a table in a transaction, which ends with the test at the latest.
 func (d *database) lock(t *testing.T, table, mode string) pgx.Tx {
 	t.Helper()
+	return d.begin(t, "lock table "+identifier(table)+" in "+mode+" mode")
+}
+
+// begin runs SQL in a transaction, which ends with the test at the latest.
+func (d *database) begin(t *testing.T, sql string, args ...any) pgx.Tx {
+	t.Helper()
 	tx, err := d.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have been done
-	_, err = tx.Exec(t.Context(), "lock table "+identifier(table)+" in "+mode+" mode")
+	_, err = tx.Exec(t.Context(), sql, args...)
 	require.NoError(t, err)
 	return tx
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trigger returns SQL that has a trigger of table students run a function.
-func trigger(when, body string) string {
+// trigger returns SQL that has a trigger of table students, as declared, run a function.
+func trigger(declaration, body string) string {
 	return "create function f() returns trigger language plpgsql security definer as $$ begin " + body + " end $$; " +
-		"create trigger t " + when + " on students for each row execute function f()"
+		"create " + declaration + " for each row execute function f()"
 }
 
 // TestKeptRow has a trigger that keeps rows from being deleted, as soft deletion does.
@@ -17,7 +17,7 @@ func TestKeptRow(t *testing.T) {
 	t.Parallel()
 	const says = `table "students" does not delete the row`
 	d := newDatabase(t, server, "students", "teachers")
-	d.exec(t, trigger("before delete", "return null;"))
+	d.exec(t, trigger("trigger t before delete on students", "return null;"))
 	f := newFixtureAllowingErrors(t, d, "--tables=students,teachers", "--check-interval=1s")
 	moving := f.withName("moving")
 	for _, one := range []fixture{f, moving} {
@@ -45,8 +45,8 @@ func TestChangedLater(t *testing.T) {
 	t.Parallel()
 	const body = "if pg_trigger_depth() = 1 then update students set name = upper(name) where id = new.id; end if; return null;"
 	for name, sql := range map[string]string{
-		"at once":       trigger("after insert or update", body),
-		"at the commit": deferred(body),
+		"at once":       trigger("trigger t after insert or update on students", body),
+		"at the commit": trigger("constraint trigger t after insert or update on students deferrable initially deferred", body),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,12 +59,6 @@ func TestChangedLater(t *testing.T) {
 			require.Empty(t, d.keys(t, "students"))
 		})
 	}
-}
-
-// deferred is like trigger, and runs the function before the commit.
-func deferred(body string) string {
-	return "create function f() returns trigger language plpgsql security definer as $$ begin " + body + " end $$; " +
-		"create constraint trigger t after insert or update on students deferrable initially deferred for each row execute function f()"
 }
 
 // TestView has a view that takes rows that it does not show.
