@@ -1,0 +1,89 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// A Recorder is a transport that keeps the last write and the answer, and passes everything on.
+type Recorder struct {
+	Next    http.RoundTripper
+	Request *Request
+	Answer  *Answer
+}
+
+// Reset forgets the write.
+func (r *Recorder) Reset() { r.Request, r.Answer = nil, nil }
+
+// RoundTrip implements http.RoundTripper. A second write is an error, because a step has one.
+func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet {
+		return r.Next.RoundTrip(request)
+	}
+	if r.Request != nil {
+		return nil, fmt.Errorf("%s %s is the second write of a step", request.Method, request.URL)
+	}
+	sent, err := readAll(&request.Body)
+	if err != nil {
+		return nil, err
+	}
+	response, err := r.Next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	received, err := readAll(&response.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Request, r.Answer = &Request{Method: request.Method, URL: request.URL.RequestURI()}, &Answer{Status: response.StatusCode}
+	if r.Request.Body, err = parseBody(request.Header.Get("Content-Type"), sent); err != nil {
+		return nil, fmt.Errorf("cannot record a request: %w", err)
+	}
+	if r.Answer.Body, err = parseAnswer(response.Header.Get("Content-Type"), received); err != nil {
+		return nil, fmt.Errorf("cannot record an answer: %w", err)
+	}
+	return response, nil
+}
+
+// readAll reads a body, and replaces it by one that can be read again.
+func readAll(body *io.ReadCloser) ([]byte, error) {
+	data, err := io.ReadAll(*body)
+	if err != nil {
+		return nil, err
+	}
+	err = (*body).Close()
+	*body = io.NopCloser(bytes.NewReader(data))
+	return data, err
+}
+
+// A player is a transport that gives each request of a step the recorded answer.
+type player struct {
+	answer   *answerBytes // nil if no request is expected
+	requests int
+}
+
+// answerBytes is an answer as it is sent.
+type answerBytes struct {
+	method, contentType string
+	status              int
+	body                []byte
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *player) RoundTrip(request *http.Request) (*http.Response, error) {
+	p.requests++
+	if p.answer == nil {
+		return nil, fmt.Errorf("%s %s was not recorded", request.Method, request.URL)
+	}
+	if request.Method != p.answer.method {
+		return nil, fmt.Errorf("%s instead of the recorded %s: %s", request.Method, p.answer.method, request.URL)
+	}
+	return &http.Response{
+		StatusCode: p.answer.status, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header:        http.Header{"Content-Type": {p.answer.contentType}},
+		Body:          io.NopCloser(bytes.NewReader(p.answer.body)),
+		ContentLength: int64(len(p.answer.body)), Request: request,
+	}, nil
+}
