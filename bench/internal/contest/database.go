@@ -47,3 +47,16 @@ func databaseOf(owner client.Object, version string, users []any) *unstructured.
 	desired.SetLabels(of.Labels)
 	return desired
 }
+
+// LongDatabase returns a child with a long list that has keys. Every item of the list depends on the revision.
+func LongDatabase(users int) Child {
+	long := Database()
+	long.Desired = func(owner client.Object, revision int) client.Object {
+		list := make([]any, users)
+		for i := range list {
+			list[i] = map[string]any{"name": fmt.Sprintf("user-%d", i), "role": fmt.Sprintf("role-%d", revision)}
+		}
+		return databaseOf(owner, "17", list)
+	}
+	return long
+}

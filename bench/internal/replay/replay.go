@@ -38,18 +38,19 @@ type pass struct {
 // Open returns the replay of a contestant with one child. If observe is not nil, requests are sent to the transport that
 // it returns for the one that answers them.
 func Open(
-	recordings fs.FS, c contest.Contestant, child contest.Child, observe func(http.RoundTripper) http.RoundTripper,
+	ctx context.Context, recordings fs.FS, c contest.Contestant, child contest.Child,
+	observe func(http.RoundTripper) http.RoundTripper,
 ) (*Replay, error) {
 	steps, err := readSteps(recordings, c, child)
 	if err != nil {
 		return nil, err
 	}
-	return New(c, child, steps, observe)
+	return New(ctx, c, child, steps, observe)
 }
 
 // New returns the replay of these steps.
 func New(
-	c contest.Contestant, child contest.Child, steps map[string]Step, observe func(http.RoundTripper) http.RoundTripper,
+	ctx context.Context, c contest.Contestant, child contest.Child, steps map[string]Step, observe func(http.RoundTripper) http.RoundTripper,
 ) (*Replay, error) {
 	r := &Replay{
 		Contestant: c, Child: child, Steps: steps,
@@ -64,7 +65,7 @@ func New(
 		return nil, err
 	}
 	for name, step := range steps {
-		if r.passes[name], err = r.read(step); err != nil {
+		if r.passes[name], err = r.read(ctx, step); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", File(c, child), name, err)
 		}
 	}
@@ -72,7 +73,7 @@ func New(
 }
 
 // read has the client read the live object, so that it is in memory as the client decodes it.
-func (r *Replay) read(step Step) (pass, error) {
+func (r *Replay) read(ctx context.Context, step Step) (pass, error) {
 	var read pass
 	if step.Live != nil {
 		body, err := step.Live.Bytes()
@@ -81,7 +82,7 @@ func (r *Replay) read(step Step) (pass, error) {
 		}
 		r.player.answer = &answerBytes{http.MethodGet, step.Live.ContentType, http.StatusOK, body}
 		read.live = r.Child.Empty()
-		if err := r.server.Get(context.Background(), client.ObjectKeyFromObject(r.desired(0)), read.live); err != nil {
+		if err := r.server.Get(ctx, client.ObjectKeyFromObject(r.desired(0)), read.live); err != nil {
 			return read, err
 		}
 	}

@@ -5,22 +5,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
-// A Recorder is a transport that keeps the last write and the answer, and passes everything on.
+// A Recorder is a transport that keeps the answer to the last read of an object, and a write and the answer to that. It
+// passes everything on.
 type Recorder struct {
 	Next    http.RoundTripper
+	Read    *Body
 	Request *Request
 	Answer  *Answer
 }
 
-// Reset forgets the write.
-func (r *Recorder) Reset() { r.Request, r.Answer = nil, nil }
+// Reset forgets the read and the write.
+func (r *Recorder) Reset() { r.Read, r.Request, r.Answer = nil, nil, nil }
 
 // RoundTrip implements http.RoundTripper. A second write is an error, because a step has one.
 func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodGet {
-		return r.Next.RoundTrip(request)
+		return r.read(request)
 	}
 	if r.Request != nil {
 		return nil, fmt.Errorf("%s %s is the second write of a step", request.Method, request.URL)
@@ -33,18 +36,35 @@ func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	received, err := readAll(&response.Body)
-	if err != nil {
-		return nil, err
-	}
 	r.Request, r.Answer = &Request{Method: request.Method, URL: request.URL.RequestURI()}, &Answer{Status: response.StatusCode}
 	if r.Request.Body, err = parseBody(request.Header.Get("Content-Type"), sent); err != nil {
 		return nil, fmt.Errorf("cannot record a request: %w", err)
 	}
-	if r.Answer.Body, err = parseAnswer(response.Header.Get("Content-Type"), received); err != nil {
-		return nil, fmt.Errorf("cannot record an answer: %w", err)
+	r.Answer.Body, err = bodyOf(response)
+	return response, err
+}
+
+// read passes on a read, and keeps the answer if that is an object. Other reads are discovery.
+func (r *Recorder) read(request *http.Request) (*http.Response, error) {
+	response, err := r.Next.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(request.URL.Path, "/namespaces/") {
+		return response, err
 	}
-	return response, nil
+	body, err := bodyOf(response)
+	r.Read = &body
+	return response, err
+}
+
+func bodyOf(response *http.Response) (Body, error) {
+	received, err := readAll(&response.Body)
+	if err != nil {
+		return Body{}, err
+	}
+	body, err := parseAnswer(response.Header.Get("Content-Type"), received)
+	if err != nil {
+		return body, fmt.Errorf("cannot record an answer: %w", err)
+	}
+	return body, nil
 }
 
 // readAll reads a body, and replaces it by one that can be read again.
@@ -75,10 +95,10 @@ type answerBytes struct {
 func (p *player) RoundTrip(request *http.Request) (*http.Response, error) {
 	p.requests++
 	if p.answer == nil {
-		return nil, fmt.Errorf("%s %s was not recorded", request.Method, request.URL)
+		return nil, fmt.Errorf("%s %s was not recorded: run make bench-record", request.Method, request.URL)
 	}
 	if request.Method != p.answer.method {
-		return nil, fmt.Errorf("%s instead of the recorded %s: %s", request.Method, p.answer.method, request.URL)
+		return nil, fmt.Errorf("%s %s instead of the recorded %s: run make bench-record", request.Method, request.URL, p.answer.method)
 	}
 	return &http.Response{
 		StatusCode: p.answer.status, Proto: "HTTP/2.0", ProtoMajor: 2,

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/trueup-go/trueup/bench/internal/contest"
+	"github.com/trueup-go/trueup/bench/internal/replay"
+)
+
+// listLengths are the numbers of items of the lists that are compared.
+var listLengths = []int{500, 1000, 2000, 6000}
+
+// compareLists compares a change of all items of a long list with keys with one of a shorter list.
+func (opts options) compareLists(ctx context.Context) (section, error) {
+	s := section{Title: "Long lists", Text: listsText, Columns: []string{"items", "CPU per item", "allocations per item"}}
+	var few cost
+	for _, items := range listLengths {
+		if items > opts.mostItems {
+			break
+		}
+		whole, err := costOfLongList(ctx, items)
+		if err != nil {
+			return s, fmt.Errorf("%d items: %w", items, err)
+		}
+		perItem := cost{}.plus(whole, 1/float64(items))
+		if few.ns == 0 {
+			few = perItem
+		}
+		s.add(fmt.Sprint(items), []figure{
+			{value: perItem.ns / few.ns, most: longListGrowth},
+			{value: perItem.allocs, isCount: true},
+		})
+	}
+	return s, nil
+}
+
+// costOfLongList returns the cost of a pass after a change of desired. One pass takes long enough to be measured.
+func costOfLongList(ctx context.Context, items int) (cost, error) {
+	steps, err := longListSteps(items)
+	if err != nil {
+		return cost{}, err
+	}
+	r, err := replay.New(ctx, contest.Contestants()[0], contest.LongDatabase(items), steps, nil)
+	if err != nil {
+		return cost{}, err
+	}
+	pass, err := r.Prepare(ctx, replay.Change)
+	if err != nil {
+		return cost{}, err
+	}
+	return threadCost([]func() error{pass})
+}
+
+// longListSteps returns what an API server would answer. A recording would be too long.
+func longListSteps(items int) (map[string]replay.Step, error) {
+	before, err := storedDatabase(items, 0)
+	if err != nil {
+		return nil, err
+	}
+	after, err := storedDatabase(items, 1)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]replay.Step{replay.Change: {
+		Name: replay.Change, Live: &before,
+		Request: &replay.Request{Method: http.MethodPatch},
+		Answer:  &replay.Answer{Status: http.StatusOK, Body: after},
+	}}, nil
+}
+
+// storedDatabase returns the child of a revision as an API server answers it after trueup has applied it.
+func storedDatabase(items, revision int) (replay.Body, error) {
+	c := contest.Contestants()[0]
+	owner := contest.Owner(replay.Slug(c))
+	stored := contest.LongDatabase(items).Desired(owner, revision).(*unstructured.Unstructured)
+	stored.SetUID("3f0c5a52-6f8e-4d8f-9a39-0d6a1f8f6a11")
+	stored.SetResourceVersion(fmt.Sprint(4711 + revision))
+	stored.SetGeneration(int64(1 + revision))
+	applied := metav1.NewTime(time.Unix(1_800_000_000+int64(revision), 0))
+	stored.SetCreationTimestamp(applied)
+	if err := controllerutil.SetControllerReference(owner, stored, clientgoscheme.Scheme); err != nil {
+		return replay.Body{}, err
+	}
+	fields, err := appliedFields(stored, owner.UID)
+	if err != nil {
+		return replay.Body{}, err
+	}
+	stored.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: replay.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: stored.GetAPIVersion(),
+		Time: &applied, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+	}})
+	text, err := json.Marshal(stored)
+	return replay.Body{ContentType: runtime.ContentTypeJSON, Object: text}, err
+}
+
+// appliedFields returns the managed fields of trueup in a Database.
+func appliedFields(stored client.Object, owner types.UID) (string, error) {
+	type fields = map[string]any
+	spec := stored.(*unstructured.Unstructured).Object["spec"].(map[string]any)
+	labels, users := fields{}, fields{}
+	for label := range stored.GetLabels() {
+		labels["f:"+label] = fields{}
+	}
+	for _, user := range spec["users"].([]any) {
+		user := user.(map[string]any)
+		of := fields{".": fields{}}
+		for name := range user {
+			of["f:"+name] = fields{}
+		}
+		users[fmt.Sprintf(`k:{"name":%q}`, user["name"])] = of
+	}
+	text, err := json.Marshal(fields{
+		"f:metadata": fields{
+			"f:labels": labels, "f:ownerReferences": fields{fmt.Sprintf(`k:{"uid":%q}`, owner): fields{}},
+		},
+		"f:spec": fields{"f:version": fields{}, "f:users": users},
+	})
+	return string(text), err
+}
+
+//go:embed text/lists.md
+var listsText string
