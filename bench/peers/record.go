@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +17,13 @@ import (
 	"github.com/trueup-go/trueup/test/harness/await"
 )
 
-// record writes into a folder what an API server answers to each contestant, for bench, which replays that.
+// recordTimeout limits the wait for the Deployment controller.
+const recordTimeout = time.Minute
+
+// record writes into a folder what an API server answers to each contestant, for bench, which replays that. The owners are
+// not stored, so that a garbage collector would delete the children.
 func record(ctx context.Context, folder string) error {
-	return onNewCluster(ctx, func(e *environment) error { return e.record(ctx, folder) })
+	return onClusterWith(ctx, "deployment-controller,-garbage-collector-controller", func(e *environment) error { return e.record(ctx, folder) })
 }
 
 func (e *environment) record(ctx context.Context, folder string) error {
@@ -111,7 +116,7 @@ func (r *recorder) change(ctx context.Context, step string) error {
 func (r *recorder) step(ctx context.Context, name string) error {
 	r.transport.Reset()
 	if name != replay.Create {
-		if err := await.Until(ctx, settleTimeout, r.read); err != nil {
+		if err := await.Until(ctx, recordTimeout, r.read); err != nil {
 			return err
 		}
 	}
