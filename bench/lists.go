@@ -49,11 +49,11 @@ func (opts options) compareLists(ctx context.Context) (section, error) {
 
 // costOfLongList returns the cost of a pass after a change of desired. One pass takes long enough to be measured.
 func costOfLongList(ctx context.Context, items int) (cost, error) {
-	steps, err := longListSteps(items)
+	recording, err := longListRecording(items)
 	if err != nil {
 		return cost{}, err
 	}
-	r, err := replay.New(ctx, contest.Contestants()[0], contest.LongDatabase(items), steps, nil)
+	r, err := replay.New(ctx, contest.Contestants()[0], contest.LongDatabase(items), recording, nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -64,8 +64,8 @@ func costOfLongList(ctx context.Context, items int) (cost, error) {
 	return threadCost([]func() error{pass})
 }
 
-// longListSteps returns what an API server would answer. A recording would be too long.
-func longListSteps(items int) (map[string]replay.Step, error) {
+// longListRecording returns what an API server would answer. Recordings of these lists would be too long.
+func longListRecording(items int) (*replay.Recording, error) {
 	before, err := storedDatabase(items, 0)
 	if err != nil {
 		return nil, err
@@ -74,15 +74,18 @@ func longListSteps(items int) (map[string]replay.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]replay.Step{replay.Change: {
-		Name: replay.Change, Live: &before,
-		Request: &replay.Request{Method: http.MethodPatch},
-		Answer:  &replay.Answer{Status: http.StatusOK, Body: after},
-	}}, nil
+	return &replay.Recording{
+		ContentType: runtime.ContentTypeJSON,
+		Versions:    map[string]json.RawMessage{"before": before, "after": after},
+		Steps: []replay.Step{{
+			Name: replay.Change, Live: "before",
+			Request: &replay.Request{Method: http.MethodPatch}, Answer: &replay.Answer{Status: http.StatusOK, Version: "after"},
+		}},
+	}, nil
 }
 
 // storedDatabase returns the child of a revision as an API server answers it after trueup has applied it.
-func storedDatabase(items, revision int) (replay.Body, error) {
+func storedDatabase(items, revision int) (json.RawMessage, error) {
 	c := contest.Contestants()[0]
 	owner := contest.Owner(replay.Slug(c))
 	stored := contest.LongDatabase(items).Desired(owner, revision).(*unstructured.Unstructured)
@@ -92,18 +95,17 @@ func storedDatabase(items, revision int) (replay.Body, error) {
 	applied := metav1.NewTime(time.Unix(1_800_000_000+int64(revision), 0))
 	stored.SetCreationTimestamp(applied)
 	if err := controllerutil.SetControllerReference(owner, stored, clientgoscheme.Scheme); err != nil {
-		return replay.Body{}, err
+		return nil, err
 	}
 	fields, err := appliedFields(stored, owner.UID)
 	if err != nil {
-		return replay.Body{}, err
+		return nil, err
 	}
 	stored.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: replay.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: stored.GetAPIVersion(),
 		Time: &applied, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}})
-	text, err := json.Marshal(stored)
-	return replay.Body{ContentType: runtime.ContentTypeJSON, Object: text}, err
+	return json.Marshal(stored)
 }
 
 // appliedFields returns the managed fields of trueup in a Database.

@@ -67,7 +67,7 @@ func (opts options) selected() (selection, error) {
 		return selection{}, err
 	}
 	chosen := selection{
-		cases: slices.DeleteFunc(objectCases(), func(c objectCase) bool { return !pattern.MatchString(c.name) }),
+		cases:    slices.DeleteFunc(objectCases(), func(c objectCase) bool { return !pattern.MatchString(c.name) }),
 		children: slices.DeleteFunc(contest.Children(), func(c contest.Child) bool { return !pattern.MatchString(c.Kind.Kind) }),
 	}
 	if len(chosen.cases)+len(chosen.children) == 0 {

@@ -73,7 +73,9 @@ func service() child {
 }
 
 func deployment() child {
-	containers := func(object client.Object) []corev1.Container { return object.(*appsv1.Deployment).Spec.Template.Spec.Containers }
+	containers := func(object client.Object) []corev1.Container {
+		return object.(*appsv1.Deployment).Spec.Template.Spec.Containers
+	}
 	return child{
 		Child:       contest.Deployment(),
 		emptyList:   func() client.ObjectList { return &appsv1.DeploymentList{} },

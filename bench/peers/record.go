@@ -68,7 +68,7 @@ type recorder struct {
 	cache      *replay.Cache
 	transport  *replay.Recorder
 	write      contest.Writer
-	steps      []replay.Step
+	recording  replay.Recording
 }
 
 // newRecorders returns a recorder for each child of a contestant, which has a namespace of its own.
@@ -115,6 +115,7 @@ func (r *recorder) change(ctx context.Context, step string) error {
 // step records a pass over the child, once that has settled.
 func (r *recorder) step(ctx context.Context, name string) error {
 	r.transport.Reset()
+	r.cache.Reads = 0
 	if name != replay.Create {
 		if err := await.Until(ctx, recordTimeout, r.read); err != nil {
 			return err
@@ -123,10 +124,7 @@ func (r *recorder) step(ctx context.Context, name string) error {
 	if err := r.write(ctx, r.owner, r.child.Child, r.child.Desired(r.owner, replay.Revision(name))); err != nil {
 		return err
 	}
-	r.steps = append(r.steps, replay.Step{
-		Name: name, Live: r.transport.Read, Request: r.transport.Request, Answer: r.transport.Answer,
-	})
-	return nil
+	return r.recording.Add(name, r.transport, r.cache.Reads > 0)
 }
 
 // read fills the cache. An error means that the child has not settled.
@@ -140,7 +138,7 @@ func (r *recorder) read(ctx context.Context) error {
 }
 
 func (r *recorder) save(folder string) error {
-	text, err := replay.Format(r.steps)
+	text, err := r.recording.Format()
 	if err != nil {
 		return err
 	}

@@ -14,55 +14,58 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A Body is the body of a request or an answer. The object is kept as JSON, because that can be read: see [Body.Bytes].
-type Body struct {
-	ContentType string          `json:"contentType"`
-	Object      json.RawMessage `json:"object"`
+// A body is the body of a request or an answer. The object is kept as JSON, which can be read and compared.
+type body struct {
+	contentType string
+	object      json.RawMessage
 }
 
 var inProtobuf = protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
 
-// parseBody returns the body with these bytes in JSON, protobuf or YAML.
-func parseBody(contentType string, data []byte) (Body, error) {
+// parseBody returns the body with these bytes, which are JSON, protobuf or YAML.
+func parseBody(contentType string, data []byte) (body, error) {
+	parsed := body{contentType: contentType}
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return Body{}, fmt.Errorf("cannot parse the content type %q: %w", contentType, err)
+		return parsed, fmt.Errorf("cannot parse the content type %q: %w", contentType, err)
 	}
-	if media != runtime.ContentTypeProtobuf {
-		object, err := yaml.YAMLToJSON(data) // JSON is YAML
-		if media == runtime.ContentTypeJSON {
-			object = data
+	switch media {
+	case runtime.ContentTypeProtobuf:
+		var decoded runtime.Object
+		if decoded, _, err = inProtobuf.Decode(data, nil, nil); err == nil {
+			parsed.object, err = json.Marshal(decoded)
 		}
-		return Body{ContentType: contentType, Object: bytes.TrimSpace(object)}, err
+	case runtime.ContentTypeJSON:
+		parsed.object = bytes.TrimSpace(data)
+	default:
+		parsed.object, err = yaml.YAMLToJSON(data)
 	}
-	decoded, _, err := inProtobuf.Decode(data, nil, nil)
 	if err != nil {
-		return Body{}, fmt.Errorf("cannot decode protobuf: %w", err)
+		return parsed, fmt.Errorf("cannot parse a body of type %s: %w", media, err)
 	}
-	object, err := json.Marshal(decoded)
-	return Body{ContentType: contentType, Object: object}, err
+	return parsed, nil
 }
 
-// parseAnswer is parseBody, and checks that Bytes returns these bytes.
-func parseAnswer(contentType string, data []byte) (Body, error) {
-	body, err := parseBody(contentType, data)
+// parseAnswer is parseBody, and checks that bytes returns these bytes.
+func parseAnswer(contentType string, data []byte) (body, error) {
+	parsed, err := parseBody(contentType, data)
 	if err != nil {
-		return body, err
+		return parsed, err
 	}
-	again, err := body.Bytes()
+	again, err := parsed.bytes()
 	if err == nil && !bytes.Equal(again, data) {
 		err = errors.New("an answer would not be replayed byte by byte")
 	}
-	return body, err
+	return parsed, err
 }
 
-// Bytes returns the bytes of an answer as the API server has sent them.
-func (b Body) Bytes() ([]byte, error) {
+// bytes returns the bytes of an answer as the API server sends them.
+func (b body) bytes() ([]byte, error) {
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, b.Object); err != nil {
+	if err := json.Compact(&compact, b.object); err != nil {
 		return nil, fmt.Errorf("cannot read a body: %w", err)
 	}
-	if b.ContentType != runtime.ContentTypeProtobuf {
+	if b.contentType != runtime.ContentTypeProtobuf {
 		compact.WriteByte('\n')
 		return compact.Bytes(), nil
 	}

@@ -37,10 +37,13 @@ type Cache struct {
 
 	Kind schema.GroupVersionKind
 	Live client.Object // nil if there is none
+	// Reads is the number of reads so far.
+	Reads int
 }
 
 // Get implements client.Reader, as the cache of controller-runtime does.
 func (c *Cache) Get(_ context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	c.Reads++
 	if c.Live == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Group: c.Kind.Group, Resource: c.Kind.Kind}, key.Name)
 	}

@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// A Recorder is a transport that keeps the answer to the last read of an object, and a write and the answer to that. It
-// passes everything on.
+// A Recorder is a transport that passes everything on. It keeps the answer to the last read of an object, and one write and
+// the answer to that.
 type Recorder struct {
 	Next    http.RoundTripper
-	Read    *Body
+	Read    *body
 	Request *Request
-	Answer  *Answer
+	Status  int
+	Answer  *body
 }
 
 // Reset forgets the read and the write.
-func (r *Recorder) Reset() { r.Read, r.Request, r.Answer = nil, nil, nil }
+func (r *Recorder) Reset() { *r = Recorder{Next: r.Next} }
 
 // RoundTrip implements http.RoundTripper. A second write is an error, because a step has one.
 func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -32,15 +33,19 @@ func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	parsed, err := parseBody(request.Header.Get("Content-Type"), sent)
+	if err != nil {
+		return nil, err
+	}
+	r.Request = &Request{
+		Method: request.Method, URL: request.URL.RequestURI(), ContentType: parsed.contentType, Object: parsed.object,
+	}
 	response, err := r.Next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	r.Request, r.Answer = &Request{Method: request.Method, URL: request.URL.RequestURI()}, &Answer{Status: response.StatusCode}
-	if r.Request.Body, err = parseBody(request.Header.Get("Content-Type"), sent); err != nil {
-		return nil, fmt.Errorf("cannot record a request: %w", err)
-	}
-	r.Answer.Body, err = bodyOf(response)
+	r.Status = response.StatusCode
+	r.Answer, err = bodyOf(response)
 	return response, err
 }
 
@@ -50,21 +55,18 @@ func (r *Recorder) read(request *http.Request) (*http.Response, error) {
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(request.URL.Path, "/namespaces/") {
 		return response, err
 	}
-	body, err := bodyOf(response)
-	r.Read = &body
+	r.Read, err = bodyOf(response)
 	return response, err
 }
 
-func bodyOf(response *http.Response) (Body, error) {
+// bodyOf returns the body of an answer.
+func bodyOf(response *http.Response) (*body, error) {
 	received, err := readAll(&response.Body)
 	if err != nil {
-		return Body{}, err
+		return nil, err
 	}
-	body, err := parseAnswer(response.Header.Get("Content-Type"), received)
-	if err != nil {
-		return body, fmt.Errorf("cannot record an answer: %w", err)
-	}
-	return body, nil
+	parsed, err := parseAnswer(response.Header.Get("Content-Type"), received)
+	return &parsed, err
 }
 
 // readAll reads a body, and replaces it by one that can be read again.
@@ -80,12 +82,12 @@ func readAll(body *io.ReadCloser) ([]byte, error) {
 
 // A player is a transport that gives each request of a step the recorded answer.
 type player struct {
-	answer   *answerBytes // nil if no request is expected
+	answer   *playedAnswer // nil if no request is expected
 	requests int
 }
 
-// answerBytes is an answer as it is sent.
-type answerBytes struct {
+// A playedAnswer is the answer to a request with the method.
+type playedAnswer struct {
 	method, contentType string
 	status              int
 	body                []byte
