@@ -18,6 +18,7 @@ import (
 
 	"github.com/trueup-go/trueup/bench/internal/contest"
 	"github.com/trueup-go/trueup/bench/internal/replay"
+	"github.com/trueup-go/trueup/hash"
 )
 
 // listLengths are the numbers of items of the lists that are compared.
@@ -49,11 +50,12 @@ func (opts options) compareLists(ctx context.Context) (section, error) {
 
 // costOfLongList returns the cost of a pass after a change of desired. One pass takes long enough to be measured.
 func costOfLongList(ctx context.Context, items int) (cost, error) {
-	recording, err := longListRecording(items)
+	child := contest.LongDatabase(items)
+	recording, err := madeUpRecording(child)
 	if err != nil {
 		return cost{}, err
 	}
-	r, err := replay.New(ctx, contest.Contestants()[0], contest.LongDatabase(items), recording, nil)
+	r, err := replay.New(ctx, contest.Contestants()[0], child, recording, nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -64,13 +66,13 @@ func costOfLongList(ctx context.Context, items int) (cost, error) {
 	return threadCost([]func() error{pass})
 }
 
-// longListRecording returns what an API server would answer. Recordings of these lists would be too long.
-func longListRecording(items int) (*replay.Recording, error) {
-	before, err := storedDatabase(items, 0)
+// madeUpRecording returns what an API server would answer. Recordings of long lists would be too long.
+func madeUpRecording(child contest.Child) (*replay.Recording, error) {
+	before, err := storedDatabase(child, 0)
 	if err != nil {
 		return nil, err
 	}
-	after, err := storedDatabase(items, 1)
+	after, err := storedDatabase(child, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -85,24 +87,30 @@ func longListRecording(items int) (*replay.Recording, error) {
 }
 
 // storedDatabase returns the child of a revision as an API server answers it after trueup has applied it.
-func storedDatabase(items, revision int) (json.RawMessage, error) {
-	c := contest.Contestants()[0]
-	owner := contest.Owner(replay.Slug(c))
-	stored := contest.LongDatabase(items).Desired(owner, revision).(*unstructured.Unstructured)
-	stored.SetUID("3f0c5a52-6f8e-4d8f-9a39-0d6a1f8f6a11")
-	stored.SetResourceVersion(fmt.Sprint(4711 + revision))
-	stored.SetGeneration(int64(1 + revision))
-	applied := metav1.NewTime(time.Unix(1_800_000_000+int64(revision), 0))
-	stored.SetCreationTimestamp(applied)
+func storedDatabase(child contest.Child, revision int) (json.RawMessage, error) {
+	owner := contest.Owner(replay.Slug(contest.Contestants()[0]))
+	stored := child.Desired(owner, revision)
 	if err := controllerutil.SetControllerReference(owner, stored, clientgoscheme.Scheme); err != nil {
+		return nil, err
+	}
+	digest, err := hash.Object(stored)
+	if err != nil {
+		return nil, err
+	}
+	if err := hash.DefaultStore(replay.FieldOwner).Set(stored, digest); err != nil {
 		return nil, err
 	}
 	fields, err := appliedFields(stored, owner.UID)
 	if err != nil {
 		return nil, err
 	}
+	applied := metav1.NewTime(time.Unix(1_800_000_000+int64(revision), 0))
+	stored.SetUID("3f0c5a52-6f8e-4d8f-9a39-0d6a1f8f6a11")
+	stored.SetResourceVersion(fmt.Sprint(4711 + revision))
+	stored.SetGeneration(int64(1 + revision))
+	stored.SetCreationTimestamp(metav1.NewTime(time.Unix(1_800_000_000, 0)))
 	stored.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: replay.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: stored.GetAPIVersion(),
+		Manager: replay.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: child.Kind.GroupVersion().String(),
 		Time: &applied, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}})
 	return json.Marshal(stored)
@@ -112,25 +120,30 @@ func storedDatabase(items, revision int) (json.RawMessage, error) {
 func appliedFields(stored client.Object, owner types.UID) (string, error) {
 	type fields = map[string]any
 	spec := stored.(*unstructured.Unstructured).Object["spec"].(map[string]any)
-	labels, users := fields{}, fields{}
-	for label := range stored.GetLabels() {
-		labels["f:"+label] = fields{}
-	}
+	users := fields{}
 	for _, user := range spec["users"].([]any) {
 		user := user.(map[string]any)
-		of := fields{".": fields{}}
-		for name := range user {
-			of["f:"+name] = fields{}
-		}
-		users[fmt.Sprintf(`k:{"name":%q}`, user["name"])] = of
+		item := fieldsOfKeys(user)
+		item["."] = fields{}
+		users[fmt.Sprintf(`k:{"name":%q}`, user["name"])] = item
 	}
 	text, err := json.Marshal(fields{
 		"f:metadata": fields{
-			"f:labels": labels, "f:ownerReferences": fields{fmt.Sprintf(`k:{"uid":%q}`, owner): fields{}},
+			"f:annotations": fieldsOfKeys(stored.GetAnnotations()), "f:labels": fieldsOfKeys(stored.GetLabels()),
+			"f:ownerReferences": fields{fmt.Sprintf(`k:{"uid":%q}`, owner): fields{}},
 		},
 		"f:spec": fields{"f:version": fields{}, "f:users": users},
 	})
 	return string(text), err
+}
+
+// fieldsOfKeys returns the fields of a map.
+func fieldsOfKeys[V any](of map[string]V) map[string]any {
+	fields := make(map[string]any, len(of))
+	for key := range of {
+		fields["f:"+key] = map[string]any{}
+	}
+	return fields
 }
 
 //go:embed text/lists.md

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -139,24 +138,24 @@ func TestAllocationsAreTheSame(t *testing.T) {
 	require.InEpsilon(t, first, least(), 0.01)
 }
 
-// The made-up managed fields of long lists are those that an API server would answer.
-func TestManagedFieldsOfLongLists(t *testing.T) {
+// The made-up answers for long lists have the metadata that an API server answers.
+func TestMadeUpMetadata(t *testing.T) {
 	files, err := recordings()
 	require.NoError(t, err)
-	trueup := contest.Contestants()[0]
-	r, err := replay.Open(t.Context(), files, trueup, contest.Database(), nil)
+	r, err := replay.Open(t.Context(), files, contest.Contestants()[0], contest.Database(), nil)
 	require.NoError(t, err)
-	var recorded unstructured.Unstructured
-	require.NoError(t, json.Unmarshal(r.Recording.Versions[r.Recording.Step(replay.Create).Answer.Version], &recorded.Object))
-	entry := recorded.GetManagedFields()[0]
-	require.Equal(t, metav1.ManagedFieldsOperationApply, entry.Operation)
-
-	owner := contest.Owner(replay.Slug(trueup))
-	desired := contest.Database().Desired(owner, 0)
-	desired.SetAnnotations(recorded.GetAnnotations())
-	fields, err := appliedFields(desired, owner.UID)
+	madeUp, err := madeUpRecording(contest.Database())
 	require.NoError(t, err)
-	require.JSONEq(t, entry.FieldsV1.GetRawString(), fields)
+	answer := func(of *replay.Recording) (answered metav1.PartialObjectMetadata) {
+		require.NoError(t, json.Unmarshal(of.Versions[of.Step(replay.Change).Answer.Version], &answered))
+		return answered
+	}
+	recorded, like := answer(r.Recording), answer(madeUp)
+	require.Equal(t, recorded.Annotations, like.Annotations)
+	require.Equal(t, recorded.Labels, like.Labels)
+	require.Equal(t, recorded.OwnerReferences, like.OwnerReferences)
+	require.Equal(t, metav1.ManagedFieldsOperationApply, recorded.ManagedFields[0].Operation)
+	require.JSONEq(t, recorded.ManagedFields[0].FieldsV1.GetRawString(), like.ManagedFields[0].FieldsV1.GetRawString())
 }
 
 func TestMeanFigures(t *testing.T) {
