@@ -92,11 +92,11 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	if err != nil {
 		return nil, nil, u.unencodableError(err)
 	}
-	own := u.ownedIn(after)
+	own := u.owned(after)
 	for _, path := range lists {
 		steps := managedfields.Steps(path)
 		switch was, now := was(steps), found(steps); {
-		case was == nil || bytes.Equal(was, now) || managedfields.Holds(own, path): // or without keys
+		case was == nil || bytes.Equal(was, now) || own.Holds(path): // or without keys
 		case now == nil:
 			removed = append(removed, path)
 		case u.isNobodys(after, path, now):

@@ -116,7 +116,7 @@ func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReferenc
 
 // ownsReference reports whether an entry owns a field of an owner reference.
 func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
-	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
+	return managedfields.OwnedBy(entry).Owns("metadata.ownerReferences[uid=" + string(owner.UID) + "]")
 }
 
 // conflictError returns the error for an object that changed after the read. Nothing is wrong with

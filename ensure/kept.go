@@ -91,7 +91,7 @@ func (k *kind) textOf(desired client.Object, path fieldpath.Path) string {
 // holderOf returns the manager of the first of entries that owns path, or a field inside; empty if none does.
 func holderOf(entries []metav1.ManagedFieldsEntry, path fieldpath.Path) string {
 	for i := range entries {
-		if managedfields.Holds(managedfields.Fields(&entries[i]), path) {
+		if managedfields.OwnedBy(&entries[i]).Holds(path) {
 			return entries[i].Manager
 		}
 	}

@@ -135,9 +135,9 @@ func (o *observation) isMigrationPending(live client.Object) bool {
 func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 	return func(steps []string) bool {
 		for _, entry := range o.rules().Removable(live) {
-			n := managedfields.PartOf(managedfields.Fields(&entry), steps)
+			n := managedfields.OwnedBy(&entry).PartOf(steps)
 			hasItems := func(entry metav1.ManagedFieldsEntry) bool {
-				_, inside := managedfields.At(managedfields.Fields(&entry), steps[:n])
+				_, inside := managedfields.OwnedBy(&entry).At(steps[:n])
 				return inside
 			}
 			if n == 0 || slices.ContainsFunc(live.GetManagedFields(), hasItems) {
@@ -165,7 +165,7 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 	var unowned [][]string
 	for at, steps := range o.retireSteps {
 		isOwned := func(entry metav1.ManagedFieldsEntry) bool {
-			return managedfields.HasAt(managedfields.Fields(&entry), steps)
+			return managedfields.OwnedBy(&entry).HasAt(steps)
 		}
 		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(live.GetManagedFields(), isOwned) {
 			unowned = append(unowned, steps)
@@ -264,9 +264,9 @@ func (u update) checkRetired(live client.Object) error {
 			return u.refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
 		}
 		for _, entry := range u.rules().Removable(live) {
-			fields := managedfields.Fields(&entry)
+			fields := managedfields.OwnedBy(&entry)
 			for n := depth; n < len(steps)-1; n++ {
-				if hasItem, _ := managedfields.At(fields, steps[:n+1]); hasItem && found(steps[:n]).IsList() {
+				if hasItem, _ := fields.At(steps[:n+1]); hasItem && found(steps[:n]).IsList() {
 					item := firstSteps(u.retire[at], n+1)
 					return u.refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
 				}

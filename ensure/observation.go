@@ -342,10 +342,9 @@ func (o *observation) mayAdopt(live client.Object) bool {
 // has some: the program ended while it gave live up.
 func (o *observation) isReleaseUnfinished(live client.Object) bool {
 	own := managedfields.Applied(live, o.fieldOwner)
-	if own == nil {
+	if own == nil || managedfields.OwnedBy(own).OwnsBeside("metadata") {
 		return false
 	}
-	owned, _ := managedfields.Split(managedfields.Fields(own), isContent)
 	content, err := canon.AppendContent(nil, o.withoutOnce(o.desired))
-	return err == nil && string(content) != "{}" && owned.Empty()
+	return err == nil && string(content) != "{}"
 }

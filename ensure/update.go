@@ -263,13 +263,13 @@ func (u update) changes(live, answer client.Object) []Change {
 // belongs to others if they own it and this field owner owned it neither before nor after. A change of
 // a field that nobody owns, such as a default, counts as a change by the apply.
 func (u update) changedByOthers(live, answer client.Object) func(path string) bool {
-	before, after := u.ownedIn(live), u.ownedIn(answer)
+	before, after := u.owned(live), u.owned(answer)
 	others := managedfields.Others(answer, u.fieldOwner)
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
-			return !i.in(u.desiredWithDigest) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
+			return !i.in(u.desiredWithDigest) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !before.Owns(path))
 		}
-		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
+		isOurs := before.Owns(path) || after.Owns(path)
 		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
 }

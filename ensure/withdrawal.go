@@ -126,9 +126,9 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 
 // releasedChanges returns the changes of fields that this field owner owned in before.
 func (w withdrawal) releasedChanges(before, after client.Object) []Change {
-	own := w.ownedIn(before)
+	own := w.owned(before)
 	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after), func(change delta.Change) bool {
-		return len(before.GetManagedFields()) > 0 && !managedfields.Owns(own, change.Path)
+		return len(before.GetManagedFields()) > 0 && !own.Owns(change.Path)
 	}))
 }
 
@@ -185,7 +185,7 @@ func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object)
 		return outcome{}, err
 	}
 	claim, err := w.provenanceOf(ctx, live)
-	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
+	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !w.owned(live).Owns("metadata.finalizers") {
 		return going, err
 	}
 	before, after, err := w.releaseFields(ctx, live)

@@ -3,7 +3,6 @@
 package managedfields
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -61,8 +60,7 @@ func WrittenAt(entry *metav1.ManagedFieldsEntry) time.Time {
 // ManagerOf returns the manager of the first of entries that owns one of paths; empty if none does.
 func ManagerOf(entries []metav1.ManagedFieldsEntry, paths ...string) string {
 	for i := range entries {
-		fields := Fields(&entries[i])
-		if slices.ContainsFunc(paths, func(path string) bool { return Owns(fields, path) }) {
+		if slices.ContainsFunc(paths, OwnedBy(&entries[i]).Owns) {
 			return entries[i].Manager
 		}
 	}
@@ -108,13 +106,6 @@ func TouchedSinceApply(obj metav1.Object, manager, released string) bool {
 }
 
 func ownsMetadataOnly(entry *metav1.ManagedFieldsEntry) bool {
-	if entry.FieldsV1 == nil {
-		return false
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-		return false
-	}
-	_, found := fields["f:metadata"]
-	return found && len(fields) == 1
+	owned := OwnedBy(entry)
+	return owned.text.Member("f:metadata") != nil && !owned.OwnsBeside("metadata")
 }
