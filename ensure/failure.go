@@ -100,7 +100,7 @@ func (t *target) foreignError(live client.Object) error {
 // reference to the controller of live: they created live for the same owner.
 func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
-	entries := live.GetManagedFields()
+	entries := managedfields.Entries(live)
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||

@@ -140,7 +140,7 @@ func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 				_, inside := managedfields.OwnedBy(&entry).At(steps[:n])
 				return inside
 			}
-			if n == 0 || slices.ContainsFunc(live.GetManagedFields(), hasItems) {
+			if n == 0 || slices.ContainsFunc(managedfields.Entries(live), hasItems) {
 				continue
 			}
 			found, err := delta.Values(live)
@@ -158,7 +158,7 @@ func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 // unownedPaths returns the retired paths where live has a value that nobody owns. What is there after an apply is a
 // default, and stays.
 func (o *observation) unownedPaths(live client.Object) [][]string {
-	if len(o.retire) == 0 || len(live.GetManagedFields()) == 0 {
+	if len(o.retire) == 0 || !managedfields.HasAny(live) {
 		return nil
 	}
 	known, _ := o.record(live)
@@ -167,7 +167,7 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 		isOwned := func(entry metav1.ManagedFieldsEntry) bool {
 			return managedfields.OwnedBy(&entry).HasAt(steps)
 		}
-		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(live.GetManagedFields(), isOwned) {
+		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(managedfields.Entries(live), isOwned) {
 			unowned = append(unowned, steps)
 		}
 	}
@@ -185,7 +185,7 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 // copy shows its managed fields, and of calls before.
 func (o *observation) retiredIn(live client.Object) []string {
 	known, _ := o.record(live)
-	if len(live.GetManagedFields()) == 0 {
+	if !managedfields.HasAny(live) {
 		return known.Retired
 	}
 	retired := slices.Clip(known.Retired)
@@ -226,7 +226,7 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range complete.GetManagedFields() {
+	for _, entry := range managedfields.Entries(complete) {
 		all = all.Difference(managedfields.Fields(&entry))
 	}
 	content, _ := managedfields.Split(all, func(path fieldpath.Path) bool {

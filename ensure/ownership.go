@@ -103,7 +103,7 @@ func (o *ownership) disown(
 ) *managedfields.Patch {
 	p := managedfields.NewPatch(live)
 	if at := managedfields.Find(live, o.fieldOwner, operation); at >= 0 {
-		matching, _ := managedfields.Split(managedfields.Fields(&live.GetManagedFields()[at]), matches)
+		matching, _ := managedfields.Split(managedfields.Fields(&managedfields.Entries(live)[at]), matches)
 		p.Move(matching, at, nil)
 	}
 	return p

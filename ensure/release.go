@@ -309,7 +309,7 @@ func (u update) isPart(live client.Object, steps []string, specified int) bool {
 	inside := func(entry metav1.ManagedFieldsEntry) bool {
 		return managedfields.OwnedBy(&entry).HasAt(steps)
 	}
-	entries := live.GetManagedFields()
+	entries := managedfields.Entries(live)
 	return slices.ContainsFunc(entries, larger) && !slices.ContainsFunc(entries, inside)
 }
 

@@ -267,7 +267,7 @@ func (u update) changedByOthers(live, answer client.Object) func(path string) bo
 	others := managedfields.Others(answer, u.fieldOwner)
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
-			return !i.in(u.desiredWithDigest) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !before.Owns(path))
+			return !i.in(u.desiredWithDigest) && (i.in(answer) || managedfields.HasAny(live) && !before.Owns(path))
 		}
 		isOurs := before.Owns(path) || after.Owns(path)
 		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
