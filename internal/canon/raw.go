@@ -181,6 +181,23 @@ func (m *Members) Next() bool {
 	return true
 }
 
+// Find goes to the member of that name of object, whose members m reads, and returns its value; nil, without a step, if there
+// is none. Where two objects have their members in the same order, each is found at once.
+func (m *Members) Find(object Raw, name []byte) Raw {
+	next := *m
+	if next.Next() && bytes.Equal(next.Name, name) {
+		*m = next
+		return next.Value
+	}
+	for next = object.Members(); next.Next(); {
+		if bytes.Equal(next.Name, name) {
+			*m = next
+			return next.Value
+		}
+	}
+	return nil
+}
+
 // Member returns the value of the member with the name, or nil.
 func (r Raw) Member(name string) Raw {
 	for m := r.Members(); m.Next(); {

@@ -16,8 +16,7 @@ func Entries(obj metav1.Object) []metav1.ManagedFieldsEntry {
 	if !ok {
 		return obj.GetManagedFields()
 	}
-	metadata, _ := u.Object["metadata"].(map[string]any)
-	list, _ := metadata["managedFields"].([]any)
+	list := listOf(u)
 	if len(list) == 0 {
 		return nil
 	}
@@ -33,11 +32,36 @@ func Entries(obj metav1.Object) []metav1.ManagedFieldsEntry {
 // HasAny reports whether obj has managed fields.
 func HasAny(obj metav1.Object) bool {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		metadata, _ := u.Object["metadata"].(map[string]any)
-		list, _ := metadata["managedFields"].([]any)
-		return len(list) > 0
+		return len(listOf(u)) > 0
 	}
 	return len(obj.GetManagedFields()) > 0
+}
+
+// appliedInContent is Applied for unstructured content, of which it converts one entry.
+func appliedInContent(u *unstructured.Unstructured, manager string) *metav1.ManagedFieldsEntry {
+	for _, item := range listOf(u) {
+		members, _ := item.(map[string]any)
+		if members["manager"] != manager || members["operation"] != string(metav1.ManagedFieldsOperationApply) || members["subresource"] != nil {
+			continue
+		}
+		entry := new(metav1.ManagedFieldsEntry)
+		if !convert(item, entry) {
+			entries := u.GetManagedFields()
+			if i := find(entries, manager, metav1.ManagedFieldsOperationApply); i >= 0 {
+				return &entries[i]
+			}
+			return nil
+		}
+		return entry
+	}
+	return nil
+}
+
+// listOf returns the managed fields of unstructured content.
+func listOf(u *unstructured.Unstructured) []any {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	return list
 }
 
 // convert reads an entry, and reports whether it is of the usual form.

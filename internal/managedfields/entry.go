@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Find returns the index of manager's entry for operations of this kind on the main
@@ -23,7 +24,10 @@ func find(entries []metav1.ManagedFieldsEntry, manager string, operation metav1.
 
 // Applied returns the entry of manager's server-side applies, or nil.
 func Applied(obj metav1.Object, manager string) *metav1.ManagedFieldsEntry {
-	entries := Entries(obj)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return appliedInContent(u, manager)
+	}
+	entries := obj.GetManagedFields()
 	i := find(entries, manager, metav1.ManagedFieldsOperationApply)
 	if i < 0 {
 		return nil

@@ -144,6 +144,36 @@ func (o Owned) Holds(path fieldpath.Path) bool {
 	return len(path) > 0 || (Owned{at}).OwnsAt(nil)
 }
 
+// Without returns the paths that o has and other lacks, each after those around it.
+func (o Owned) Without(other Owned) []fieldpath.Path {
+	var found []fieldpath.Path
+	o.without(other, nil, &found)
+	return found
+}
+
+func (o Owned) without(other Owned, at fieldpath.Path, found *[]fieldpath.Path) {
+	if bytes.Equal(o.text, other.text) {
+		return
+	}
+	theirs := other.text.Members()
+	for m := o.text.Members(); m.Next(); {
+		value := theirs.Find(other.text, m.Name)
+		if bytes.Equal(m.Value, value) || string(m.Name) == "." {
+			continue
+		}
+		element, err := fieldpath.DeserializePathElement(string(m.Name))
+		if err != nil {
+			continue // nobody has it
+		}
+		here := append(at.Copy(), element)
+		itself, _ := partsOf(m.Value)
+		if isTheirs, _ := partsOf(value); itself && !isTheirs {
+			*found = append(*found, here)
+		}
+		Owned{m.Value}.without(Owned{value}, here, found)
+	}
+}
+
 // partsOf reports whether the fields below a name have the place itself, and whether they have places inside.
 func partsOf(fields canon.Raw) (itself, inside bool) {
 	itself = string(fields) == "{}"

@@ -160,6 +160,17 @@ func requireSameAsSet(t *testing.T, set *fieldpath.Set, owned Owned, source *ran
 		require.Equal(t, !rest.Empty(), owned.OwnsBeside("metadata"))
 	}
 	require.Equal(t, setsOwnsAt(set, nil), owned.OwnsAt(nil))
+	other := fieldpath.NewSet(randomPath(source), randomPath(source))
+	for path := range set.All() {
+		if source.Intn(2) == 0 {
+			other.Insert(path.Copy())
+		}
+	}
+	text, err := other.ToJSON()
+	require.NoError(t, err)
+	found := owned.Without(OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))}))
+	require.True(t, set.Difference(other).Equals(fieldpath.NewSet(found...)), "%s without %s: %v", owned.text, text, found)
+	require.Equal(t, set.Difference(other).Size(), len(found))
 }
 
 // randomPath returns a path of few names, so that paths meet.
