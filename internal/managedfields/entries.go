@@ -39,9 +39,10 @@ func HasAny(obj metav1.Object) bool {
 
 // appliedInContent is Applied for unstructured content, of which it converts one entry.
 func appliedInContent(u *unstructured.Unstructured, manager string) *metav1.ManagedFieldsEntry {
+	const operation = string(metav1.ManagedFieldsOperationApply)
 	for _, item := range listOf(u) {
 		members, _ := item.(map[string]any)
-		if members["manager"] != manager || members["operation"] != string(metav1.ManagedFieldsOperationApply) || members["subresource"] != nil {
+		if members["manager"] != manager || members["operation"] != operation || members["subresource"] != nil {
 			continue
 		}
 		entry := new(metav1.ManagedFieldsEntry)

@@ -16,15 +16,6 @@ import (
 
 // This file reads ownership from sets: the slow way, from which reading the text must not differ.
 
-// setsOwns reports whether fields contain the path of a Change, a path inside, or a whole value around it,
-// such as a selector.
-//
-// If the Go type has no merge key for a list, the path has the index of the item, while the fields have
-// its key if the server knows one. Then any item counts.
-func setsOwns(fields *fieldpath.Set, path string) bool {
-	return setsOwnsAt(fields, paths.Steps(path))
-}
-
 // setsOwnsAt is as Owns for the steps of a path.
 func setsOwnsAt(fields *fieldpath.Set, steps []string) bool {
 	if len(steps) == 0 {
@@ -49,12 +40,6 @@ func setsOwnsAt(fields *fieldpath.Set, steps []string) bool {
 func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 	_, inParts := fields.Children.Get(member)
 	return !inParts
-}
-
-// setsHasAt reports whether fields contain the place that steps lead to, or one inside.
-func setsHasAt(fields *fieldpath.Set, steps []string) bool {
-	itself, inside := setsAt(fields, steps)
-	return itself || inside
 }
 
 // setsAt reports whether fields contain the place itself that steps lead to, and whether they contain one inside.
@@ -170,7 +155,7 @@ func requireSameAsSet(t *testing.T, set *fieldpath.Set, owned Owned, source *ran
 	require.NoError(t, err)
 	found := owned.Without(OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))}))
 	require.True(t, set.Difference(other).Equals(fieldpath.NewSet(found...)), "%s without %s: %v", owned.text, text, found)
-	require.Equal(t, set.Difference(other).Size(), len(found))
+	require.Len(t, found, set.Difference(other).Size())
 }
 
 // randomPath returns a path of few names, so that paths meet.
