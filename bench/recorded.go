@@ -73,8 +73,10 @@ func openReplays(ctx context.Context, children []contest.Child) ([][]*replay.Rep
 }
 
 // measureStep returns the costs of a step for each child and contestant. It repeats the measurement while a mean misses
-// the target, as measureRow does.
+// the target, as measureRow does. The collector is off all the time: where it is turned on in between, the runtime gives
+// memory back, and each pass has to fault in another part of that.
 func (opts options) measureStep(ctx context.Context, step string, all [][]*replay.Replay) ([][]cost, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	costs := make([][]cost, len(all))
 	for i, replays := range all {
 		costs[i] = make([]cost, len(replays))
@@ -104,7 +106,7 @@ func (opts options) measureRound(ctx context.Context, step string, all [][]*repl
 					return fmt.Errorf("%s, %s: %w", r.Contestant.Name, r.Child.Kind.Kind, err)
 				}
 			}
-			c, err := uncollectedCost(functions)
+			c, err := threadCost(functions)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", r.Contestant.Name, r.Child.Kind.Kind, err)
 			}
@@ -114,16 +116,10 @@ func (opts options) measureRound(ctx context.Context, step string, all [][]*repl
 	return nil
 }
 
-// uncollectedCost returns the mean cost of the functions, in processor time, without garbage collection.
-func uncollectedCost(functions []func() error) (cost, error) {
-	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	return threadCost(functions)
-}
-
 // threadCost returns the mean cost of the functions, in processor time of this thread, which other load on the machine
 // hardly changes.
 func threadCost(functions []func() error) (cost, error) {
+	runtime.GC()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, after runtime.MemStats
