@@ -59,11 +59,11 @@ func costOfLongList(ctx context.Context, items int) (cost, error) {
 	if err != nil {
 		return cost{}, err
 	}
-	pass, err := r.Prepare(ctx, replay.Change)
-	if err != nil {
+	var measured samples
+	if err := measured.add(1, func() (func() error, error) { return r.Prepare(ctx, replay.Change) }); err != nil {
 		return cost{}, err
 	}
-	return threadCost([]func() error{pass})
+	return measured.cost(), nil
 }
 
 // madeUpRecording returns what an API server would answer. Recordings of long lists would be too long.
