@@ -140,7 +140,7 @@ func TestMadeUpMetadata(t *testing.T) {
 	require.NoError(t, err)
 	r, err := replay.Open(t.Context(), files, contest.Contestants()[0], contest.Database(), nil)
 	require.NoError(t, err)
-	madeUp, err := madeUpRecording(contest.Database())
+	madeUp, err := madeUpRecording(r.Recording.Owner, contest.Database())
 	require.NoError(t, err)
 	answer := func(of *replay.Recording) (answered metav1.PartialObjectMetadata) {
 		require.NoError(t, json.Unmarshal(of.Versions[of.Step(replay.Change).Answer.Version], &answered))

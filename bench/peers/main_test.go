@@ -89,8 +89,10 @@ func requireFewestRequests(t *testing.T, trueup result) {
 // TestRecord records what bench replays, and replays that.
 func TestRecord(t *testing.T) {
 	longform.Only(t)
+	e, err := sharedEnvironment()
+	require.NoError(t, err)
 	folder := t.TempDir()
-	require.NoError(t, record(t.Context(), folder))
+	require.NoError(t, e.record(t.Context(), folder))
 	for _, c := range contest.Contestants() {
 		for _, child := range contest.Children() {
 			r, err := replay.Open(t.Context(), os.DirFS(folder), c, child, nil)
