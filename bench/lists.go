@@ -51,7 +51,7 @@ func (opts options) compareLists(ctx context.Context) (section, error) {
 // costOfLongList returns the cost of a pass after a change of desired. One pass takes long enough to be measured.
 func costOfLongList(ctx context.Context, items int) (cost, error) {
 	child := contest.LongDatabase(items)
-	recording, err := madeUpRecording(child)
+	recording, err := madeUpRecording(replay.Owner{Namespace: "default", Name: "shop", UID: shop().UID}, child)
 	if err != nil {
 		return cost{}, err
 	}
@@ -59,24 +59,25 @@ func costOfLongList(ctx context.Context, items int) (cost, error) {
 	if err != nil {
 		return cost{}, err
 	}
-	pass, err := r.Prepare(ctx, replay.Change)
-	if err != nil {
+	var measured samples
+	if err := measured.add(1, func() (func() error, error) { return r.Prepare(ctx, replay.Change) }); err != nil {
 		return cost{}, err
 	}
-	return threadCost([]func() error{pass})
+	return measured.cost(), nil
 }
 
 // madeUpRecording returns what an API server would answer. Recordings of long lists would be too long.
-func madeUpRecording(child contest.Child) (*replay.Recording, error) {
-	before, err := storedDatabase(child, 0)
+func madeUpRecording(owner replay.Owner, child contest.Child) (*replay.Recording, error) {
+	before, err := storedDatabase(owner, child, 0)
 	if err != nil {
 		return nil, err
 	}
-	after, err := storedDatabase(child, 1)
+	after, err := storedDatabase(owner, child, 1)
 	if err != nil {
 		return nil, err
 	}
 	return &replay.Recording{
+		Owner:       owner,
 		ContentType: runtime.ContentTypeJSON,
 		Versions:    map[string]json.RawMessage{"before": before, "after": after},
 		Steps: []replay.Step{{
@@ -87,8 +88,8 @@ func madeUpRecording(child contest.Child) (*replay.Recording, error) {
 }
 
 // storedDatabase returns the child of a revision as an API server answers it after trueup has applied it.
-func storedDatabase(child contest.Child, revision int) (json.RawMessage, error) {
-	owner := contest.Owner(replay.Slug(contest.Contestants()[0]))
+func storedDatabase(of replay.Owner, child contest.Child, revision int) (json.RawMessage, error) {
+	owner := of.Object()
 	stored := child.Desired(owner, revision)
 	if err := controllerutil.SetControllerReference(owner, stored, clientgoscheme.Scheme); err != nil {
 		return nil, err

@@ -5,12 +5,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"math"
-	"runtime"
 	"runtime/debug"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/trueup-go/trueup/bench/internal/contest"
 	"github.com/trueup-go/trueup/bench/internal/replay"
@@ -73,85 +69,49 @@ func openReplays(ctx context.Context, children []contest.Child) ([][]*replay.Rep
 }
 
 // measureStep returns the costs of a step for each child and contestant. It repeats the measurement while a mean misses
-// the target, as measureRow does.
+// the target, as measureRow does. The collector is off.
 func (opts options) measureStep(ctx context.Context, step string, all [][]*replay.Replay) ([][]cost, error) {
-	costs := make([][]cost, len(all))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	measured := make([][]samples, len(all))
 	for i, replays := range all {
-		costs[i] = make([]cost, len(replays))
-		for j := range replays {
-			costs[i][j] = cost{ns: math.Inf(1), allocs: math.Inf(1), bytes: math.Inf(1)}
-		}
+		measured[i] = make([]samples, len(replays))
 	}
+	var costs [][]cost
 	for try := 0; try == 0 || try <= retries && anyMissed(meanFigures(step, costs)); try++ {
 		for range opts.rounds {
-			if err := opts.measureRound(ctx, step, all, costs); err != nil {
+			if err := opts.measureRound(ctx, step, all, measured); err != nil {
 				return nil, err
 			}
 		}
+		costs = costsOf(measured)
 	}
 	return costs, nil
 }
 
-// measureRound has all contestants take turns, and lowers their costs.
-func (opts options) measureRound(ctx context.Context, step string, all [][]*replay.Replay, costs [][]cost) error {
-	runs := max(1, int(opts.turn/time.Millisecond))
+// measureRound has all contestants take turns, and adds samples to those of each.
+func (opts options) measureRound(ctx context.Context, step string, all [][]*replay.Replay, measured [][]samples) error {
 	for i, replays := range all {
 		for j, r := range replays {
-			functions := make([]func() error, runs)
-			for k := range functions {
-				var err error
-				if functions[k], err = r.Prepare(ctx, step); err != nil {
-					return fmt.Errorf("%s, %s: %w", r.Contestant.Name, r.Child.Kind.Kind, err)
-				}
-			}
-			c, err := uncollectedCost(functions)
+			err := measured[i][j].add(max(1, int(opts.turn/passTurn)), func() (func() error, error) { return r.Prepare(ctx, step) })
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", r.Contestant.Name, r.Child.Kind.Kind, err)
 			}
-			costs[i][j] = costs[i][j].least(c)
 		}
 	}
 	return nil
 }
 
-// uncollectedCost returns the mean cost of the functions, in processor time, without garbage collection.
-func uncollectedCost(functions []func() error) (cost, error) {
-	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	return threadCost(functions)
-}
+// passTurn is the part of a turn that one pass is given.
+const passTurn = 2 * time.Millisecond
 
-// threadCost returns the mean cost of the functions, in processor time of this thread, which other load on the machine
-// hardly changes.
-func threadCost(functions []func() error) (cost, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	start, err := threadTime()
-	if err != nil {
-		return cost{}, err
-	}
-	for _, f := range functions {
-		if err := f(); err != nil {
-			return cost{}, err
+func costsOf(measured [][]samples) [][]cost {
+	costs := make([][]cost, len(measured))
+	for i, ofChild := range measured {
+		for _, s := range ofChild {
+			costs[i] = append(costs[i], s.cost())
 		}
 	}
-	end, err := threadTime()
-	runtime.ReadMemStats(&after)
-	n := float64(len(functions))
-	return cost{
-		ns:     float64((end - start).Nanoseconds()) / n,
-		allocs: float64(after.Mallocs-before.Mallocs) / n,
-		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / n,
-	}, err
-}
-
-// threadTime returns the processor time that this thread has used.
-func threadTime() (time.Duration, error) {
-	var used unix.Timespec
-	err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used)
-	return time.Duration(used.Nano()), err
+	return costs
 }
 
 // meanFigures returns the figures of the means over all children. They have targets if no kind is left out.

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,25 +120,18 @@ func TestAllocationsAreTheSame(t *testing.T) {
 	require.NoError(t, err)
 	r, err := replay.Open(t.Context(), files, contest.Contestants()[0], contest.Deployment(), nil)
 	require.NoError(t, err)
-	least := func() float64 {
-		found := cost{allocs: 1e9}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	measure := func() cost {
+		var measured samples
 		for range 3 {
-			var passes []func() error
-			for range 10 {
-				pass, err := r.Prepare(t.Context(), replay.Drift)
-				require.NoError(t, err)
-				passes = append(passes, pass)
-			}
-			c, err := uncollectedCost(passes)
-			require.NoError(t, err)
-			require.Positive(t, c.ns)
-			require.Greater(t, c.bytes, c.allocs)
-			found = found.least(c)
+			require.NoError(t, measured.add(10, func() (func() error, error) { return r.Prepare(t.Context(), replay.Drift) }))
 		}
-		return found.allocs
+		return measured.cost()
 	}
-	first := least()
-	require.InEpsilon(t, first, least(), 0.01)
+	first, second := measure(), measure()
+	require.InEpsilon(t, first.allocs, second.allocs, 0.01)
+	require.Greater(t, first.bytes, first.allocs)
+	require.Positive(t, first.ns)
 }
 
 // The made-up answers for long lists have the metadata that an API server answers.
@@ -144,7 +140,7 @@ func TestMadeUpMetadata(t *testing.T) {
 	require.NoError(t, err)
 	r, err := replay.Open(t.Context(), files, contest.Contestants()[0], contest.Database(), nil)
 	require.NoError(t, err)
-	madeUp, err := madeUpRecording(contest.Database())
+	madeUp, err := madeUpRecording(r.Recording.Owner, contest.Database())
 	require.NoError(t, err)
 	answer := func(of *replay.Recording) (answered metav1.PartialObjectMetadata) {
 		require.NoError(t, json.Unmarshal(of.Versions[of.Step(replay.Change).Answer.Version], &answered))
@@ -156,6 +152,19 @@ func TestMadeUpMetadata(t *testing.T) {
 	require.Equal(t, recorded.OwnerReferences, like.OwnerReferences)
 	require.Equal(t, metav1.ManagedFieldsOperationApply, recorded.ManagedFields[0].Operation)
 	require.JSONEq(t, recorded.ManagedFields[0].FieldsV1.GetRawString(), like.ManagedFields[0].FieldsV1.GetRawString())
+}
+
+func TestSamples(t *testing.T) {
+	failed := errors.New("failed")
+	var s samples
+	require.ErrorIs(t, s.add(1, func() (func() error, error) { return nil, failed }), failed)
+	require.ErrorIs(t, s.add(1, func() (func() error, error) { return func() error { return failed }, nil }), failed)
+
+	s = samples{
+		memory: []cost{{allocs: 3, bytes: 10}, {allocs: 2, bytes: 20}},
+		times:  []time.Duration{80, 10, 70, 20, 60, 30, 50, 40},
+	}
+	require.Equal(t, cost{ns: 30, allocs: 2, bytes: 10}, s.cost())
 }
 
 func TestMeanFigures(t *testing.T) {

@@ -28,16 +28,16 @@ func (c objectCase) goal() targets {
 // writeLimits are upper limits for ratios of trueup to a peer. 0 means none.
 type writeLimits struct{ allocs, cpu float64 }
 
-// writeTargets are the limits for the means over all kinds in recorded passes.
+// writeTargets limit the means over all kinds in recorded passes.
 var writeTargets = []struct {
 	step, peer string
 	writeLimits
 }{
-	{replay.Create, contest.AsUsual, writeLimits{allocs: 2.8, cpu: 3.8}},
-	{replay.Drift, contest.AsUsual, writeLimits{allocs: 5.9, cpu: 8.5}},
-	{replay.Change, contest.AsUsual, writeLimits{allocs: 4.6, cpu: 7}},
-	{replay.Status, contest.AsUsual, writeLimits{allocs: 0.35}},
-	{replay.Restart, contest.AllDefaults, writeLimits{allocs: 2.8, cpu: 4}},
+	{replay.Create, contest.AsUsual, writeLimits{allocs: 2.9, cpu: 3.3}},
+	{replay.Status, contest.AsUsual, writeLimits{allocs: 0.45}},
+	{replay.Drift, contest.AsUsual, writeLimits{allocs: 5.4, cpu: 5.3}},
+	{replay.Change, contest.AsUsual, writeLimits{allocs: 7, cpu: 6.8}},
+	{replay.Restart, contest.AllDefaults, writeLimits{allocs: 3.1, cpu: 3.7}},
 }
 
 func writeTarget(step, peer string) writeLimits {

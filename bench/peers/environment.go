@@ -47,12 +47,7 @@ func newEnvironment(ctx context.Context, c *cluster.Cluster) (*environment, erro
 // onNewCluster calls do with a new cluster, and stops the cluster. The Deployment controller is the only controller: the
 // others, such as those of endpoints, would take more processor time than the operators.
 func onNewCluster(ctx context.Context, do func(*environment) error) error {
-	return onClusterWith(ctx, "deployment-controller", do)
-}
-
-// onClusterWith is onNewCluster with other controllers.
-func onClusterWith(ctx context.Context, controllers string, do func(*environment) error) error {
-	c, err := cluster.Start(ctx, cluster.Flags(cluster.ControllerManager, "--controllers="+controllers))
+	c, err := cluster.Start(ctx, cluster.Flags(cluster.ControllerManager, "--controllers=deployment-controller"))
 	if err != nil {
 		return err
 	}

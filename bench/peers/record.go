@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/bench/internal/contest"
@@ -20,10 +19,9 @@ import (
 // recordTimeout limits the wait for the Deployment controller.
 const recordTimeout = time.Minute
 
-// record writes into a folder what an API server answers to each contestant, for bench, which replays that. The owners are
-// not stored, so that a garbage collector would delete the children.
+// record writes into a folder what an API server answers to each contestant, for bench, which replays that.
 func record(ctx context.Context, folder string) error {
-	return onClusterWith(ctx, "deployment-controller,-garbage-collector-controller", func(e *environment) error { return e.record(ctx, folder) })
+	return onNewCluster(ctx, func(e *environment) error { return e.record(ctx, folder) })
 }
 
 func (e *environment) record(ctx context.Context, folder string) error {
@@ -73,11 +71,11 @@ type recorder struct {
 
 // newRecorders returns a recorder for each child of a contestant, which has a namespace of its own.
 func (e *environment) newRecorders(ctx context.Context, c contest.Contestant) ([]*recorder, error) {
-	owner := contest.Owner(replay.Slug(c))
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: owner.Namespace}}
-	if err := e.admin.Create(ctx, namespace); err != nil {
-		return nil, fmt.Errorf("cannot create a namespace: %w", err)
+	owners, err := e.createOwners(ctx, 1)
+	if err != nil {
+		return nil, err
 	}
+	owner := owners[0]
 	var all []*recorder
 	for _, child := range children() {
 		transport, config := &replay.Recorder{}, e.cluster.Config()
@@ -93,7 +91,8 @@ func (e *environment) newRecorders(ctx context.Context, c contest.Contestant) ([
 		cache := &replay.Cache{Client: server, Kind: child.Kind}
 		all = append(all, &recorder{
 			environment: e, contestant: c, child: child, owner: owner, cache: cache, transport: transport,
-			write: c.Start(cache, replay.FieldOwner),
+			write:     c.Start(cache, replay.FieldOwner),
+			recording: replay.Recording{Owner: replay.Owner{Namespace: owner.Namespace, Name: owner.Name, UID: owner.UID}},
 		})
 	}
 	return all, nil
@@ -124,7 +123,7 @@ func (r *recorder) step(ctx context.Context, name string) error {
 	if err := r.write(ctx, r.owner, r.child.Child, r.child.Desired(r.owner, replay.Revision(name))); err != nil {
 		return err
 	}
-	return r.recording.Add(name, r.transport, r.cache.Reads > 0)
+	return r.recording.Add(name, r.transport, r.cache)
 }
 
 // read fills the cache. An error means that the child has not settled.
@@ -146,5 +145,5 @@ func (r *recorder) save(folder string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o600)
+	return os.WriteFile(file, text, 0o644)
 }

@@ -2,7 +2,6 @@
 package contest
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,11 +45,4 @@ func metadata(owner client.Object) metav1.ObjectMeta {
 		Namespace: owner.GetNamespace(), Name: owner.GetName() + "-web",
 		Labels: map[string]string{"app.kubernetes.io/name": "shop", InstanceLabel: owner.GetName()},
 	}
-}
-
-// Owner returns an owner that no API server has stored. Where no garbage collector runs, that makes no difference.
-func Owner(namespace string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: "shop", UID: "1f0c6b0e-3f0a-4a54-9c0b-0a5a3b1d9d11",
-	}}
 }

@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trueup-go/trueup/bench/internal/contest"
 )
@@ -39,11 +41,24 @@ func Revision(step string) int {
 
 // A Recording has the passes of a contestant over one child.
 type Recording struct {
+	Owner Owner `json:"owner"`
 	// ContentType is that of all answers.
 	ContentType string `json:"contentType"`
 	// Versions are the versions of the child that were read or answered, by resource version, in JSON.
 	Versions map[string]json.RawMessage `json:"versions"`
 	Steps    []Step                     `json:"steps"`
+}
+
+// An Owner is the ConfigMap that owns the child.
+type Owner struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// Object returns the owner as an object.
+func (o Owner) Object() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
 }
 
 // A Step is one pass.
@@ -80,14 +95,14 @@ func (r *Recording) Step(name string) Step {
 	return r.Steps[i]
 }
 
-// Add adds what the recorder has seen in a step.
-func (r *Recording) Add(step string, seen *Recorder, hasRead bool) error {
+// Add adds what the recorder has seen in a step, in which the contestant has read from the cache or not.
+func (r *Recording) Add(step string, seen *Recorder, cache *Cache) error {
 	if r.Versions == nil {
 		r.Versions = map[string]json.RawMessage{}
 	}
 	added := Step{Name: step, Request: seen.Request}
 	var err error
-	if hasRead && seen.Read != nil {
+	if cache.Reads > 0 && seen.Read != nil {
 		if added.Live, err = r.addVersion(*seen.Read); err != nil {
 			return err
 		}
@@ -115,14 +130,9 @@ func (r *Recording) addVersion(b body) (string, error) {
 	return object.ResourceVersion, nil
 }
 
-// Slug returns the name of a contestant as that of a folder or a namespace.
-func Slug(c contest.Contestant) string {
-	return strings.ToLower(strings.NewReplacer(", ", "-", " ", "-").Replace(c.Name))
-}
-
 // File returns the path of the recording of a contestant with one child.
 func File(c contest.Contestant, child contest.Child) string {
-	return path.Join(Slug(c), strings.ToLower(child.Kind.Kind)+".json")
+	return path.Join(strings.NewReplacer(", ", "-", " ", "-").Replace(c.Name), child.Kind.Kind+".json")
 }
 
 func readRecording(recordings fs.FS, c contest.Contestant, child contest.Child) (*Recording, error) {

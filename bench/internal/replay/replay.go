@@ -54,7 +54,7 @@ func New(
 ) (*Replay, error) {
 	r := &Replay{
 		Contestant: c, Child: child, Recording: recording,
-		owner: contest.Owner(Slug(c)), player: &player{}, versions: make(map[string]version, len(recording.Versions)),
+		owner: recording.Owner.Object(), player: &player{}, versions: make(map[string]version, len(recording.Versions)),
 	}
 	var transport http.RoundTripper = r.player
 	if observe != nil {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,7 +30,7 @@ func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if r.Request != nil {
 		return nil, fmt.Errorf("%s %s is the second write of a step", request.Method, request.URL)
 	}
-	sent, err := readAll(&request.Body)
+	sent, again, err := readAll(request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +41,8 @@ func (r *Recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	r.Request = &Request{
 		Method: request.Method, URL: request.URL.RequestURI(), ContentType: parsed.contentType, Object: parsed.object,
 	}
+	request = request.Clone(request.Context())
+	request.Body = again
 	response, err := r.Next.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -59,25 +62,21 @@ func (r *Recorder) read(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// bodyOf returns the body of an answer.
+// bodyOf returns the body of an answer, which can still be read.
 func bodyOf(response *http.Response) (*body, error) {
-	received, err := readAll(&response.Body)
+	received, again, err := readAll(response.Body)
 	if err != nil {
 		return nil, err
 	}
+	response.Body = again
 	parsed, err := parseAnswer(response.Header.Get("Content-Type"), received)
 	return &parsed, err
 }
 
-// readAll reads a body, and replaces it by one that can be read again.
-func readAll(body *io.ReadCloser) ([]byte, error) {
-	data, err := io.ReadAll(*body)
-	if err != nil {
-		return nil, err
-	}
-	err = (*body).Close()
-	*body = io.NopCloser(bytes.NewReader(data))
-	return data, err
+// readAll reads a body, and returns another that can be read again.
+func readAll(from io.ReadCloser) (data []byte, again io.ReadCloser, err error) {
+	data, err = io.ReadAll(from)
+	return data, io.NopCloser(bytes.NewReader(data)), errors.Join(err, from.Close())
 }
 
 // A player is a transport that gives each request of a step the recorded answer.
