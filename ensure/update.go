@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -203,7 +202,7 @@ func (u update) dryRunConvertible(ctx context.Context, live client.Object, refus
 
 // removeSources removes such sources after an apply.
 func (u update) removeSources(ctx context.Context, applied application) (application, error) {
-	if _, form, err := canon.Form(nil, u.desired, true); err == nil && !bytes.Contains(form, []byte(`"value":""`)) {
+	if !bytes.Contains(u.lastApply, []byte(`"value":""`)) {
 		return applied, nil
 	}
 	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change Change) bool {
