@@ -33,11 +33,11 @@ var writeTargets = []struct {
 	step, peer string
 	writeLimits
 }{
-	{replay.Create, contest.AsUsual, writeLimits{allocs: 2.9, cpu: 3.3}},
-	{replay.Status, contest.AsUsual, writeLimits{allocs: 0.45}},
-	{replay.Drift, contest.AsUsual, writeLimits{allocs: 5.4, cpu: 5.3}},
-	{replay.Change, contest.AsUsual, writeLimits{allocs: 7, cpu: 6.8}},
-	{replay.Restart, contest.AllDefaults, writeLimits{allocs: 3.1, cpu: 3.7}},
+	{replay.Create, contest.AsUsual, writeLimits{allocs: 1.7, cpu: 2.2}},
+	{replay.Status, contest.AsUsual, writeLimits{allocs: 0.25}},
+	{replay.Drift, contest.AsUsual, writeLimits{allocs: 1.2, cpu: 1.9}},
+	{replay.Change, contest.AsUsual, writeLimits{allocs: 1.2, cpu: 1.9}},
+	{replay.Restart, contest.AllDefaults, writeLimits{allocs: 0.6, cpu: 1.3}},
 }
 
 func writeTarget(step, peer string) writeLimits {
