@@ -190,7 +190,7 @@ fuzz: ## Run every fuzz target of every module for FUZZTIME, one after another.
 	test -z "$$failed" || { echo "found something:$$failed" >&2; exit 1; }
 
 .PHONY: bench
-bench: ## Measure digests and passes without work, and compare them with other libraries; ARGS are flags of bench.
+bench: ## Measure digests, passes without work and recorded writes, and compare them with other libraries; ARGS are flags of bench.
 	@cd bench && go run . $(ARGS)
 
 .PHONY: bench-peers
@@ -198,6 +198,11 @@ bench-peers: programs ## Run bench, and compare operators with trueup and other 
 	@set -e; library=$$(mktemp); trap 'rm -f "$$library"' EXIT; trap 'exit 1' HUP INT TERM; \
 	(cd bench && go run . -report) > "$$library"; \
 	cd bench/peers && go run . -library "$$library" $(if $(filter 1,$(SHORT)),-short) $(if $(filter 1,$(UPDATE)),-update ../../docs)
+
+# No part of generate, which lint runs: each recording differs, in times and names.
+.PHONY: bench-record
+bench-record: programs ## Record the answers of an API server that bench replays, in bench/testdata/recorded: after a change of what is sent.
+	cd bench/peers && go run . -record ../testdata/recorded
 
 # The existing cluster of the demo: a variable of the environment may be there for other reasons.
 EXISTING = $(if $(findstring command,$(origin KUBECONFIG)),$(abspath $(KUBECONFIG)))

@@ -12,10 +12,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trueup-go/trueup/bench/internal/contest"
 )
 
 func main() {
@@ -26,6 +29,7 @@ func main() {
 	flag.BoolVar(&opts.report, "report", false, "exit with 0 although a figure misses its target")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of trueup's part alone to this file, and measure nothing")
 	flag.IntVar(&opts.mostChildren, "children", 100_000, "the largest number of children of one kind")
+	flag.IntVar(&opts.mostItems, "items", 1000, "the largest number of items in a list with keys; 6000 take minutes")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // errors are returned
 
@@ -47,42 +51,52 @@ type options struct {
 	only   string
 
 	mostChildren int
+	mostItems    int
 	report       bool
 }
 
-func (opts options) selectedCases() ([]objectCase, error) {
+// A selection is what -only selects.
+type selection struct {
+	cases    []objectCase
+	children []contest.Child
+}
+
+func (opts options) selected() (selection, error) {
 	pattern, err := regexp.Compile(opts.only)
 	if err != nil {
-		return nil, err
+		return selection{}, err
 	}
-	var chosen []objectCase
-	for _, s := range objectCases() {
-		if pattern.MatchString(s.name) {
-			chosen = append(chosen, s)
-		}
+	chosen := selection{
+		cases:    slices.DeleteFunc(objectCases(), func(c objectCase) bool { return !pattern.MatchString(c.name) }),
+		children: slices.DeleteFunc(contest.Children(), func(c contest.Child) bool { return !pattern.MatchString(c.Kind.Kind) }),
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no object is named like %q", opts.only)
+	if len(chosen.cases)+len(chosen.children) == 0 {
+		return chosen, fmt.Errorf("no object is named like %q", opts.only)
 	}
 	return chosen, nil
 }
 
 // run measures everything and prints it. It returns an error if a figure misses the target.
 func run(ctx context.Context, out io.Writer, opts options) error {
-	chosen, err := opts.selectedCases()
+	chosen, err := opts.selected()
 	if err != nil {
 		return err
 	}
 	missed := 0
 	for _, compare := range []func() (section, error){
-		func() (section, error) { return opts.compareDigests(chosen) },
-		func() (section, error) { return opts.comparePasses(ctx, chosen) },
-		func() (section, error) { return opts.compareReadiness(chosen) },
+		func() (section, error) { return opts.compareDigests(chosen.cases) },
+		func() (section, error) { return opts.comparePasses(ctx, chosen.cases) },
+		func() (section, error) { return opts.compareWrites(ctx, chosen.children) },
+		func() (section, error) { return opts.compareLists(ctx) },
+		func() (section, error) { return opts.compareReadiness(chosen.cases) },
 		func() (section, error) { return opts.compareSizes(ctx, minimalDeployment()) },
 	} {
 		s, err := compare()
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Title, err)
+		}
+		if len(s.rows) == 0 {
+			continue
 		}
 		if err := s.write(out); err != nil {
 			return err
@@ -97,12 +111,12 @@ func run(ctx context.Context, out io.Writer, opts options) error {
 
 // writeProfile writes a CPU profile of trueup's part.
 func writeProfile(path string, opts options) error {
-	chosen, err := opts.selectedCases()
+	chosen, err := opts.selected()
 	if err != nil {
 		return err
 	}
 	var work []func() error
-	for _, s := range chosen {
+	for _, s := range chosen.cases {
 		ours, err := ensureNothing(context.Background(), s)
 		if err != nil {
 			return err

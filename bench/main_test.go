@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/bench/internal/contest"
+	"github.com/trueup-go/trueup/bench/internal/replay"
 )
 
 // Both sides have to do the same work: a pass in which the live object matches.
@@ -83,7 +86,7 @@ func TestWhatDigestsSee(t *testing.T) {
 
 func TestRunPrintsEveryObject(t *testing.T) {
 	var out bytes.Buffer
-	err := run(t.Context(), &out, options{rounds: 1, turn: time.Millisecond, mostChildren: fewChildren})
+	err := run(t.Context(), &out, options{rounds: 1, turn: time.Millisecond, mostChildren: fewChildren, mostItems: listLengths[0]})
 	if err != nil {
 		require.ErrorContains(t, err, "missed", "a figure may miss its target here; nothing else may go wrong")
 	}
@@ -91,6 +94,13 @@ func TestRunPrintsEveryObject(t *testing.T) {
 		require.Equal(t, 3, bytes.Count(out.Bytes(), []byte("\n| "+c.name+" ")), c.name)
 	}
 	require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n| 1000 ")))
+	for _, step := range replay.Steps() {
+		require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n| "+step+", mean ")), step)
+		for _, child := range contest.Children() {
+			require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n| "+step+", "+child.Kind.Kind+" ")), step)
+		}
+	}
+	require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("\n| 500 ")))
 	require.ErrorContains(t, run(t.Context(), &out, options{only: "nothing"}), `no object is named like "nothing"`)
 }
 

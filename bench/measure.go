@@ -11,11 +11,17 @@ import (
 type cost struct {
 	ns     float64
 	allocs float64
+	bytes  float64 // where they are measured
 }
 
 // least returns the smaller value of each figure.
 func (c cost) least(other cost) cost {
-	return cost{ns: min(c.ns, other.ns), allocs: min(c.allocs, other.allocs)}
+	return cost{ns: min(c.ns, other.ns), allocs: min(c.allocs, other.allocs), bytes: min(c.bytes, other.bytes)}
+}
+
+// plus returns the sum of c and a part of another cost.
+func (c cost) plus(other cost, part float64) cost {
+	return cost{ns: c.ns + part*other.ns, allocs: c.allocs + part*other.allocs, bytes: c.bytes + part*other.bytes}
 }
 
 // measure runs the functions in turn, for about the duration turn each and as often as rounds

@@ -130,11 +130,11 @@ func (c contention) revertedIn(live client.Object, found outcome) []string {
 	if found.operation == Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
 		return nil
 	}
-	before, after := c.ownedIn(live), c.ownedIn(found.live)
-	unknown := len(found.live.GetManagedFields()) == 0 // the fake client may give none
+	before, after := c.owned(live), c.owned(found.live)
+	unknown := !managedfields.HasAny(found.live) // the fake client may give none
 	var paths []string
 	for _, change := range found.changes {
-		isOurs := managedfields.Owns(after, change.Path) || managedfields.Owns(before, change.Path)
+		isOurs := after.Owns(change.Path) || before.Owns(change.Path)
 		if change.Path != "" && (unknown || isOurs || change.Path == managedFieldsPath || c.isRetiredPath(change.Path)) {
 			paths = append(paths, change.Path)
 		}
@@ -146,7 +146,7 @@ func (c contention) revertedIn(live client.Object, found outcome) []string {
 // live, unless the cache strips the managed fields. Then the API server is asked, once per contest:
 // before the write that may begin it, which takes the fields back.
 func (c contention) withRival(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(live.GetManagedFields()) > 0 || !c.contests.NeedsRival(c.contestCall()) {
+	if managedfields.HasAny(live) || !c.contests.NeedsRival(c.contestCall()) {
 		return live, nil
 	}
 	complete, err := c.readServer(ctx)

@@ -92,11 +92,11 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	if err != nil {
 		return nil, nil, u.unencodableError(err)
 	}
-	own := u.ownedIn(after)
+	own := u.owned(after)
 	for _, path := range lists {
 		steps := managedfields.Steps(path)
 		switch was, now := was(steps), found(steps); {
-		case was == nil || bytes.Equal(was, now) || managedfields.Holds(own, path): // or without keys
+		case was == nil || bytes.Equal(was, now) || own.Holds(path): // or without keys
 		case now == nil:
 			removed = append(removed, path)
 		case u.isNobodys(after, path, now):
@@ -111,15 +111,14 @@ func (u update) isNobodys(live client.Object, path fieldpath.Path, list canon.Ra
 	return list.HasItems() && holderOf(managedfields.Others(live, u.fieldOwner), path) == ""
 }
 
-// emptyListsOfDesired returns the lists that desired has empty, and of which no item is released. Most desired states
-// have none.
+// emptyListsOfDesired returns the lists that the last apply of desired had empty, and of which no item is released. Most
+// desired states have none.
 func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error) {
-	body, err := u.bodyToApply("")
-	if err != nil || !bytes.Contains(body, []byte("[]")) {
-		return nil, err
+	if !bytes.Contains(u.lastApply, []byte("[]")) {
+		return nil, nil
 	}
 	desired := &unstructured.Unstructured{}
-	if err := desired.UnmarshalJSON(body); err != nil {
+	if err := desired.UnmarshalJSON(u.lastApply); err != nil {
 		return nil, u.unencodableError(err)
 	}
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {

@@ -100,7 +100,7 @@ func (t *target) foreignError(live client.Object) error {
 // reference to the controller of live: they created live for the same owner.
 func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
-	entries := live.GetManagedFields()
+	entries := managedfields.Entries(live)
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
@@ -116,7 +116,7 @@ func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReferenc
 
 // ownsReference reports whether an entry owns a field of an owner reference.
 func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
-	return managedfields.Owns(managedfields.Fields(entry), "metadata.ownerReferences[uid="+string(owner.UID)+"]")
+	return managedfields.OwnedBy(entry).Owns("metadata.ownerReferences[uid=" + string(owner.UID) + "]")
 }
 
 // conflictError returns the error for an object that changed after the read. Nothing is wrong with

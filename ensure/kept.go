@@ -36,10 +36,15 @@ func (k KeptField) String() string {
 // those of other managers, and values of nobody that did not change. If before has no managed fields, nothing shows
 // which fields were dropped.
 func (u update) keptIn(before client.Object, applied application) []KeptField {
-	after, dropped := applied.after, u.ownedIn(before)
-	_, dropped = managedfields.Split(dropped, u.isLeftPath)
-	if !applied.tried { // which changes no owner
-		dropped = dropped.Difference(u.ownedIn(after))
+	after := applied.after
+	left := u.owned(after)
+	if applied.tried { // which changes no owner
+		left = managedfields.Owned{}
+	}
+	dropped := slices.DeleteFunc(u.owned(before).Without(left), u.isLeftPath)
+	lists, _ := u.emptyListsOfDesired(after) // desired was encoded before
+	if len(dropped) == 0 && len(lists) == 0 {
+		return nil
 	}
 	was, errBefore := delta.Values(before)
 	found, errAfter := delta.Values(after)
@@ -50,7 +55,7 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 	var kept []KeptField
 	var whole []fieldpath.Path // items, whose fields are not named
 	others := managedfields.Others(after, u.fieldOwner)
-	for path := range dropped.All() {
+	for _, path := range dropped {
 		steps := managedfields.Steps(path)
 		isInside := slices.ContainsFunc(whole, func(outer fieldpath.Path) bool { return managedfields.HasPrefix(path, outer) })
 		if isInside || wanted(steps) != nil || found(steps) == nil {
@@ -58,10 +63,9 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		}
 		field := KeptField{Path: u.textOf(u.desired, path), Manager: holderOf(others, path)}
 		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
-			whole, kept = append(whole, path.Copy()), append(kept, field)
+			whole, kept = append(whole, path), append(kept, field)
 		}
 	}
-	lists, _ := u.emptyListsOfDesired(after) // desired was encoded before
 	for _, path := range lists {
 		if u.isNobodys(after, path, found(managedfields.Steps(path))) {
 			kept = append(kept, KeptField{Path: u.textOf(u.desired, path)})
@@ -91,7 +95,7 @@ func (k *kind) textOf(desired client.Object, path fieldpath.Path) string {
 // holderOf returns the manager of the first of entries that owns path, or a field inside; empty if none does.
 func holderOf(entries []metav1.ManagedFieldsEntry, path fieldpath.Path) string {
 	for i := range entries {
-		if managedfields.Holds(managedfields.Fields(&entries[i]), path) {
+		if managedfields.OwnedBy(&entries[i]).Holds(path) {
 			return entries[i].Manager
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // A kind holds the facts about a Go type or an API kind that ensuring an object requires.
@@ -215,12 +217,12 @@ func isSpecified(value reflect.Value) bool {
 // isReset reports whether somebody emptied the managed fields of live. A cache strips them
 // from all objects of a kind or from none.
 func (k *kind) isReset(live client.Object) bool {
-	return k.managed.Load() && len(live.GetManagedFields()) == 0
+	return k.managed.Load() && !managedfields.HasAny(live)
 }
 
 // noteManaged remembers that copies of this kind come with managed fields.
 func (k *kind) noteManaged(live client.Object) {
-	if !k.managed.Load() && len(live.GetManagedFields()) > 0 {
+	if !k.managed.Load() && managedfields.HasAny(live) {
 		k.managed.Store(true)
 	}
 }

@@ -135,12 +135,12 @@ func (o *observation) isMigrationPending(live client.Object) bool {
 func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 	return func(steps []string) bool {
 		for _, entry := range o.rules().Removable(live) {
-			n := managedfields.PartOf(managedfields.Fields(&entry), steps)
+			n := managedfields.OwnedBy(&entry).PartOf(steps)
 			hasItems := func(entry metav1.ManagedFieldsEntry) bool {
-				_, inside := managedfields.At(managedfields.Fields(&entry), steps[:n])
+				_, inside := managedfields.OwnedBy(&entry).At(steps[:n])
 				return inside
 			}
-			if n == 0 || slices.ContainsFunc(live.GetManagedFields(), hasItems) {
+			if n == 0 || slices.ContainsFunc(managedfields.Entries(live), hasItems) {
 				continue
 			}
 			found, err := delta.Values(live)
@@ -158,16 +158,16 @@ func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 // unownedPaths returns the retired paths where live has a value that nobody owns. What is there after an apply is a
 // default, and stays.
 func (o *observation) unownedPaths(live client.Object) [][]string {
-	if len(o.retire) == 0 || len(live.GetManagedFields()) == 0 {
+	if len(o.retire) == 0 || !managedfields.HasAny(live) {
 		return nil
 	}
 	known, _ := o.record(live)
 	var unowned [][]string
 	for at, steps := range o.retireSteps {
 		isOwned := func(entry metav1.ManagedFieldsEntry) bool {
-			return managedfields.HasAt(managedfields.Fields(&entry), steps)
+			return managedfields.OwnedBy(&entry).HasAt(steps)
 		}
-		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(live.GetManagedFields(), isOwned) {
+		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(managedfields.Entries(live), isOwned) {
 			unowned = append(unowned, steps)
 		}
 	}
@@ -185,7 +185,7 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 // copy shows its managed fields, and of calls before.
 func (o *observation) retiredIn(live client.Object) []string {
 	known, _ := o.record(live)
-	if len(live.GetManagedFields()) == 0 {
+	if !managedfields.HasAny(live) {
 		return known.Retired
 	}
 	retired := slices.Clip(known.Retired)
@@ -226,7 +226,7 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range complete.GetManagedFields() {
+	for _, entry := range managedfields.Entries(complete) {
 		all = all.Difference(managedfields.Fields(&entry))
 	}
 	content, _ := managedfields.Split(all, func(path fieldpath.Path) bool {
@@ -264,9 +264,9 @@ func (u update) checkRetired(live client.Object) error {
 			return u.refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
 		}
 		for _, entry := range u.rules().Removable(live) {
-			fields := managedfields.Fields(&entry)
+			fields := managedfields.OwnedBy(&entry)
 			for n := depth; n < len(steps)-1; n++ {
-				if hasItem, _ := managedfields.At(fields, steps[:n+1]); hasItem && found(steps[:n]).IsList() {
+				if hasItem, _ := fields.At(steps[:n+1]); hasItem && found(steps[:n]).IsList() {
 					item := firstSteps(u.retire[at], n+1)
 					return u.refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
 				}

@@ -64,7 +64,7 @@ func (o *observation) read(ctx context.Context) (client.Object, error) {
 // complete returns live with its managed fields, from the API server if the cache may have stripped
 // them.
 func (o *observation) complete(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(live.GetManagedFields()) > 0 {
+	if managedfields.HasAny(live) {
 		return live, nil
 	}
 	return o.reread(ctx, live)
@@ -177,7 +177,7 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 // isDisowned reports whether this field owner owns other fields of live than at the last answer of the
 // API server.
 func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
-	if len(live.GetManagedFields()) == 0 {
+	if !managedfields.HasAny(live) {
 		return o.isReset(live)
 	}
 	entry := o.fieldsFingerprint(live)
@@ -222,7 +222,7 @@ func (o *observation) causeToWrite(live client.Object) Cause {
 		return Drifted
 	case !o.ours:
 		return Adopted
-	case len(live.GetManagedFields()) > 0 && managedfields.Applied(live, o.fieldOwner) == nil:
+	case managedfields.HasAny(live) && managedfields.Applied(live, o.fieldOwner) == nil:
 		return DesiredChanged // an earlier version of the operator wrote live by an update
 	}
 	return Drifted
@@ -313,7 +313,7 @@ func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool,
 // created live for its controller: an update set the reference, or a program that MigrateFrom names
 // did. With Adopt, only such a program counts, as somebody else may have created live.
 func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
 		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != migrate.BeforeFirstApply
 		isNamed := slices.Contains(o.migrateFrom, entry.Manager) || slices.Contains(o.former, entry.Manager)
 		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
@@ -342,10 +342,9 @@ func (o *observation) mayAdopt(live client.Object) bool {
 // has some: the program ended while it gave live up.
 func (o *observation) isReleaseUnfinished(live client.Object) bool {
 	own := managedfields.Applied(live, o.fieldOwner)
-	if own == nil {
+	if own == nil || managedfields.OwnedBy(own).OwnsBeside("metadata") {
 		return false
 	}
-	owned, _ := managedfields.Split(managedfields.Fields(own), isContent)
 	content, err := canon.AppendContent(nil, o.withoutOnce(o.desired))
-	return err == nil && string(content) != "{}" && owned.Empty()
+	return err == nil && string(content) != "{}"
 }

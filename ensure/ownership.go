@@ -37,9 +37,14 @@ func (o *ownership) ownedIn(obj client.Object) *fieldpath.Set {
 	return managedfields.Fields(managedfields.Applied(obj, o.fieldOwner))
 }
 
+// owned returns the fields that our applies own in obj, to be read and not to be changed.
+func (o *ownership) owned(obj metav1.Object) managedfields.Owned {
+	return managedfields.OwnedBy(managedfields.Applied(obj, o.fieldOwner))
+}
+
 // ownedAfter returns the fields that our applies own after a patch.
-func (o *ownership) ownedAfter(p *managedfields.Patch) *fieldpath.Set {
-	return o.ownedIn(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: p.Entries()}})
+func (o *ownership) ownedAfter(p *managedfields.Patch) managedfields.Owned {
+	return o.owned(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: p.Entries()}})
 }
 
 // fieldsFingerprint returns a fingerprint of the fields of live that this field owner has applied,
@@ -98,7 +103,7 @@ func (o *ownership) disown(
 ) *managedfields.Patch {
 	p := managedfields.NewPatch(live)
 	if at := managedfields.Find(live, o.fieldOwner, operation); at >= 0 {
-		matching, _ := managedfields.Split(managedfields.Fields(&live.GetManagedFields()[at]), matches)
+		matching, _ := managedfields.Split(managedfields.Fields(&managedfields.Entries(live)[at]), matches)
 		p.Move(matching, at, nil)
 	}
 	return p

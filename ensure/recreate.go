@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/delta"
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
@@ -105,8 +104,8 @@ func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (
 	if err != nil {
 		return false, err
 	}
-	own := r.ownedIn(complete)
-	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !managedfields.Owns(own, path) }), nil
+	own := r.owned(complete)
+	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !own.Owns(path) }), nil
 }
 
 // replaceWhole deletes live and creates the child again. If live is not gone at once, the creation

@@ -288,7 +288,7 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 				"as part of a larger value: name the list or the map around it, or the item by all its keys")
 		}
 		for n := depth; n < len(left.steps)-1; n++ {
-			if found(left.steps[:n]).IsList() && managedfields.OwnsAt(own, left.steps[:n+1]) {
+			if found(left.steps[:n]).IsList() && own.OwnsAt(left.steps[:n+1]) {
 				item := firstSteps(left.path, n+1)
 				return u.refuse(left.path, "is to stay, but desired has nothing left in "+item+
 					", which would be removed with it: give "+left.option+" "+item)
@@ -302,14 +302,14 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 // value. What another manager owns there shows that the API server merges the parts.
 func (u update) isPart(live client.Object, steps []string, specified int) bool {
 	larger := func(entry metav1.ManagedFieldsEntry) bool {
-		n := managedfields.PartOf(managedfields.Fields(&entry), steps)
+		n := managedfields.OwnedBy(&entry).PartOf(steps)
 		isOurs := entry.Manager == u.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
 		return n > 0 && (isOurs || n <= specified)
 	}
 	inside := func(entry metav1.ManagedFieldsEntry) bool {
-		return managedfields.HasAt(managedfields.Fields(&entry), steps)
+		return managedfields.OwnedBy(&entry).HasAt(steps)
 	}
-	entries := live.GetManagedFields()
+	entries := managedfields.Entries(live)
 	return slices.ContainsFunc(entries, larger) && !slices.ContainsFunc(entries, inside)
 }
 

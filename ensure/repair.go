@@ -59,7 +59,7 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	live.SetManagedFields(patched.GetManagedFields())
+	live.SetManagedFields(managedfields.Entries(patched))
 	if r.dryRun { // which has not changed them before
 		live.SetManagedFields(r.rules().Before(live).Entries())
 	}
@@ -249,7 +249,7 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 	updates := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationUpdate)
 	before := fieldpath.NewSet()
 	if updates >= 0 {
-		before = managedfields.Fields(&r.live.GetManagedFields()[updates])
+		before = managedfields.Fields(&managedfields.Entries(r.live)[updates])
 	}
 	applied, err := r.applyDesired(ctx, patched.GetUID())
 	if err != nil {
@@ -321,7 +321,7 @@ func (r *repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operat
 		taken.Insert(o.Path)
 	}
 	for _, at := range managedfields.Updates(r.live) {
-		theirs, _ := managedfields.Split(managedfields.Fields(&r.live.GetManagedFields()[at]), isIn(obstacles))
+		theirs, _ := managedfields.Split(managedfields.Fields(&managedfields.Entries(r.live)[at]), isIn(obstacles))
 		p.Move(theirs, at, own)
 	}
 	p.Move(taken, managedfields.Nobody, own)
@@ -366,7 +366,7 @@ func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 			return p // the apply succeeded, although the answer was lost
 		}
 		for _, at := range managedfields.Updates(r.live) {
-			entry := &r.live.GetManagedFields()[at]
+			entry := &managedfields.Entries(r.live)[at]
 			theirs, _ := managedfields.Split(managedfields.Fields(entry), isIn(obstacles))
 			p.Move(theirs, managedfields.Nobody, entry)
 		}

@@ -32,6 +32,7 @@ type session struct {
 	call         string
 	requests     int                          // sent so far, cached reads excepted
 	lastRead     client.Object                // the object as it was read last, or nil
+	lastApply    []byte                       // the body of the last apply of desired, or nil
 	hasInitial   bool                         // the live object was read
 	initial      client.Object                // the live object at the beginning of the call, nil if there was none
 	previous     *backoff.Attempt[callInputs] // the last attempt when the call began, nil if there was none
@@ -124,6 +125,7 @@ func (s *session) applyDesired(ctx context.Context, uid types.UID, opts ...clien
 	if err != nil {
 		return nil, err
 	}
+	s.lastApply = body
 	return s.applyBody(ctx, "apply", body, opts...)
 }
 

@@ -476,7 +476,7 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome
 	if live.GetDeletionTimestamp() != nil {
 		return r.removeOurFinalizers(ctx, live)
 	}
-	if len(live.GetManagedFields()) > 0 {
+	if managedfields.HasAny(live) {
 		found, err := r.discard(ctx, live)
 		if err == nil || !isChangedSinceRead(err) {
 			return found, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -71,7 +72,7 @@ func (t *target) checkDesired(desired client.Object) error {
 		return t.refuse("metadata.resourceVersion", copied)
 	case desired.GetUID() != "":
 		return t.refuse("metadata.uid", copied)
-	case len(desired.GetManagedFields()) > 0:
+	case managedfields.HasAny(desired):
 		return t.refuse("metadata.managedFields", copied)
 	case t.statusSet(desired):
 		return t.refuse("status", "is not written by ensure; leave it out")

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -203,7 +202,7 @@ func (u update) dryRunConvertible(ctx context.Context, live client.Object, refus
 
 // removeSources removes such sources after an apply.
 func (u update) removeSources(ctx context.Context, applied application) (application, error) {
-	if _, form, err := canon.Form(nil, u.desired, true); err == nil && !bytes.Contains(form, []byte(`"value":""`)) {
+	if !bytes.Contains(u.lastApply, []byte(`"value":""`)) {
 		return applied, nil
 	}
 	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change Change) bool {
@@ -263,13 +262,13 @@ func (u update) changes(live, answer client.Object) []Change {
 // belongs to others if they own it and this field owner owned it neither before nor after. A change of
 // a field that nobody owns, such as a default, counts as a change by the apply.
 func (u update) changedByOthers(live, answer client.Object) func(path string) bool {
-	before, after := u.ownedIn(live), u.ownedIn(answer)
+	before, after := u.owned(live), u.owned(answer)
 	others := managedfields.Others(answer, u.fieldOwner)
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
-			return !i.in(u.desiredWithDigest) && (i.in(answer) || len(live.GetManagedFields()) > 0 && !managedfields.Owns(before, path))
+			return !i.in(u.desiredWithDigest) && (i.in(answer) || managedfields.HasAny(live) && !before.Owns(path))
 		}
-		isOurs := managedfields.Owns(before, path) || managedfields.Owns(after, path)
+		isOurs := before.Owns(path) || after.Owns(path)
 		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
 	}
 }

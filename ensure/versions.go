@@ -54,7 +54,7 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 	switch {
 	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
 		return live, nil
-	case err != nil || len(tried.GetManagedFields()) > 0:
+	case err != nil || managedfields.HasAny(tried):
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.

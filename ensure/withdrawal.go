@@ -113,7 +113,7 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) (client.Object, error) {
 	references := live.GetOwnerReferences()
 	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
-	if at < 0 || slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+	if at < 0 || slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
 		isNobody := entry.Manager == migrate.BeforeFirstApply || entry.Manager == migrate.ReleasedBy(w.fieldOwner)
 		return !isNobody && ownsReference(&entry, &references[at])
 	}) {
@@ -126,9 +126,9 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 
 // releasedChanges returns the changes of fields that this field owner owned in before.
 func (w withdrawal) releasedChanges(before, after client.Object) []Change {
-	own := w.ownedIn(before)
+	own := w.owned(before)
 	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after), func(change delta.Change) bool {
-		return len(before.GetManagedFields()) > 0 && !managedfields.Owns(own, change.Path)
+		return managedfields.HasAny(before) && !own.Owns(change.Path)
 	}))
 }
 
@@ -185,7 +185,7 @@ func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object)
 		return outcome{}, err
 	}
 	claim, err := w.provenanceOf(ctx, live)
-	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !managedfields.Owns(w.ownedIn(live), "metadata.finalizers") {
+	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !w.owned(live).Owns("metadata.finalizers") {
 		return going, err
 	}
 	before, after, err := w.releaseFields(ctx, live)
@@ -250,7 +250,7 @@ func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added
 	left, err := w.releaseRest(ctx, after, func(live client.Object) *managedfields.Patch {
 		p := managedfields.NewPatch(live)
 		if at := managedfields.Find(live, w.fieldOwner, metav1.ManagedFieldsOperationApply); at >= 0 {
-			updates := live.GetManagedFields()[at]
+			updates := managedfields.Entries(live)[at]
 			updates.Operation = metav1.ManagedFieldsOperationUpdate
 			kept, _ := managedfields.Split(w.ownedIn(live), isKept)
 			p.Move(kept, at, &updates)

@@ -5,11 +5,10 @@ import (
 	"slices"
 
 	"github.com/fluxcd/pkg/ssa"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/trueup-go/trueup/bench/internal/contest"
 	"github.com/trueup-go/trueup/ensure"
 )
 
@@ -34,11 +33,11 @@ type writer func(ctx context.Context, owner client.Object, revision int) error
 
 func contestants() []contestant {
 	return []contestant{
-		{"trueup", startTrueup},
-		{"CreateOrUpdate, as usual", startEach(controllerutil.CreateOrUpdate, child.assign)},
-		{"CreateOrUpdate, with all defaults", startEach(controllerutil.CreateOrUpdate, child.assignWithDefaults)},
-		{"CreateOrPatch, as usual", startEach(controllerutil.CreateOrPatch, child.assign)},
-		{"server-side apply in each pass", startApply},
+		{contest.Trueup, startTrueup},
+		{contest.AsUsual, startEach(contest.StartMutating(controllerutil.CreateOrUpdate, contest.Child.Assign))},
+		{contest.AllDefaults, startEach(contest.StartMutating(controllerutil.CreateOrUpdate, contest.Child.AssignWithDefaults))},
+		{"CreateOrPatch, as usual", startEach(contest.StartMutating(controllerutil.CreateOrPatch, contest.Child.Assign))},
+		{contest.PlainApply, startEach(contest.StartApply)},
 		{"fluxcd/pkg/ssa", startFlux},
 	}
 }
@@ -48,7 +47,7 @@ func startTrueup(c clients) writer {
 	return func(ctx context.Context, owner client.Object, revision int) error {
 		var desired []client.Object
 		for _, child := range children() {
-			desired = append(desired, child.desired(owner, revision))
+			desired = append(desired, child.Desired(owner, revision))
 		}
 		_, err := ensure.Set(ctx, e, owner, desired)
 		return err
@@ -56,30 +55,20 @@ func startTrueup(c clients) writer {
 }
 
 // mostUsed and onlyApplies return the indexes of the contestants that others are compared with.
-func mostUsed() int    { return indexOf("CreateOrUpdate, as usual") }
-func onlyApplies() int { return indexOf("server-side apply in each pass") }
+func mostUsed() int    { return indexOf(contest.AsUsual) }
+func onlyApplies() int { return indexOf(contest.PlainApply) }
 
 func indexOf(name string) int {
 	return slices.IndexFunc(contestants(), func(c contestant) bool { return c.name == name })
 }
 
-type createOr func(context.Context, client.Client, client.Object, controllerutil.MutateFn) (controllerutil.OperationResult, error)
-
-// startEach calls write for each child. assign sets the fields that the operator decides, and the owner
-// reference.
-func startEach(write createOr, assign func(c child, live, desired client.Object)) func(clients) writer {
+// startEach has a writer of single children write each child.
+func startEach(start func(c client.Client, fieldOwner string) contest.Writer) func(clients) writer {
 	return func(c clients) writer {
+		write := start(c, c.fieldOwner)
 		return func(ctx context.Context, owner client.Object, revision int) error {
 			for _, child := range children() {
-				desired := child.desired(owner, revision)
-				live := child.empty()
-				live.SetNamespace(desired.GetNamespace())
-				live.SetName(desired.GetName())
-				_, err := write(ctx, c, live, func() error {
-					assign(child, live, desired)
-					return controllerutil.SetControllerReference(owner, live, c.Scheme())
-				})
-				if err != nil {
+				if err := write(ctx, owner, child.Child, child.Desired(owner, revision)); err != nil {
 					return err
 				}
 			}
@@ -88,27 +77,11 @@ func startEach(write createOr, assign func(c child, live, desired client.Object)
 	}
 }
 
-func startApply(c clients) writer {
-	return func(ctx context.Context, owner client.Object, revision int) error {
-		for _, child := range children() {
-			desired, err := child.untyped(owner, revision, c.Scheme())
-			if err != nil {
-				return err
-			}
-			configuration := client.ApplyConfigurationFromUnstructured(desired)
-			if err := c.Apply(ctx, configuration, client.ForceOwnership, client.FieldOwner(c.fieldOwner)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 func startFlux(c clients) writer {
-	manager := ssa.NewResourceManager(c, nil, ssa.Owner{Field: c.fieldOwner, Group: group})
+	manager := ssa.NewResourceManager(c, nil, ssa.Owner{Field: c.fieldOwner, Group: contest.Group})
 	return func(ctx context.Context, owner client.Object, revision int) error {
 		for _, child := range children() {
-			desired, err := child.untyped(owner, revision, c.Scheme())
+			desired, err := child.Untyped(owner, child.Desired(owner, revision), c.Scheme())
 			if err != nil {
 				return err
 			}
@@ -118,20 +91,4 @@ func startFlux(c clients) writer {
 		}
 		return nil
 	}
-}
-
-// untyped returns the desired child as a server-side apply takes it.
-func (c child) untyped(owner client.Object, revision int, scheme *runtime.Scheme) (*unstructured.Unstructured, error) {
-	desired := c.desired(owner, revision)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
-	if err != nil {
-		return nil, err
-	}
-	untyped := &unstructured.Unstructured{Object: content}
-	untyped.SetGroupVersionKind(c.kind)
-	unstructured.RemoveNestedField(content, "status")
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(content, "spec", "template", "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(content, "spec", "strategy") // {} of a Deployment
-	return untyped, controllerutil.SetControllerReference(owner, untyped, scheme)
 }

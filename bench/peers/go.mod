@@ -9,6 +9,7 @@ require (
 	github.com/prometheus/common v0.71.0
 	github.com/stretchr/testify v1.12.1
 	github.com/trueup-go/trueup v0.0.0
+	github.com/trueup-go/trueup/bench v0.0.0
 	github.com/trueup-go/trueup/test v0.0.0
 	golang.org/x/sync v0.24.0
 	gonum.org/v1/plot v0.17.0
@@ -111,6 +112,7 @@ require (
 
 replace (
 	github.com/trueup-go/trueup => ../..
+	github.com/trueup-go/trueup/bench => ..
 	github.com/trueup-go/trueup/examples => ../../examples
 	github.com/trueup-go/trueup/test => ../../test
 )

@@ -1,7 +1,7 @@
 // Command peers compares trueup with the functions and libraries that operators use today for their children.
 // Each contestant is an operator that differs from the others only in how it writes: the children, the API
 // server and the cached client are the same. Peers prints a page with tables; with -update, it writes the
-// page and its plots into a folder.
+// page and its plots into a folder. With -record, it writes the answers of an API server that bench replays.
 package main
 
 import (
@@ -33,6 +33,7 @@ func main() {
 	isShort := flag.Bool("short", false, "measure the smallest number of children, and fewer new owners")
 	library := flag.String("library", "", "end the page with the sections in this `file`, which bench has printed")
 	folder := flag.String("update", "", "write benchmarks.md and its plots into this `folder`, and print nothing")
+	recordings := flag.String("record", "", "write what an API server answers into this `folder`, for bench, and measure nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	log.SetLogger(logr.Discard()) // errors are returned
@@ -40,7 +41,12 @@ func main() {
 	if *isShort {
 		chosen = short
 	}
-	err := run(ctx, chosen, *library, *folder)
+	var err error
+	if *recordings != "" {
+		err = record(ctx, *recordings)
+	} else {
+		err = run(ctx, chosen, *library, *folder)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)

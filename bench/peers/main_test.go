@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trueup-go/trueup/bench/internal/contest"
+	"github.com/trueup-go/trueup/bench/internal/replay"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/longform"
 )
@@ -80,6 +82,26 @@ func requireFewestRequests(t *testing.T, trueup result) {
 			require.Zero(t, step.Requests(), step.Name)
 		default:
 			require.InDelta(t, 1, step.Writes, 0.001, step.Name)
+		}
+	}
+}
+
+// TestRecord records what bench replays, and replays that.
+func TestRecord(t *testing.T) {
+	longform.Only(t)
+	e, err := sharedEnvironment()
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, e.record(t.Context(), folder))
+	for _, c := range contest.Contestants() {
+		for _, child := range contest.Children() {
+			r, err := replay.Open(t.Context(), os.DirFS(folder), c, child, nil)
+			require.NoError(t, err)
+			for _, step := range replay.Steps() {
+				pass, err := r.Prepare(t.Context(), step)
+				require.NoError(t, err)
+				require.NoError(t, pass(), "%s, %s, %s", c.Name, child.Kind.Kind, step)
+			}
 		}
 	}
 }

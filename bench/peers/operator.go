@@ -48,8 +48,8 @@ func (e *environment) start(ctx context.Context, c contestant, namespace string)
 		return nil, fmt.Errorf("cannot make a cache: %w", err)
 	}
 	for _, child := range children() {
-		if _, err := running.GetCache().GetInformer(ctx, child.empty()); err != nil {
-			return nil, fmt.Errorf("cannot watch %s: %w", child.kind.Kind, err)
+		if _, err := running.GetCache().GetInformer(ctx, child.Empty()); err != nil {
+			return nil, fmt.Errorf("cannot watch %s: %w", child.Kind.Kind, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -99,7 +99,7 @@ func (e *environment) settle(ctx context.Context, o *operator) error {
 			}
 			for key, version := range stored {
 				if cached[key] != version {
-					return fmt.Errorf("the cache does not show %s %s as it is", child.kind.Kind, key)
+					return fmt.Errorf("the cache does not show %s %s as it is", child.Kind.Kind, key)
 				}
 			}
 		}

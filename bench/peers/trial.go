@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/bench/internal/contest"
 )
 
 // A result has the cost of a contestant in each step, and the faults that were found afterwards.
@@ -179,9 +181,9 @@ func (t *trial) patch(owners []*corev1.ConfigMap, patch patchOf) func(context.Co
 	return func(ctx context.Context) error {
 		return eachOf(ctx, owners, func(ctx context.Context, i int) error {
 			for _, child := range children() {
-				object := child.desired(owners[i], 0)
+				object := child.Desired(owners[i], 0)
 				if err := patch(child, ctx, t.admin, object); err != nil {
-					return fmt.Errorf("cannot patch %s %s: %w", child.kind.Kind, object.GetName(), err)
+					return fmt.Errorf("cannot patch %s %s: %w", child.Kind.Kind, object.GetName(), err)
 				}
 			}
 			return nil
@@ -205,7 +207,7 @@ func (c child) driftPatch(ctx context.Context, admin client.Client, object clien
 }
 
 func (c child) patch(body string) client.Patch {
-	if c.kind == databaseKind {
+	if c.Kind == contest.DatabaseKind {
 		return client.RawPatch(types.MergePatchType, []byte(body))
 	}
 	return client.RawPatch(types.StrategicMergePatchType, []byte(body))
@@ -225,12 +227,12 @@ func (t *trial) findLost(ctx context.Context) (err error) {
 
 func (t *trial) kindsWhere(ctx context.Context, matches func(child, client.Object) bool) (kinds []string, err error) {
 	for _, child := range children() {
-		live := child.empty()
-		if err := t.admin.Get(ctx, client.ObjectKeyFromObject(child.desired(t.owners[0], 0)), live); err != nil {
+		live := child.Empty()
+		if err := t.admin.Get(ctx, client.ObjectKeyFromObject(child.Desired(t.owners[0], 0)), live); err != nil {
 			return nil, err
 		}
 		if matches(child, live) {
-			kinds = append(kinds, child.kind.Kind)
+			kinds = append(kinds, child.Kind.Kind)
 		}
 	}
 	return kinds, nil

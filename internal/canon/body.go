@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,8 +40,11 @@ func Body(obj Object, gvk schema.GroupVersionKind, uid types.UID, resourceVersio
 	if err != nil {
 		return nil, err
 	}
-	if path, ok := duplicate(&Node{Shape: top}, body); ok {
-		return nil, &DuplicateError{Path: path}
+	at := trails.Get().(*Trail)
+	defer trails.Put(at)
+	defer at.End()
+	if at.Begin(top); findDuplicate(at, body) {
+		return nil, &DuplicateError{Path: at.Path()}
 	}
 	return body, nil
 }
@@ -57,39 +61,41 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("cannot apply two items with the same key: %s", e.Path)
 }
 
-// duplicate finds the first item of a merged list that has the key of an earlier one. Where the type is not known, no list
-// is merged.
-func duplicate(at *Node, value Raw) (path string, ok bool) {
+var trails = sync.Pool{New: func() any { return new(Trail) }}
+
+// findDuplicate reports whether a merged list has an item with the key of an earlier one, and then leaves at there. Where
+// the type is not known, no list is merged.
+func findDuplicate(at *Trail, value Raw) bool {
+	shape := at.Shape()
 	switch {
-	case at.IsUnknown() && !at.root:
+	case shape.IsUnknown() && !shape.root:
+		return false
 	case value.IsList():
-		return duplicateItem(at, value)
-	default:
-		for m := value.Members(); m.Next(); {
-			inner := at.Member(m.Name)
-			if path, ok = duplicate(&inner, m.Value); ok {
-				return path, true
-			}
-		}
+		return findDuplicateItem(at, value)
 	}
-	return "", false
+	for m := value.Members(); m.Next(); {
+		if at.EnterMember(m.Name); findDuplicate(at, m.Value) {
+			return true
+		}
+		at.Leave()
+	}
+	return false
 }
 
-func duplicateItem(at *Node, list Raw) (path string, ok bool) {
-	_, rule := at.Items()
+func findDuplicateItem(at *Trail, list Raw) bool {
+	_, rule := at.Shape().Items()
 	var space [fewItems]Raw
+	var taken [fewItems]bool
 	items := list.AppendItems(space[:0])
-	seen := Matcher{rule: rule, items: items, taken: make([]bool, len(items))}
+	seen := NewMatcher(rule, items, taken[:0]) // of which none is taken
 	for i, item := range items {
-		here := at.Item(item, i)
-		if rule.Kind != Atomic && seen.Find(item) != i {
-			return here.Path(), true
+		at.EnterItem(item, i)
+		if rule.Kind != Atomic && seen.Find(item) != i || findDuplicate(at, item) {
+			return true
 		}
-		if path, ok = duplicate(&here, item); ok {
-			return path, true
-		}
+		at.Leave()
 	}
-	return "", false
+	return false
 }
 
 // WithoutNulls leaves members that are null out of a JSON object, such as Body writes: those

@@ -3,6 +3,7 @@ package canon
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"github.com/trueup-go/trueup/internal/paths"
 )
@@ -51,7 +52,9 @@ const fewItems = 16
 
 // NewMatcher returns a Matcher of items. taken, which may be nil, is space to use.
 func NewMatcher(rule *MergeRule, items []Raw, taken []bool) Matcher {
-	return Matcher{rule: rule, items: items, taken: append(taken[:0], make([]bool, len(items))...)}
+	taken = slices.Grow(taken[:0], len(items))[:len(items)]
+	clear(taken)
+	return Matcher{rule: rule, items: items, taken: taken}
 }
 
 // Find returns the index of the first item with the name of the given one that is not taken; -1 if there is none.

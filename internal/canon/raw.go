@@ -79,12 +79,30 @@ func (r Raw) isBool() bool { return r[0] == 't' || r[0] == 'f' }
 
 // unquoted returns the content of a JSON string.
 func unquoted(quoted []byte) []byte {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
+	inside := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return inside
+	}
+	if plain, ok := unescaped(inside); ok {
+		return plain
 	}
 	var content string
 	_ = json.Unmarshal(quoted, &content) // is well-formed
 	return []byte(content)
+}
+
+// unescaped returns a text without the escapes of quotes and backslashes, and false if there are others.
+func unescaped(text []byte) (_ []byte, ok bool) {
+	plain := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			if i++; text[i] != '"' && text[i] != '\\' {
+				return nil, false
+			}
+		}
+		plain = append(plain, text[i])
+	}
+	return plain, true
 }
 
 // end returns where the value that begins at i ends.
@@ -161,6 +179,23 @@ func (m *Members) Next() bool {
 		m.rest = m.rest[1:]
 	}
 	return true
+}
+
+// Find goes to the member of that name of object, whose members m reads, and returns its value; nil, without a step, if there
+// is none. Where two objects have their members in the same order, each is found at once.
+func (m *Members) Find(object Raw, name []byte) Raw {
+	next := *m
+	if next.Next() && bytes.Equal(next.Name, name) {
+		*m = next
+		return next.Value
+	}
+	for next = object.Members(); next.Next(); {
+		if bytes.Equal(next.Name, name) {
+			*m = next
+			return next.Value
+		}
+	}
+	return nil
 }
 
 // Member returns the value of the member with the name, or nil.

@@ -48,144 +48,165 @@ func Satisfies(live, desired canon.Object) bool { return len(Unsatisfied(live, d
 func Unsatisfied(live, desired canon.Object) []Change { return compare(live, desired, true) }
 
 func compare(before, after canon.Object, isPartial bool) []Change {
-	t := buffers.Get().(*texts)
-	defer t.release()
-	_, old, errOld := canon.Form(t.before[:0], before, isPartial)
-	top, updated, errNew := canon.Form(t.after[:0], after, isPartial)
+	c := comparisons.Get().(*comparison)
+	defer c.release()
+	_, old, errOld := canon.Form(c.before[:0], before, isPartial)
+	top, updated, errNew := canon.Form(c.after[:0], after, isPartial)
 	if errOld != nil || errNew != nil || !canon.SameType(before, after) {
 		return []Change{{}}
 	}
-	t.before, t.after = old, updated
-	c := &comparison{isPartial: isPartial}
-	c.values(&canon.Node{Shape: top}, old, updated)
+	c.before, c.after, c.isPartial = old, updated, isPartial
+	c.at.Begin(top)
+	c.values(old, updated)
 	return c.found
-}
-
-// texts are the buffers of a comparison.
-type texts struct{ before, after []byte }
-
-var buffers = sync.Pool{New: func() any { return new(texts) }}
-
-// maxKept is the size, in bytes, of the largest buffer that is kept.
-const maxKept = 64 << 10
-
-func (t *texts) release() {
-	if cap(t.before) <= maxKept && cap(t.after) <= maxKept {
-		buffers.Put(t)
-	}
 }
 
 // A comparison collects the differences of two values.
 type comparison struct {
-	isPartial bool // values that after does not specify do not count
-	found     []Change
+	isPartial     bool // values that after does not specify do not count
+	before, after []byte
+	at            canon.Trail
+	found         []Change
 }
 
-func (c *comparison) add(at *canon.Node, before, after canon.Raw) {
-	c.found = append(c.found, Change{Path: at.Path(), Old: at.Shown(before), New: at.Shown(after)})
-}
+var comparisons = sync.Pool{New: func() any { return &comparison{before: []byte{}, after: []byte{}} }}
 
-func (c *comparison) values(at *canon.Node, before, after canon.Raw) {
-	switch {
-	case bytes.Equal(before, after):
-	case before.IsObject() && after.IsObject():
-		c.members(at, before, after)
-	case before.IsList() && after.IsList():
-		c.items(at, before, after)
-	default:
-		c.add(at, before, after)
+// maxKept is the size, in bytes, of the largest buffer that is kept.
+const maxKept = 64 << 10
+
+// release keeps the buffers for another comparison.
+func (c *comparison) release() {
+	c.at.End()
+	if c.found = nil; cap(c.before) <= maxKept && cap(c.after) <= maxKept {
+		comparisons.Put(c)
 	}
 }
 
-func (c *comparison) members(at *canon.Node, before, after canon.Raw) {
+// add adds a difference at the place where the comparison is.
+func (c *comparison) add(before, after canon.Raw) {
+	shape := c.at.Shape()
+	c.found = append(c.found, Change{Path: c.at.Path(), Old: shape.Shown(before), New: shape.Shown(after)})
+}
+
+func (c *comparison) values(before, after canon.Raw) {
+	switch {
+	case bytes.Equal(before, after):
+	case before.IsObject() && after.IsObject():
+		c.members(before, after)
+	case before.IsList() && after.IsList():
+		c.items(before, after)
+	default:
+		c.add(before, after)
+	}
+}
+
+func (c *comparison) members(before, after canon.Raw) {
 	b, a := before.Members(), after.Members()
 	inBefore, inAfter := b.Next(), a.Next()
 	for inAfter || inBefore {
 		order := bytes.Compare(b.Name, a.Name)
 		switch {
 		case inBefore && inAfter && order == 0:
-			inner := at.Member(a.Name)
-			c.values(&inner, b.Value, a.Value)
+			c.member(a.Name, b.Value, a.Value)
 			inBefore, inAfter = b.Next(), a.Next()
 		case !inAfter || inBefore && order < 0:
 			if !c.isPartial {
-				c.lacking(at, b.Name, b.Value, nil)
+				c.lacking(b.Name, b.Value, nil)
 			}
 			inBefore = b.Next()
 		default:
-			c.lacking(at, a.Name, nil, a.Value)
+			c.lacking(a.Name, nil, a.Value)
 			inAfter = a.Next()
 		}
 	}
 }
 
-// lacking compares a member that one side lacks.
-func (c *comparison) lacking(at *canon.Node, name []byte, before, after canon.Raw) {
-	inner, found := at.Member(name), len(c.found)
-	isEmpty := c.isPartial && !at.IsMap() && string(after) == "[]" // a key of a map has to be there
-	if inner.IsAlwaysThere() && (before.IsObject() || after.IsObject()) {
-		c.values(&inner, orEmpty(before), orEmpty(after))
-		isEmpty = c.isPartial
-	}
-	if len(c.found) == found && !isEmpty {
-		c.add(&inner, before, after)
+func (c *comparison) member(name []byte, before, after canon.Raw) {
+	if !bytes.Equal(before, after) {
+		c.at.EnterMember(name)
+		c.values(before, after)
+		c.at.Leave()
 	}
 }
 
+// lacking compares a member that one side lacks.
+func (c *comparison) lacking(name []byte, before, after canon.Raw) {
+	isOfMap, found := c.at.Shape().IsMap(), len(c.found)
+	c.at.EnterMember(name)
+	defer c.at.Leave()
+	isEmpty := c.isPartial && !isOfMap && string(after) == "[]" // a key of a map has to be there
+	if c.at.Shape().IsAlwaysThere() && (before.IsObject() || after.IsObject()) {
+		c.values(orEmpty(before), orEmpty(after))
+		isEmpty = c.isPartial
+	}
+	if len(c.found) == found && !isEmpty {
+		c.add(before, after)
+	}
+}
+
+var empty = canon.Raw("{}")
+
 func orEmpty(r canon.Raw) canon.Raw {
 	if r == nil {
-		return canon.Raw("{}")
+		return empty
 	}
 	return r
 }
 
-func (c *comparison) items(at *canon.Node, before, after canon.Raw) {
-	var spaceBefore, spaceAfter [16]canon.Raw
+// few is a number of items that most lists do not exceed.
+const few = 16
+
+func (c *comparison) items(before, after canon.Raw) {
+	var spaceBefore, spaceAfter [few]canon.Raw
 	b, a := before.AppendItems(spaceBefore[:0]), after.AppendItems(spaceAfter[:0])
-	if _, rule := at.Items(); rule.Kind != canon.Atomic {
-		c.mergedItems(at, rule, b, a)
+	if _, rule := c.at.Shape().Items(); rule.Kind != canon.Atomic {
+		c.mergedItems(rule, b, a)
 		return
 	}
 	for i := range max(len(b), len(a)) {
-		here := at.Item(nil, i)
+		c.at.EnterItem(nil, i)
 		switch {
 		case i >= len(a):
-			c.add(&here, b[i], nil)
+			c.add(b[i], nil)
 		case i >= len(b):
-			c.add(&here, nil, a[i])
+			c.add(nil, a[i])
 		default:
-			c.values(&here, b[i], a[i])
+			c.values(b[i], a[i])
 		}
+		c.at.Leave()
 	}
 }
 
 // mergedItems matches items by their names, the nth of one name with the nth. A member of a set that
 // after has twice may be in before once.
-func (c *comparison) mergedItems(at *canon.Node, rule *canon.MergeRule, before, after []canon.Raw) {
-	var space [16]bool
+func (c *comparison) mergedItems(rule *canon.MergeRule, before, after []canon.Raw) {
+	var space [few]bool
 	items := canon.NewMatcher(rule, before, space[:0])
 	isOrdered := rule.Kind == canon.Keyed || !c.isPartial
 	last, moved := -1, false
-	for _, a := range after {
-		here, place := at.Item(a, 0), items.Find(a)
-		if place < 0 {
-			c.add(&here, nil, a)
-			continue
+	for i, a := range after {
+		c.at.EnterItem(a, i)
+		switch place := items.Find(a); {
+		case place < 0:
+			c.add(nil, a)
+		default:
+			if isOrdered {
+				items.Take(place)
+				moved = moved || place < last
+				last = max(last, place)
+			}
+			c.values(before[place], a)
 		}
-		if isOrdered {
-			items.Take(place)
-			moved = moved || place < last
-			last = max(last, place)
-		}
-		c.values(&here, before[place], a)
+		c.at.Leave()
 	}
 	for i, b := range before {
 		if !c.isPartial && !items.IsTaken(i) {
-			here := at.Item(b, 0)
-			c.add(&here, b, nil)
+			c.at.EnterItem(b, i)
+			c.add(b, nil)
+			c.at.Leave()
 		}
 	}
 	if moved {
-		c.found = append(c.found, Change{Path: at.Path()})
+		c.found = append(c.found, Change{Path: c.at.Path()})
 	}
 }

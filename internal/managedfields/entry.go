@@ -3,35 +3,43 @@
 package managedfields
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Find returns the index of manager's entry for operations of this kind on the main
 // resource, or -1: there is none, or the copy came without managed fields.
 func Find(obj metav1.Object, manager string, operation metav1.ManagedFieldsOperationType) int {
-	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+	return find(Entries(obj), manager, operation)
+}
+
+func find(entries []metav1.ManagedFieldsEntry, manager string, operation metav1.ManagedFieldsOperationType) int {
+	return slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == manager && entry.Operation == operation && entry.Subresource == ""
 	})
 }
 
 // Applied returns the entry of manager's server-side applies, or nil.
 func Applied(obj metav1.Object, manager string) *metav1.ManagedFieldsEntry {
-	i := Find(obj, manager, metav1.ManagedFieldsOperationApply)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return appliedInContent(u, manager)
+	}
+	entries := obj.GetManagedFields()
+	i := find(entries, manager, metav1.ManagedFieldsOperationApply)
 	if i < 0 {
 		return nil
 	}
-	return &obj.GetManagedFields()[i]
+	return &entries[i]
 }
 
 // Updates returns the indexes of the entries that updates and patches of the main resource
 // left, whose fields another manager may take over.
 func Updates(obj metav1.Object) []int {
 	var updates []int
-	for i, entry := range obj.GetManagedFields() {
+	for i, entry := range Entries(obj) {
 		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
 			updates = append(updates, i)
 		}
@@ -42,7 +50,7 @@ func Updates(obj metav1.Object) []int {
 // Others returns the entries of other managers than manager, less those of the status, the newest
 // first.
 func Others(obj metav1.Object, manager string) []metav1.ManagedFieldsEntry {
-	others := slices.DeleteFunc(slices.Clone(obj.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool {
+	others := slices.DeleteFunc(slices.Clone(Entries(obj)), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == manager || entry.Subresource == "status"
 	})
 	slices.SortStableFunc(others, func(a, b metav1.ManagedFieldsEntry) int { return WrittenAt(&b).Compare(WrittenAt(&a)) })
@@ -61,8 +69,7 @@ func WrittenAt(entry *metav1.ManagedFieldsEntry) time.Time {
 // ManagerOf returns the manager of the first of entries that owns one of paths; empty if none does.
 func ManagerOf(entries []metav1.ManagedFieldsEntry, paths ...string) string {
 	for i := range entries {
-		fields := Fields(&entries[i])
-		if slices.ContainsFunc(paths, func(path string) bool { return Owns(fields, path) }) {
+		if slices.ContainsFunc(paths, OwnedBy(&entries[i]).Owns) {
 			return entries[i].Manager
 		}
 	}
@@ -71,13 +78,13 @@ func ManagerOf(entries []metav1.ManagedFieldsEntry, paths ...string) string {
 
 // HasOtherVersions reports whether there are entries of another API version than this one.
 func HasOtherVersions(obj metav1.Object, version string) bool {
-	return slices.ContainsFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion != version })
+	return slices.ContainsFunc(Entries(obj), func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion != version })
 }
 
 // IsDisowned reports whether obj has managed fields, but no entry of applies by manager: somebody reset
 // the managed fields, and until the next apply the server does not remove fields that desired drops.
 func IsDisowned(obj metav1.Object, manager string) bool {
-	return len(obj.GetManagedFields()) > 0 && Applied(obj, manager) == nil
+	return HasAny(obj) && Applied(obj, manager) == nil
 }
 
 // TouchedSinceApply reports whether another manager than manager and released wrote, status aside, when manager last
@@ -87,7 +94,7 @@ func IsDisowned(obj metav1.Object, manager string) bool {
 // and the like are compared one by one. A copy without any managed fields, from a cache that
 // strips them, shows nothing.
 func TouchedSinceApply(obj metav1.Object, manager, released string) bool {
-	entries := obj.GetManagedFields()
+	entries := Entries(obj)
 	if len(entries) == 0 {
 		return false
 	}
@@ -108,13 +115,6 @@ func TouchedSinceApply(obj metav1.Object, manager, released string) bool {
 }
 
 func ownsMetadataOnly(entry *metav1.ManagedFieldsEntry) bool {
-	if entry.FieldsV1 == nil {
-		return false
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-		return false
-	}
-	_, found := fields["f:metadata"]
-	return found && len(fields) == 1
+	owned := OwnedBy(entry)
+	return owned.text.Member("f:metadata") != nil && !owned.OwnsBeside("metadata")
 }

@@ -3,6 +3,7 @@ package managedfields
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -59,41 +60,6 @@ func Below(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
 	return fields
 }
 
-// Owns reports whether fields contain the path of a Change, a path inside, or a whole value around it,
-// such as a selector.
-//
-// If the Go type has no merge key for a list, the path has the index of the item, while the fields have
-// its key if the server knows one. Then any item counts.
-func Owns(fields *fieldpath.Set, path string) bool {
-	return OwnsAt(fields, paths.Steps(path))
-}
-
-// OwnsAt is as Owns for the steps of a path.
-func OwnsAt(fields *fieldpath.Set, steps []string) bool {
-	if len(steps) == 0 {
-		return !fields.Empty()
-	}
-	for element := range fields.Members.All() {
-		if mayBeStep(element, steps[0]) && (len(steps) == 1 || isWhole(fields, element)) {
-			return true
-		}
-	}
-	owned := false
-	fields.Children.Iterate(func(element fieldpath.PathElement) {
-		if mayBeStep(element, steps[0]) {
-			inside, _ := fields.Children.Get(element)
-			owned = owned || OwnsAt(inside, steps[1:])
-		}
-	})
-	return owned
-}
-
-// isWhole reports whether a member is owned with its whole content.
-func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
-	_, inParts := fields.Children.Get(member)
-	return !inParts
-}
-
 // Text returns a path in the form of Change.Path.
 func Text(path fieldpath.Path) string {
 	text := ""
@@ -140,32 +106,6 @@ func itemText(element fieldpath.PathElement) string {
 // IsAt reports whether path leads to where the steps do, or below.
 func IsAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, isStep) }
 
-// HasAt reports whether fields contain the place that steps lead to, or one inside.
-func HasAt(fields *fieldpath.Set, steps []string) bool {
-	itself, inside := At(fields, steps)
-	return itself || inside
-}
-
-// At reports whether fields contain the place itself that steps lead to, and whether they contain one inside.
-func At(fields *fieldpath.Set, steps []string) (itself, inside bool) {
-	for element := range fields.Members.All() {
-		itself = itself || len(steps) == 1 && isStep(element, steps[0])
-	}
-	fields.Children.Iterate(func(element fieldpath.PathElement) {
-		if !isStep(element, steps[0]) {
-			return
-		}
-		below, _ := fields.Children.Get(element)
-		if len(steps) == 1 {
-			inside = true
-			return
-		}
-		isThere, isBelow := At(below, steps[1:])
-		itself, inside = itself || isThere, inside || isBelow
-	})
-	return itself, inside
-}
-
 // MayBeAt is as IsAt for the place that a Change names, where any item of a list may be meant by
 // an index.
 func MayBeAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, mayBeStep) }
@@ -202,8 +142,7 @@ func isStep(element fieldpath.PathElement, step string) bool {
 }
 
 func isIndex(step string) bool {
-	_, err := strconv.ParseUint(step, 10, 31)
-	return err == nil
+	return step != "" && strings.Trim(step, "0123456789") == ""
 }
 
 // isKey reports whether an item has these merge keys. One that is not named is empty.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestOwns(t *testing.T) {
-	fields := Fields(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
+	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
 		"f:metadata": {
 			"f:annotations": {".": {}, "f:example.org/note": {}},
 			"f:finalizers": {"v:\"example.org/hold\"": {}}
@@ -58,7 +58,7 @@ func TestOwns(t *testing.T) {
 		"":                                       {"the object", true},
 	}
 	for path, tc := range cases {
-		t.Run(path, func(t *testing.T) { require.Equal(t, tc.want, Owns(fields, path), tc.reason) })
+		t.Run(path, func(t *testing.T) { require.Equal(t, tc.want, fields.Owns(path), tc.reason) })
 	}
 }
 
@@ -69,8 +69,8 @@ func TestNothingIsOwnedByNoEntry(t *testing.T) {
 		"unreadable": {FieldsV1: metav1.NewFieldsV1(`{"f:spec`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.False(t, Owns(Fields(entry), "spec"))
-			require.False(t, Owns(Fields(entry), ""))
+			require.False(t, OwnedBy(entry).Owns("spec"))
+			require.False(t, OwnedBy(entry).Owns(""))
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPartOf(t *testing.T) {
-	fields := Fields(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
+	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
 		"f:data": {"f:password": {}},
 		"f:spec": {
 			"f:selector": {},
@@ -34,6 +34,6 @@ func TestPartOf(t *testing.T) {
 		"spec.other.x":                              0,
 		"":                                          0,
 	} {
-		require.Equal(t, want, PartOf(fields, paths.Steps(path)), path)
+		require.Equal(t, want, fields.PartOf(paths.Steps(path)), path)
 	}
 }

@@ -22,7 +22,7 @@ type Patch struct {
 
 // NewPatch returns a Patch of live that changes nothing yet.
 func NewPatch(live metav1.Object) *Patch {
-	entries := live.GetManagedFields()
+	entries := Entries(live)
 	return &Patch{before: entries, after: slices.Clone(entries), tests: TestUID(live)}
 }
 

@@ -41,7 +41,7 @@ type Rules struct {
 //   - What is retired moves to this field owner, and the apply removes it.
 func (r Rules) Before(live metav1.Object) *managedfields.Patch {
 	p := managedfields.NewPatch(live)
-	entries := live.GetManagedFields()
+	entries := managedfields.Entries(live)
 	own := r.OwnEntry(live)
 	for at := range entries {
 		entry := &entries[at]
@@ -94,7 +94,7 @@ func (r Rules) After(live metav1.Object) *managedfields.Patch {
 		return p
 	}
 	var applied *fieldpath.Set
-	entries := live.GetManagedFields()
+	entries := managedfields.Entries(live)
 	for at := range entries {
 		entry := &entries[at]
 		if !r.isOlder(entry) {
@@ -125,7 +125,7 @@ func (r Rules) IsShared(live metav1.Object) bool {
 // those of former field owners.
 func (r Rules) Held(live metav1.Object) []metav1.ManagedFieldsEntry {
 	var held []metav1.ManagedFieldsEntry
-	for _, entry := range live.GetManagedFields() {
+	for _, entry := range managedfields.Entries(live) {
 		if r.names(entry.Manager) && r.isOlder(&entry) {
 			held = append(held, entry)
 		}
@@ -135,7 +135,7 @@ func (r Rules) Held(live metav1.Object) []metav1.ManagedFieldsEntry {
 
 // Removable returns the entries from which an apply can remove fields: those of older versions, and our own.
 func (r Rules) Removable(live metav1.Object) []metav1.ManagedFieldsEntry {
-	return slices.DeleteFunc(slices.Clone(live.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool {
+	return slices.DeleteFunc(slices.Clone(managedfields.Entries(live)), func(entry metav1.ManagedFieldsEntry) bool {
 		return !r.isOlder(&entry) && entry.Manager != r.Owner
 	})
 }
@@ -189,7 +189,7 @@ func (r Rules) names(manager string) bool {
 // version shares fields with this field owner, or retired ones are left, also in our own entry, if the program ended before
 // the apply that removes them.
 func (r Rules) IsPending(live metav1.Object) bool {
-	for _, entry := range live.GetManagedFields() {
+	for _, entry := range managedfields.Entries(live) {
 		isOlder := r.isOlder(&entry)
 		isFormer := entry.Subresource == "" && isApply(&entry) && slices.Contains(r.Former, entry.Manager)
 		mayHaveRetired := len(r.Retired) > 0 && (isOlder || entry.Manager == r.Owner)

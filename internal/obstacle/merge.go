@@ -47,7 +47,7 @@ func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
 // changes desired; see CompleteKeys.
 func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet(metadataLists...)}
-	managed := live.GetManagedFields()
+	managed := managedfields.Entries(live)
 	for i := range managed {
 		e := entry{ManagedFieldsEntry: &managed[i], fields: managedfields.Fields(&managed[i])}
 		e.own = e.Manager == fieldOwner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""

@@ -1,0 +1,269 @@
+package managedfields
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/paths"
+)
+
+// Owned are the fields that an entry owns, read from the text in which the API server keeps them. A Set of them is built
+// only to change them. The zero value has no fields.
+type Owned struct{ text canon.Raw }
+
+// OwnedBy returns the fields that an entry owns. An unreadable entry owns nothing.
+func OwnedBy(entry *metav1.ManagedFieldsEntry) Owned {
+	if entry == nil || entry.FieldsV1 == nil {
+		return Owned{}
+	}
+	text := entry.FieldsV1.GetRawBytes()
+	if !json.Valid(text) {
+		return Owned{}
+	}
+	if hasSpace(text) {
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, text) // is valid
+		text = compact.Bytes()
+	}
+	return Owned{text}
+}
+
+// hasSpace reports whether there is white space between the tokens of a JSON text, which the API server writes none of.
+func hasSpace(text []byte) bool {
+	isString := false
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case b == '"':
+			isString = !isString
+		case b == '\\':
+			i++
+		case b <= ' ' && !isString:
+			return true
+		}
+	}
+	return false
+}
+
+// OwnsBeside reports whether o has fields outside of a member at the top, such as metadata.
+func (o Owned) OwnsBeside(name string) bool {
+	for m := o.text.Members(); m.Next(); {
+		if string(m.Name) != "f:"+name && string(m.Name) != "." {
+			return true
+		}
+	}
+	return false
+}
+
+// Owns reports whether o has the path of a Change, a path inside, or a whole value around it, such as a selector.
+//
+// If the Go type has no merge key for a list, the path has the index of the item, while the fields have
+// its key if the server knows one. Then any item counts.
+func (o Owned) Owns(path string) bool { return o.OwnsAt(paths.Steps(path)) }
+
+// OwnsAt is as Owns for the steps of a path.
+func (o Owned) OwnsAt(steps []string) bool {
+	for m := o.text.Members(); m.Next(); {
+		switch {
+		case string(m.Name) == ".":
+			continue
+		case len(steps) == 0:
+			return true
+		case !mayBeNamed(m.Name, steps[0]):
+			continue
+		}
+		itself, inside := partsOf(m.Value)
+		if itself && (len(steps) == 1 || !inside) || inside && (Owned{m.Value}).OwnsAt(steps[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// At reports whether o has the place itself that steps lead to, and whether it has one inside.
+func (o Owned) At(steps []string) (itself, inside bool) {
+	for m := o.text.Members(); m.Next(); {
+		if !isNamed(m.Name, steps[0]) {
+			continue
+		}
+		isThere, isBelow := partsOf(m.Value)
+		if len(steps) > 1 {
+			isThere, isBelow = Owned{m.Value}.At(steps[1:])
+		}
+		itself, inside = itself || isThere, inside || isBelow
+	}
+	return itself, inside
+}
+
+// HasAt reports whether o has the place that steps lead to, or one inside.
+func (o Owned) HasAt(steps []string) bool {
+	itself, inside := o.At(steps)
+	return itself || inside
+}
+
+// PartOf returns how many steps lead to a larger value of which the place at all steps is a part: a list or a map that
+// o has as a whole, or an item with more keys than its step names. It returns 0 if there is none.
+func (o Owned) PartOf(steps []string) int {
+	if len(steps) == 0 {
+		return 0
+	}
+	found := 0
+	for m := o.text.Members(); m.Next(); {
+		_, inside := partsOf(m.Value)
+		isOnTheWay, isHalf := isNamed(m.Name, steps[0]), isHalfNamed(m.Name, steps[0])
+		switch below := (Owned{m.Value}); {
+		case !inside && (isHalf || isOnTheWay && len(steps) > 1):
+			return 1
+		case isHalf && below.OwnsAt(steps[1:]):
+			found = max(found, 1)
+		case isOnTheWay:
+			if n := below.PartOf(steps[1:]); n > 0 {
+				found = max(found, n+1)
+			}
+		}
+	}
+	return found
+}
+
+// Holds reports whether o has path, or a path inside.
+func (o Owned) Holds(path fieldpath.Path) bool {
+	at := o.text
+	for _, element := range path {
+		name, err := fieldpath.SerializePathElement(element)
+		if err != nil {
+			return false
+		}
+		if at = at.Member(name); at == nil {
+			return false
+		}
+	}
+	return len(path) > 0 || (Owned{at}).OwnsAt(nil)
+}
+
+// Without returns the paths that o has and other lacks, each after those around it.
+func (o Owned) Without(other Owned) []fieldpath.Path {
+	var found []fieldpath.Path
+	o.without(other, nil, &found)
+	return found
+}
+
+func (o Owned) without(other Owned, at fieldpath.Path, found *[]fieldpath.Path) {
+	if bytes.Equal(o.text, other.text) {
+		return
+	}
+	theirs := other.text.Members()
+	for m := o.text.Members(); m.Next(); {
+		value := theirs.Find(other.text, m.Name)
+		if bytes.Equal(m.Value, value) || string(m.Name) == "." {
+			continue
+		}
+		element, err := fieldpath.DeserializePathElement(string(m.Name))
+		if err != nil {
+			continue // nobody has it
+		}
+		here := append(at.Copy(), element)
+		itself, _ := partsOf(m.Value)
+		if isTheirs, _ := partsOf(value); itself && !isTheirs {
+			*found = append(*found, here)
+		}
+		Owned{m.Value}.without(Owned{value}, here, found)
+	}
+}
+
+// partsOf reports whether the fields below a name have the place itself, and whether they have places inside.
+func partsOf(fields canon.Raw) (itself, inside bool) {
+	itself = string(fields) == "{}"
+	for m := fields.Members(); m.Next(); {
+		if string(m.Name) == "." {
+			itself = true
+		} else {
+			inside = true
+		}
+	}
+	return itself, inside
+}
+
+// isNamed reports whether step leads to the place with a name, such as f:spec, v:"a" or k:{"port":80}.
+func isNamed(name []byte, step string) bool {
+	kind, rest, _ := bytes.Cut(name, []byte(":"))
+	switch string(kind) {
+	case "f", "i":
+		return string(rest) == step
+	case "k":
+		found, others := namedKeys(rest, step)
+		return !others && found == countKeys(step)
+	case "v":
+		return json.Valid(rest) && string(textOf(rest)) == step
+	}
+	return false
+}
+
+// mayBeNamed is as isNamed, and takes the index of an item for any item.
+func mayBeNamed(name []byte, step string) bool {
+	isItem := len(name) > 0 && (name[0] == 'k' || name[0] == 'v')
+	return isItem && isIndex(step) || isNamed(name, step)
+}
+
+// isHalfNamed reports whether step names an item by some of its keys.
+func isHalfNamed(name []byte, step string) bool {
+	keys, isItem := bytes.CutPrefix(name, []byte("k:"))
+	if !isItem || isNamed(name, step) {
+		return false
+	}
+	found, _ := namedKeys(keys, step)
+	return found > 0 && found == countKeys(step)
+}
+
+// namedKeys returns how many merge keys of an item a step such as port=80,protocol=TCP has with their values, and whether
+// the item has others that are not empty. It returns none if the step has another value of a key.
+func namedKeys(keys []byte, step string) (found int, others bool) {
+	if !json.Valid(keys) {
+		return 0, true
+	}
+	for m := canon.Raw(keys).Members(); m.Next(); {
+		text := string(textOf(m.Value))
+		value, isNamed := keyIn(step, m.Name)
+		switch {
+		case isNamed && value != text:
+			return 0, true
+		case isNamed:
+			found++
+		case text != "":
+			others = true
+		}
+	}
+	return found, others
+}
+
+// countKeys returns the number of merge keys that a step names.
+func countKeys(step string) int {
+	count := 0
+	for part := range strings.SplitSeq(step, ",") {
+		if strings.Contains(part, "=") {
+			count++
+		}
+	}
+	return count
+}
+
+// keyIn returns the value of a merge key in a step such as port=80,protocol=TCP.
+func keyIn(step string, name []byte) (value string, isNamed bool) {
+	for part := range strings.SplitSeq(step, ",") {
+		if key, value, ok := strings.Cut(part, "="); ok && key == string(name) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// textOf returns a scalar in the form that paths contain.
+func textOf(scalar canon.Raw) []byte {
+	if scalar[0] == '"' {
+		return []byte(scalar.Text())
+	}
+	return scalar
+}
