@@ -373,12 +373,12 @@ func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
 	return c.contest().finishWrite(ctx, nil, found)
 }
 
-// checkOwnerIsThere asks the API server for the owner of a child that was there before, and that
-// somebody else deleted: perhaps the garbage collector, because the owner was deleted. The cache may show
-// this later.
-func (c *child) checkOwnerIsThere(ctx context.Context) error {
-	last := c.memory.Record(c.ownedID()) // c.last may be from before this call deleted the child
-	if !c.controlled || last.UID == "" || last.Deleted {
+// checkOwnerIsThere asks the API server for the owner before a child becomes its own again, or for the first time: a child
+// that was there before, and that somebody else deleted, or a live object without the owner's reference. The garbage
+// collector may have deleted the one, or removed the other, because the owner was deleted, and would delete the live object
+// with an owner that is gone. The cache may show the owner's end later.
+func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
+	if !c.controlled {
 		return nil
 	}
 	if err := c.beginRequest(); err != nil {
@@ -386,7 +386,7 @@ func (c *child) checkOwnerIsThere(ctx context.Context) error {
 	}
 	// A failed read, as without the verb get, does not keep the drift from being repaired.
 	if _, end, _ := c.readOwner(ctx); end != "" {
-		return c.fail(ErrOwnerTerminating, "create", c.ownerName()+" "+end)
+		return c.fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
 	}
 	return nil
 }
@@ -399,8 +399,11 @@ const createOnly = "4611686018427387904"
 
 // create makes the object if there is none, in one request.
 func (c *child) create(ctx context.Context) (outcome, error) {
-	if err := c.checkOwnerIsThere(ctx); err != nil {
-		return outcome{}, err
+	last := c.memory.Record(c.ownedID()) // c.last may be from before this call deleted the child
+	if last.UID != "" && !last.Deleted {
+		if err := c.checkOwnerIsThere(ctx, "create"); err != nil {
+			return outcome{}, err
+		}
 	}
 	c.adopted, c.desiredWithDigest = false, nil
 	replaced, isRecreated := c.replacements.Get(c.ownedID())

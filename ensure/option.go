@@ -69,10 +69,11 @@ func (o *options) add(opts []Option) {
 // ControlledBy, the reference in desired decides whose the child is, but desired needs its namespace, and
 // the owner is neither checked nor read.
 //
-// Somebody may have deleted the child because the owner is gone, which the cache may show later. So
-// before a child that was there is created again, the owner is read from the API server. If the owner
-// was deleted or replaced, the error is ErrOwnerTerminating. If the read fails, as without the verb get
-// for the owner's kind, the child is created.
+// The cache may show later than the child that the owner is gone: with it, the garbage collector deletes
+// the child, or removes the reference from it (orphans). So before a child that was there is created
+// again, and before an object without a controller gets the reference, the owner is read from the API
+// server. If the owner was deleted or replaced, the error is ErrOwnerTerminating. If the read fails, as
+// without the verb get for the owner's kind, the child is written.
 //
 // A later call without ControlledBy fails with ErrForeign, as the child still belongs to the owner.
 // With Adopt such a call succeeds, and the child keeps its controller.

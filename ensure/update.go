@@ -28,6 +28,11 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 	if err != nil {
 		return outcome{}, err
 	}
+	if metav1.GetControllerOfNoCopy(live) == nil {
+		if err := u.checkOwnerIsThere(ctx, "apply"); err != nil {
+			return outcome{}, err
+		}
+	}
 	if err := cmp.Or(u.checkSecret(live), u.checkRetired(live)); err != nil {
 		return outcome{}, err
 	}

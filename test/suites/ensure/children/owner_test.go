@@ -135,3 +135,46 @@ func TestNothingIsMadeAgainForAnOwnerThatIsGone(t *testing.T) {
 		})
 	}
 }
+
+// TestOrphansStayOrphans: the operator sees that a child has lost its owner before it sees why: the owner was deleted, and its
+// children are to stay. A child that belonged to the owner again would be deleted with it.
+func TestOrphansStayOrphans(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"in one process": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.owner = f.owner.DeepCopy() // as the operator's cache has it
+			f.mustEnsure(ensure.Created, f.config("settings", "value"))
+			current := f.owner.DeepCopy()
+			f.hold(current)
+			require.NoError(t, f.admin.Delete(f.ctx, current, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+			isOrphan := func() bool { return len(f.find(f.config("settings", "value")).GetOwnerReferences()) == 0 }
+			f.await("the garbage collector", isOrphan)
+			if restart {
+				f.restart()
+			}
+
+			mark := shared.Mark()
+			_, err := f.ensure(f.config("settings", "value"))
+			require.ErrorIs(t, err, ensure.ErrOwnerTerminating)
+			require.ErrorContains(t, err, "is being deleted")
+			require.Equal(t, map[string]int{"get configmaps": 2}, f.requestCounts(mark), "the child and the owner")
+			require.True(t, isOrphan())
+		})
+	}
+}
+
+// TestNothingIsAdoptedForAnOwnerThatIsGone: the object of somebody else would be deleted with the owner.
+func TestNothingIsAdoptedForAnOwnerThatIsGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.owner = f.owner.DeepCopy() // as the operator's cache has it
+	theirs := f.config("settings", "theirs")
+	require.NoError(t, f.admin.Create(f.ctx, theirs))
+	require.NoError(t, f.admin.Delete(f.ctx, f.owner.DeepCopy()))
+	_, err := f.ensure(f.config("settings", "value"), ensure.Adopt())
+	require.ErrorIs(t, err, ensure.ErrOwnerTerminating)
+	require.ErrorContains(t, err, "is gone")
+	require.Empty(t, f.find(theirs).GetOwnerReferences())
+}
