@@ -175,10 +175,17 @@ func (m *Members) Next() bool {
 	value := m.rest.end(name + 1)
 	m.Name, m.Value = unquoted(m.rest[:name]), m.rest[name+1:value:value]
 	m.rest = m.rest[value:]
-	if m.rest[0] == ',' {
+	if len(m.rest) > 0 && m.rest[0] == ',' {
 		m.rest = m.rest[1:]
 	}
 	return true
+}
+
+// First returns the next member alone, as if the object had no other.
+func (m Members) First() Members {
+	after := m
+	after.Next()
+	return Members{rest: m.rest[:len(m.rest)-len(after.rest)]}
 }
 
 // Find goes to the member of that name of object, whose members m reads, and returns its value; nil, without a step, if there
