@@ -52,17 +52,17 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		return nil // all of them were read before
 	}
 	var kept []KeptField
-	var whole []fieldpath.Path // items, whose fields are not named
+	var last fieldpath.Path // that is kept; the fields of an item are not named
 	others := managedfields.OwnersIn(managedfields.Others(after, u.fieldOwner))
 	for _, path := range dropped {
 		steps := managedfields.Steps(path)
-		isInside := slices.ContainsFunc(whole, func(outer fieldpath.Path) bool { return managedfields.HasPrefix(path, outer) })
+		isInside := len(last) > 0 && managedfields.HasPrefix(path, last)
 		if isInside || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
 		field := KeptField{Path: u.textOf(u.desired, path), Manager: others.Holding(path)}
 		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
-			whole, kept = append(whole, path), append(kept, field)
+			last, kept = path, append(kept, field)
 		}
 	}
 	for _, path := range lists {

@@ -155,7 +155,8 @@ type Members struct {
 	Name  []byte
 	Value Raw
 
-	rest Raw // begins with the name of the next member, or with the end of the object
+	rest   Raw  // begins with the name of the next member, or with the end of the object
+	isNext bool // Name and Value are those of the next member
 }
 
 // Members returns the members of the value, before the first one. A value that is no object has none.
@@ -168,6 +169,10 @@ func (r Raw) Members() Members {
 
 // Next goes to the next member, and reports whether there is one.
 func (m *Members) Next() bool {
+	if m.isNext {
+		m.isNext = false
+		return true
+	}
 	if len(m.rest) == 0 || m.rest[0] == '}' {
 		return false
 	}
@@ -175,18 +180,14 @@ func (m *Members) Next() bool {
 	value := m.rest.end(name + 1)
 	m.Name, m.Value = unquoted(m.rest[:name]), m.rest[name+1:value:value]
 	m.rest = m.rest[value:]
-	if len(m.rest) > 0 && m.rest[0] == ',' {
+	if m.rest[0] == ',' {
 		m.rest = m.rest[1:]
 	}
 	return true
 }
 
-// First returns the next member alone, as if the object had no other.
-func (m Members) First() Members {
-	after := m
-	after.Next()
-	return Members{rest: m.rest[:len(m.rest)-len(after.rest)]}
-}
+// Current returns the current member alone, before it, as if the object had no other.
+func (m *Members) Current() Members { return Members{Name: m.Name, Value: m.Value, isNext: true} }
 
 // Find goes to the member of that name of object, whose members m reads, and returns its value; nil, without a step, if there
 // is none. Where two objects have their members in the same order, each is found at once.

@@ -49,11 +49,7 @@ func (x *index) find(object canon.Raw, step string) canon.Members {
 
 func namesIn(object canon.Raw) *names {
 	in := &names{members: map[string]canon.Members{}}
-	for m := object.Members(); ; {
-		before := m
-		if !m.Next() {
-			return in
-		}
+	for m := object.Members(); m.Next(); {
 		if string(m.Name) == "." {
 			continue
 		}
@@ -63,8 +59,9 @@ func namesIn(object canon.Raw) *names {
 		}
 		_, isTwin := in.members[step]
 		in.isMixed = in.isMixed || isTwin || len(in.members) > 0 && areKeys != in.areKeys
-		in.members[step], in.areKeys = before.First(), areKeys
+		in.members[step], in.areKeys = m.Current(), areKeys
 	}
+	return in
 }
 
 // sortedKeys returns the step of an item with its keys in order, without empty ones.

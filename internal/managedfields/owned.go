@@ -190,12 +190,9 @@ func (o Owned) Holds(path fieldpath.Path) bool {
 	if err != nil {
 		return false
 	}
-	for m := o.named(Steps(path[:1])[0]); m.Next(); {
-		if string(m.Name) == name {
-			return len(path) == 1 || o.in(m.Value).Holds(path[1:])
-		}
-	}
-	return false
+	members := o.text.Members()
+	fields := o.find(&members, []byte(name))
+	return fields != nil && (len(path) == 1 || o.in(fields).Holds(path[1:]))
 }
 
 // MergeRule returns how the API server merges the list to which steps lead, as the names of its items tell; nil if they do
@@ -246,7 +243,7 @@ func (o Owned) without(other Owned, at fieldpath.Path, found *[]fieldpath.Path) 
 	}
 	theirs := other.text.Members()
 	for m := o.text.Members(); m.Next(); {
-		value := theirs.Find(other.text, m.Name)
+		value := other.find(&theirs, m.Name)
 		if bytes.Equal(m.Value, value) || string(m.Name) == "." {
 			continue
 		}
@@ -259,8 +256,21 @@ func (o Owned) without(other Owned, at fieldpath.Path, found *[]fieldpath.Path) 
 		if isTheirs, _ := partsOf(value); itself && !isTheirs {
 			*found = append(*found, here)
 		}
-		Owned{text: m.Value}.without(Owned{text: value}, here, found)
+		o.in(m.Value).without(other.in(value), here, found)
 	}
+}
+
+// find returns the fields below a name, nil if there are none. at has read the names of o up to one that was found before.
+func (o Owned) find(at *canon.Members, name []byte) canon.Raw {
+	if o.index == nil {
+		return at.Find(o.text, name)
+	}
+	for m := o.named(stepTo(name)); m.Next(); {
+		if bytes.Equal(m.Name, name) {
+			return m.Value
+		}
+	}
+	return nil
 }
 
 // partsOf reports whether the fields below a name have the place itself, and whether they have places inside. The API server
