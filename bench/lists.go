@@ -24,33 +24,32 @@ import (
 // listLengths are the numbers of items of the lists that are compared.
 var listLengths = []int{500, 1000, 2000, 6000}
 
-// compareLists compares a change of all items of a long list with keys with one of a shorter list.
+// compareLists compares changes of all items of a long list with keys with those of a shorter list.
 func (opts options) compareLists(ctx context.Context) (section, error) {
-	s := section{Title: "Long lists", Text: listsText, Columns: []string{"items", "CPU per item", "allocations per item"}}
-	var few cost
+	s := section{Title: "Long lists", Text: listsText, Columns: []string{
+		"items", "new values: CPU per item", "allocations per item", "new keys: CPU per item", "allocations per item",
+	}}
+	var shortest [2]cost
 	for _, items := range listLengths {
-		if items > opts.mostItems {
-			break
+		var figures []figure
+		for i, renamed := range []bool{false, true} {
+			whole, err := opts.costOfLongList(ctx, contest.LongDatabase(items, renamed))
+			if err != nil {
+				return s, fmt.Errorf("%d items: %w", items, err)
+			}
+			perItem := cost{}.plus(whole, 1/float64(items))
+			if items == listLengths[0] {
+				shortest[i] = perItem
+			}
+			figures = append(figures, figure{value: perItem.ns / shortest[i].ns, most: longListGrowth}, figure{value: perItem.allocs, isCount: true})
 		}
-		whole, err := costOfLongList(ctx, items)
-		if err != nil {
-			return s, fmt.Errorf("%d items: %w", items, err)
-		}
-		perItem := cost{}.plus(whole, 1/float64(items))
-		if few.ns == 0 {
-			few = perItem
-		}
-		s.add(fmt.Sprint(items), []figure{
-			{value: perItem.ns / few.ns, most: longListGrowth},
-			{value: perItem.allocs, isCount: true},
-		})
+		s.add(fmt.Sprint(items), figures)
 	}
 	return s, nil
 }
 
-// costOfLongList returns the cost of a pass after a change of desired. One pass takes long enough to be measured.
-func costOfLongList(ctx context.Context, items int) (cost, error) {
-	child := contest.LongDatabase(items)
+// costOfLongList returns the cost of a pass after a change of desired.
+func (opts options) costOfLongList(ctx context.Context, child contest.Child) (cost, error) {
 	recording, err := madeUpRecording(replay.Owner{Namespace: "default", Name: "shop", UID: shop().UID}, child)
 	if err != nil {
 		return cost{}, err
@@ -60,8 +59,10 @@ func costOfLongList(ctx context.Context, items int) (cost, error) {
 		return cost{}, err
 	}
 	var measured samples
-	if err := measured.add(1, func() (func() error, error) { return r.Prepare(ctx, replay.Change) }); err != nil {
-		return cost{}, err
+	for range opts.rounds {
+		if err := measured.add(1, func() (func() error, error) { return r.Prepare(ctx, replay.Change) }); err != nil {
+			return cost{}, err
+		}
 	}
 	return measured.cost(), nil
 }

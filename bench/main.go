@@ -29,7 +29,6 @@ func main() {
 	flag.BoolVar(&opts.report, "report", false, "exit with 0 although a figure misses its target")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of trueup's part alone to this file, and measure nothing")
 	flag.IntVar(&opts.mostChildren, "children", 100_000, "the largest number of children of one kind")
-	flag.IntVar(&opts.mostItems, "items", 1000, "the largest number of items in a list with keys; 6000 take minutes")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // errors are returned
 
@@ -51,7 +50,6 @@ type options struct {
 	only   string
 
 	mostChildren int
-	mostItems    int
 	report       bool
 }
 

@@ -51,4 +51,4 @@ func writeTarget(step, peer string) writeLimits {
 
 // longListGrowth is the upper limit for the processor time per item of a long list with keys, relative to the shortest
 // of these lists. 0 means none.
-const longListGrowth = 0
+const longListGrowth = 2

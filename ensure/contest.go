@@ -160,7 +160,7 @@ func (c contention) withRival(ctx context.Context, live client.Object) (client.O
 func (c contention) rivalIn(live client.Object, paths []string) string {
 	stored, _ := c.storedDigest(live)
 	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.isDigest(path) })
-	if stored != "" && stored != c.digest && managedfields.ManagerOf(managedfields.Others(live, c.fieldOwner), digest...) == "" {
+	if stored != "" && stored != c.digest && managedfields.OwnersIn(managedfields.Others(live, c.fieldOwner)).Of(digest...) == "" {
 		return contest.AnotherInstance(c.fieldOwner)
 	}
 	return contest.RivalIn(live, c.fieldOwner, paths)

@@ -108,7 +108,7 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 
 // isNobodys reports whether a list has items, none of which another manager owns.
 func (u update) isNobodys(live client.Object, path fieldpath.Path, list canon.Raw) bool {
-	return list.HasItems() && holderOf(managedfields.Others(live, u.fieldOwner), path) == ""
+	return list.HasItems() && managedfields.OwnersIn(managedfields.Others(live, u.fieldOwner)).Holding(path) == ""
 }
 
 // emptyListsOfDesired returns the lists that the last apply of desired had empty, and of which no item is released. Most

@@ -17,6 +17,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // An intent is a target with its desired state, stamped with the namespace, owner and labels.
@@ -196,7 +197,12 @@ func (i *intent) digestError(err error) *Error {
 
 // unsatisfied lists where live is not as desired.
 func (i *intent) unsatisfied(live client.Object) []Change {
-	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.desired)))
+	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.desired), i.owned(live)))
+}
+
+// owned returns the fields that our applies own in obj, to be read and not to be changed.
+func (i *intent) owned(obj metav1.Object) managedfields.Owned {
+	return managedfields.OwnedBy(managedfields.Applied(obj, i.fieldOwner))
 }
 
 // changesOf returns differences as changes, without values if the kind is sensitive: a number can be a

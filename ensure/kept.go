@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -53,17 +52,17 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		return nil // all of them were read before
 	}
 	var kept []KeptField
-	var whole []fieldpath.Path // items, whose fields are not named
-	others := managedfields.Others(after, u.fieldOwner)
+	var last fieldpath.Path // that is kept; the fields of an item are not named
+	others := managedfields.OwnersIn(managedfields.Others(after, u.fieldOwner))
 	for _, path := range dropped {
 		steps := managedfields.Steps(path)
-		isInside := slices.ContainsFunc(whole, func(outer fieldpath.Path) bool { return managedfields.HasPrefix(path, outer) })
+		isInside := len(last) > 0 && managedfields.HasPrefix(path, last)
 		if isInside || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
-		field := KeptField{Path: u.textOf(u.desired, path), Manager: holderOf(others, path)}
+		field := KeptField{Path: u.textOf(u.desired, path), Manager: others.Holding(path)}
 		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
-			whole, kept = append(whole, path), append(kept, field)
+			last, kept = path, append(kept, field)
 		}
 	}
 	for _, path := range lists {
@@ -90,14 +89,4 @@ func (k *kind) textOf(desired client.Object, path fieldpath.Path) string {
 		text = paths.Item(text, step)
 	}
 	return text
-}
-
-// holderOf returns the manager of the first of entries that owns path, or a field inside; empty if none does.
-func holderOf(entries []metav1.ManagedFieldsEntry, path fieldpath.Path) string {
-	for i := range entries {
-		if managedfields.OwnedBy(&entries[i]).Holds(path) {
-			return entries[i].Manager
-		}
-	}
-	return ""
 }

@@ -376,7 +376,7 @@ func (u update) checkSecret(live client.Object) error {
 		return u.unencodableError(err)
 	}
 	var keys []string
-	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired)) {
+	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired), u.owned(live)) {
 		if steps := paths.Steps(change.Path); steps[0] == "data" && len(steps) > 1 && found(steps) != nil {
 			keys = append(keys, change.Path)
 		}

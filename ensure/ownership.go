@@ -37,11 +37,6 @@ func (o *ownership) ownedIn(obj client.Object) *fieldpath.Set {
 	return managedfields.Fields(managedfields.Applied(obj, o.fieldOwner))
 }
 
-// owned returns the fields that our applies own in obj, to be read and not to be changed.
-func (o *ownership) owned(obj metav1.Object) managedfields.Owned {
-	return managedfields.OwnedBy(managedfields.Applied(obj, o.fieldOwner))
-}
-
 // ownedAfter returns the fields that our applies own after a patch.
 func (o *ownership) ownedAfter(p *managedfields.Patch) managedfields.Owned {
 	return o.owned(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: p.Entries()}})

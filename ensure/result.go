@@ -116,7 +116,8 @@ const (
 )
 
 // A Change is a path that a write changed, such as spec.replicas,
-// spec.template.spec.containers[name=app].image or metadata.labels[app].
+// spec.template.spec.containers[name=app].image or metadata.labels[app]. An item of a list is named by its merge keys if the
+// Go type or our managed fields tell them, and else by its index.
 type Change struct {
 	Path string
 	// Old and New are the values of numbers and booleans. They are empty for all other types, and
@@ -180,8 +181,11 @@ func (found outcome) unless(err error) (outcome, error) {
 
 func pathsOf(changes []Change) []string {
 	var paths []string
+	seen := map[string]bool{"": true}
 	for _, change := range changes {
-		paths = appendNew(paths, change.Path)
+		if !seen[change.Path] {
+			seen[change.Path], paths = true, append(paths, change.Path)
+		}
 	}
 	return paths
 }

@@ -238,7 +238,7 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 func (u update) changesBy(applied application) []Change {
 	var changes []Change
 	if applied.tried { // made of an object that was just read: nobody wrote in between
-		changes = u.changesOf(delta.Diff(applied.before, applied.after))
+		changes = u.changesOf(delta.Diff(applied.before, applied.after, u.owned(applied.after)))
 	} else {
 		changes = u.changes(applied.before, applied.after)
 	}
@@ -254,27 +254,28 @@ func (u update) changes(live, answer client.Object) []Change {
 	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
 		return nil
 	}
-	found := delta.Diff(live, answer)
+	own := u.owned(answer)
+	found := delta.Diff(live, answer, own)
 	if len(found) == 0 {
 		return nil
 	}
-	isOthers := u.changedByOthers(live, answer)
+	isOthers := u.changedByOthers(live, answer, own)
 	return u.changesOf(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
 }
 
 // changedByOthers reports whether another manager wrote a path between the read and the apply. In the
 // metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
 // belongs to others if they own it and this field owner owned it neither before nor after. A change of
-// a field that nobody owns, such as a default, counts as a change by the apply.
-func (u update) changedByOthers(live, answer client.Object) func(path string) bool {
-	before, after := u.owned(live), u.owned(answer)
-	others := managedfields.Others(answer, u.fieldOwner)
+// a field that nobody owns, such as a default, counts as a change by the apply. after are our fields in the answer.
+func (u update) changedByOthers(live, answer client.Object, after managedfields.Owned) func(path string) bool {
+	before := u.owned(live)
+	others := managedfields.OwnersIn(managedfields.Others(answer, u.fieldOwner))
 	return func(path string) bool {
 		if i, ok := itemAt(path); ok {
 			return !i.in(u.desiredWithDigest) && (i.in(answer) || managedfields.HasAny(live) && !before.Owns(path))
 		}
 		isOurs := before.Owns(path) || after.Owns(path)
-		return path != "" && !isOurs && managedfields.ManagerOf(others, path) != ""
+		return path != "" && !isOurs && others.Of(path) != ""
 	}
 }
 
@@ -292,9 +293,10 @@ func (u update) hasLostEntry(live client.Object, from []string) bool {
 
 // noteRetired adds the managers of older versions to the changes at retired paths.
 func (u update) noteRetired(changes []Change, held []metav1.ManagedFieldsEntry) []Change {
+	owners := managedfields.OwnersIn(held)
 	for i := range changes {
 		if u.isRetiredPath(changes[i].Path) {
-			changes[i].Manager = managedfields.ManagerOf(held, changes[i].Path)
+			changes[i].Manager = owners.Of(changes[i].Path)
 		}
 	}
 	return changes

@@ -127,7 +127,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 // releasedChanges returns the changes of fields that this field owner owned in before.
 func (w withdrawal) releasedChanges(before, after client.Object) []Change {
 	own := w.owned(before)
-	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after), func(change delta.Change) bool {
+	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after, own), func(change delta.Change) bool {
 		return managedfields.HasAny(before) && !own.Owns(change.Path)
 	}))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // compare returns the changes of a write and its outcome, given the object before and after the write.
@@ -31,7 +32,7 @@ func compare(before, after client.Object) ([]ensure.Change, string) {
 		return nil, "terminating"
 	}
 	var changes []ensure.Change
-	for _, change := range delta.Diff(before, after) {
+	for _, change := range delta.Diff(before, after, managedfields.Owned{}) {
 		changes = append(changes, ensure.Change{Path: change.Path, Old: change.Old, New: change.New})
 	}
 	changes = append(changes, statusChanges("status", statusOf(before), statusOf(after))...)

@@ -89,7 +89,7 @@ func findDuplicateItem(at *Trail, list Raw) bool {
 	items := list.AppendItems(space[:0])
 	seen := NewMatcher(rule, items, taken[:0]) // of which none is taken
 	for i, item := range items {
-		at.EnterItem(item, i)
+		at.EnterItem(rule, item, i)
 		if rule.Kind != Atomic && seen.Find(item) != i || findDuplicate(at, item) {
 			return true
 		}

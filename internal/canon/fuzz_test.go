@@ -144,8 +144,8 @@ func FuzzSatisfies(f *testing.F) {
 			return
 		}
 		obj := throughJSON(t, random)
-		require.True(t, delta.Satisfies(obj, random), "what comes back from the server")
-		require.True(t, delta.Satisfies(random, random))
+		require.True(t, delta.Satisfies(obj, random, nobodys), "what comes back from the server")
+		require.True(t, delta.Satisfies(random, random, nobodys))
 		mutated, m := mutate(t, obj, rand.New(rand.NewSource(seed)))
 		if mutated == nil {
 			return
@@ -153,7 +153,7 @@ func FuzzSatisfies(f *testing.F) {
 		requireSameAsTrees(t, obj, mutated)
 		requireSameAsTrees(t, mutated, obj)
 		before, after := form(t, obj), form(t, mutated)
-		require.Equal(t, before == after, len(delta.Diff(obj, mutated)) == 0, "%v", m)
+		require.Equal(t, before == after, len(delta.Diff(obj, mutated, nobodys)) == 0, "%v", m)
 		requireAgreement(t, mutated, obj, m)
 		requireAgreement(t, obj, mutated, m)
 		if m.ofItem() {
@@ -161,15 +161,15 @@ func FuzzSatisfies(f *testing.F) {
 		}
 		if _, err := canon.Body(obj, gvk, "", ""); err == nil {
 			added := contains(parsed(t, after), parsed(t, before))
-			require.Equal(t, added, delta.Satisfies(mutated, obj), "%v", m)
+			require.Equal(t, added, delta.Satisfies(mutated, obj, nobodys), "%v", m)
 		}
 	})
 }
 
 func requireAgreement(t *testing.T, live, desired canon.Object, m mutation) {
 	t.Helper()
-	satisfied := delta.Satisfies(live, desired)
-	require.Equal(t, satisfied, len(delta.Unsatisfied(live, desired)) == 0, "%v", m)
+	satisfied := delta.Satisfies(live, desired, nobodys)
+	require.Equal(t, satisfied, len(delta.Unsatisfied(live, desired, nobodys)) == 0, "%v", m)
 	if !m.ofItem() && contains(parsed(t, form(t, live)), parsed(t, form(t, desired))) {
 		require.True(t, satisfied, "%v", m)
 	}

@@ -22,6 +22,25 @@ func (r *MergeRule) name(item Raw) string {
 	return paths.ItemName(keys)
 }
 
+// Names reports whether the rule gives each of items a name that a path can contain.
+func (r *MergeRule) Names(items []Raw) bool {
+	for _, item := range items {
+		if r.Kind == Set && !isNamable(item) {
+			return false
+		}
+		for _, key := range r.Keys {
+			if !isNamable(item.Member(key.Name)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isNamable(scalar Raw) bool {
+	return bytes.ContainsAny(scalar, `"0123456789`) && !bytes.ContainsAny(scalar, "[]{},")
+}
+
 // haveSameName reports whether two items have the same name.
 func (r *MergeRule) haveSameName(a, b Raw) bool {
 	if r.Kind == Set {

@@ -181,7 +181,7 @@ func TestChangesAreSeen(t *testing.T) {
 	seen := 0
 	eachMutation(t, func(t *testing.T, _ schema.GroupVersionKind, obj, mutated canon.Object, m mutation) {
 		same := form(t, obj) == form(t, mutated)
-		require.Equal(t, same, len(delta.Diff(obj, mutated)) == 0, "%v", m)
+		require.Equal(t, same, len(delta.Diff(obj, mutated, nobodys)) == 0, "%v", m)
 		if before, after := specified(t, obj), specified(t, mutated); !equality.Semantic.DeepEqual(before, after) {
 			require.False(t, same, "%v", m)
 			seen++
@@ -196,15 +196,15 @@ func TestChangesAreSeen(t *testing.T) {
 func TestChangesDoNotSatisfy(t *testing.T) {
 	t.Parallel()
 	eachMutation(t, func(t *testing.T, _ schema.GroupVersionKind, obj, mutated canon.Object, m mutation) {
-		require.True(t, delta.Satisfies(obj, obj))
-		require.Empty(t, delta.Unsatisfied(obj, obj))
+		require.True(t, delta.Satisfies(obj, obj, nobodys))
+		require.Empty(t, delta.Unsatisfied(obj, obj, nobodys))
 		if m.ofItem() {
 			return
 		}
 		added := contains(parsed(t, form(t, mutated)), parsed(t, form(t, obj))) // a zero that was left out
-		require.Equal(t, added, delta.Satisfies(mutated, obj), "%v", m)
-		require.Equal(t, added, len(delta.Unsatisfied(mutated, obj)) == 0, "%v", m)
-		require.Equal(t, delta.Satisfies(obj, mutated), len(delta.Unsatisfied(obj, mutated)) == 0, "%v", m)
+		require.Equal(t, added, delta.Satisfies(mutated, obj, nobodys), "%v", m)
+		require.Equal(t, added, len(delta.Unsatisfied(mutated, obj, nobodys)) == 0, "%v", m)
+		require.Equal(t, delta.Satisfies(obj, mutated, nobodys), len(delta.Unsatisfied(obj, mutated, nobodys)) == 0, "%v", m)
 	})
 }
 
@@ -262,8 +262,8 @@ func TestSatisfiesAgreesWithTheServersMerge(t *testing.T) {
 		require.NoError(t, err)
 		comparison, err := l.Compare(merged)
 		require.NoError(t, err)
-		if comparison.IsSame() != delta.Satisfies(live, desired) {
-			t.Errorf("%v: server %v, canon %v\n%s", m, comparison.IsSame(), delta.Satisfies(live, desired), comparison)
+		if comparison.IsSame() != delta.Satisfies(live, desired, nobodys) {
+			t.Errorf("%v: server %v, canon %v\n%s", m, comparison.IsSame(), delta.Satisfies(live, desired, nobodys), comparison)
 		}
 	})
 	t.Cleanup(func() { require.Greater(t, judged, manyMutations(), "the schema knows nothing") })

@@ -155,7 +155,8 @@ type Members struct {
 	Name  []byte
 	Value Raw
 
-	rest Raw // begins with the name of the next member, or with the end of the object
+	rest   Raw  // begins with the name of the next member, or with the end of the object
+	isNext bool // Name and Value are those of the next member
 }
 
 // Members returns the members of the value, before the first one. A value that is no object has none.
@@ -168,6 +169,10 @@ func (r Raw) Members() Members {
 
 // Next goes to the next member, and reports whether there is one.
 func (m *Members) Next() bool {
+	if m.isNext {
+		m.isNext = false
+		return true
+	}
 	if len(m.rest) == 0 || m.rest[0] == '}' {
 		return false
 	}
@@ -180,6 +185,9 @@ func (m *Members) Next() bool {
 	}
 	return true
 }
+
+// Current returns the current member alone, before it, as if the object had no other.
+func (m *Members) Current() Members { return Members{Name: m.Name, Value: m.Value, isNext: true} }
 
 // Find goes to the member of that name of object, whose members m reads, and returns its value; nil, without a step, if there
 // is none. Where two objects have their members in the same order, each is found at once.

@@ -32,9 +32,10 @@ func (t *Trail) EnterMember(name []byte) {
 	t.steps = append(t.steps, step{Shape: t.Shape().inner(name), name: name})
 }
 
-// EnterItem goes to an item of the list at the place. The index is that of the path if the list has no merge keys.
-func (t *Trail) EnterItem(item Raw, index int) {
-	inner, rule := t.Shape().Items()
+// EnterItem goes to an item of the list at the place, which is merged by a rule. The index is that of the path if the list
+// has no merge keys.
+func (t *Trail) EnterItem(rule *MergeRule, item Raw, index int) {
+	inner, _ := t.Shape().Items()
 	t.steps = append(t.steps, step{Shape: inner, rule: rule, item: item, index: index})
 }
 
@@ -45,14 +46,29 @@ func (t *Trail) Leave() { t.steps = t.steps[:len(t.steps)-1] }
 func (t *Trail) Path() string {
 	path := ""
 	for i, s := range t.steps[1:] {
-		switch {
-		case s.rule == nil:
+		if s.rule == nil {
 			_, path = t.steps[i].Member(path, string(s.name))
-		case s.rule.Kind == Atomic:
-			path = paths.Item(path, strconv.Itoa(s.index))
-		default:
-			path = paths.Item(path, s.rule.name(s.item))
+		} else {
+			path = paths.Item(path, s.itemName())
 		}
 	}
 	return path
+}
+
+// Steps returns the steps of the path of the place.
+func (t *Trail) Steps() []string {
+	steps := make([]string, len(t.steps)-1)
+	for i, s := range t.steps[1:] {
+		if steps[i] = string(s.name); s.rule != nil {
+			steps[i] = s.itemName()
+		}
+	}
+	return steps
+}
+
+func (s *step) itemName() string {
+	if s.rule.Kind == Atomic {
+		return strconv.Itoa(s.index)
+	}
+	return s.rule.name(s.item)
 }

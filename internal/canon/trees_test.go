@@ -15,15 +15,19 @@ import (
 
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // This file compares objects as JSON values: the slow and plain way, from which the comparison of texts must not differ.
 
+// nobodys are the fields of an object that nobody owns.
+var nobodys managedfields.Owned
+
 // requireSameAsTrees compares two objects both ways.
 func requireSameAsTrees(t require.TestingT, before, after canon.Object) {
-	require.Equal(t, compareTrees(t, before, after, false), delta.Diff(before, after))
-	require.Equal(t, compareTrees(t, before, after, true), delta.Unsatisfied(before, after))
+	require.Equal(t, compareTrees(t, before, after, false), delta.Diff(before, after, nobodys))
+	require.Equal(t, compareTrees(t, before, after, true), delta.Unsatisfied(before, after, nobodys))
 }
 
 func compareTrees(t require.TestingT, before, after canon.Object, isPartial bool) []delta.Change {

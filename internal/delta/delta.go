@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Change is a place where two objects differ.
@@ -27,7 +28,12 @@ type Change struct {
 // Diff returns the differences between the canonical forms of two objects, in their content, labels,
 // annotations (including digests), owner references and finalizers: additions, removals, changed values
 // and changed order. Items of lists with a merge key are matched by their keys.
-func Diff(before, after canon.Object) []Change { return compare(before, after, false) }
+//
+// owned are the fields that a manager has applied to one of the objects. They tell how the API server
+// merges the lists of which a Go type says nothing, such as those of custom kinds.
+func Diff(before, after canon.Object, owned managedfields.Owned) []Change {
+	return compare(before, after, owned, false)
+}
 
 // Satisfies reports whether live has every value that desired specifies: labels, annotations, owner
 // references, finalizers and the content, never the status. It is false if the two have different Go
@@ -36,18 +42,24 @@ func Diff(before, after canon.Object) []Change { return compare(before, after, f
 // Maps of live may have more keys. Lists with a merge key may have more items: for each item of
 // desired, live needs an item with the same key that satisfies the item, in the order of desired. Sets
 // may have more members. Other lists match item by item and in length. Absence satisfies an empty list,
-// and an empty map of a typed object.
+// and an empty map of a typed object or of owned: the API server drops some, and whoever removes one
+// takes it from its owner.
 //
 // Satisfies finds every changed and every removed value. It overlooks additions inside parts that the
-// API server replaces as a whole, such as a selector. It treats every list in unstructured and custom
-// objects as such a part, as it does not know which of them the server merges.
-func Satisfies(live, desired canon.Object) bool { return len(Unsatisfied(live, desired)) == 0 }
+// API server replaces as a whole, such as a selector. owned, the fields of live that the applies of
+// desired own, tell which lists of unstructured and custom objects the server merges; any other is such
+// a part.
+func Satisfies(live, desired canon.Object, owned managedfields.Owned) bool {
+	return len(Unsatisfied(live, desired, owned)) == 0
+}
 
 // Unsatisfied returns the places where live does not satisfy desired, in the sense of Satisfies, or
 // nil. Old is the value of live, and New the value of desired.
-func Unsatisfied(live, desired canon.Object) []Change { return compare(live, desired, true) }
+func Unsatisfied(live, desired canon.Object, owned managedfields.Owned) []Change {
+	return compare(live, desired, owned, true)
+}
 
-func compare(before, after canon.Object, isPartial bool) []Change {
+func compare(before, after canon.Object, owned managedfields.Owned, isPartial bool) []Change {
 	c := comparisons.Get().(*comparison)
 	defer c.release()
 	_, old, errOld := canon.Form(c.before[:0], before, isPartial)
@@ -55,7 +67,7 @@ func compare(before, after canon.Object, isPartial bool) []Change {
 	if errOld != nil || errNew != nil || !canon.SameType(before, after) {
 		return []Change{{}}
 	}
-	c.before, c.after, c.isPartial = old, updated, isPartial
+	c.before, c.after, c.owned, c.isPartial = old, updated, owned, isPartial
 	c.at.Begin(top)
 	c.values(old, updated)
 	return c.found
@@ -65,6 +77,7 @@ func compare(before, after canon.Object, isPartial bool) []Change {
 type comparison struct {
 	isPartial     bool // values that after does not specify do not count
 	before, after []byte
+	owned         managedfields.Owned
 	at            canon.Trail
 	found         []Change
 }
@@ -77,6 +90,7 @@ const maxKept = 64 << 10
 // release keeps the buffers for another comparison.
 func (c *comparison) release() {
 	c.at.End()
+	c.owned = managedfields.Owned{}
 	if c.found = nil; cap(c.before) <= maxKept && cap(c.after) <= maxKept {
 		comparisons.Put(c)
 	}
@@ -139,9 +153,14 @@ func (c *comparison) lacking(name []byte, before, after canon.Raw) {
 		c.values(orEmpty(before), orEmpty(after))
 		isEmpty = c.isPartial
 	}
-	if len(c.found) == found && !isEmpty {
+	if len(c.found) == found && !isEmpty && !c.isDropped(after) {
 		c.add(before, after)
 	}
+}
+
+// isDropped reports whether the API server drops an empty map: the manager that applied the map still owns it.
+func (c *comparison) isDropped(after canon.Raw) bool {
+	return c.isPartial && string(after) == "{}" && c.owned.OwnsAt(c.at.Steps())
 }
 
 var empty = canon.Raw("{}")
@@ -159,12 +178,13 @@ const few = 16
 func (c *comparison) items(before, after canon.Raw) {
 	var spaceBefore, spaceAfter [few]canon.Raw
 	b, a := before.AppendItems(spaceBefore[:0]), after.AppendItems(spaceAfter[:0])
-	if _, rule := c.at.Shape().Items(); rule.Kind != canon.Atomic {
+	rule := c.ruleOf(b, a)
+	if rule.Kind != canon.Atomic {
 		c.mergedItems(rule, b, a)
 		return
 	}
 	for i := range max(len(b), len(a)) {
-		c.at.EnterItem(nil, i)
+		c.at.EnterItem(rule, nil, i)
 		switch {
 		case i >= len(a):
 			c.add(b[i], nil)
@@ -177,6 +197,18 @@ func (c *comparison) items(before, after canon.Raw) {
 	}
 }
 
+// ruleOf returns how the items of the list at the place are matched.
+func (c *comparison) ruleOf(before, after []canon.Raw) *canon.MergeRule {
+	_, rule := c.at.Shape().Items()
+	if rule.Kind != canon.Atomic {
+		return rule
+	}
+	if found := c.owned.MergeRule(c.at.Steps()); found != nil && found.Names(before) && found.Names(after) {
+		return found
+	}
+	return rule
+}
+
 // mergedItems matches items by their names, the nth of one name with the nth. A member of a set that
 // after has twice may be in before once.
 func (c *comparison) mergedItems(rule *canon.MergeRule, before, after []canon.Raw) {
@@ -185,7 +217,7 @@ func (c *comparison) mergedItems(rule *canon.MergeRule, before, after []canon.Ra
 	isOrdered := rule.Kind == canon.Keyed || !c.isPartial
 	last, moved := -1, false
 	for i, a := range after {
-		c.at.EnterItem(a, i)
+		c.at.EnterItem(rule, a, i)
 		switch place := items.Find(a); {
 		case place < 0:
 			c.add(nil, a)
@@ -201,7 +233,7 @@ func (c *comparison) mergedItems(rule *canon.MergeRule, before, after []canon.Ra
 	}
 	for i, b := range before {
 		if !c.isPartial && !items.IsTaken(i) {
-			c.at.EnterItem(b, i)
+			c.at.EnterItem(rule, b, i)
 			c.add(b, nil)
 			c.at.Leave()
 		}

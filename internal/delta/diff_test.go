@@ -13,7 +13,11 @@ import (
 
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
+
+// nobodys are the fields of an object that nobody owns.
+var nobodys managedfields.Owned
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
@@ -101,7 +105,7 @@ func TestDiff(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, delta.Diff(c.before, c.after)); diff != "" {
+			if diff := cmp.Diff(c.want, delta.Diff(c.before, c.after, nobodys)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", c.reason, diff)
 			}
 		})
@@ -112,7 +116,7 @@ func TestDiff(t *testing.T) {
 func TestDiffOfWhatIsAnotherKindOfValue(t *testing.T) {
 	t.Parallel()
 	number, object := unstructuredOf(t, `{"spec":{"a":1}}`), unstructuredOf(t, `{"spec":{"a":{"b":2}}}`)
-	require.Empty(t, cmp.Diff([]delta.Change{{Path: "spec.a", Old: "1"}}, delta.Diff(number, object)))
-	require.Empty(t, cmp.Diff([]delta.Change{{Path: "spec.a", New: "1"}}, delta.Diff(object, number)))
-	require.Empty(t, cmp.Diff([]delta.Change{{Path: "spec.a", Old: "1"}}, delta.Unsatisfied(number, object)))
+	require.Empty(t, cmp.Diff([]delta.Change{{Path: "spec.a", Old: "1"}}, delta.Diff(number, object, nobodys)))
+	require.Empty(t, cmp.Diff([]delta.Change{{Path: "spec.a", New: "1"}}, delta.Diff(object, number, nobodys)))
+	require.Empty(t, cmp.Diff([]delta.Change{{Path: "spec.a", Old: "1"}}, delta.Unsatisfied(number, object, nobodys)))
 }

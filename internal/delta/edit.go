@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"slices"
+
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/paths"
 )
@@ -34,7 +36,7 @@ func put(s canon.Shape, value canon.Raw, steps []string, to canon.Raw) (canon.Ra
 	if len(steps) == 0 {
 		return to, nil
 	}
-	inner, old, err := enter(s, value, steps[0])
+	inner, old, err := enter(s, value, steps[0], nil)
 	if err != nil || old == nil && to == nil {
 		return value, err
 	}
@@ -70,7 +72,7 @@ func putMember(s canon.Shape, value canon.Raw, name string, member canon.Raw) ca
 func putItem(s canon.Shape, list canon.Raw, step string, item canon.Raw) canon.Raw {
 	_, rule := s.Items()
 	items := list.AppendItems(nil)
-	at, _ := indexOf(rule, items, step) // was found, or not, before
+	at := slices.IndexFunc(items, func(item canon.Raw) bool { return isItem(rule, item, step) })
 	switch {
 	case at < 0:
 		items = append(items, item)

@@ -141,8 +141,8 @@ func TestEdited(t *testing.T) {
 			body, err := canon.Body(edited, schema.GroupVersionKind{Kind: "K"}, "", "")
 			require.NoError(t, err)
 			require.JSONEq(t, tc.want, string(body))
-			require.True(t, delta.Satisfies(edited, edited))
-			require.Empty(t, delta.Diff(edited, edited))
+			require.True(t, delta.Satisfies(edited, edited, nobodys))
+			require.Empty(t, delta.Diff(edited, edited, nobodys))
 			again, err := canon.Body(delta.Edited(edited, tc.edits...), schema.GroupVersionKind{Kind: "K"}, "", "")
 			require.NoError(t, err)
 			if name != "a new item" {
@@ -157,12 +157,12 @@ func TestEditedSatisfies(t *testing.T) {
 	live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Data: map[string][]byte{"user": []byte("u"), "password": []byte("1")}}
 	desired := &corev1.Secret{Data: map[string][]byte{"user": []byte("u"), "password": []byte("2")}}
 	edit := delta.Edit{Path: []string{"data", "password"}}
-	require.False(t, delta.Satisfies(live, desired))
-	require.True(t, delta.Satisfies(live, delta.Edited(desired, edit)))
+	require.False(t, delta.Satisfies(live, desired, nobodys))
+	require.True(t, delta.Satisfies(live, delta.Edited(desired, edit), nobodys))
 	desired.Data["user"] = []byte("v")
-	require.False(t, delta.Satisfies(live, delta.Edited(desired, edit)))
-	require.Equal(t, []delta.Change{{Path: "data[user]"}}, delta.Unsatisfied(live, delta.Edited(desired, edit)))
-	require.False(t, delta.Satisfies(&corev1.ConfigMap{}, delta.Edited(desired, edit)), "another type")
+	require.False(t, delta.Satisfies(live, delta.Edited(desired, edit), nobodys))
+	require.Equal(t, []delta.Change{{Path: "data[user]"}}, delta.Unsatisfied(live, delta.Edited(desired, edit), nobodys))
+	require.False(t, delta.Satisfies(&corev1.ConfigMap{}, delta.Edited(desired, edit), nobodys), "another type")
 }
 
 func TestEditsThatCannotBe(t *testing.T) {
@@ -174,7 +174,7 @@ func TestEditsThatCannotBe(t *testing.T) {
 		obj.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
 		_, err := canon.AppendObject(nil, delta.Edited(obj, delta.Edit{Path: paths.Steps(at)}))
 		require.ErrorContains(t, err, want)
-		require.False(t, delta.Satisfies(obj, delta.Edited(obj, delta.Edit{Path: paths.Steps(at)})))
+		require.False(t, delta.Satisfies(obj, delta.Edited(obj, delta.Edit{Path: paths.Steps(at)}), nobodys))
 	}
 	_, err := canon.AppendObject(nil, delta.Edited((*corev1.Secret)(nil), delta.Edit{Path: []string{"data"}}))
 	require.Error(t, err)

@@ -113,8 +113,8 @@ func TestSatisfiesOfCustomTypes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live, desired := &gauge{Spec: c.live}, &gauge{Spec: c.desired}
-			require.Equal(t, c.want, delta.Satisfies(live, desired), c.reason)
-			require.Equal(t, c.want, len(delta.Unsatisfied(live, desired)) == 0, "the paths say the same")
+			require.Equal(t, c.want, delta.Satisfies(live, desired, nobodys), c.reason)
+			require.Equal(t, c.want, len(delta.Unsatisfied(live, desired, nobodys)) == 0, "the paths say the same")
 		})
 	}
 }
@@ -148,8 +148,8 @@ func TestCyclesEnd(t *testing.T) {
 			t.Parallel()
 			_, err := canon.AppendObject(nil, &gauge{Spec: ring})
 			require.ErrorContains(t, err, "cycle")
-			require.False(t, delta.Satisfies(&gauge{Spec: ring}, &gauge{Spec: ring}))
-			require.Equal(t, []delta.Change{{}}, delta.Unsatisfied(&gauge{Spec: ring}, &gauge{Spec: ring}))
+			require.False(t, delta.Satisfies(&gauge{Spec: ring}, &gauge{Spec: ring}, nobodys))
+			require.Equal(t, []delta.Change{{}}, delta.Unsatisfied(&gauge{Spec: ring}, &gauge{Spec: ring}, nobodys))
 			_, err = canon.Body(&gauge{Spec: ring}, corev1.SchemeGroupVersion.WithKind("Gauge"), "", "")
 			require.ErrorContains(t, err, "cycle")
 			_, err = delta.Specifies(&gauge{Spec: ring}, []string{"spec"})
@@ -188,7 +188,7 @@ func TestSatisfiesOfGoTypesInUnstructured(t *testing.T) {
 			t.Parallel()
 			desired := unstructuredOf(t, `{}`)
 			desired.Object = map[string]any{"metadata": c.metadata, "spec": c.spec}
-			require.Equal(t, c.want, delta.Satisfies(live, desired))
+			require.Equal(t, c.want, delta.Satisfies(live, desired, nobodys))
 		})
 	}
 }

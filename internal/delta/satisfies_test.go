@@ -314,8 +314,8 @@ func TestSatisfies(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, len(c.unsatisfied) == 0, delta.Satisfies(c.live, c.desired), c.reason)
-			if diff := cmp.Diff(c.unsatisfied, pathsOf(delta.Unsatisfied(c.live, c.desired))); diff != "" {
+			require.Equal(t, len(c.unsatisfied) == 0, delta.Satisfies(c.live, c.desired, nobodys), c.reason)
+			if diff := cmp.Diff(c.unsatisfied, pathsOf(delta.Unsatisfied(c.live, c.desired, nobodys))); diff != "" {
 				t.Errorf("%s: -want +got\n%s", c.reason, diff)
 			}
 		})
@@ -341,8 +341,8 @@ func TestSatisfiesOnlyReads(t *testing.T) {
 	big.AsDec()
 	desired.Spec.Containers[0].Resources.Limits["cpu"] = big
 	liveBefore, desiredBefore := live.DeepCopy(), desired.DeepCopy()
-	require.True(t, delta.Satisfies(live, desired))
-	require.True(t, delta.Satisfies(desired, live))
+	require.True(t, delta.Satisfies(live, desired, nobodys))
+	require.True(t, delta.Satisfies(desired, live, nobodys))
 	require.Equal(t, liveBefore, live)
 	require.Equal(t, desiredBefore, desired)
 }

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Find returns the index of manager's entry for operations of this kind on the main
@@ -66,11 +67,32 @@ func WrittenAt(entry *metav1.ManagedFieldsEntry) time.Time {
 	return entry.Time.Time
 }
 
-// ManagerOf returns the manager of the first of entries that owns one of paths; empty if none does.
-func ManagerOf(entries []metav1.ManagedFieldsEntry, paths ...string) string {
-	for i := range entries {
-		if slices.ContainsFunc(paths, OwnedBy(&entries[i]).Owns) {
-			return entries[i].Manager
+// Owners are entries that are asked for paths, each of which is read at the first question.
+type Owners struct {
+	entries []metav1.ManagedFieldsEntry
+	owned   []Owned
+}
+
+// OwnersIn returns entries in the order in which they are asked.
+func OwnersIn(entries []metav1.ManagedFieldsEntry) *Owners { return &Owners{entries: entries} }
+
+// Of returns the manager of the first entry that owns one of paths; empty if none does.
+func (o *Owners) Of(paths ...string) string {
+	return o.first(func(owned Owned) bool { return slices.ContainsFunc(paths, owned.Owns) })
+}
+
+// Holding returns the manager of the first entry that holds path; empty if none does.
+func (o *Owners) Holding(path fieldpath.Path) string {
+	return o.first(func(owned Owned) bool { return owned.Holds(path) })
+}
+
+func (o *Owners) first(isIt func(Owned) bool) string {
+	for i := range o.entries {
+		if i == len(o.owned) {
+			o.owned = append(o.owned, OwnedBy(&o.entries[i]))
+		}
+		if isIt(o.owned[i]) {
+			return o.entries[i].Manager
 		}
 	}
 	return ""

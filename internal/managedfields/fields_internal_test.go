@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
@@ -67,12 +68,49 @@ func TestNothingIsOwnedByNoEntry(t *testing.T) {
 		"none":       nil,
 		"no fields":  {},
 		"unreadable": {FieldsV1: metav1.NewFieldsV1(`{"f:spec`)},
+		"a number":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec":1}`)},
+		"a list":     {FieldsV1: metav1.NewFieldsV1(`["f:spec"]`)},
+		"no end":     {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}`)},
+		"two ends":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}}`)},
+		"no comma":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}"f:data":{}}`)},
+		"no name":    {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{},}`)},
+		"no quote":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec\\`)},
+		"an escape":  {FieldsV1: metav1.NewFieldsV1(`{"f:spec\`)},
+		"nothing":    {FieldsV1: metav1.NewFieldsV1("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.False(t, OwnedBy(entry).Owns("spec"))
 			require.False(t, OwnedBy(entry).Owns(""))
 		})
 	}
+}
+
+func TestMergeRule(t *testing.T) {
+	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{"f:spec": {
+		"f:users": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:roles": {".": {}, "v:\"reader\"": {}}}},
+		"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}},
+		"f:args": {},
+		"f:limits": {".": {}, "f:cpu": {}}
+	}}`)})
+	keyed := func(names ...string) *canon.MergeRule {
+		rule := &canon.MergeRule{Kind: canon.Keyed}
+		for _, name := range names {
+			rule.Keys = append(rule.Keys, canon.MergeKey{Name: name})
+		}
+		return rule
+	}
+	for path, want := range map[string]*canon.MergeRule{
+		"spec.users":               keyed("name"),
+		"spec.users[name=a].roles": {Kind: canon.Set},
+		"spec.users[name=b].roles": nil,
+		"spec.ports":               keyed("port", "protocol"),
+		"spec.args":                nil,
+		"spec.limits":              nil,
+		"spec.other":               nil,
+	} {
+		require.Equal(t, want, fields.MergeRule(paths.Steps(path)), path)
+	}
+	require.Nil(t, Owned{}.MergeRule([]string{"spec"}))
 }
 
 func TestIsAt(t *testing.T) {

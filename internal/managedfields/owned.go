@@ -14,39 +14,77 @@ import (
 
 // Owned are the fields that an entry owns, read from the text in which the API server keeps them. A Set of them is built
 // only to change them. The zero value has no fields.
-type Owned struct{ text canon.Raw }
+type Owned struct {
+	text  canon.Raw
+	index *index // of a long text, or nil
+}
 
-// OwnedBy returns the fields that an entry owns. An unreadable entry owns nothing.
+// OwnedBy returns the fields that an entry owns, to be read by one goroutine. An unreadable entry owns nothing.
 func OwnedBy(entry *metav1.ManagedFieldsEntry) Owned {
 	if entry == nil || entry.FieldsV1 == nil {
 		return Owned{}
 	}
 	text := entry.FieldsV1.GetRawBytes()
-	if !json.Valid(text) {
-		return Owned{}
-	}
-	if hasSpace(text) {
+	if !isAsWritten(text) {
 		var compact bytes.Buffer
-		_ = json.Compact(&compact, text) // is valid
+		if json.Compact(&compact, text) != nil || !isAsWritten(compact.Bytes()) {
+			return Owned{}
+		}
 		text = compact.Bytes()
 	}
-	return Owned{text}
+	owned := Owned{text: text}
+	if len(text) >= longText {
+		owned.index = &index{atLeast: longText}
+	}
+	return owned
 }
 
-// hasSpace reports whether there is white space between the tokens of a JSON text, which the API server writes none of.
-func hasSpace(text []byte) bool {
-	isString := false
-	for i := 0; i < len(text); i++ {
-		switch b := text[i]; {
-		case b == '"':
-			isString = !isString
-		case b == '\\':
-			i++
-		case b <= ' ' && !isString:
-			return true
+// isAsWritten reports whether text has the form in which the API server writes fields: objects in objects, without white
+// space.
+func isAsWritten(text []byte) bool {
+	depth := 0
+	for at := 0; at < len(text); {
+		switch text[at] {
+		case '{':
+			depth++
+			if at++; at < len(text) && text[at] == '}' {
+				continue
+			}
+		case '}':
+			if depth, at = depth-1, at+1; depth == 0 {
+				return at == len(text)
+			}
+			if at == len(text) || text[at] == '}' {
+				continue
+			}
+			if text[at] != ',' {
+				return false
+			}
+			at++
+		default:
+			return false
+		}
+		if at = endOfName(text, at); at < 0 {
+			return false
 		}
 	}
 	return false
+}
+
+// endOfName returns where the value of a member begins whose name begins at a place; -1 if no object is there.
+func endOfName(text []byte, at int) int {
+	if at >= len(text) || text[at] != '"' {
+		return -1
+	}
+	for at++; at < len(text) && text[at] != '"'; at++ {
+		if text[at] == '\\' {
+			at++
+		}
+	}
+	if at+2 >= len(text) || text[at+1] != ':' || text[at+2] != '{' {
+		return -1
+	}
+	return at + 2
 }
 
 // OwnsBeside reports whether o has fields outside of a member at the top, such as metadata.
@@ -67,32 +105,46 @@ func (o Owned) Owns(path string) bool { return o.OwnsAt(paths.Steps(path)) }
 
 // OwnsAt is as Owns for the steps of a path.
 func (o Owned) OwnsAt(steps []string) bool {
-	for m := o.text.Members(); m.Next(); {
-		switch {
-		case string(m.Name) == ".":
-			continue
-		case len(steps) == 0:
-			return true
-		case !mayBeNamed(m.Name, steps[0]):
+	if len(steps) == 0 {
+		_, inside := partsOf(o.text)
+		return inside
+	}
+	members := o.named(steps[0])
+	if isIndex(steps[0]) {
+		members = o.text.Members()
+	}
+	for m := members; m.Next(); {
+		if !mayBeNamed(m.Name, steps[0]) {
 			continue
 		}
 		itself, inside := partsOf(m.Value)
-		if itself && (len(steps) == 1 || !inside) || inside && (Owned{m.Value}).OwnsAt(steps[1:]) {
+		if itself && (len(steps) == 1 || !inside) || inside && o.in(m.Value).OwnsAt(steps[1:]) {
 			return true
 		}
 	}
 	return false
 }
 
+// named returns the members of o among which those are to which step leads.
+func (o Owned) named(step string) canon.Members {
+	if o.index == nil {
+		return o.text.Members()
+	}
+	return o.index.find(o.text, step)
+}
+
+// in returns the fields below a name of o.
+func (o Owned) in(fields canon.Raw) Owned { return Owned{fields, o.index} }
+
 // At reports whether o has the place itself that steps lead to, and whether it has one inside.
 func (o Owned) At(steps []string) (itself, inside bool) {
-	for m := o.text.Members(); m.Next(); {
+	for m := o.named(steps[0]); m.Next(); {
 		if !isNamed(m.Name, steps[0]) {
 			continue
 		}
 		isThere, isBelow := partsOf(m.Value)
 		if len(steps) > 1 {
-			isThere, isBelow = Owned{m.Value}.At(steps[1:])
+			isThere, isBelow = o.in(m.Value).At(steps[1:])
 		}
 		itself, inside = itself || isThere, inside || isBelow
 	}
@@ -115,7 +167,7 @@ func (o Owned) PartOf(steps []string) int {
 	for m := o.text.Members(); m.Next(); {
 		_, inside := partsOf(m.Value)
 		isOnTheWay, isHalf := isNamed(m.Name, steps[0]), isHalfNamed(m.Name, steps[0])
-		switch below := (Owned{m.Value}); {
+		switch below := o.in(m.Value); {
 		case !inside && (isHalf || isOnTheWay && len(steps) > 1):
 			return 1
 		case isHalf && below.OwnsAt(steps[1:]):
@@ -131,17 +183,51 @@ func (o Owned) PartOf(steps []string) int {
 
 // Holds reports whether o has path, or a path inside.
 func (o Owned) Holds(path fieldpath.Path) bool {
-	at := o.text
-	for _, element := range path {
-		name, err := fieldpath.SerializePathElement(element)
-		if err != nil {
-			return false
-		}
-		if at = at.Member(name); at == nil {
-			return false
+	if len(path) == 0 {
+		return o.OwnsAt(nil)
+	}
+	name, err := fieldpath.SerializePathElement(path[0])
+	if err != nil {
+		return false
+	}
+	members := o.text.Members()
+	fields := o.find(&members, []byte(name))
+	return fields != nil && (len(path) == 1 || o.in(fields).Holds(path[1:]))
+}
+
+// MergeRule returns how the API server merges the list to which steps lead, as the names of its items tell; nil if they do
+// not.
+func (o Owned) MergeRule(steps []string) *canon.MergeRule {
+	for m := o.named(steps[0]); m.Next(); {
+		switch {
+		case !isNamed(m.Name, steps[0]):
+		case len(steps) == 1:
+			return mergeRuleOf(m.Value)
+		default:
+			return o.in(m.Value).MergeRule(steps[1:])
 		}
 	}
-	return len(path) > 0 || (Owned{at}).OwnsAt(nil)
+	return nil
+}
+
+// mergeRuleOf returns how the API server merges a list of which these items are owned.
+func mergeRuleOf(items canon.Raw) *canon.MergeRule {
+	m := items.Members()
+	if m.Next() && string(m.Name) == "." {
+		m.Next()
+	}
+	kind, rest, _ := bytes.Cut(m.Name, []byte(":"))
+	switch {
+	case string(kind) == "v":
+		return &canon.MergeRule{Kind: canon.Set}
+	case string(kind) != "k" || !json.Valid(rest):
+		return nil
+	}
+	rule := &canon.MergeRule{Kind: canon.Keyed}
+	for key := canon.Raw(rest).Members(); key.Next(); {
+		rule.Keys = append(rule.Keys, canon.MergeKey{Name: string(key.Name)})
+	}
+	return rule
 }
 
 // Without returns the paths that o has and other lacks, each after those around it.
@@ -157,7 +243,7 @@ func (o Owned) without(other Owned, at fieldpath.Path, found *[]fieldpath.Path) 
 	}
 	theirs := other.text.Members()
 	for m := o.text.Members(); m.Next(); {
-		value := theirs.Find(other.text, m.Name)
+		value := other.find(&theirs, m.Name)
 		if bytes.Equal(m.Value, value) || string(m.Name) == "." {
 			continue
 		}
@@ -170,21 +256,30 @@ func (o Owned) without(other Owned, at fieldpath.Path, found *[]fieldpath.Path) 
 		if isTheirs, _ := partsOf(value); itself && !isTheirs {
 			*found = append(*found, here)
 		}
-		Owned{m.Value}.without(Owned{value}, here, found)
+		o.in(m.Value).without(other.in(value), here, found)
 	}
 }
 
-// partsOf reports whether the fields below a name have the place itself, and whether they have places inside.
-func partsOf(fields canon.Raw) (itself, inside bool) {
-	itself = string(fields) == "{}"
-	for m := fields.Members(); m.Next(); {
-		if string(m.Name) == "." {
-			itself = true
-		} else {
-			inside = true
+// find returns the fields below a name, nil if there are none. at has read the names of o up to one that was found before.
+func (o Owned) find(at *canon.Members, name []byte) canon.Raw {
+	if o.index == nil {
+		return at.Find(o.text, name)
+	}
+	for m := o.named(stepTo(name)); m.Next(); {
+		if bytes.Equal(m.Name, name) {
+			return m.Value
 		}
 	}
-	return itself, inside
+	return nil
+}
+
+// partsOf reports whether the fields below a name have the place itself, and whether they have places inside. The API server
+// writes the place itself first.
+func partsOf(fields canon.Raw) (itself, inside bool) {
+	if rest, ok := bytes.CutPrefix(fields, []byte(`{".":{}`)); ok {
+		return true, rest[0] == ','
+	}
+	return len(fields) == len("{}"), len(fields) > len("{}")
 }
 
 // isNamed reports whether step leads to the place with a name, such as f:spec, v:"a" or k:{"port":80}.
@@ -200,6 +295,22 @@ func isNamed(name []byte, step string) bool {
 		return json.Valid(rest) && string(textOf(rest)) == step
 	}
 	return false
+}
+
+// stepTo returns the step that leads to the place with a name.
+func stepTo(name []byte) string {
+	kind, rest, _ := bytes.Cut(name, []byte(":"))
+	switch {
+	case string(kind) == "v" && json.Valid(rest):
+		return string(textOf(rest))
+	case string(kind) == "k" && json.Valid(rest):
+		var keys []paths.Key
+		for m := canon.Raw(rest).Members(); m.Next(); {
+			keys = append(keys, paths.Key{Name: string(m.Name), Value: string(textOf(m.Value))})
+		}
+		return paths.ItemName(keys)
+	}
+	return string(rest)
 }
 
 // mayBeNamed is as isNamed, and takes the index of an item for any item.

@@ -119,7 +119,9 @@ func FuzzOwned(f *testing.F) {
 		require.NoError(t, json.Indent(&indented, text, "", " "))
 		spaced := &metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(indented.String())}
 		require.True(t, set.Equals(Fields(entry)), "%s", text)
-		for _, owned := range []Owned{OwnedBy(entry), OwnedBy(spaced)} {
+		indexed := OwnedBy(entry)
+		indexed.index = &index{}
+		for _, owned := range []Owned{OwnedBy(entry), OwnedBy(spaced), indexed} {
 			requireSameAsSet(t, set, owned, source)
 		}
 	})

@@ -48,13 +48,17 @@ func databaseOf(owner client.Object, version string, users []any) *unstructured.
 	return desired
 }
 
-// LongDatabase returns a child with a long list that has keys. Every item of the list depends on the revision.
-func LongDatabase(users int) Child {
+// LongDatabase returns a child with a long list that has keys. A value of every item depends on the revision, or the key.
+func LongDatabase(users int, hasOtherKeys bool) Child {
 	long := Database()
 	long.Desired = func(owner client.Object, revision int) client.Object {
 		list := make([]any, users)
 		for i := range list {
-			list[i] = map[string]any{"name": fmt.Sprintf("user-%d", i), "role": fmt.Sprintf("role-%d", revision)}
+			name, role := fmt.Sprintf("user-%d", i), fmt.Sprintf("role-%d", revision)
+			if hasOtherKeys {
+				name, role = fmt.Sprintf("user-%d-%d", revision, i), "reader"
+			}
+			list[i] = map[string]any{"name": name, "role": role}
 		}
 		return databaseOf(owner, "17", list)
 	}

@@ -10,7 +10,7 @@ import (
 // if the managed fields do not show that.
 func RivalIn(obj metav1.Object, fieldOwner string, paths []string) string {
 	others := managedfields.Others(obj, fieldOwner)
-	if manager := managedfields.ManagerOf(others, paths...); manager != "" {
+	if manager := managedfields.OwnersIn(others).Of(paths...); manager != "" {
 		return manager
 	}
 	own := managedfields.Applied(obj, fieldOwner)

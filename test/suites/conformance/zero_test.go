@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // zeroTable lists the fields that a Go type cannot leave out and set to zero in different ways: no
@@ -174,7 +175,7 @@ func unsatisfied(t *testing.T, live *unstructured.Unstructured, wanted client.Ob
 	t.Helper()
 	typed, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(wanted).Elem()))
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed))
-	return delta.Unsatisfied(typed, wanted)
+	return delta.Unsatisfied(typed, wanted, managedfields.Owned{})
 }
 
 // rank orders verdicts: a more definite verdict ranks higher.

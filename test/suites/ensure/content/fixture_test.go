@@ -41,6 +41,17 @@ spec:
               size: {type: integer}
               limits: {type: object, nullable: true, additionalProperties: {type: string}}
               users: {type: array, nullable: true, items: {type: string}}
+              groups:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name, port]
+                items:
+                  type: object
+                  required: [name, port]
+                  properties:
+                    name: {type: string}
+                    port: {type: integer}
+                    members: {type: array, x-kubernetes-list-type: set, items: {type: string}}
               parts:
                 type: array
                 items: {type: object, properties: {name: {type: string}, size: {type: integer}, mode: {type: string, nullable: true, default: auto}}}
