@@ -32,8 +32,8 @@ func (opts options) compareLists(ctx context.Context) (section, error) {
 	var shortest [2]cost
 	for _, items := range listLengths {
 		var figures []figure
-		for i, renamed := range []bool{false, true} {
-			whole, err := opts.costOfLongList(ctx, contest.LongDatabase(items, renamed))
+		for i, user := range []contest.User{contest.WithOtherRole, contest.WithOtherName} {
+			whole, err := opts.costOfLongList(ctx, contest.LongDatabase(items, user))
 			if err != nil {
 				return s, fmt.Errorf("%d items: %w", items, err)
 			}
@@ -41,7 +41,8 @@ func (opts options) compareLists(ctx context.Context) (section, error) {
 			if items == listLengths[0] {
 				shortest[i] = perItem
 			}
-			figures = append(figures, figure{value: perItem.ns / shortest[i].ns, most: longListGrowth}, figure{value: perItem.allocs, isCount: true})
+			figures = append(figures,
+				figure{value: perItem.ns / shortest[i].ns, most: longListGrowth}, figure{value: perItem.allocs, isCount: true})
 		}
 		s.add(fmt.Sprint(items), figures)
 	}

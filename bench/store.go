@@ -75,6 +75,10 @@ func (c objectCase) live() client.Object {
 }
 
 func (s *store) Get(_ context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if owner, ok := into.(*metav1.PartialObjectMetadata); ok { // nothing else is read so
+		owner.ObjectMeta = shop().ObjectMeta
+		return nil
+	}
 	object, found := s.objects[key]
 	if !found {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)

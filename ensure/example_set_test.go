@@ -49,7 +49,7 @@ func ExampleSet() {
 
 // Only one of the children may be adopted.
 func ExampleOnlyFor() {
-	c := fake.NewFakeClient(greeting()) // somebody else's
+	c := fake.NewFakeClient(greeting(), anOwner()) // somebody else's
 	e := ensure.New(c, c, "web-operator")
 
 	text, web := greeting(), webDeployment()

@@ -56,8 +56,7 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 	others := managedfields.OwnersIn(managedfields.Others(after, u.fieldOwner))
 	for _, path := range dropped {
 		steps := managedfields.Steps(path)
-		isInside := len(last) > 0 && managedfields.HasPrefix(path, last)
-		if isInside || wanted(steps) != nil || found(steps) == nil {
+		if isInside(path, last) || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
 		field := KeptField{Path: u.textOf(u.desired, path), Manager: others.Holding(path)}
@@ -71,6 +70,11 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		}
 	}
 	return kept
+}
+
+// isInside reports whether path leads to another one, which may be nil, or inside.
+func isInside(path, other fieldpath.Path) bool {
+	return len(other) > 0 && managedfields.HasPrefix(path, other)
 }
 
 // textOf returns a path in the form of Change.Path.

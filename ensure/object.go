@@ -336,7 +336,10 @@ func (c *child) inSync(live, whole client.Object) bool {
 		return false
 	}
 	isTouched := c.isReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
-	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.desired), c.owned(live)) || c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
+	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.desired), c.owned(live)) {
+		return false
+	}
+	if c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
 		return false
 	}
 	c.confirm(live)

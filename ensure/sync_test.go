@@ -59,8 +59,8 @@ func TestWhatOthersDoCostsAtMostOneRequest(t *testing.T) {
 			[]string{"metadata.annotations[note]"},
 		},
 		"our owner removed": {
-			"put right", `{"metadata":{"ownerReferences":null}}`,
-			[]string{"apply"},
+			"put right, if the owner is still there", `{"metadata":{"ownerReferences":null}}`,
+			[]string{"get", "apply"},
 			ensure.Updated,
 			[]string{"metadata.ownerReferences"},
 		},

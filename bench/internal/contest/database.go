@@ -48,16 +48,26 @@ func databaseOf(owner client.Object, version string, users []any) *unstructured.
 	return desired
 }
 
-// LongDatabase returns a child with a long list that has keys. A value of every item depends on the revision, or the key.
-func LongDatabase(users int, hasOtherKeys bool) Child {
+// A User is an item of a long list in a revision: its name, which is the key, and its role.
+type User func(index, revision int) (name, role string)
+
+// WithOtherRole has another role in each revision.
+func WithOtherRole(index, revision int) (name, role string) {
+	return fmt.Sprintf("user-%d", index), fmt.Sprintf("role-%d", revision)
+}
+
+// WithOtherName has another name in each revision.
+func WithOtherName(index, revision int) (name, role string) {
+	return fmt.Sprintf("user-%d-%d", revision, index), "reader"
+}
+
+// LongDatabase returns a child with a long list that has keys.
+func LongDatabase(users int, user User) Child {
 	long := Database()
 	long.Desired = func(owner client.Object, revision int) client.Object {
 		list := make([]any, users)
 		for i := range list {
-			name, role := fmt.Sprintf("user-%d", i), fmt.Sprintf("role-%d", revision)
-			if hasOtherKeys {
-				name, role = fmt.Sprintf("user-%d-%d", revision, i), "reader"
-			}
+			name, role := user(i, revision)
 			list[i] = map[string]any{"name": name, "role": role}
 		}
 		return databaseOf(owner, "17", list)

@@ -111,7 +111,7 @@ func TestItemsOfACustomKind(t *testing.T) {
 		}
 		return map[string]any{"groups": list}
 	}
-	paths := func(res ensure.Result) (found []string) {
+	paths := func(res ensure.Result[*unstructured.Unstructured]) (found []string) {
 		for _, change := range res.Changes {
 			if change.Path != "metadata.annotations[spec-hash.trueup-go.github.io/content-operator]" {
 				found = append(found, change.Path)
