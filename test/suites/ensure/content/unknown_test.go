@@ -129,7 +129,8 @@ func TestItemsOfACustomKind(t *testing.T) {
 	require.ElementsMatch(t, []string{"spec.groups[name=a,port=80]", "spec.groups[name=e,port=80]"}, paths(res))
 
 	editor := program.Client(t, shared, "kubectl-edit")
-	edit := `[{"op":"add","path":"/spec/groups/0","value":{"name":"theirs","port":80}},{"op":"add","path":"/spec/groups/1/members/-","value":"theirs"}]`
+	edit := `[{"op":"add","path":"/spec/groups/0","value":{"name":"theirs","port":80}},
+		{"op":"add","path":"/spec/groups/1/members/-","value":"theirs"}]`
 	require.NoError(t, editor.Patch(t.Context(), renamed.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte(edit))))
 	f.unchanged(renamed)
 	f.ensurer = ensure.New(f.client, f.client, "content-operator")
@@ -143,5 +144,5 @@ func TestItemsOfACustomKind(t *testing.T) {
 	res, err = ensure.Object(t.Context(), f.ensurer, renamed.DeepCopy())
 	require.NoError(t, err)
 	require.Equal(t, ensure.Drifted, res.Cause)
-	require.Equal(t, []string{"spec.groups[name=c,port=80].members"}, paths(res))
+	require.Equal(t, []string{"spec.groups[name=c,port=80].members[m-c]"}, paths(res))
 }
