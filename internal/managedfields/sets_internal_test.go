@@ -127,6 +127,30 @@ func FuzzOwned(f *testing.F) {
 	})
 }
 
+// FuzzText reads texts that no API server would write: a question has an answer, and never a panic.
+func FuzzText(f *testing.F) {
+	for _, text := range []string{
+		`{"f:a":{".":{},"k:{\"b\":1}":{"f:c":{}}}}`, `{"k:":{}}`, `{"v:":{}}`, `{"":{}}`, `{".":{"f:a":{}}}`, `{"v:\\":{}}`,
+		`{"k:{":{},"\u0000":{}}`,
+	} {
+		f.Add([]byte(text), "a[b=1].c")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, path string) {
+		owned := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))})
+		indexed := owned
+		indexed.index = &index{}
+		steps := append(paths.Steps(path), "a")
+		for range 2 {
+			require.Equal(t, owned.OwnsAt(steps), indexed.OwnsAt(steps))
+			require.Equal(t, owned.MergeRule(steps), indexed.MergeRule(steps))
+			require.Equal(t, owned.PartOf(steps), indexed.PartOf(steps))
+			steps = steps[len(steps)-1:]
+		}
+		require.Equal(t, owned.OwnsBeside("a"), indexed.OwnsBeside("a"))
+		require.Empty(t, owned.Without(indexed))
+	})
+}
+
 func requireSameAsSet(t *testing.T, set *fieldpath.Set, owned Owned, source *rand.Rand) {
 	t.Helper()
 	for range 20 {
