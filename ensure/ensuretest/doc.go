@@ -46,7 +46,7 @@
 //   - Only the fields, types and keys of an apply are validated. So neither ensure.ErrInvalid for a bad
 //     value nor ensure.ErrImmutable occurs, and an edited Service port stays beside ours.
 //   - Lists of custom kinds are replaced as a whole, as no CRD defines their keys. An item that somebody
-//     adds is drift.
+//     adds is drift, and changes name items by their indexes.
 //   - A kind that is not in the scheme has no status subresource. Register the kind, as unstructured
 //     if necessary.
 //   - An object of a custom kind needs no namespace, as nothing says whether the kind is namespaced.

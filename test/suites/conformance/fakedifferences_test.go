@@ -35,6 +35,7 @@ var lifecycleDifferences = []difference{
 	{
 		page: "Lists of custom kinds are replaced as a whole",
 		where: []place{
+			{"Gadget", "after edit: a part"},
 			{"Gadget", "after addition: a part"},
 			{"Gadget", "another desired state, as a dry run"},
 			{"Gadget", "another desired state"},
