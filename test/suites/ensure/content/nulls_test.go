@@ -165,6 +165,15 @@ func TestDroppedNulls(t *testing.T) {
 	require.Equal(t, map[string]any{"mode": "auto", "kind": "plain", "any": map[string]any{"b": "c"}}, f.live(desired).Object["spec"])
 }
 
+// unchangedAfterRestart requires that another process finds nothing to do, by one read.
+func (f *fixture) unchangedAfterRestart(desired client.Object) {
+	f.t.Helper()
+	f.ensurer = ensure.New(f.client, f.client, "content-operator")
+	mark := shared.Mark()
+	f.unchanged(desired)
+	require.Len(f.t, f.requests(mark), 1, "a read")
+}
+
 func (f *fixture) unchanged(desired client.Object) {
 	f.t.Helper()
 	copied, _ := desired.DeepCopyObject().(client.Object)
@@ -241,10 +250,7 @@ func TestNullsOfBuiltInKinds(t *testing.T) {
 	}}
 	_, err = ensure.Object(t.Context(), f.ensurer, budget.DeepCopy())
 	require.NoError(t, err)
-	f.ensurer = ensure.New(f.client, f.client, "content-operator")
-	mark := shared.Mark()
-	f.unchanged(budget)
-	require.Len(t, f.requests(mark), 1, "a read")
+	f.unchangedAfterRestart(budget)
 }
 
 // TestNullsInARawExtension: a built-in kind, too, has content of a free form.
