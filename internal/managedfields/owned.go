@@ -109,9 +109,9 @@ func (o Owned) OwnsAt(steps []string) bool {
 		_, inside := partsOf(o.text)
 		return inside
 	}
-	members := o.named(steps[0])
-	if isIndex(steps[0]) {
-		members = o.text.Members()
+	members := o.text.Members()
+	if !isIndex(steps[0]) { // which may mean any item
+		members = o.named(steps[0])
 	}
 	for m := members; m.Next(); {
 		if !mayBeNamed(m.Name, steps[0]) {
