@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/object"
 )
@@ -61,7 +62,7 @@ import (
 func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
 	found, err := e.absent(ctx, obj, resolve(opts))
 	if err != nil {
-		return Result[T]{}, err
+		return Result[T]{}, published(err)
 	}
 	return resultOf[T](found), nil
 }
@@ -93,18 +94,18 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	}
 	switch {
 	case obj.GetName() == "":
-		return nil, c.refuse("metadata.name", "is required")
+		return nil, c.subject.Refuse("metadata.name", "is required")
 	case c.adopt:
-		return nil, c.refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
+		return nil, c.subject.Refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
 	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.changesOwnership(), c.prune != nil, c.only != nil:
-		return nil, c.refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
+		return nil, c.subject.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
 			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {
 		return nil, err
 	}
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.empty(obj), callAbsent
+	c.desired, c.call = c.kind.Empty(obj), callAbsent
 	if c.controlled {
 		return &removal{withdrawal{c}}, c.stampOwner()
 	}
@@ -124,7 +125,7 @@ func (r *removal) run(ctx context.Context, meant client.Object) (outcome, error)
 	switch {
 	case live != nil:
 		found, err := r.remove(ctx, live, meant)
-		if err == nil || !isChangedSinceRead(err) {
+		if err == nil || !fault.IsRace(err) {
 			return found, err
 		}
 	case r.memory.Absent.Has(r.id()):
@@ -151,7 +152,7 @@ func (r *removal) removeFromServer(ctx context.Context, remove func(live client.
 		if live, err = r.readServer(ctx); err != nil {
 			return outcome{}, err
 		}
-		if found, err = remove(live); err == nil || !isChangedSinceRead(err) {
+		if found, err = remove(live); err == nil || !fault.IsRace(err) {
 			return found, err
 		}
 	}
@@ -195,7 +196,7 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcom
 // server has to confirm.
 func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
 	if !r.isMissingFromCache {
-		return outcome{}, r.conflictError("read", "the cache may be behind", nil) // the server knows
+		return outcome{}, r.subject.Conflict("read", "the cache may be behind", nil) // the server knows
 	}
 	if !r.dryRun {
 		r.noteReleased(live)
@@ -237,7 +238,7 @@ func (c *child) deleteLive(ctx context.Context, live client.Object) (outcome, er
 	case answer.IsGone(err):
 		return outcome{operation: Gone}, nil
 	case err != nil:
-		return outcome{}, c.requestError("delete", err)
+		return outcome{}, c.subject.Request("delete", err)
 	}
 	if !c.dryRun {
 		c.memory.NoteDeletion(c.ownedID())

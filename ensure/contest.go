@@ -83,9 +83,9 @@ func (c contention) contestedError(verdict contest.Verdict) error {
 		return nil
 	}
 	if verdict.Begins {
-		c.countContest()
+		countContest(c.kind.GVK)
 	}
-	out := c.fail(ErrContested, verdict.Operation, verdict.Text(c.fieldOwner, c.migrateFrom), verdict.Paths...)
+	out := c.subject.Fail(ErrContested, verdict.Operation, verdict.Text(c.fieldOwner, c.migrateFrom), verdict.Paths...)
 	out.Rival, out.After = verdict.Rival, verdict.Wait
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
@@ -32,7 +33,7 @@ func (u update) restoreEmpty(ctx context.Context, applied application) (applicat
 		return applied, err
 	case u.dryRun:
 		rehearsed, err := u.rehearseMerge(ctx, applied)
-		if isRefused(err) && len(removed) == 0 {
+		if fault.IsRefusal(err) && len(removed) == 0 {
 			return applied, nil // Result.Kept names the lists
 		}
 		return rehearsed, err
@@ -52,7 +53,7 @@ func (u update) restoreEmpty(ctx context.Context, applied application) (applicat
 func (u update) emptyLists(ctx context.Context, live client.Object, lists []fieldpath.Path) (client.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
-		return nil, u.unencodableError(err)
+		return nil, u.subject.Unencodable(err)
 	}
 	operations := managedfields.TestUID(live)
 	for _, path := range lists {
@@ -60,7 +61,7 @@ func (u update) emptyLists(ctx context.Context, live client.Object, lists []fiel
 		operations = append(operations, jsonpatch.Test(pointer, items), jsonpatch.Replace(pointer, []any{}))
 	}
 	emptied, err := u.patchJSON(ctx, "repair", operations)
-	if answer.IsFinal(err) && !isChangedSinceRead(err) {
+	if answer.IsFinal(err) && !fault.IsRace(err) {
 		return live, nil
 	}
 	return emptied, err
@@ -86,11 +87,11 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	}
 	was, err := delta.Values(before)
 	if err != nil {
-		return nil, nil, u.unencodableError(err)
+		return nil, nil, u.subject.Unencodable(err)
 	}
 	found, err := delta.Values(after)
 	if err != nil {
-		return nil, nil, u.unencodableError(err)
+		return nil, nil, u.subject.Unencodable(err)
 	}
 	own := u.owned(after)
 	for _, path := range lists {
@@ -119,7 +120,7 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	}
 	desired := &unstructured.Unstructured{}
 	if err := desired.UnmarshalJSON(u.lastApply); err != nil {
-		return nil, u.unencodableError(err)
+		return nil, u.subject.Unencodable(err)
 	}
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {
 		steps := managedfields.Steps(path)

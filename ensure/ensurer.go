@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,9 +18,9 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/hash"
-	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/object"
 )
@@ -45,18 +44,16 @@ type Ensurer struct {
 	recorder events.EventRecorder
 	entries  int
 
-	former    []string           // names of the field owner
-	sensitive []schema.GroupKind // beside Secret
-	warnings  atomic.Uint64      // that events told of
+	former   []string      // names of the field owner
+	warnings atomic.Uint64 // that events told of
 
 	seed         maphash.Seed
 	memory       *memory.Memory
 	attempts     *backoff.Table[callInputs]
 	contests     *contest.Table
 	replacements *memory.Table[memory.OwnedKey, replacement]
-	kinds        sync.Map // reflect.Type or schema.GroupVersionKind to kind
-	readable     sync.Map // the reflect.Types that isReadable has looked at and found good
-	misuse       string   // what is wrong with the arguments of New
+	kinds        kinds.Registry
+	misuse       string // what is wrong with the arguments of New
 }
 
 // A Setting configures an Ensurer for all its calls; see New.
@@ -73,6 +70,7 @@ type Setting func(*Ensurer)
 func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
 	e := &Ensurer{
 		client:     c,
+		kinds:      kinds.Registry{Client: c},
 		reader:     reader,
 		fieldOwner: fieldOwner,
 		digester:   hash.Default(),
@@ -142,7 +140,7 @@ func WithClock(c clock.PassiveClock) Setting {
 // The setting covers all versions of a kind, and may be given several times.
 func WithSensitive(kinds ...schema.GroupKind) Setting {
 	kinds = slices.Clone(kinds)
-	return func(e *Ensurer) { e.sensitive = append(e.sensitive, kinds...) }
+	return func(e *Ensurer) { e.kinds.Sensitive = append(e.kinds.Sensitive, kinds...) }
 }
 
 // findMisuse returns a description of wrong arguments of New, for the first call to return.
@@ -167,7 +165,7 @@ func (e *Ensurer) findMisuse() string {
 		return "ensure.FormerFieldOwners needs earlier names of the field owner, and not the one of now"
 	case e.entries < 1:
 		return "ensure.WithMemory needs at least 1 entry"
-	case slices.ContainsFunc(e.sensitive, func(kind schema.GroupKind) bool { return kind.Kind == "" }):
+	case slices.ContainsFunc(e.kinds.Sensitive, func(kind schema.GroupKind) bool { return kind.Kind == "" }):
 		return "a kind given to ensure.WithSensitive is empty"
 	}
 	return e.findMisuseOfDigests()
@@ -225,11 +223,6 @@ type replacement struct {
 // begins with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the
 // prefix and 56 hex digits.
 const adoptedMark = "adopt-"
-
-// isSensitive reports whether the API server's messages about a kind are not to be shown.
-func (e *Ensurer) isSensitive(kind schema.GroupKind) bool {
-	return answer.IsSensitive(kind) || slices.Contains(e.sensitive, kind)
-}
 
 // noteMark begins a note about a repair, which earlier versions wrote behind the stored digest. The next
 // apply removes the note.

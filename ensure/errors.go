@@ -3,7 +3,6 @@ package ensure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
@@ -26,40 +26,40 @@ import (
 var (
 	// ErrRefused: desired, an option or a setting is not usable. Nothing was written. This class includes errors of packages status and
 	// finalizer that the caller causes.
-	ErrRefused = answer.ErrRefused
+	ErrRefused = fault.ErrRefused
 	// ErrOwnerTerminating: the owner given to ControlledBy is being deleted, or does not exist any more,
 	// so no child is created or updated for it.
-	ErrOwnerTerminating = errors.New("owner is terminating")
+	ErrOwnerTerminating = fault.ErrOwnerTerminating
 	// ErrTerminating: the child, or its namespace, is being deleted. A later call creates the
 	// child again, except with IfExists.
-	ErrTerminating = errors.New("terminating")
+	ErrTerminating = fault.ErrTerminating
 	// ErrForeign: an object of that name exists and is not ours. Adopt adopts an object that has no
 	// controller, or that another program applied for the same owner. FormerFieldOwners says that
 	// objects of earlier names of the field owner are ours. If the controller is an object of the operator,
 	// pass that object to ControlledBy.
-	ErrForeign = errors.New("foreign")
+	ErrForeign = fault.ErrForeign
 	// ErrHidden: the child is as desired, but the cache does not show it. If the cache filters by a label,
 	// WithLabels adds the label to every child.
-	ErrHidden = errors.New("hidden from the cache")
+	ErrHidden = fault.ErrHidden
 	// ErrInvalid: the API server, a webhook or an admission policy refused the child as invalid.
-	ErrInvalid = errors.New("invalid")
+	ErrInvalid = fault.ErrInvalid
 	// ErrImmutable: the API server would create desired, but does not accept the change of the existing
 	// object, or does not accept that a change by others is reverted. Error.Paths names the fields that
 	// it refuses to change. Recreate deletes the object and creates it again, RecreateOnDrift also because
 	// of a change by others; kinds that hold data require Recreate inside OnlyFor. Once is for fields that
 	// are set at creation only.
-	ErrImmutable = errors.New("immutable")
+	ErrImmutable = fault.ErrImmutable
 	// ErrContested: somebody reverts our writes repeatedly, or two callers in this process have
 	// different desired states of the child, or desired differs in each call. Until Error.After has
 	// passed, nothing is written to the child. Error.Rival and Error.Paths name the other writer and
 	// the fields. Leave fields that the rival decides out of desired, or give them up with Release. If
 	// the rival is the operator itself, give its other writes a field owner of their own
 	// (client.WithFieldOwner).
-	ErrContested = errors.New("contested")
+	ErrContested = fault.ErrContested
 	// ErrAPI: any other failure of a request, such as a conflict, a missing permission, or an
 	// unreachable API server. Error.Reason, and errors.As with an apierrors.APIStatus, give the
 	// details.
-	ErrAPI = errors.New("request failed")
+	ErrAPI = fault.ErrAPI
 )
 
 // An Error describes which operation failed for which object, and why. Its text has the operation, the
@@ -94,35 +94,12 @@ type Error struct {
 	cause  error
 	// isKnown means that an earlier call returned the same error: this call sent nothing.
 	isKnown bool
-	// changedSinceRead means that the object is no longer the one that was read, so one more read is
-	// useful.
-	changedSinceRead bool
+	// isRace means that the object is no longer the one that was read, so that one more read is useful.
+	isRace bool
 }
 
 // Error returns the text that is described at the type Error.
-func (e *Error) Error() string {
-	text := fmt.Sprintf("cannot %s %s: %s", e.Operation, e.object(), e.Reason)
-	if e.detail != "" {
-		text += ": " + e.detail
-	}
-	return text
-}
-
-func (e *Error) object() string {
-	kind := e.Kind.Kind
-	if kind == "" {
-		kind = "object"
-	}
-	switch {
-	case e.Key.Name == "" && e.Key.Namespace == "":
-		return kind
-	case e.Key.Name == "":
-		return fmt.Sprintf("%s in namespace %q", kind, e.Key.Namespace)
-	case e.Key.Namespace == "":
-		return fmt.Sprintf("%s %q", kind, e.Key.Name)
-	}
-	return fmt.Sprintf("%s %q", kind, e.Key.String())
-}
+func (e *Error) Error() string { return fault.Text(e.Operation, e.Kind, e.Key, e.Reason, e.detail) }
 
 // Is reports whether target is the class of the error.
 func (e *Error) Is(target error) bool { return target == e.class }
@@ -130,9 +107,16 @@ func (e *Error) Is(target error) bool { return target == e.class }
 // Unwrap returns the StatusError if the API server responded, or another cause, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-func isChangedSinceRead(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.changedSinceRead
+// published returns err as callers get it.
+func published(err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	return &Error{
+		Operation: f.Operation, Kind: f.Kind, Key: f.Key, Reason: f.Reason, Paths: f.Paths, Rival: f.Rival, After: f.After,
+		class: f.Class, detail: f.Detail, cause: f.Cause, isKnown: f.IsKnown, isRace: f.IsRace,
+	}
 }
 
 // How long Retry waits: for another writer to be done, for the cache, for a deletion to end,
@@ -240,7 +224,7 @@ func planForOne(err error) plan {
 		return plan{}
 	case isOurs && known.After > 0:
 		return plan{after: known.After, isNews: isNews}
-	case isChangedSinceRead(err), apierrors.IsConflict(err) && !answer.IsWebhook(err):
+	case isOurs && known.isRace, apierrors.IsConflict(err) && !answer.IsWebhook(err):
 		return plan{after: retryConflict}
 	case errors.Is(err, ErrTerminating), errors.Is(err, ErrOwnerTerminating):
 		return plan{after: retryTerminating, isNews: isNews}
@@ -285,20 +269,20 @@ func Reason(err error) string {
 	case errors.As(err, &e):
 		return e.Reason
 	case errors.Is(err, ErrRefused):
-		return reasons[ErrRefused]
+		return fault.ReasonOf(ErrRefused)
 	case errors.As(err, &aggregate):
 		return firstReason(aggregate.Errors())
 	}
-	return apiReason(err)
+	return fault.APIReason(err)
 }
 
 func firstReason(errs []error) string {
 	for _, err := range errs {
-		if reason := Reason(err); reason != unavailable {
+		if reason := Reason(err); reason != fault.Unavailable {
 			return reason
 		}
 	}
-	return unavailable
+	return fault.Unavailable
 }
 
 // How soon a reconcile that failed is tried again, at first and in the end.
@@ -317,24 +301,6 @@ const (
 // Do not share a rate limiter between controllers.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
-}
-
-// apiReason is a reason that a condition takes.
-func apiReason(err error) string { return answer.Reason(err, unavailable) }
-
-// unavailable is the reason of an error that the server gave none for.
-const unavailable = "Unavailable"
-
-// reasons are condition reasons by class; that of ErrAPI comes from the server.
-var reasons = map[error]string{
-	ErrRefused:          "Refused",
-	ErrOwnerTerminating: "OwnerTerminating",
-	ErrTerminating:      "Terminating",
-	ErrForeign:          "Foreign",
-	ErrHidden:           "Hidden",
-	ErrInvalid:          "Invalid",
-	ErrImmutable:        "Immutable",
-	ErrContested:        "Contested",
 }
 
 func appendNew(list []string, s string) []string {

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -15,16 +16,16 @@ import (
 )
 
 // immutableError says that the API server takes desired, but not for this object.
-func (j judgement) immutableError(ctx context.Context, live client.Object) *Error {
+func (j judgement) immutableError(ctx context.Context, live client.Object) *fault.Error {
 	fields := j.immutableFields(ctx, live)
 	remedy := "; delete the object so that it is created again"
-	if j.holdsMore() {
+	if j.kind.HoldsMore() {
 		remedy = "; undo the change, or delete the object so that it is created again, which loses its data"
 	}
-	out := j.fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
-		j.message(j.refusal, strings.Join(answer.Faults(j.refusal), ", "))+
+	out := j.subject.Fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
+		j.subject.Message(j.refusal, strings.Join(answer.Faults(j.refusal), ", "))+
 		differsIn(fields)+remedy, fields...)
-	out.cause = j.refusal
+	out.Cause = j.refusal
 	return out
 }
 

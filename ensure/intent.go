@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -37,11 +38,11 @@ type intent struct {
 
 // stamp sets the desired state to a copy of desired with namespace, labels and owner.
 func (i *intent) stamp(desired client.Object) error {
-	i.desired = i.copyForStamping(desired)
+	i.desired = i.kind.ShallowCopy(desired)
 	if err := i.readOnce(); err != nil {
 		return err
 	}
-	i.desired.SetNamespace(i.key.Namespace)
+	i.desired.SetNamespace(i.subject.Key.Namespace)
 	if len(i.labels) > 0 {
 		labels := maps.Clone(desired.GetLabels())
 		if labels == nil {
@@ -60,14 +61,14 @@ func (i *intent) stamp(desired client.Object) error {
 }
 
 func (i *intent) stampOwner() error {
-	owner, err := i.kindOf(i.owner)
+	owner, err := i.kinds.Of(i.owner)
 	if err != nil {
 		return i.unknownKindError("the owner given to ensure.ControlledBy", err)
 	}
 	yes := new(true)
 	controller := metav1.OwnerReference{
-		APIVersion:         owner.apiVersion,
-		Kind:               owner.gvk.Kind,
+		APIVersion:         owner.APIVersion,
+		Kind:               owner.GVK.Kind,
 		Name:               i.owner.GetName(),
 		UID:                i.owner.GetUID(),
 		Controller:         yes,
@@ -79,7 +80,7 @@ func (i *intent) stampOwner() error {
 		switch {
 		case sameOwner(ref, controller):
 		case ptr.Deref(ref.Controller, false):
-			return i.refuse("metadata.ownerReferences", fmt.Sprintf(
+			return i.subject.Refuse("metadata.ownerReferences", fmt.Sprintf(
 				"names another controller, %s %q, than ensure.ControlledBy does", ref.Kind, ref.Name))
 		default:
 			refs = append(refs, ref)
@@ -180,7 +181,7 @@ func (i *intent) withDigest() (canon.Object, error) {
 		if i.adopted {
 			digest = adoptedMark + digest
 		}
-		stamped := i.copyForStamping(i.desired)
+		stamped := i.kind.ShallowCopy(i.desired)
 		if err := i.store.Set(stamped, digest); err != nil {
 			return nil, i.digestError(err)
 		}
@@ -189,9 +190,9 @@ func (i *intent) withDigest() (canon.Object, error) {
 	return i.withoutOnce(i.desiredWithDigest), nil
 }
 
-func (i *intent) digestError(err error) *Error {
-	refusal := i.refuse("", "cannot compute or store its digest: "+err.Error())
-	refusal.cause = err
+func (i *intent) digestError(err error) *fault.Error {
+	refusal := i.subject.Refuse("", "cannot compute or store its digest: "+err.Error())
+	refusal.Cause = err
 	return refusal
 }
 
@@ -211,7 +212,7 @@ func (i *intent) changesOf(found []delta.Change) []Change {
 	var changes []Change
 	for _, difference := range found {
 		change := Change{Path: difference.Path}
-		if !i.isSensitive(i.gvk.GroupKind()) {
+		if !i.subject.IsSensitive {
 			change.Old, change.New = difference.Old, difference.New
 		}
 		changes = append(changes, change)

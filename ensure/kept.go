@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -59,14 +60,14 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		if isInside(path, last) || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
-		field := KeptField{Path: u.textOf(u.desired, path), Manager: others.Holding(path)}
+		field := KeptField{Path: textOf(u.desired, path), Manager: others.Holding(path)}
 		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
 			last, kept = path, append(kept, field)
 		}
 	}
 	for _, path := range lists {
 		if u.isNobodys(after, path, found(managedfields.Steps(path))) {
-			kept = append(kept, KeptField{Path: u.textOf(u.desired, path)})
+			kept = append(kept, KeptField{Path: textOf(u.desired, path)})
 		}
 	}
 	return kept
@@ -78,9 +79,9 @@ func isInside(path, other fieldpath.Path) bool {
 }
 
 // textOf returns a path in the form of Change.Path.
-func (k *kind) textOf(desired client.Object, path fieldpath.Path) string {
+func textOf(desired client.Object, path fieldpath.Path) string {
 	goType := reflect.TypeOf(desired)
-	if isDynamic(desired) {
+	if kinds.IsDynamic(desired) {
 		goType = nil
 	}
 	at, text := canon.ShapeOf(goType), ""

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -92,9 +94,9 @@ func (u update) prepare(ctx context.Context, live client.Object, before *managed
 	if err != nil {
 		return nil, err
 	}
-	rules, operation := u.rules(), releasing
+	rules, operation := u.rules(), fault.Releasing
 	if rules.Names(before.Managers()) {
-		operation = migrating
+		operation = fault.Migrating
 	}
 	return u.patchEntries(ctx, operation, live, func(live client.Object) *managedfields.Patch { return rules.Before(live) })
 }
@@ -113,7 +115,7 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 	if from = p.Managers(); u.dryRun {
 		return applied, from, nil
 	}
-	settled, err := u.patchEntries(ctx, migrating, applied, func(live client.Object) *managedfields.Patch {
+	settled, err := u.patchEntries(ctx, fault.Migrating, applied, func(live client.Object) *managedfields.Patch {
 		if u.fieldsFingerprint(live) != complete {
 			return managedfields.NewPatch(live)
 		}
@@ -218,7 +220,7 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 	if len(retired) == unowned.Size() {
 		return unowned, nil
 	}
-	complete, err := u.rereadJSON(ctx, migrating, live.GetUID())
+	complete, err := u.rereadJSON(ctx, fault.Migrating, live.GetUID())
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +255,7 @@ func (u update) checkRetired(live client.Object) error {
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return u.unencodableError(err)
+		return u.subject.Unencodable(err)
 	}
 	for at, steps := range u.retireSteps {
 		depth, err := u.specified(steps)
@@ -261,14 +263,14 @@ func (u update) checkRetired(live client.Object) error {
 			return err
 		}
 		if u.isPartIn(live)(steps) {
-			return u.refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
+			return u.subject.Refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
 		}
 		for _, entry := range u.rules().Removable(live) {
 			fields := managedfields.OwnedBy(&entry)
 			for n := depth; n < len(steps)-1; n++ {
 				if hasItem, _ := fields.At(steps[:n+1]); hasItem && found(steps[:n]).IsList() {
 					item := firstSteps(u.retire[at], n+1)
-					return u.refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
+					return u.subject.Refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
 				}
 			}
 		}
@@ -278,12 +280,12 @@ func (u update) checkRetired(live client.Object) error {
 
 // loadFields finds out which paths of the child are fields of structs.
 func (c *child) loadFields(ctx context.Context) error {
-	if c.fields.Load() != nil {
+	if c.kind.KnowsFields() {
 		return nil
 	}
 	find := func(fieldpath.Path) bool { return false }
-	switch known, err := c.client.Scheme().New(c.gvk); {
-	case !isDynamic(c.desired):
+	switch known, err := c.client.Scheme().New(c.kind.GVK); {
+	case !kinds.IsDynamic(c.desired):
 		find = migrate.FieldsOf(reflect.TypeOf(c.desired))
 	case err == nil:
 		find = migrate.FieldsOf(reflect.TypeOf(known))
@@ -293,22 +295,16 @@ func (c *child) loadFields(ctx context.Context) error {
 			return err
 		}
 		if definition != nil {
-			find = migrate.FieldsOfSchema(definition, c.gvk.Version)
+			find = migrate.FieldsOfSchema(definition, c.kind.GVK.Version)
 		}
 	}
-	c.fields.Store(&find)
+	c.kind.SetFields(find)
 	return nil
-}
-
-// isField reports whether a path is known to lead to a field of a struct.
-func (k *kind) isField(path fieldpath.Path) bool {
-	find := k.fields.Load()
-	return find != nil && (*find)(path)
 }
 
 // readDefinition returns the CustomResourceDefinition of the child's kind, or nil if the operator may not get it.
 func (c *child) readDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
-	mapping, err := c.client.RESTMapper().RESTMapping(c.gvk.GroupKind(), c.gvk.Version)
+	mapping, err := c.client.RESTMapper().RESTMapping(c.kind.GVK.GroupKind(), c.kind.GVK.Version)
 	if err != nil {
 		return nil, nil //nolint:nilerr // then nothing tells
 	}
@@ -317,14 +313,14 @@ func (c *child) readDefinition(ctx context.Context) (*unstructured.Unstructured,
 	if err := c.beginRequest(); err != nil {
 		return nil, err
 	}
-	err = c.reader.Get(ctx, client.ObjectKey{Name: mapping.Resource.Resource + "." + c.gvk.Group}, definition)
+	err = c.reader.Get(ctx, client.ObjectKey{Name: mapping.Resource.Resource + "." + c.kind.GVK.Group}, definition)
 	switch {
 	case err == nil:
 		return definition, nil
 	case answer.IsFinal(err) || answer.IsGone(err):
 		return nil, nil
 	}
-	return nil, c.requestError("read", err)
+	return nil, c.subject.Request("read", err)
 }
 
 // leftByOlder returns the fields of live, the answer to an apply, that older versions set and that desired lacks, without
@@ -352,14 +348,14 @@ func (u update) leftByOlder(ctx context.Context, live client.Object) []KeptField
 		if hasDefault && reflect.DeepEqual(value, standard) {
 			continue
 		}
-		kept = append(kept, KeptField{Path: u.textOf(u.desired, field.Path), Manager: field.Manager})
+		kept = append(kept, KeptField{Path: textOf(u.desired, field.Path), Manager: field.Manager})
 	}
 	return kept
 }
 
 // isUnknown reports whether the Go type of desired lacks a field.
 func (c *child) isUnknown(path fieldpath.Path) bool {
-	_, err := delta.Specifies(c.empty(c.desired), managedfields.Steps(path))
+	_, err := delta.Specifies(c.kind.Empty(c.desired), managedfields.Steps(path))
 	return err != nil
 }
 
@@ -368,12 +364,12 @@ func (u update) checkSecret(live client.Object) error {
 	hasApplied := slices.ContainsFunc(append([]string{u.fieldOwner}, u.former...), func(name string) bool {
 		return managedfields.Applied(live, name) != nil
 	})
-	if !u.isSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || u.findStored(live) != "" {
+	if !u.kind.IsSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || u.findStored(live) != "" {
 		return nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return u.unencodableError(err)
+		return u.subject.Unencodable(err)
 	}
 	var keys []string
 	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired), u.owned(live)) {
@@ -384,6 +380,6 @@ func (u update) checkSecret(live client.Object) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return u.fail(ErrRefused, "ensure", "it exists, and the first apply would change "+strings.Join(keys, ", ")+
+	return u.subject.Fail(ErrRefused, "ensure", "it exists, and the first apply would change "+strings.Join(keys, ", ")+
 		": name what is only set at creation in ensure.Once, or allow the change with ensure.OverwriteData", keys...)
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
@@ -49,11 +51,11 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 	o := resolve(opts)
 	c, err := e.newChild(desired, o.narrowedTo(desired))
 	if err != nil {
-		return Result[T]{}, err
+		return Result[T]{}, published(err)
 	}
 	found, err := c.ensure(ctx)
 	if err != nil {
-		return Result[T]{}, err
+		return Result[T]{}, published(err)
 	}
 	return resultOf[T](found), nil
 }
@@ -82,7 +84,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 		return nil, err
 	}
 	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+		return nil, c.subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
 	}
 	if err := c.place(desired); err != nil {
 		return nil, err
@@ -100,25 +102,26 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 // identify finds out which object is meant.
 func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	c := &child{}
-	c.Ensurer, c.kind, c.options = e, noKind, o
+	c.Ensurer, c.options = e, o
+	c.setKind(kinds.None)
 	if c.isNil {
-		return nil, c.refuse("", "an Option is nil")
+		return nil, c.subject.Refuse("", "an Option is nil")
 	}
 	if object.IsNil(obj) {
-		return nil, c.refuse("", "desired is nil")
+		return nil, c.subject.Refuse("", "desired is nil")
 	}
 	if e == nil || e.memory == nil {
-		return nil, c.refuse("", "the Ensurer was not created by ensure.New")
+		return nil, c.subject.Refuse("", "the Ensurer was not created by ensure.New")
 	}
-	if !e.isReadable(obj) {
-		return nil, c.refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
+	if !e.kinds.IsReadable(obj) {
+		return nil, c.subject.Refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
 	}
-	c.key = client.ObjectKeyFromObject(obj)
+	c.subject.Key = client.ObjectKeyFromObject(obj)
 	if e.misuse != "" {
-		return nil, c.refuse("", e.misuse)
+		return nil, c.subject.Refuse("", e.misuse)
 	}
-	kind, err := e.kindOf(obj)
-	c.kind = kind
+	kind, err := e.kinds.Of(obj)
+	c.setKind(kind)
 	if err != nil {
 		return nil, c.unknownKindError("it", err)
 	}
@@ -138,7 +141,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	c.report().recordFailure(err)
 	c.report().countRequests(found, err)
 	if errors.Is(err, ErrContested) {
-		observer.Report(ctx, err)
+		observer.Report(ctx, published(err))
 	}
 	found = c.shown(found)
 	return found, err
@@ -157,7 +160,7 @@ func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	found, err := c.reconcileLive(ctx, live)
-	if err == nil || !isChangedSinceRead(err) {
+	if err == nil || !fault.IsRace(err) {
 		return found, err
 	}
 	// Somebody changed the object after the read: read once more, from the API server.
@@ -201,7 +204,7 @@ func (c *child) reconcileLive(ctx context.Context, live client.Object) (outcome,
 		case toAwaitDeletion:
 			return outcome{}, c.terminatingError("ensure", "it is being deleted")
 		case toReportHidden:
-			return outcome{}, c.fail(ErrHidden, "ensure", whyHidden)
+			return outcome{}, c.subject.Fail(ErrHidden, "ensure", whyHidden)
 		default:
 			return outcome{operation: Gone}, nil
 		}
@@ -312,7 +315,7 @@ func (c *child) findProvenance(ctx context.Context, live client.Object, known *s
 func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
 	isHidden := c.isHidden(live)
 	if digest, _ := c.findDigest(live); digest != "" && isHidden {
-		return outcome{}, c.fail(ErrHidden, "ensure", whyHidden)
+		return outcome{}, c.subject.Fail(ErrHidden, "ensure", whyHidden)
 	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return outcome{}, c.foreignError(live)
@@ -335,7 +338,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
 		return false
 	}
-	isTouched := c.isReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
+	isTouched := c.kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
 	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.desired), c.owned(live)) {
 		return false
 	}
@@ -389,7 +392,7 @@ func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
 	}
 	// A failed read, as without the verb get, does not keep the drift from being repaired.
 	if _, end, _ := c.readOwner(ctx); end != "" {
-		return c.fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
+		return c.subject.Fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
 	}
 	return nil
 }
@@ -414,9 +417,9 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	body, err := canon.Body(desired, c.gvk, "", createOnly)
+	body, err := canon.Body(desired, c.kind.GVK, "", createOnly)
 	if err != nil {
-		return outcome{}, c.unencodableError(err)
+		return outcome{}, c.subject.Unencodable(err)
 	}
 	answer, err := c.applyBody(ctx, "create", body)
 	if err != nil {

@@ -56,7 +56,7 @@ func (o *observation) read(ctx context.Context) (client.Object, error) {
 	o.noteInitial(live)
 	if live != nil {
 		o.memory.NoteShown(o.id())
-		o.noteManaged(live)
+		o.kind.NoteManaged(live)
 	}
 	return live, err
 }
@@ -159,7 +159,7 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 		return false
 	}
 	isSame := known.UID != "" && known.Version == live.GetResourceVersion() // without UIDs, on the fake client, versions come again
-	if isSame && known.Handover == o.handover() && (known.Entry != "" || !o.isReset(live)) {
+	if isSame && known.Handover == o.handover() && (known.Entry != "" || !o.kind.IsReset(live)) {
 		return true
 	}
 	content, ok := o.fingerprint(live)
@@ -178,7 +178,7 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 // API server.
 func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
 	if !managedfields.HasAny(live) {
-		return o.isReset(live)
+		return o.kind.IsReset(live)
 	}
 	entry := o.fieldsFingerprint(live)
 	return entry == "" || known.Entry != "" && entry != known.Entry
@@ -283,7 +283,7 @@ func (o *observation) isRemembered(live client.Object) bool {
 // mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
 // releases an object by emptying all managed fields.
 func (o *observation) mayBeReleased(live client.Object) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.isReset(live)
+	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.kind.IsReset(live)
 }
 
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field

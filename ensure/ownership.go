@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
 )
@@ -23,8 +24,8 @@ type ownership struct {
 // rules returns the rules by which the fields of a child change their owner.
 func (o *ownership) rules() migrate.Rules {
 	rules := migrate.Rules{
-		Owner: o.fieldOwner, APIVersion: o.apiVersion, Older: o.migrateFrom, Former: o.former,
-		IsAdopted: o.adopted, IsField: o.isField, Retired: o.retireSteps, Unowned: o.unowned,
+		Owner: o.fieldOwner, APIVersion: o.kind.APIVersion, Older: o.migrateFrom, Former: o.former,
+		IsAdopted: o.adopted, IsField: o.kind.IsField, Retired: o.retireSteps, Unowned: o.unowned,
 	}
 	if len(o.leftPaths) > 0 || o.adopt && o.controller == nil {
 		rules.IsLeft = func(path fieldpath.Path) bool { return o.isLeftPath(path) || o.isKeptOwner(path) }
@@ -78,14 +79,14 @@ func (o *ownership) patchEntries(
 			return live, nil
 		}
 		patched, err := o.patchJSON(ctx, operation, operations)
-		if !isChangedSinceRead(err) {
+		if !fault.IsRace(err) {
 			return patched, err
 		}
 		if live, err = o.reread(ctx, live); err != nil {
 			return nil, err
 		}
 	}
-	return nil, o.conflictError(operation, "it was changed meanwhile", nil)
+	return nil, o.subject.Conflict(operation, "it was changed meanwhile", nil)
 }
 
 // patchAttempts bounds the tries beside others who write at the same time.

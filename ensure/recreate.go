@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/delta"
 )
 
@@ -89,7 +90,7 @@ func (r recreation) provenCause(live client.Object, cause Cause) Cause {
 
 // mayRecreate reports whether the caller allows that the child is deleted for this cause.
 func (r recreation) mayRecreate(cause Cause) bool {
-	return r.recreate != "" && (r.recreateNamed || !r.holdsMore()) && (cause == DesiredChanged || r.onDrift)
+	return r.recreate != "" && (r.recreateNamed || !r.kind.HoldsMore()) && (cause == DesiredChanged || r.onDrift)
 }
 
 // isChangedByOthers reports whether live differs from desired in a field that this field owner does not
@@ -112,7 +113,7 @@ func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (
 // fails because live exists, and a later pass creates the child.
 func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
 	changes := r.unsatisfied(live)
-	if e, ok := errors.AsType[*Error](refusal); ok && len(changes) == 0 {
+	if e, ok := errors.AsType[*fault.Error](refusal); ok && len(changes) == 0 {
 		for _, path := range e.Paths {
 			changes = append(changes, Change{Path: path})
 		}
@@ -146,7 +147,7 @@ func (r recreation) onceValuesOnServer(ctx context.Context, live client.Object) 
 		return nil, err
 	}
 	if complete.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, r.conflictError("delete", "it was changed meanwhile", nil)
+		return nil, r.subject.Conflict("delete", "it was changed meanwhile", nil)
 	}
 	return r.onceValues(complete)
 }

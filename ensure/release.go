@@ -109,7 +109,7 @@ func (i *intent) checkPaths() error {
 
 func (i *intent) checkManagers() error {
 	if slices.Contains(i.migrateFrom, "") {
-		return i.refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+		return i.subject.Refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
 	}
 	return nil
 }
@@ -136,13 +136,13 @@ func (i *intent) parsePath(path, option string) ([]string, error) {
 	given := unfitPath(path, option)
 	steps, err := paths.Parse(path)
 	if err != nil {
-		return nil, i.refuse("", given+err.Error())
+		return nil, i.subject.Refuse("", given+err.Error())
 	}
-	if i.isSecret() && steps[0] == "stringData" {
-		return nil, i.refuse("", given+"is written only: the API server keeps it in data, so name it there")
+	if i.kind.IsSecret() && steps[0] == "stringData" {
+		return nil, i.subject.Refuse("", given+"is written only: the API server keeps it in data, so name it there")
 	}
 	if _, err := delta.Specifies(i.desired, steps); err != nil {
-		return nil, i.refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
+		return nil, i.subject.Refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
 	}
 	return steps, nil
 }
@@ -164,7 +164,7 @@ func (i *intent) parseUnspecified(path, option, problem string) ([]string, error
 		return nil, err
 	}
 	if depth == len(steps) {
-		return nil, i.refuse(path, problem+", so leave it out of desired "+
+		return nil, i.subject.Refuse(path, problem+", so leave it out of desired "+
 			"(the owner, the digest and the labels of ensure.WithLabels are part of desired)")
 	}
 	return steps, nil
@@ -187,7 +187,7 @@ func (i *intent) readOnce() error {
 			return err
 		}
 		if problem := i.problemWithOnce(steps); problem != "" {
-			return i.refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
+			return i.subject.Refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
 		i.onceEdits = append(i.onceEdits, delta.Edit{Path: steps})
 	}
@@ -225,7 +225,7 @@ func (i *intent) splitOnce() {
 	if len(i.onceEdits) == 0 {
 		return
 	}
-	i.desiredAtCreation = i.copyForStamping(i.desired)
+	i.desiredAtCreation = i.kind.ShallowCopy(i.desired)
 	labels, annotations := maps.Clone(i.desired.GetLabels()), maps.Clone(i.desired.GetAnnotations())
 	for _, edit := range i.onceEdits {
 		switch place, _ := singleItem(edit.Path); place.member {
@@ -250,7 +250,7 @@ func (i *intent) checkOnce() error {
 			return err
 		}
 		if place.in(i.desiredWithDigest) {
-			return i.refuse(i.once[at], "is given to ensure.Once, but holds the digest")
+			return i.subject.Refuse(i.once[at], "is given to ensure.Once, but holds the digest")
 		}
 	}
 	return nil
@@ -269,12 +269,12 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return u.unencodableError(err)
+		return u.subject.Unencodable(err)
 	}
 	own := u.ownedAfter(before)
 	for _, left := range u.leftPaths {
 		if _, err := delta.Specifies(live, left.steps); err != nil {
-			return u.refuse("", unfitPath(left.path, left.option)+err.Error())
+			return u.subject.Refuse("", unfitPath(left.path, left.option)+err.Error())
 		}
 		if found(left.steps) == nil {
 			continue
@@ -284,13 +284,13 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 			return err
 		}
 		if u.isPart(live, left.steps, depth) {
-			return u.refuse(left.path, "is given to "+left.option+", but the next apply would remove it, because the API server merges it "+
+			return u.subject.Refuse(left.path, "is given to "+left.option+", but the next apply would remove it, because the API server merges it "+
 				"as part of a larger value: name the list or the map around it, or the item by all its keys")
 		}
 		for n := depth; n < len(left.steps)-1; n++ {
 			if found(left.steps[:n]).IsList() && own.OwnsAt(left.steps[:n+1]) {
 				item := firstSteps(left.path, n+1)
-				return u.refuse(left.path, "is to stay, but desired has nothing left in "+item+
+				return u.subject.Refuse(left.path, "is to stay, but desired has nothing left in "+item+
 					", which would be removed with it: give "+left.option+" "+item)
 			}
 		}
@@ -332,7 +332,7 @@ func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return nil, i.unencodableError(err)
+		return nil, i.subject.Unencodable(err)
 	}
 	var values []delta.Edit
 	for _, edit := range i.onceEdits {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -95,10 +96,10 @@ func (r *repair) addUnowned(ctx context.Context) error {
 func (c *child) allFields(ctx context.Context, live *unstructured.Unstructured) (*fieldpath.Set, error) {
 	content := maps.Clone(live.Object)
 	delete(content, "status")
-	content["metadata"] = map[string]any{"name": c.key.Name, "namespace": c.key.Namespace, "uid": live.GetUID()}
+	content["metadata"] = map[string]any{"name": c.subject.Key.Name, "namespace": c.subject.Key.Namespace, "uid": live.GetUID()}
 	body, err := json.Marshal(content)
 	if err != nil {
-		return nil, c.unencodableError(err)
+		return nil, c.subject.Unencodable(err)
 	}
 	applied, err := c.patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
 		client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(migrate.BeforeFirstApply))
@@ -134,9 +135,9 @@ func (r *repair) completeKeys(ctx context.Context) error {
 	for _, path := range lacking {
 		paths = appendNew(paths, managedfields.Text(path))
 	}
-	out := r.fail(ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
-		", and the API server does not report their defaults: specify whole keys: "+r.message(r.refusal, answer.NotShown), paths...)
-	out.cause = r.refusal
+	out := r.subject.Fail(ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
+		", and the API server does not report their defaults: specify whole keys: "+r.subject.Message(r.refusal, answer.NotShown), paths...)
+	out.Cause = r.refusal
 	return out
 }
 
@@ -154,7 +155,7 @@ func (c *child) applyElsewhere(ctx context.Context, live client.Object) (*unstru
 	elsewhere.SetName("trueup-" + string(uuid.NewUUID())) // some kinds want a letter first
 	body, err := elsewhere.MarshalJSON()
 	if err != nil {
-		return nil, c.unencodableError(err)
+		return nil, c.subject.Unencodable(err)
 	}
 	if err := c.beginRequest(); err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (c *child) applyElsewhere(ctx context.Context, live client.Object) (*unstru
 	case err == nil:
 		return elsewhere, nil
 	case !answer.IsFinal(err):
-		return nil, c.requestError("repair", err)
+		return nil, c.subject.Request("repair", err)
 	}
 	return nil, nil
 }
@@ -287,7 +288,7 @@ func (r *repair) patchWhileUnchanged(
 ) (client.Object, []obstacle.Obstacle, error) {
 	for range patchAttempts {
 		patched, err := r.patchJSON(ctx, "repair", build(obstacles))
-		if err == nil || !isChangedSinceRead(err) {
+		if err == nil || !fault.IsRace(err) {
 			return patched, obstacles, err
 		}
 		if err := r.observe(ctx, r.live.GetUID()); err != nil {
@@ -299,7 +300,7 @@ func (r *repair) patchWhileUnchanged(
 		}
 		obstacles = again
 	}
-	return nil, nil, r.conflictError("repair", "it was changed meanwhile", nil)
+	return nil, nil, r.subject.Conflict("repair", "it was changed meanwhile", nil)
 }
 
 // takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
@@ -348,7 +349,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	desired.SetUID(r.live.GetUID())
 	body, err := desired.MarshalJSON()
 	if err != nil {
-		return nil, r.unencodableError(err)
+		return nil, r.subject.Unencodable(err)
 	}
 	applied, err := r.applyBody(ctx, "apply", body)
 	if err != nil {
@@ -380,7 +381,7 @@ func (r *repair) disownApplied(ctx context.Context, applied client.Object, field
 	disowned, err := r.patchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
 		return r.disown(applied, metav1.ManagedFieldsOperationApply, fields.Has)
 	})
-	if isChangedSinceRead(err) {
+	if fault.IsRace(err) {
 		return applied, nil
 	}
 	return disowned, err
@@ -391,13 +392,13 @@ func (r *repair) typed() client.Object { return r.inGoType(r.live) }
 
 // inGoType returns obj in the Go type of desired.
 func (c *child) inGoType(obj *unstructured.Unstructured) client.Object {
-	typed := c.empty(c.desired)
+	typed := c.kind.Empty(c.desired)
 	text, err := obj.MarshalJSON()
 	if err == nil {
 		err = json.Unmarshal(text, typed)
 	}
 	if err != nil {
-		return c.empty(c.desired)
+		return c.kind.Empty(c.desired)
 	}
 	return typed
 }
@@ -407,7 +408,7 @@ func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	body, err := canon.Body(desired, c.gvk, "", "")
+	body, err := canon.Body(desired, c.kind.GVK, "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
@@ -66,7 +68,7 @@ func (r report) recordWrite(ctx context.Context, found outcome) {
 	if found.cause == "" || r.dryRun {
 		return
 	}
-	r.countWrite(found)
+	countWrite(r.kind.GVK, found)
 	found = r.shown(found)
 	r.logWrite(ctx, found)
 	regarding, related := r.referenceTo(found.live), runtime.Object(nil)
@@ -87,7 +89,7 @@ func (r report) logWrite(ctx context.Context, found outcome) {
 		message = "deleted child"
 	}
 	pairs := []any{
-		"kind", r.gvk.Kind,
+		"kind", r.kind.GVK.Kind,
 		"child", r.childName(),
 		"operation", found.operation,
 		"cause", found.cause,
@@ -108,7 +110,7 @@ func texts[T fmt.Stringer](values []T) []string {
 }
 
 // childName returns the name of the child, with its namespace if it has one.
-func (r report) childName() string { return strings.TrimPrefix(r.key.String(), "/") }
+func (r report) childName() string { return strings.TrimPrefix(r.subject.Key.String(), "/") }
 
 // noteLimit is how many bytes of note the API server takes.
 const noteLimit = 1024
@@ -117,7 +119,7 @@ const noteLimit = 1024
 // spec.paused (set by kubectl-edit)". If not all changes and kept fields fit, the sentence says how many
 // are left out. A first one that does not fit is cut at the boundary of a rune.
 func (r report) describeWrite(found outcome) string {
-	note := strings.ToLower(string(found.operation)) + " " + r.gvk.Kind + " " + r.childName()
+	note := strings.ToLower(string(found.operation)) + " " + r.kind.GVK.Kind + " " + r.childName()
 	changes := texts(r.notableChanges(found.changes))
 	for _, field := range found.kept {
 		changes = append(changes, "kept "+field.String())
@@ -159,7 +161,7 @@ func andMore(changes int) string {
 // recorder need not be that of the client.
 func (r report) referenceTo(live client.Object) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		APIVersion: r.apiVersion, Kind: r.gvk.Kind, Namespace: live.GetNamespace(), Name: live.GetName(),
+		APIVersion: r.kind.APIVersion, Kind: r.kind.GVK.Kind, Namespace: live.GetNamespace(), Name: live.GetName(),
 		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(),
 	}
 }
@@ -175,7 +177,7 @@ func (r report) referenceToOwner() *corev1.ObjectReference {
 // recordFailure records an event about a failure that a person has to resolve, if the failure is the
 // first of its reason or has another text than the last one.
 func (r report) recordFailure(err error) {
-	failed, ok := errors.AsType[*Error](err)
+	failed, ok := errors.AsType[*fault.Error](err)
 	switch {
 	case r.dryRun:
 	case err == nil:
@@ -187,17 +189,17 @@ func (r report) recordFailure(err error) {
 
 // needsPerson reports whether an event is recorded about an error. An error that ends by itself and a
 // mistake in the program are of no use to readers of the owner's events.
-func needsPerson(err *Error) bool {
+func needsPerson(err *fault.Error) bool {
 	classes := []error{ErrForeign, ErrInvalid, ErrImmutable, ErrContested}
-	return slices.Contains(classes, err.class) || err.Reason == string(metav1.StatusReasonForbidden)
+	return slices.Contains(classes, err.Class) || err.Reason == string(metav1.StatusReasonForbidden)
 }
 
 // recordWarning records the event. The reference to the child contains a number of the event: client-go
 // combines events about the same objects with the same versions into a series, and neither the owner
 // nor the child may have changed since the last failure.
-func (r report) recordWarning(failed *Error) {
+func (r report) recordWarning(failed *fault.Error) {
 	regarding := &corev1.ObjectReference{
-		APIVersion: r.apiVersion, Kind: r.gvk.Kind, Namespace: r.key.Namespace, Name: r.key.Name,
+		APIVersion: r.kind.APIVersion, Kind: r.kind.GVK.Kind, Namespace: r.subject.Key.Namespace, Name: r.subject.Key.Name,
 	}
 	if r.lastRead != nil {
 		regarding = r.referenceTo(r.lastRead)
@@ -220,7 +222,7 @@ func (r report) countRequests(found outcome, err error) {
 	if err != nil {
 		operation, cause = failed, failure(err)
 	}
-	requestsTotal().WithLabelValues(r.gvk.Group, r.gvk.Kind, operation, cause).Add(float64(r.requests))
+	requestsTotal().WithLabelValues(r.kind.GVK.Group, r.kind.GVK.Kind, operation, cause).Add(float64(r.requests))
 	r.child.requests = 0
 }
 
@@ -260,18 +262,18 @@ func register(registry prometheus.Registerer, metric *prometheus.CounterVec) *pr
 	return metric
 }
 
-func (k *kind) countContest() {
-	contestsTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind).Inc()
+func countContest(kind schema.GroupVersionKind) {
+	contestsTotal().WithLabelValues(kind.Group, kind.Kind).Inc()
 }
 
-func (k *kind) countWrite(found outcome) {
-	writesTotal().WithLabelValues(k.gvk.Group, k.gvk.Kind, string(found.operation), string(found.cause)).Inc()
+func countWrite(kind schema.GroupVersionKind, found outcome) {
+	writesTotal().WithLabelValues(kind.Group, kind.Kind, string(found.operation), string(found.cause)).Inc()
 }
 
-// failure returns Reason of an error, except for reasons that a webhook or an aggregated API server
+// failure returns the reason of an error, except for reasons that a webhook or an aggregated API server
 // makes up, of which there may be many.
 func failure(err error) string {
-	reason := Reason(err)
+	reason := fault.Reason(err)
 	if !errors.Is(err, ErrAPI) {
 		return reason // the name of a class
 	}
@@ -283,7 +285,7 @@ func failure(err error) string {
 		metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable,
 		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnsupportedMediaType,
 		metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
-		unavailable:
+		fault.Unavailable:
 		return reason
 	default:
 		return "Unknown"

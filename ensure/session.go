@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -59,15 +60,15 @@ func (s *session) readServer(ctx context.Context) (client.Object, error) {
 }
 
 func (s *session) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
-	live := s.empty(s.desired)
-	switch err := from.Get(ctx, s.key, live, opts...); {
+	live := s.kind.Empty(s.desired)
+	switch err := from.Get(ctx, s.subject.Key, live, opts...); {
 	case err == nil:
 		s.lastRead = live
 		return live, nil
 	case answer.IsGone(err):
 		return nil, nil
 	default:
-		return nil, s.requestError("read", err)
+		return nil, s.subject.Request("read", err)
 	}
 }
 
@@ -78,7 +79,7 @@ func (s *session) reread(ctx context.Context, live client.Object) (client.Object
 		return nil, err
 	}
 	if complete == nil || complete.GetUID() != live.GetUID() {
-		return nil, s.conflictError("read", "the cache is behind", nil)
+		return nil, s.subject.Conflict("read", "the cache is behind", nil)
 	}
 	return complete, nil
 }
@@ -87,15 +88,15 @@ func (s *session) reread(ctx context.Context, live client.Object) (client.Object
 // have.
 func (s *session) rereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(s.gvk)
+	live.SetGroupVersionKind(s.kind.GVK)
 	if err := s.beginRequest(); err != nil {
 		return nil, err
 	}
-	switch err := s.reader.Get(ctx, s.key, live); {
+	switch err := s.reader.Get(ctx, s.subject.Key, live); {
 	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return nil, s.conflictError(operation, "it was replaced meanwhile", err)
+		return nil, s.subject.Conflict(operation, "it was replaced meanwhile", err)
 	case err != nil:
-		return nil, s.requestError("read", err)
+		return nil, s.subject.Request("read", err)
 	}
 	return live, nil
 }
@@ -135,9 +136,9 @@ func (s *session) bodyToApply(uid types.UID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := canon.Body(desired, s.gvk, uid, "")
+	body, err := canon.Body(desired, s.kind.GVK, uid, "")
 	if err != nil {
-		return nil, s.unencodableError(err)
+		return nil, s.subject.Unencodable(err)
 	}
 	return body, nil
 }
@@ -157,7 +158,7 @@ func (s *session) applyBody(
 		body = rest
 	}
 	applied, err := s.patch(ctx, operation, types.ApplyPatchType, body, opts...)
-	refused := withoutIndexes(answer.Nulls(err))
+	refused := fault.WithoutIndexes(answer.Nulls(err))
 	if len(refused) == 0 {
 		return applied, err
 	}
@@ -178,9 +179,9 @@ func (s *session) patch(
 		return nil, err
 	}
 	s.memory.Absent.Remove(s.id()) // also if no answer comes
-	answer := s.empty(s.desired)
-	answer.SetNamespace(s.key.Namespace)
-	answer.SetName(s.key.Name)
+	answer := s.kind.Empty(s.desired)
+	answer.SetNamespace(s.subject.Key.Namespace)
+	answer.SetName(s.subject.Key.Name)
 	opts = append([]client.PatchOption{client.FieldOwner(s.fieldOwner)}, opts...)
 	if form == types.ApplyPatchType {
 		patch = canon.YAML(patch)
@@ -194,7 +195,7 @@ func (s *session) patch(
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
 	if err := s.client.Patch(ctx, answer, client.RawPatch(form, patch), opts...); err != nil {
-		return nil, s.requestError(operation, err)
+		return nil, s.subject.Request(operation, err)
 	}
 	return answer, nil
 }
@@ -204,7 +205,7 @@ func (s *session) patchJSON(
 ) (client.Object, error) {
 	patch, err := json.Marshal(operations)
 	if err != nil {
-		return nil, s.unencodableError(err)
+		return nil, s.subject.Unencodable(err)
 	}
 	return s.patch(ctx, operation, types.JSONPatchType, patch, opts...)
 }
@@ -235,12 +236,12 @@ func (s *session) checkBackoff() error {
 	}
 	s.previous = new(known)
 	left := known.Left(s.isInitialContent, s.clock.Now())
-	failed, ok := errors.AsType[*Error](known.Err)
+	failed, ok := errors.AsType[*fault.Error](known.Err)
 	if left <= 0 || !ok {
 		return nil
 	}
 	again := *failed
-	again.After, again.isKnown = left, true
+	again.After, again.IsKnown = left, true
 	s.backoffError = &again
 	return s.backoffError
 }
@@ -302,7 +303,7 @@ func (s *session) failedBefore() bool { return s.previous != nil && s.previous.C
 
 // endCall notes the end of a call for the backoff, and returns the error of the call.
 func (s *session) endCall(err error) error {
-	failed, ok := errors.AsType[*Error](err)
+	failed, ok := errors.AsType[*fault.Error](err)
 	switch {
 	case s.dryRun:
 	case err == nil:
@@ -311,9 +312,9 @@ func (s *session) endCall(err error) error {
 		return s.backoffError
 	case !ok || errors.Is(err, context.Canceled):
 	case errors.Is(err, ErrContested):
-		failed.isKnown = s.requests == 0
+		failed.IsKnown = s.requests == 0
 	case s.requests == 0:
-		failed.isKnown = s.attempts.NoteRepeat(s.attemptKey(), s.callInputs(), failed, s.clock.Now())
+		failed.IsKnown = s.attempts.NoteRepeat(s.attemptKey(), s.callInputs(), failed, s.clock.Now())
 	default:
 		failed.After = s.noteFailure(failed)
 	}
@@ -334,7 +335,7 @@ func (s *session) endBackoff() {
 }
 
 // noteFailure remembers an error and returns how long to wait.
-func (s *session) noteFailure(err *Error) time.Duration {
+func (s *session) noteFailure(err *fault.Error) time.Duration {
 	content, _ := s.initialContent()
 	return s.attempts.NoteFailure(s.attemptKey(), s.callInputs(), backoff.Failure{
 		Err: err, Requests: s.requests, Content: content,
@@ -355,7 +356,7 @@ func (s *session) noteReadFailure(err error) {
 // conflict, or an object that turned out to be foreign or to be deleted.
 func isRace(err error) bool {
 	_, isAnswer := answer.Status(err)
-	return isChangedSinceRead(err) || errors.Is(err, ErrForeign) || errors.Is(err, ErrTerminating) && !isAnswer
+	return fault.IsRace(err) || errors.Is(err, ErrForeign) || errors.Is(err, ErrTerminating) && !isAnswer
 }
 
 // isFinal reports whether another attempt would fail as well, unless a person acts. Such a failure
@@ -368,7 +369,7 @@ func (s *session) isFinal(err error) bool {
 	case errors.Is(err, ErrForeign):
 		return s.initial != nil // else the cache does not show when the object is gone
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrImmutable), errors.Is(err, ErrRefused):
-		return s.requests > 1 && !s.isUndecided && (!isAnswer || namesFieldsOnly(err))
+		return s.requests > 1 && !s.isUndecided && (!isAnswer || fault.NamesFieldsOnly(err))
 	}
 	return false
 }

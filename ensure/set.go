@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -48,21 +50,21 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 	}
 	s, err := e.newSet(owner, children, resolve(opts))
 	if err != nil {
-		return results, err
+		return results, published(err)
 	}
 	for i, c := range s.children {
 		found, err := c.ensure(ctx)
 		if err != nil {
-			return results, err
+			return results, published(err)
 		}
 		results.Children[i], results.found[i] = resultOf[client.Object](found), found
-		results.kinds = append(results.kinds, c.gvk.Kind)
+		results.kinds = append(results.kinds, c.kind.GVK.Kind)
 	}
 	if s.prunesOnceReady && results.Readiness(nil).State != readiness.Ready {
 		return results, nil
 	}
 	results.Pruned, err = s.removeRest(ctx)
-	return results, err
+	return results, published(err)
 }
 
 // OnlyFor limits options to one of the children given to Set. The pointer identifies the child:
@@ -241,7 +243,7 @@ type memberKey struct {
 	key  types.NamespacedName
 }
 
-func memberOf(c *child) memberKey { return memberKey{c.gvk.GroupKind(), c.key} }
+func memberOf(c *child) memberKey { return memberKey{c.kind.GVK.GroupKind(), c.subject.Key} }
 
 func (e *Ensurer) newSet(owner client.Object, children []client.Object, o options) (*set, error) {
 	if err := checkSetOptions(e, children, o); err != nil {
@@ -252,9 +254,9 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 		own := o.of(desired)
 		switch {
 		case own.controlled:
-			return nil, e.refuseCall(ownerTwice)
+			return nil, refuseCall(ownerTwice)
 		case own.prune != nil, own.propagation != "", own.deleteAdopted:
-			return nil, e.refuseCall(
+			return nil, refuseCall(
 				"ensure.Prune, ensure.Propagation and ensure.DeleteAdopted are for the whole Set, not for ensure.OnlyFor")
 		}
 		own.controlled, own.owner = true, owner
@@ -263,7 +265,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 			return nil, err
 		}
 		if s.has(memberOf(c)) {
-			return nil, c.refuse("", "occurs twice among the children")
+			return nil, c.subject.Refuse("", "occurs twice among the children")
 		}
 		s.children = append(s.children, c)
 	}
@@ -282,15 +284,15 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
 	switch {
 	case o.controlled:
-		return e.refuseCall(ownerTwice)
+		return refuseCall(ownerTwice)
 	case o.propagation != "" && o.prune == nil:
-		return e.refuseCall("ensure.Propagation has no meaning without ensure.Prune")
+		return refuseCall("ensure.Propagation has no meaning without ensure.Prune")
 	case o.deleteAdopted && o.prune == nil:
-		return e.refuseCall("ensure.DeleteAdopted has no meaning without ensure.Prune")
+		return refuseCall("ensure.DeleteAdopted has no meaning without ensure.Prune")
 	}
 	for _, part := range o.only {
 		if !slices.ContainsFunc(children, part.isFor) {
-			return e.refuseCall("ensure.OnlyFor names none of the children: pass a pointer that ensure.Set got")
+			return refuseCall("ensure.OnlyFor names none of the children: pass a pointer that ensure.Set got")
 		}
 	}
 	return nil
@@ -352,18 +354,18 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
 	o.prune, o.only = nil, nil
 	if object.IsNil(like) {
-		return nil, e.refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
+		return nil, refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
 	}
 	c, err := e.identify(like, o)
 	if err != nil {
 		return nil, err
 	}
 	if c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+		return nil, c.subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
 	}
-	c.key.Namespace, c.key.Name = c.owner.GetNamespace(), ""
+	c.subject.Key.Namespace, c.subject.Key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.empty(like), callPrune
+	c.desired, c.call = c.kind.Empty(like), callPrune
 	r := &removal{withdrawal{c}}
 	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
@@ -374,7 +376,7 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 // named returns the removal of live.
 func (r *removal) named(live client.Object) *removal {
 	named := *r.child
-	named.key, named.lastRead = client.ObjectKeyFromObject(live), live
+	named.subject.Key, named.lastRead = client.ObjectKeyFromObject(live), live
 	named.noteInitial(live)
 	return &removal{withdrawal{&named}}
 }
@@ -389,15 +391,15 @@ func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	err = meta.EachListItem(list, func(item runtime.Object) error {
 		if live, ok := item.(client.Object); ok && r.isMember(live) {
 			own, _ := live.DeepCopyObject().(client.Object) // the cache's is everybody's
-			if isDynamic(own) {
-				own.GetObjectKind().SetGroupVersionKind(r.gvk)
+			if kinds.IsDynamic(own) {
+				own.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
 			}
 			members = append(members, own)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, r.requestError("list", err)
+		return nil, r.subject.Request("list", err)
 	}
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
@@ -426,14 +428,14 @@ func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
 	}
 	if err != nil {
 		r.noteReadFailure(err)
-		return nil, r.requestError("list", err)
+		return nil, r.subject.Request("list", err)
 	}
 	return list, nil
 }
 
 // emptyList returns a new list to read into.
 func (r *removal) emptyList() (client.ObjectList, error) {
-	gvk := r.gvk
+	gvk := r.kind.GVK
 	gvk.Kind += "List"
 	switch r.desired.(type) {
 	case runtime.Unstructured:
@@ -448,7 +450,7 @@ func (r *removal) emptyList() (client.ObjectList, error) {
 	obj, err := r.client.Scheme().New(gvk)
 	list, ok := obj.(client.ObjectList)
 	if err != nil || !ok {
-		return nil, r.refuse("", fmt.Sprintf("its kind cannot be pruned: %s is not a list type of the client's scheme", gvk.Kind))
+		return nil, r.subject.Refuse("", fmt.Sprintf("its kind cannot be pruned: %s is not a list type of the client's scheme", gvk.Kind))
 	}
 	return list, nil
 }
@@ -478,7 +480,7 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome
 	}
 	if managedfields.HasAny(live) {
 		found, err := r.discard(ctx, live)
-		if err == nil || !isChangedSinceRead(err) {
+		if err == nil || !fault.IsRace(err) {
 			return found, err
 		}
 		r.isMissingFromCache = true
@@ -515,16 +517,16 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 	}
 	switch current, end, err := r.readOwner(ctx); {
 	case err != nil:
-		failed := r.requestError("prune", err)
-		if r.isSensitive(schema.FromAPIVersionAndKind(r.controller.APIVersion, r.controller.Kind).GroupKind()) {
-			failed.detail = answer.Describe(err)
+		failed := r.subject.Request("prune", err)
+		if r.kinds.IsSensitive(schema.FromAPIVersionAndKind(r.controller.APIVersion, r.controller.Kind).GroupKind()) {
+			failed.Detail = answer.Describe(err)
 		}
-		failed.detail = strings.TrimSuffix("cannot read "+r.ownerName()+": "+failed.detail, ": ")
+		failed.Detail = strings.TrimSuffix("cannot read "+r.ownerName()+": "+failed.Detail, ": ")
 		return failed
 	case end != "":
-		return r.conflictError("prune", r.ownerName()+" "+end, nil)
+		return r.subject.Conflict("prune", r.ownerName()+" "+end, nil)
 	case isChanged(r.owner, current):
-		return r.conflictError("prune", r.ownerName()+" was changed meanwhile", nil)
+		return r.subject.Conflict("prune", r.ownerName()+" was changed meanwhile", nil)
 	}
 	return nil
 }

@@ -8,9 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -20,14 +21,20 @@ import (
 // A target is the object that a call names, and the options of the call.
 type target struct {
 	*Ensurer
-	*kind
 	options
 
-	key        types.NamespacedName
+	kind       *kinds.Kind
+	subject    fault.Subject
 	controller *metav1.OwnerReference // that desired names, or nil
 }
 
-func (t *target) id() memory.ChildKey { return memory.ChildKey{Kind: t.name, Key: t.key} }
+// setKind sets the kind of the child.
+func (t *target) setKind(kind *kinds.Kind) {
+	t.kind = kind
+	t.subject.Kind, t.subject.IsSensitive, t.subject.IsControlled = kind.GVK, kind.IsSensitive, t.controlled
+}
+
+func (t *target) id() memory.ChildKey { return memory.ChildKey{Kind: t.kind.Name, Key: t.subject.Key} }
 
 // ownedID tells calls on behalf of different owners apart.
 func (t *target) ownedID() memory.OwnedKey {
@@ -42,20 +49,20 @@ func (t *target) ownedID() memory.OwnedKey {
 func (t *target) checkOptions() error {
 	switch {
 	case t.propagation != "":
-		return t.refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
+		return t.subject.Refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
 	case t.deleteAdopted:
-		return t.refuse("", "ensure.DeleteAdopted is for ensure.Absent and ensure.Prune: Object deletes nothing")
+		return t.subject.Refuse("", "ensure.DeleteAdopted is for ensure.Absent and ensure.Prune: Object deletes nothing")
 	case t.prune != nil:
-		return t.refuse("", "ensure.Prune is for ensure.Set")
+		return t.subject.Refuse("", "ensure.Prune is for ensure.Set")
 	case t.only != nil:
-		return t.refuse("", "ensure.OnlyFor names another object: pass the pointer that ensure.Object got")
+		return t.subject.Refuse("", "ensure.OnlyFor names another object: pass the pointer that ensure.Object got")
 	case t.ifMissing && (t.ifExists || t.adopt || t.recreate != "" || t.changesOwnership()):
-		return t.refuse("", "ensure.IfMissing does not change an existing object: "+
+		return t.subject.Refuse("", "ensure.IfMissing does not change an existing object: "+
 			"combine it with ensure.ControlledBy and ensure.DryRun only")
 	case t.onDrift && t.recreate == "":
-		return t.refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
+		return t.subject.Refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
 	case t.recreate != "" && t.recreate != metav1.DeletePropagationBackground && t.recreate != metav1.DeletePropagationOrphan:
-		return t.refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", t.recreate))
+		return t.subject.Refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", t.recreate))
 	}
 	return nil
 }
@@ -65,20 +72,20 @@ func (t *target) checkOptions() error {
 func (t *target) checkDesired(desired client.Object) error {
 	switch {
 	case desired.GetGenerateName() != "":
-		return t.refuse("metadata.generateName", "cannot be ensured: the object could not be found again; set a name")
+		return t.subject.Refuse("metadata.generateName", "cannot be ensured: the object could not be found again; set a name")
 	case desired.GetName() == "":
-		return t.refuse("metadata.name", "is required")
+		return t.subject.Refuse("metadata.name", "is required")
 	case desired.GetResourceVersion() != "":
-		return t.refuse("metadata.resourceVersion", copied)
+		return t.subject.Refuse("metadata.resourceVersion", copied)
 	case desired.GetUID() != "":
-		return t.refuse("metadata.uid", copied)
+		return t.subject.Refuse("metadata.uid", copied)
 	case managedfields.HasAny(desired):
-		return t.refuse("metadata.managedFields", copied)
-	case t.statusSet(desired):
-		return t.refuse("status", "is not written by ensure; leave it out")
+		return t.subject.Refuse("metadata.managedFields", copied)
+	case t.kind.SpecifiesStatus(desired):
+		return t.subject.Refuse("status", "is not written by ensure; leave it out")
 	}
-	if path, problem := unreadableMetadata(desired); path != "" {
-		return t.refuse(path, problem)
+	if path, problem := kinds.UnreadableMetadata(desired); path != "" {
+		return t.subject.Refuse(path, problem)
 	}
 	return nil
 }
@@ -87,40 +94,40 @@ const copied = "is set by the API server: build desired anew with only the field
 
 // place settles the namespace.
 func (t *target) place(desired client.Object) error {
-	if t.scope == clusterScoped {
+	if t.kind.Scope == kinds.ClusterScoped {
 		if desired.GetNamespace() != "" {
-			return t.refuse("metadata.namespace", "must be empty for a cluster-scoped kind")
+			return t.subject.Refuse("metadata.namespace", "must be empty for a cluster-scoped kind")
 		}
 		return nil
 	}
 	if t.controlled && t.owner.GetNamespace() != "" {
-		if t.key.Namespace == "" {
-			t.key.Namespace = t.owner.GetNamespace()
+		if t.subject.Key.Namespace == "" {
+			t.subject.Key.Namespace = t.owner.GetNamespace()
 		}
-		if t.key.Namespace != t.owner.GetNamespace() {
-			return t.refuse("metadata.namespace", fmt.Sprintf(
+		if t.subject.Key.Namespace != t.owner.GetNamespace() {
+			return t.subject.Refuse("metadata.namespace", fmt.Sprintf(
 				"differs from the owner's, %q: owner references do not cross namespaces", t.owner.GetNamespace()))
 		}
 	}
-	if t.key.Namespace == "" && t.scope == namespaced {
-		return t.refuse("metadata.namespace", "is required: there is no namespaced owner to take it from")
+	if t.subject.Key.Namespace == "" && t.kind.Scope == kinds.Namespaced {
+		return t.subject.Refuse("metadata.namespace", "is required: there is no namespaced owner to take it from")
 	}
 	return nil
 }
 
 func (t *target) checkOwner() error {
 	if object.IsNil(t.owner) {
-		return t.refuse("", "the owner given to ensure.ControlledBy is nil")
+		return t.subject.Refuse("", "the owner given to ensure.ControlledBy is nil")
 	}
-	if !t.isReadable(t.owner) {
-		return t.refuse("", fmt.Sprintf("the owner given to ensure.ControlledBy is a %T: "+
+	if !t.kinds.IsReadable(t.owner) {
+		return t.subject.Refuse("", fmt.Sprintf("the owner given to ensure.ControlledBy is a %T: "+
 			"it must be a pointer to a struct that embeds no pointer", t.owner))
 	}
 	switch {
 	case t.owner.GetUID() == "" && t.owner.GetResourceVersion() == "":
-		return t.refuse("", t.ownerName()+" was never created: pass the object as it was read")
-	case t.owner.GetNamespace() != "" && t.scope == clusterScoped:
-		return t.refuse("", t.ownerName()+" is namespaced and cannot own a cluster-scoped object: "+
+		return t.subject.Refuse("", t.ownerName()+" was never created: pass the object as it was read")
+	case t.owner.GetNamespace() != "" && t.kind.Scope == kinds.ClusterScoped:
+		return t.subject.Refuse("", t.ownerName()+" is namespaced and cannot own a cluster-scoped object: "+
 			"the garbage collector would delete it at once; use a finalizer instead")
 	}
 	return nil
@@ -166,8 +173,8 @@ func (t *target) endlessWait(operation string) error {
 	if !t.isUnknownToDiscovery() {
 		return nil
 	}
-	missing := &meta.NoKindMatchError{GroupKind: t.gvk.GroupKind(), SearchedVersions: []string{t.gvk.Version}}
-	return t.requestError(operation, missing)
+	missing := &meta.NoKindMatchError{GroupKind: t.kind.GVK.GroupKind(), SearchedVersions: []string{t.kind.GVK.Version}}
+	return t.subject.Request(operation, missing)
 }
 
 // isUnknownToDiscovery reports whether discovery answers completely now and does not list the kind in
@@ -183,11 +190,11 @@ func (t *target) isUnknownToDiscovery() bool {
 		return false
 	}
 	const nobodys = "trueup-asks-afresh"
-	_, _ = mapper.ResourceFor(t.gvk.GroupVersion().WithResource(nobodys))
+	_, _ = mapper.ResourceFor(t.kind.GVK.GroupVersion().WithResource(nobodys))
 	// The version is asked for by itself, as the list of groups may be a second old. The mapper may
 	// answer from an older list, and drops this list if one of its versions is gone: hence twice.
-	for _, versions := range [][]string{{t.gvk.Version}, nil, nil} {
-		_, err := mapper.RESTMapping(t.gvk.GroupKind(), versions...)
+	for _, versions := range [][]string{{t.kind.GVK.Version}, nil, nil} {
+		_, err := mapper.RESTMapping(t.kind.GVK.GroupKind(), versions...)
 		if _, unknown := errors.AsType[*meta.NoKindMatchError](err); !unknown {
 			return false
 		}

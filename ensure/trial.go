@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -188,7 +189,7 @@ func answerOf(refusal error) obstacle.Answer {
 	for _, cause := range answer.Causes(refusal) {
 		reasons = append(reasons, cause.Field+" "+cause.Message)
 	}
-	return obstacle.Answer{Refusal: strings.Join(withoutIndexes(reasons), "\n")}
+	return obstacle.Answer{Refusal: strings.Join(fault.WithoutIndexes(reasons), "\n")}
 }
 
 // dryRunWithout reports whether the server would take desired if the obstacles were not there. Only a
@@ -260,13 +261,13 @@ func (r *repair) checkDependents(ctx context.Context, obstacles []obstacle.Obsta
 }
 
 // blockedError says that fields which others insist on do not go with desired.
-func (r *repair) blockedError(fixed []obstacle.Obstacle) *Error {
+func (r *repair) blockedError(fixed []obstacle.Obstacle) *fault.Error {
 	return r.conflictingError("desired conflicts with "+whose(fixed), fixed)
 }
 
 // undecidedError says that desired is refused beside fields of others, and that nothing shows which of them has to go:
 // the ones inside the fields that the API server names, or else all candidates.
-func (r *repair) undecidedError(candidates []obstacle.Obstacle) *Error {
+func (r *repair) undecidedError(candidates []obstacle.Obstacle) *fault.Error {
 	if inside := r.merge.Within(candidates, answer.Fields(r.refusal)); len(inside) > 0 {
 		candidates = inside
 	}
@@ -274,13 +275,13 @@ func (r *repair) undecidedError(candidates []obstacle.Obstacle) *Error {
 }
 
 // conflictingError says what is wrong with fields of others, and what the API server says.
-func (r *repair) conflictingError(problem string, fields []obstacle.Obstacle) *Error {
+func (r *repair) conflictingError(problem string, fields []obstacle.Obstacle) *fault.Error {
 	var paths []string
 	for _, o := range fields {
 		paths = append(paths, managedfields.Text(o.Path))
 	}
-	out := r.fail(ErrInvalid, "apply", problem+": "+r.message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
-	out.cause = r.refusal
+	out := r.subject.Fail(ErrInvalid, "apply", problem+": "+r.subject.Message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
+	out.Cause = r.refusal
 	return out
 }
 
@@ -366,8 +367,8 @@ func (j judgement) refusesDriftOnly(ctx context.Context) (bool, error) {
 // namesAll reports whether a refusal names all fields that another one names. Indexes do not
 // count: they are those of two different merges.
 func namesAll(a, b error) bool {
-	fields := withoutIndexes(answer.Fields(a))
-	return !slices.ContainsFunc(withoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
+	fields := fault.WithoutIndexes(answer.Fields(a))
+	return !slices.ContainsFunc(fault.WithoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
 }
 
 // isFineAlone reports whether the API server would create desired, by a dry run, and another one for
@@ -404,7 +405,7 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 // if they are live's, which differs from desired in other paths; false if that is not all
 // that was found.
 func (j judgement) leaveOut(candidate *unstructured.Unstructured, fields, differing []string) bool {
-	if !j.isService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
+	if !j.kind.IsService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
 		return false
 	}
 	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
@@ -412,7 +413,7 @@ func (j judgement) leaveOut(candidate *unstructured.Unstructured, fields, differ
 
 // wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
 func (j judgement) wantsAnotherIP(candidate *unstructured.Unstructured, differing []string) bool {
-	if !j.isService() || !slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }) {
+	if !j.kind.IsService() || !slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }) {
 		return false
 	}
 	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
@@ -424,7 +425,7 @@ func (j judgement) wantsAnotherIP(candidate *unstructured.Unstructured, differin
 // returns their paths. The API server keeps a node port for another port of the same name, except for a
 // node port that it gave to the ports of two protocols.
 func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []obstacle.Obstacle) []fieldpath.Path {
-	if !r.isService() {
+	if !r.kind.IsService() {
 		return nil
 	}
 	var kept []fieldpath.Path
@@ -446,7 +447,7 @@ func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []o
 				continue
 			}
 			ours["nodePort"] = nodePort
-			key := fieldpath.KeyByFields("port", ours["port"], "protocol", cmp.Or(textOf(ours["protocol"]), string(corev1.ProtocolTCP)))
+			key := fieldpath.KeyByFields("port", ours["port"], "protocol", cmp.Or(stringOf(ours["protocol"]), string(corev1.ProtocolTCP)))
 			kept = append(kept, fieldpath.Path{
 				fieldpath.FieldNameElement("spec"), fieldpath.FieldNameElement("ports"), {Key: key}, fieldpath.FieldNameElement("nodePort"),
 			})
@@ -484,7 +485,7 @@ func dropNodePort(candidate *unstructured.Unstructured, field string) bool {
 	return there
 }
 
-func textOf(value any) string {
+func stringOf(value any) string {
 	text, _ := value.(string)
 	return text
 }

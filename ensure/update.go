@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -158,7 +159,7 @@ func (u update) finish(ctx context.Context, live client.Object, cause Cause, app
 // name. Then the conflicting fields are taken over, and the next apply removes them.
 func (u update) applyOrRepair(ctx context.Context, live client.Object, cause Cause) (application, error) {
 	applied, err := u.applyDesired(ctx, live.GetUID())
-	if isUnconvertible(err) {
+	if fault.IsUnconvertible(err) {
 		live, applied, err = u.applyConvertible(ctx, live, err)
 	}
 	if err == nil {
@@ -168,7 +169,7 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object, cause Cau
 		}
 		return u.restoreEmpty(ctx, done)
 	}
-	if !namesFieldsOnly(err) {
+	if !fault.NamesFieldsOnly(err) {
 		return application{}, err
 	}
 	r := repair{child: u.child, refusal: err}
@@ -198,7 +199,7 @@ func (u update) dryRunConvertible(ctx context.Context, live client.Object, refus
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return nil, nil, err
 	}
-	if !managedfields.HasOtherVersions(r.live, u.apiVersion) {
+	if !managedfields.HasOtherVersions(r.live, u.kind.APIVersion) {
 		return nil, nil, refusal
 	}
 	tried, err := r.rehearse(ctx, nil)
@@ -287,7 +288,7 @@ const managedFieldsPath = "metadata.managedFields"
 // which these fields were taken after the apply.
 func (u update) hasLostEntry(live client.Object, from []string) bool {
 	known, ok := u.record(live)
-	isTold := u.isReset(live) || managedfields.IsDisowned(live, u.fieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
+	isTold := u.kind.IsReset(live) || managedfields.IsDisowned(live, u.fieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
 	return ok && known.Entry != "" && isTold
 }
 

@@ -2,12 +2,11 @@ package ensure
 
 import (
 	"context"
-	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -18,26 +17,14 @@ import (
 // Then every apply fails, and every other write empties the managed fields. A patch of its own gives
 // such entries the version that we apply: it is the only write that loses nothing.
 
-// isUnconvertible reports whether the API server could not convert the object to the API version of an
-// entry. Such an answer is a 500 without a reason; only the message shows it. An object that does not
-// fit the schema of our own version is another failure.
-func isUnconvertible(err error) bool {
-	status, ok := answer.Status(err)
-	return ok && status.Code == 500 && status.Reason == "" && unconvertible.MatchString(status.Message)
-}
-
-var unconvertible = regexp.MustCompile(
-	`^(failed (to prune fields|add back \w+ items|to convert (old|new|merged|pruned) [^:()]+): )*` +
-		`(request to convert CR to an invalid group/version: |(errors:\s+)?\.\w)`)
-
 // makeConvertible makes all entries of live be of our API version, after a refusal that
-// isUnconvertible. If they are so already, the refusal stands.
+// fault.IsUnconvertible. If they are so already, the refusal stands.
 func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
 	live, err := o.reread(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	if !managedfields.HasOtherVersions(live, o.apiVersion) {
+	if !managedfields.HasOtherVersions(live, o.kind.APIVersion) {
 		return nil, refusal
 	}
 	return o.rewriteVersions(ctx, live)
@@ -46,7 +33,7 @@ func (o *ownership) makeConvertible(ctx context.Context, live client.Object, ref
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
 func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if o.dryRun || !managedfields.HasOtherVersions(live, o.apiVersion) {
+	if o.dryRun || !managedfields.HasOtherVersions(live, o.kind.APIVersion) {
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
@@ -59,7 +46,7 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
 	_, err = o.applyDesired(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil && !isUnconvertible(err) && !apierrors.IsInvalid(err) {
+	if err != nil && !fault.IsUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
 	return o.rewriteVersions(ctx, live)
@@ -68,6 +55,6 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 // rewriteVersions makes all entries of live be of our API version.
 func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
 	p := managedfields.NewPatch(live)
-	p.SetAPIVersion(o.apiVersion)
+	p.SetAPIVersion(o.kind.APIVersion)
 	return o.patchJSON(ctx, "repair", p.Operations())
 }

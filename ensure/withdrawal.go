@@ -4,18 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -50,7 +49,7 @@ func (w withdrawal) releaseObject(ctx context.Context, live client.Object) (outc
 func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (before, after client.Object, err error) {
 	after, err = w.applyNothing(ctx, live)
 	switch {
-	case !isRefused(err):
+	case !fault.IsRefusal(err):
 		return live, after, err
 	case w.dryRun: // nothing is stored that the next requests could build on
 		return live, live, nil
@@ -61,9 +60,6 @@ func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (befo
 	after, err = w.releaseFieldsExcept(ctx, before, isContent)
 	return before, after, err
 }
-
-// isRefused reports whether the API server, or a policy, does not want an object to be so.
-func isRefused(err error) bool { return errors.Is(err, ErrInvalid) || apierrors.IsForbidden(err) }
 
 // releaseFieldsExcept removes the fields of live that only this field owner has applied. Fields for
 // which isKept holds stay without an owner.
@@ -78,7 +74,7 @@ func (w withdrawal) releaseFieldsExcept(ctx context.Context, live client.Object,
 func (w withdrawal) releaseRest(
 	ctx context.Context, live client.Object, build func(live client.Object) *managedfields.Patch,
 ) (client.Object, error) {
-	if _, err := w.patchEntries(ctx, releasing, live, build); err != nil {
+	if _, err := w.patchEntries(ctx, fault.Releasing, live, build); err != nil {
 		return nil, err
 	}
 	return w.applyNothing(ctx, live)
@@ -87,25 +83,25 @@ func (w withdrawal) releaseRest(
 // applyNothing gives up everything that this field owner has applied to live: the API server removes
 // the fields that nobody else owns.
 func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (client.Object, error) {
-	metadata := map[string]any{"name": w.key.Name}
-	if w.key.Namespace != "" {
-		metadata["namespace"] = w.key.Namespace
+	metadata := map[string]any{"name": w.subject.Key.Name}
+	if w.subject.Key.Namespace != "" {
+		metadata["namespace"] = w.subject.Key.Namespace
 	}
 	if uid := live.GetUID(); uid != "" { // the fake client gives none
 		metadata["uid"] = uid
 	}
-	body, err := json.Marshal(map[string]any{"apiVersion": w.apiVersion, "kind": w.gvk.Kind, "metadata": metadata})
+	body, err := json.Marshal(map[string]any{"apiVersion": w.kind.APIVersion, "kind": w.kind.GVK.Kind, "metadata": metadata})
 	if err != nil {
-		return nil, w.unencodableError(err)
+		return nil, w.subject.Unencodable(err)
 	}
-	answer, err := w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
-	if w.dryRun || !isUnconvertible(err) {
+	answer, err := w.patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
+	if w.dryRun || !fault.IsUnconvertible(err) {
 		return answer, err
 	}
 	if _, err = w.makeConvertible(ctx, live, err); err != nil {
 		return nil, err
 	}
-	return w.patch(ctx, releasing, types.ApplyPatchType, body, client.ForceOwnership)
+	return w.patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
 }
 
 // dropOwnerReference removes the reference to the owner if no other manager owns the reference. With the
@@ -120,7 +116,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 		return live, nil
 	}
 	pointer := "/metadata/ownerReferences/" + strconv.Itoa(at)
-	return w.patchJSON(ctx, releasing, append(managedfields.TestUID(live),
+	return w.patchJSON(ctx, fault.Releasing, append(managedfields.TestUID(live),
 		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
 }
 
@@ -233,7 +229,7 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added *fieldpath.Set) error {
 	w.memory.Foreign.Set(w.ownedID(), memory.Foreign{Snapshot: memory.Snapshot{UID: live.GetUID()}, Added: added})
 	left, err := w.releaseAdded(ctx, live, added)
-	if isRefused(err) {
+	if fault.IsRefusal(err) {
 		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.isDigestField(path) })
 	}
 	if err != nil {
@@ -260,7 +256,7 @@ func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added
 	if err != nil {
 		return nil, err
 	}
-	return w.patchEntries(ctx, releasing, left, func(live client.Object) *managedfields.Patch {
+	return w.patchEntries(ctx, fault.Releasing, left, func(live client.Object) *managedfields.Patch {
 		return w.disown(live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
 	})
 }
