@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
-	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -76,7 +75,7 @@ func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (out
 		r.replacements.Remove(r.ownedID())
 	}
 	found, err := r.run(ctx, obj)
-	if r.isUninstalled(err) {
+	if r.server.IsUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
 	return r.finish(ctx, found, err)
@@ -107,12 +106,12 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.desired, c.call = c.kind.Empty(obj), callAbsent
 	if c.controlled {
-		return &removal{withdrawal{c}}, c.stampOwner()
-	}
-	if obj.GetResourceVersion() == "" { // else anybody may have set it
+		err = c.stampOwner()
+	} else if obj.GetResourceVersion() == "" { // else anybody may have set it
 		c.controller = metav1.GetControllerOfNoCopy(obj)
 	}
-	return &removal{withdrawal{c}}, nil
+	c.connect()
+	return &removal{withdrawal{c}}, err
 }
 
 // run deletes the object that the cache shows. If the cache shows none or an outdated one,
@@ -149,7 +148,7 @@ const removalTries = 5
 func (r *removal) removeFromServer(ctx context.Context, remove func(live client.Object) (outcome, error)) (found outcome, err error) {
 	for range removalTries {
 		var live client.Object
-		if live, err = r.readServer(ctx); err != nil {
+		if live, err = r.server.ReadServer(ctx); err != nil {
 			return outcome{}, err
 		}
 		if found, err = remove(live); err == nil || !fault.IsRace(err) {
@@ -218,30 +217,12 @@ func (r *removal) finish(ctx context.Context, found outcome, err error) (outcome
 }
 
 func (c *child) deleteLive(ctx context.Context, live client.Object) (outcome, error) {
-	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
-	if uid := live.GetUID(); uid != "" { // the fake client gives none
-		seen.UID = &uid
-	}
-	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(c.propagation)}
-	if c.dryRun {
-		opts = append(opts, client.DryRunAll)
-	}
-	if c.isMissingFromCache || c.dryRun {
-		// A client that reads its own writes would wait until the cache shows the deletion. A cache
-		// that leaves the object out never does.
-		opts = append(opts, client.DisableReadYourWritesConsistency)
-	}
-	if err := c.beginRequest(); err != nil {
-		return outcome{}, err
-	}
-	switch err := c.client.Delete(ctx, live, opts...); {
-	case answer.IsGone(err):
-		return outcome{operation: Gone}, nil
+	wasThere, err := c.server.Delete(ctx, live, c.propagation, !c.isMissingFromCache)
+	switch {
 	case err != nil:
-		return outcome{}, c.subject.Request("delete", err)
-	}
-	if !c.dryRun {
-		c.memory.NoteDeletion(c.ownedID())
+		return outcome{}, err
+	case !wasThere:
+		return outcome{operation: Gone}, nil
 	}
 	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
 }

@@ -149,7 +149,7 @@ func (c contention) withRival(ctx context.Context, live client.Object) (client.O
 	if managedfields.HasAny(live) || !c.contests.NeedsRival(c.contestCall()) {
 		return live, nil
 	}
-	complete, err := c.readServer(ctx)
+	complete, err := c.server.ReadServer(ctx)
 	if err != nil || complete == nil || complete.GetUID() != live.GetUID() {
 		return live, err
 	}

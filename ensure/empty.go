@@ -60,7 +60,7 @@ func (u update) emptyLists(ctx context.Context, live client.Object, lists []fiel
 		items, pointer, _ := obstacle.Lookup(content, path)
 		operations = append(operations, jsonpatch.Test(pointer, items), jsonpatch.Replace(pointer, []any{}))
 	}
-	emptied, err := u.patchJSON(ctx, "repair", operations)
+	emptied, err := u.server.PatchJSON(ctx, "repair", operations)
 	if answer.IsFinal(err) && !fault.IsRace(err) {
 		return live, nil
 	}

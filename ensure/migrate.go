@@ -8,15 +8,12 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
-	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
@@ -98,7 +95,7 @@ func (u update) prepare(ctx context.Context, live client.Object, before *managed
 	if rules.Names(before.Managers()) {
 		operation = fault.Migrating
 	}
-	return u.patchEntries(ctx, operation, live, func(live client.Object) *managedfields.Patch { return rules.Before(live) })
+	return u.server.PatchEntries(ctx, operation, live, func(live client.Object) *managedfields.Patch { return rules.Before(live) })
 }
 
 // settle makes the fields of applied, the answer to an apply, ours alone among older versions. It returns the managers from
@@ -115,7 +112,7 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 	if from = p.Managers(); u.dryRun {
 		return applied, from, nil
 	}
-	settled, err := u.patchEntries(ctx, fault.Migrating, applied, func(live client.Object) *managedfields.Patch {
+	settled, err := u.server.PatchEntries(ctx, fault.Migrating, applied, func(live client.Object) *managedfields.Patch {
 		if u.fieldsFingerprint(live) != complete {
 			return managedfields.NewPatch(live)
 		}
@@ -220,7 +217,7 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 	if len(retired) == unowned.Size() {
 		return unowned, nil
 	}
-	complete, err := u.rereadJSON(ctx, fault.Migrating, live.GetUID())
+	complete, err := u.server.RereadJSON(ctx, fault.Migrating, live.GetUID())
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +287,7 @@ func (c *child) loadFields(ctx context.Context) error {
 	case err == nil:
 		find = migrate.FieldsOf(reflect.TypeOf(known))
 	default:
-		definition, err := c.readDefinition(ctx)
+		definition, err := c.server.ReadDefinition(ctx)
 		if err != nil {
 			return err
 		}
@@ -300,27 +297,6 @@ func (c *child) loadFields(ctx context.Context) error {
 	}
 	c.kind.SetFields(find)
 	return nil
-}
-
-// readDefinition returns the CustomResourceDefinition of the child's kind, or nil if the operator may not get it.
-func (c *child) readDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
-	mapping, err := c.client.RESTMapper().RESTMapping(c.kind.GVK.GroupKind(), c.kind.GVK.Version)
-	if err != nil {
-		return nil, nil //nolint:nilerr // then nothing tells
-	}
-	definition := &unstructured.Unstructured{}
-	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	if err := c.beginRequest(); err != nil {
-		return nil, err
-	}
-	err = c.reader.Get(ctx, client.ObjectKey{Name: mapping.Resource.Resource + "." + c.kind.GVK.Group}, definition)
-	switch {
-	case err == nil:
-		return definition, nil
-	case answer.IsFinal(err) || answer.IsGone(err):
-		return nil, nil
-	}
-	return nil, c.subject.Request("read", err)
 }
 
 // leftByOlder returns the fields of live, the answer to an apply, that older versions set and that desired lacks, without

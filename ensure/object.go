@@ -92,6 +92,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	if err := c.stamp(desired); err != nil {
 		return nil, err
 	}
+	c.connect()
 	c.loadRecord()
 	if err := c.computeDigest(c.last); err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 // ensure creates or updates the child to match desired. It is called once for each child.
 func (c *child) ensure(ctx context.Context) (outcome, error) {
 	found, err := c.readAndReconcile(ctx)
-	if c.ifExists && c.isUninstalled(err) {
+	if c.ifExists && c.server.IsUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
 	err = c.endCall(err)
@@ -154,7 +155,7 @@ func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
 	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contest().contestCall()) {
 		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
 		c.isMissingFromCache = true
-		live, err = c.readServer(ctx)
+		live, err = c.server.ReadServer(ctx)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -166,7 +167,7 @@ func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
 	// Somebody changed the object after the read: read once more, from the API server.
 	isDoubtful := live == nil && (c.isMissingFromCache || c.failedBefore())
 	c.isMissingFromCache = c.isMissingFromCache || live == nil
-	current, readErr := c.readServer(ctx)
+	current, readErr := c.server.ReadServer(ctx)
 	switch {
 	case readErr != nil:
 		return outcome{}, readErr
@@ -387,11 +388,8 @@ func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
 	if !c.controlled {
 		return nil
 	}
-	if err := c.beginRequest(); err != nil {
-		return err
-	}
 	// A failed read, as without the verb get, does not keep the drift from being repaired.
-	if _, end, _ := c.readOwner(ctx); end != "" {
+	if _, end, _ := c.server.ReadOwner(ctx, c.owner, c.controller); end != "" {
 		return c.subject.Fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
 	}
 	return nil
@@ -421,7 +419,7 @@ func (c *child) create(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, c.subject.Unencodable(err)
 	}
-	answer, err := c.applyBody(ctx, "create", body)
+	answer, err := c.server.Apply(ctx, "create", c.digest, body)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -16,10 +16,6 @@ import (
 )
 
 const (
-	// readWait limits a read that waits for our own write to reach the cache
-	// (EnableReadYourWritesConsistency). A cache whose selector leaves the object out never shows
-	// the write.
-	readWait = 5 * time.Second
 	// hiddenAfter is the lag after which a cache counts as hiding a child.
 	hiddenAfter = 2 * time.Minute
 )
@@ -36,21 +32,8 @@ type observation struct {
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
 func (o *observation) read(ctx context.Context) (client.Object, error) {
-	if err := o.checkBackoff(); err != nil {
-		return nil, err
-	}
-	bounded := newLazyTimeout(ctx, readWait)
-	defer bounded.stop()
-	live, err := o.get(bounded, o.client) //nolint:contextcheck // bounded is made from ctx
-	if bounded.hasExpired(ctx, err) {
-		// The read waited for our own write, or for the first list of an informer, which may go on.
-		if err := o.endlessWait("read"); err != nil {
-			return nil, err
-		}
-		live, err = o.get(ctx, o.client, client.DisableReadYourWritesConsistency)
-	}
+	live, err := o.server.Read(ctx)
 	if err != nil {
-		o.noteReadFailure(err)
 		return nil, err
 	}
 	o.noteInitial(live)
@@ -67,14 +50,14 @@ func (o *observation) complete(ctx context.Context, live client.Object) (client.
 	if managedfields.HasAny(live) {
 		return live, nil
 	}
-	return o.reread(ctx, live)
+	return o.server.Reread(ctx, live)
 }
 
 // current returns live with its managed fields, as new as our last answer or newer. From an older copy,
 // fields that became ours since would not be given up, and the apply would remove them.
 func (o *observation) current(ctx context.Context, live client.Object) (client.Object, error) {
 	if o.isOutdated(live) {
-		return o.reread(ctx, live)
+		return o.server.Reread(ctx, live)
 	}
 	return o.complete(ctx, live)
 }

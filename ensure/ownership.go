@@ -1,14 +1,12 @@
 package ensure
 
 import (
-	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
 )
@@ -67,30 +65,6 @@ func (o *ownership) isDigestField(path fieldpath.Path) bool {
 }
 
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
-
-// patchEntries sends the patch of live's managed fields that build returns, on a fresh copy if others
-// write in between, and returns the server's answer, or live if there is nothing to change.
-func (o *ownership) patchEntries(
-	ctx context.Context, operation string, live client.Object, build func(live client.Object) *managedfields.Patch,
-) (client.Object, error) {
-	for range patchAttempts {
-		operations := build(live).Operations()
-		if len(operations) == 0 {
-			return live, nil
-		}
-		patched, err := o.patchJSON(ctx, operation, operations)
-		if !fault.IsRace(err) {
-			return patched, err
-		}
-		if live, err = o.reread(ctx, live); err != nil {
-			return nil, err
-		}
-	}
-	return nil, o.subject.Conflict(operation, "it was changed meanwhile", nil)
-}
-
-// patchAttempts bounds the tries beside others who write at the same time.
-const patchAttempts = 5
 
 // disown returns a patch of live after which nobody owns the fields of our own entry of an operation for which matches
 // holds.

@@ -142,7 +142,7 @@ func (r recreation) onceValuesOnServer(ctx context.Context, live client.Object) 
 	if len(r.onceEdits) == 0 {
 		return nil, nil
 	}
-	complete, err := r.rereadJSON(ctx, "delete", live.GetUID())
+	complete, err := r.server.RereadJSON(ctx, "delete", live.GetUID())
 	if err != nil {
 		return nil, err
 	}

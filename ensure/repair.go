@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -52,7 +53,7 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	live, err := r.rereadJSON(ctx, "repair", uid)
+	live, err := r.server.RereadJSON(ctx, "repair", uid)
 	if err != nil {
 		return err
 	}
@@ -101,8 +102,8 @@ func (c *child) allFields(ctx context.Context, live *unstructured.Unstructured) 
 	if err != nil {
 		return nil, c.subject.Unencodable(err)
 	}
-	applied, err := c.patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
-		client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(migrate.BeforeFirstApply))
+	applied, err := c.server.Patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
+		server.DryRun, client.FieldOwner(migrate.BeforeFirstApply))
 	if answer.IsFinal(err) {
 		return fieldpath.NewSet(), nil
 	}
@@ -153,18 +154,11 @@ func (c *child) applyElsewhere(ctx context.Context, live client.Object) (*unstru
 		return nil, err
 	}
 	elsewhere.SetName("trueup-" + string(uuid.NewUUID())) // some kinds want a letter first
-	body, err := elsewhere.MarshalJSON()
-	if err != nil {
-		return nil, c.subject.Unencodable(err)
-	}
-	if err := c.beginRequest(); err != nil {
-		return nil, err
-	}
-	err = c.client.Patch(ctx, elsewhere, client.RawPatch(types.ApplyPatchType, canon.YAML(body)), client.FieldOwner(c.fieldOwner),
-		client.DryRunAll, client.DisableReadYourWritesConsistency)
-	switch {
+	switch err := c.server.TryApply(ctx, elsewhere); {
 	case err == nil:
 		return elsewhere, nil
+	case fault.IsKnown(err):
+		return nil, err
 	case !answer.IsFinal(err):
 		return nil, c.subject.Request("repair", err)
 	}
@@ -256,7 +250,7 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return application{}, err
 	}
-	after, err := r.patchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
+	after, err := r.server.PatchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
 		return r.disown(applied, metav1.ManagedFieldsOperationUpdate, func(path fieldpath.Path) bool { return !before.Has(path) })
 	})
 	if err != nil {
@@ -286,21 +280,15 @@ func isAbout(operation jsonpatch.Operation, pointer string, without, with map[st
 func (r *repair) patchWhileUnchanged(
 	ctx context.Context, obstacles []obstacle.Obstacle, build func([]obstacle.Obstacle) []jsonpatch.Operation,
 ) (client.Object, []obstacle.Obstacle, error) {
-	for range patchAttempts {
-		patched, err := r.patchJSON(ctx, "repair", build(obstacles))
-		if err == nil || !fault.IsRace(err) {
-			return patched, obstacles, err
-		}
-		if err := r.observe(ctx, r.live.GetUID()); err != nil {
-			return nil, nil, err
-		}
-		again, ok := r.merge.Again(obstacles)
-		if !ok {
-			break
-		}
-		obstacles = again
-	}
-	return nil, nil, r.subject.Conflict("repair", "it was changed meanwhile", nil)
+	patched, err := r.server.PatchWhileUnchanged(ctx, "repair",
+		func() []jsonpatch.Operation { return build(obstacles) },
+		func() (isSame bool, err error) {
+			if err = r.observe(ctx, r.live.GetUID()); err == nil {
+				obstacles, isSame = r.merge.Again(obstacles)
+			}
+			return isSame, err
+		})
+	return patched, obstacles, err
 }
 
 // takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
@@ -351,7 +339,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return nil, r.subject.Unencodable(err)
 	}
-	applied, err := r.applyBody(ctx, "apply", body)
+	applied, err := r.server.Apply(ctx, "apply", r.digest, body)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +349,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 // giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
 // apply succeeds, which removes them.
 func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
-	_, _ = r.patchEntries(ctx, "repair", taken, func(taken client.Object) *managedfields.Patch {
+	_, _ = r.server.PatchEntries(ctx, "repair", taken, func(taken client.Object) *managedfields.Patch {
 		p := r.disown(taken, metav1.ManagedFieldsOperationApply, isIn(obstacles))
 		if p.IsEmpty() {
 			return p // the apply succeeded, although the answer was lost
@@ -378,7 +366,7 @@ func (r *repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 // disownApplied makes fields nobody's that our apply owns. If others write all the time they stay ours
 // until the next apply.
 func (r *repair) disownApplied(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
-	disowned, err := r.patchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
+	disowned, err := r.server.PatchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
 		return r.disown(applied, metav1.ManagedFieldsOperationApply, fields.Has)
 	})
 	if fault.IsRace(err) {

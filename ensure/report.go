@@ -201,8 +201,8 @@ func (r report) recordWarning(failed *fault.Error) {
 	regarding := &corev1.ObjectReference{
 		APIVersion: r.kind.APIVersion, Kind: r.kind.GVK.Kind, Namespace: r.subject.Key.Namespace, Name: r.subject.Key.Name,
 	}
-	if r.lastRead != nil {
-		regarding = r.referenceTo(r.lastRead)
+	if r.server.LastRead != nil {
+		regarding = r.referenceTo(r.server.LastRead)
 	}
 	related := *regarding
 	related.FieldPath = "warning[" + strconv.FormatUint(r.warnings.Add(1), 10) + "]"
@@ -215,15 +215,15 @@ func (r report) recordWarning(failed *fault.Error) {
 
 // countRequests counts the requests of a call by its operation and cause. Most calls send none.
 func (r report) countRequests(found outcome, err error) {
-	if r.requests == 0 {
+	if r.server.Requests == 0 {
 		return
 	}
 	operation, cause := string(found.operation), string(found.cause)
 	if err != nil {
 		operation, cause = failed, failure(err)
 	}
-	requestsTotal().WithLabelValues(r.kind.GVK.Group, r.kind.GVK.Kind, operation, cause).Add(float64(r.requests))
-	r.child.requests = 0
+	requestsTotal().WithLabelValues(r.kind.GVK.Group, r.kind.GVK.Kind, operation, cause).Add(float64(r.server.Requests))
+	r.server.Requests = 0
 }
 
 // The metrics are registered with those of the manager when they first count. Labels have few values,

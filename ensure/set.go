@@ -310,7 +310,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	isOwnerCurrent := false
 	for _, kind := range slices.Backward(s.unwanted) {
 		members, err := kind.members(ctx)
-		if kind.isUninstalled(err) {
+		if kind.server.IsUninstalled(err) {
 			continue // nor can there be objects of it
 		}
 		if err := kind.endCall(err); err != nil {
@@ -370,13 +370,17 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
 	}
-	return r, c.stampOwner()
+	err = c.stampOwner()
+	c.connect()
+	return r, err
 }
 
 // named returns the removal of live.
 func (r *removal) named(live client.Object) *removal {
 	named := *r.child
-	named.subject.Key, named.lastRead = client.ObjectKeyFromObject(live), live
+	named.subject.Key = client.ObjectKeyFromObject(live)
+	named.connect()
+	named.server.LastRead = live
 	named.noteInitial(live)
 	return &removal{withdrawal{&named}}
 }
@@ -413,24 +417,7 @@ func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkBackoff(); err != nil {
-		return nil, err
-	}
-	opts := []client.ListOption{client.InNamespace(r.owner.GetNamespace()), client.UnsafeDisableDeepCopy}
-	bounded := newLazyTimeout(ctx, readWait)
-	defer bounded.stop()
-	err = r.client.List(bounded, list, opts...) //nolint:contextcheck // it is made from ctx
-	if bounded.hasExpired(ctx, err) {
-		if err := r.endlessWait("list"); err != nil {
-			return nil, err
-		}
-		err = r.client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
-	}
-	if err != nil {
-		r.noteReadFailure(err)
-		return nil, r.subject.Request("list", err)
-	}
-	return list, nil
+	return list, r.server.List(ctx, list, r.owner.GetNamespace())
 }
 
 // emptyList returns a new list to read into.
@@ -512,10 +499,9 @@ func (r *removal) discard(ctx context.Context, live client.Object) (outcome, err
 // cache that is behind, such as that of a replica that has just become the leader, shows an
 // older one, which may want other children.
 func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
-	if err := r.beginRequest(); err != nil {
+	switch current, end, err := r.server.ReadOwner(ctx, r.owner, r.controller); {
+	case fault.IsKnown(err):
 		return err
-	}
-	switch current, end, err := r.readOwner(ctx); {
 	case err != nil:
 		failed := r.subject.Request("prune", err)
 		if r.kinds.IsSensitive(schema.FromAPIVersionAndKind(r.controller.APIVersion, r.controller.Kind).GroupKind()) {

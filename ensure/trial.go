@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -230,7 +231,7 @@ func (r *repair) dryRunPatch(ctx context.Context, patch []jsonpatch.Operation) (
 	}
 	r.sent++
 	operations := append(managedfields.TestUID(r.live), patch...)
-	tried, err := r.patchJSON(ctx, "repair", operations, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	tried, err := r.server.PatchJSON(ctx, "repair", operations, server.DryRun)
 	if apierrors.IsInvalid(err) && len(answer.Causes(err)) > 0 {
 		return trial{refusal: err}, nil
 	}
@@ -385,9 +386,9 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 	}
 	j.child.isCreatable = false
 	differing := pathsOf(j.unsatisfied(live))
-	err = j.dryRunCreate(ctx, candidate)
+	err = j.server.TryCreate(ctx, candidate)
 	for err != nil && j.leaveOut(candidate, answer.Fields(err), differing) {
-		err = j.dryRunCreate(ctx, candidate)
+		err = j.server.TryCreate(ctx, candidate)
 	}
 	if err == nil {
 		j.child.isCreatable = !j.wantsAnotherIP(candidate, differing)

@@ -81,8 +81,11 @@ func (u update) latest(ctx context.Context, live client.Object) (client.Object, 
 // rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
 	tried := *u.child
-	tried.dryRun = true
-	defer func() { u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused }() // for a recreation
+	tried.dryRun, tried.server.DryRun = true, true
+	defer func() {
+		u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused // for a recreation
+		u.child.server.Requests = tried.server.Requests
+	}()
 	r := repair{child: &tried}
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err

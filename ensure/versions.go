@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -20,7 +21,7 @@ import (
 // makeConvertible makes all entries of live be of our API version, after a refusal that
 // fault.IsUnconvertible. If they are so already, the refusal stands.
 func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
-	live, err := o.reread(ctx, live)
+	live, err := o.server.Reread(ctx, live)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
-	tried, err := o.patchJSON(ctx, "repair", nothing, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	tried, err := o.server.PatchJSON(ctx, "repair", nothing, server.DryRun)
 	switch {
 	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
 		return live, nil
@@ -45,7 +46,7 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = o.applyDesired(ctx, live.GetUID(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	_, err = o.applyDesired(ctx, live.GetUID(), server.DryRun)
 	if err != nil && !fault.IsUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
@@ -56,5 +57,5 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
 	p := managedfields.NewPatch(live)
 	p.SetAPIVersion(o.kind.APIVersion)
-	return o.patchJSON(ctx, "repair", p.Operations())
+	return o.server.PatchJSON(ctx, "repair", p.Operations())
 }

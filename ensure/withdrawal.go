@@ -74,7 +74,7 @@ func (w withdrawal) releaseFieldsExcept(ctx context.Context, live client.Object,
 func (w withdrawal) releaseRest(
 	ctx context.Context, live client.Object, build func(live client.Object) *managedfields.Patch,
 ) (client.Object, error) {
-	if _, err := w.patchEntries(ctx, fault.Releasing, live, build); err != nil {
+	if _, err := w.server.PatchEntries(ctx, fault.Releasing, live, build); err != nil {
 		return nil, err
 	}
 	return w.applyNothing(ctx, live)
@@ -94,14 +94,14 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 	if err != nil {
 		return nil, w.subject.Unencodable(err)
 	}
-	answer, err := w.patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
+	answer, err := w.server.Patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
 	if w.dryRun || !fault.IsUnconvertible(err) {
 		return answer, err
 	}
 	if _, err = w.makeConvertible(ctx, live, err); err != nil {
 		return nil, err
 	}
-	return w.patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
+	return w.server.Patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
 }
 
 // dropOwnerReference removes the reference to the owner if no other manager owns the reference. With the
@@ -116,7 +116,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 		return live, nil
 	}
 	pointer := "/metadata/ownerReferences/" + strconv.Itoa(at)
-	return w.patchJSON(ctx, fault.Releasing, append(managedfields.TestUID(live),
+	return w.server.PatchJSON(ctx, fault.Releasing, append(managedfields.TestUID(live),
 		jsonpatch.Test(pointer, references[at]), jsonpatch.Remove(pointer)))
 }
 
@@ -211,7 +211,7 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 	if known.Added == nil || known.Snapshot.UID != live.GetUID() || w.dryRun {
 		return w.foreignError(live)
 	}
-	complete, err := w.reread(ctx, live)
+	complete, err := w.server.Reread(ctx, live)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added
 	if err != nil {
 		return nil, err
 	}
-	return w.patchEntries(ctx, fault.Releasing, left, func(live client.Object) *managedfields.Patch {
+	return w.server.PatchEntries(ctx, fault.Releasing, left, func(live client.Object) *managedfields.Patch {
 		return w.disown(live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
 	})
 }

@@ -107,6 +107,12 @@ func objectText(kind string, key types.NamespacedName) string {
 	return fmt.Sprintf("%s %q", kind, key.String())
 }
 
+// IsKnown reports whether err is an Error already, and not the failure of a request.
+func IsKnown(err error) bool {
+	_, ok := errors.AsType[*Error](err)
+	return ok
+}
+
 // IsRace reports whether err says that the object is no longer the one that was read.
 func IsRace(err error) bool {
 	e, ok := errors.AsType[*Error](err)
