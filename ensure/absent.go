@@ -186,7 +186,7 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcom
 		return outcome{}, err
 	}
 	if claim.ours && (!claim.adopted || r.deleteAdopted) {
-		return r.deleteLive(ctx, live)
+		return r.deleteLive(ctx, live, r.propagation)
 	}
 	return r.releaseObject(ctx, claim.live)
 }
@@ -209,15 +209,15 @@ func (r *removal) finish(ctx context.Context, found outcome, err error) (outcome
 	if err == nil && found.cause == Unwanted && !r.dryRun {
 		found, err = r.contest().finishSuperseding(nil, found)
 	}
-	err = r.endCall(err)
+	err = r.backoff.End(err, r.server.Requests, false)
 	r.report().recordFailure(err)
 	r.report().countRequests(found, err)
 	found = r.shown(found)
 	return found, err
 }
 
-func (c *child) deleteLive(ctx context.Context, live client.Object) (outcome, error) {
-	wasThere, err := c.server.Delete(ctx, live, c.propagation, !c.isMissingFromCache)
+func (c *child) deleteLive(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (outcome, error) {
+	wasThere, err := c.server.Delete(ctx, live, policy, !c.isMissingFromCache)
 	switch {
 	case err != nil:
 		return outcome{}, err

@@ -49,7 +49,7 @@ type Ensurer struct {
 
 	seed         maphash.Seed
 	memory       *memory.Memory
-	attempts     *backoff.Table[callInputs]
+	attempts     *backoff.Table
 	contests     *contest.Table
 	replacements *memory.Table[memory.OwnedKey, replacement]
 	kinds        kinds.Registry
@@ -88,7 +88,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		set(e)
 	}
 	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
-	e.attempts = backoff.NewTable[callInputs](e.entries)
+	e.attempts = backoff.NewTable(e.entries)
 	e.replacements = memory.NewTable[memory.OwnedKey, replacement](e.entries)
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
@@ -191,14 +191,6 @@ func (e *Ensurer) findMisuseOfDigests() string {
 type discardEvents struct{}
 
 func (discardEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
-
-// callInputs decide, together with the content of the live object, how a call ends.
-type callInputs struct {
-	isRead  bool
-	uid     types.UID // of the live object; empty if there is none
-	digest  string
-	options writeOptions
-}
 
 // writeOptions are the options that allow writes.
 type writeOptions struct {

@@ -138,7 +138,7 @@ func (c *child) ensure(ctx context.Context) (outcome, error) {
 	if c.ifExists && c.server.IsUninstalled(err) {
 		found, err = outcome{operation: Gone}, nil
 	}
-	err = c.endCall(err)
+	err = c.backoff.End(err, c.server.Requests, c.isUndecided)
 	c.report().recordFailure(err)
 	c.report().countRequests(found, err)
 	if errors.Is(err, ErrContested) {
@@ -165,7 +165,7 @@ func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
 		return found, err
 	}
 	// Somebody changed the object after the read: read once more, from the API server.
-	isDoubtful := live == nil && (c.isMissingFromCache || c.failedBefore())
+	isDoubtful := live == nil && (c.isMissingFromCache || c.backoff.HasFailed())
 	c.isMissingFromCache = c.isMissingFromCache || live == nil
 	current, readErr := c.server.ReadServer(ctx)
 	switch {

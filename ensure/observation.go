@@ -36,7 +36,7 @@ func (o *observation) read(ctx context.Context) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.noteInitial(live)
+	o.backoff.Begin(live)
 	if live != nil {
 		o.memory.NoteShown(o.id())
 		o.kind.NoteManaged(live)

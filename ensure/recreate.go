@@ -122,8 +122,7 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 	if err != nil {
 		return outcome{}, err
 	}
-	r.child.propagation = r.recreate
-	deleted, err := r.deleteLive(ctx, live)
+	deleted, err := r.deleteLive(ctx, live, r.recreate)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -313,7 +313,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 		if kind.server.IsUninstalled(err) {
 			continue // nor can there be objects of it
 		}
-		if err := kind.endCall(err); err != nil {
+		if err := kind.backoff.End(err, kind.server.Requests, false); err != nil {
 			return removed, err
 		}
 		for _, live := range members {
@@ -327,7 +327,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 					err = r.checkOwnerIsCurrent(ctx)
 				}
 				if err != nil {
-					err = r.endCall(err)
+					err = r.backoff.End(err, r.server.Requests, false)
 					r.report().countRequests(outcome{}, err)
 					return removed, err
 				}
@@ -381,7 +381,7 @@ func (r *removal) named(live client.Object) *removal {
 	named.subject.Key = client.ObjectKeyFromObject(live)
 	named.connect()
 	named.server.LastRead = live
-	named.noteInitial(live)
+	named.backoff.Begin(live)
 	return &removal{withdrawal{&named}}
 }
 
@@ -492,7 +492,7 @@ func (r *removal) discard(ctx context.Context, live client.Object) (outcome, err
 	if _, adopted := r.findDigest(live); adopted && !r.deleteAdopted {
 		return r.releaseObject(ctx, live)
 	}
-	return r.deleteLive(ctx, live)
+	return r.deleteLive(ctx, live, r.propagation)
 }
 
 // checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a

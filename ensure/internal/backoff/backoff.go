@@ -1,10 +1,12 @@
 // Package backoff decides how long a call that failed is not sent again: until then, the call is
-// answered with the error of the last attempt. The package sends no request and reads no clock.
+// answered with the error of the last attempt. The package sends no request.
 package backoff
 
 import (
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 )
@@ -31,12 +33,19 @@ type Key struct {
 	Call string
 }
 
-// An Attempt is the last call that failed. A Q holds the inputs of a call: with the same Q and the
-// same content of the live object, another attempt ends in the same way.
-type Attempt[Q comparable] struct {
-	Question Q
-	Err      error
-	Count    int // of failures in a row; zero if Err was found without a request
+// Inputs decide, together with the content of the live object, how a call ends.
+type Inputs struct {
+	IsRead  bool
+	UID     types.UID // of the live object; empty if there is none
+	Digest  string    // of the desired state
+	Options any       // that allow writes: a comparable value
+}
+
+// An Attempt is the last call that failed.
+type Attempt struct {
+	Inputs Inputs
+	Err    error
+	Count  int // of failures in a row; zero if Err was found without a request
 
 	content string
 	at      time.Time
@@ -58,25 +67,25 @@ type Failure struct {
 }
 
 // A Table holds the last failed attempt of each call. It is safe for concurrent use.
-type Table[Q comparable] struct {
-	*memory.Table[Key, Attempt[Q]]
+type Table struct {
+	*memory.Table[Key, Attempt]
 
 	mu sync.Mutex // guards changes that depend on a known attempt
 }
 
 // NewTable returns a table of at most the given number of attempts.
-func NewTable[Q comparable](entries int) *Table[Q] {
-	return &Table[Q]{Table: memory.NewTable[Key, Attempt[Q]](entries)}
+func NewTable(entries int) *Table {
+	return &Table{Table: memory.NewTable[Key, Attempt](entries)}
 }
 
-// Counts reports whether the attempt was about the same question, and is not too old.
-func (a Attempt[Q]) Counts(question Q, now time.Time) bool {
-	return a.Err != nil && a.Question == question && now.Sub(a.at) <= a.wait+longestWait
+// Counts reports whether the attempt was made with the same inputs, and is not too old.
+func (a Attempt) Counts(inputs Inputs, now time.Time) bool {
+	return a.Err != nil && a.Inputs == inputs && now.Sub(a.at) <= a.wait+longestWait
 }
 
 // Left returns how long the call is answered with this attempt. isContent reports whether the live
 // object still has a content.
-func (a Attempt[Q]) Left(isContent func(string) bool, now time.Time) time.Duration {
+func (a Attempt) Left(isContent func(string) bool, now time.Time) time.Duration {
 	wait := a.wait
 	if wait > a.changed && !isContent(a.content) {
 		wait = a.changed
@@ -86,11 +95,11 @@ func (a Attempt[Q]) Left(isContent func(string) bool, now time.Time) time.Durati
 
 // NoteRepeat notes an error that was found without a request, and reports whether it is the error of
 // the last attempt.
-func (t *Table[Q]) NoteRepeat(key Key, question Q, err error, now time.Time) bool {
+func (t *Table) NoteRepeat(key Key, inputs Inputs, err error, now time.Time) bool {
 	known, _ := t.Get(key)
-	isSame := known.Counts(question, now) && known.Err.Error() == err.Error()
+	isSame := known.Counts(inputs, now) && known.Err.Error() == err.Error()
 	if !isSame || known.Count > 0 {
-		t.Set(key, Attempt[Q]{Question: question, Err: err, at: now})
+		t.Set(key, Attempt{Inputs: inputs, Err: err, at: now})
 	}
 	return isSame
 }
@@ -98,16 +107,16 @@ func (t *Table[Q]) NoteRepeat(key Key, question Q, err error, now time.Time) boo
 // NoteFailure notes a failure, and returns how long to wait. before is the last attempt that was
 // known when the call began; nil if there was none. A later one is that of another pass, which asked
 // the same at the same time.
-func (t *Table[Q]) NoteFailure(key Key, question Q, failure Failure, before *Attempt[Q], now time.Time) time.Duration {
+func (t *Table) NoteFailure(key Key, inputs Inputs, failure Failure, before *Attempt, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known, _ := t.Get(key)
-	isSame := known.Counts(question, now)
+	isSame := known.Counts(inputs, now)
 	if isSame && (before == nil || known.at.After(before.at)) {
 		return known.wait
 	}
-	next := Attempt[Q]{
-		Question: question, content: failure.Content, Err: failure.Err, at: now, Count: 1, isRace: failure.IsRace,
+	next := Attempt{
+		Inputs: inputs, content: failure.Content, Err: failure.Err, at: now, Count: 1, isRace: failure.IsRace,
 	}
 	if isSame && known.isRace == next.isRace {
 		next.Count += known.Count

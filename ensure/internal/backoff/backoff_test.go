@@ -53,13 +53,13 @@ func TestWaits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			table, now := backoff.NewTable[string](1), start
+			table, now := backoff.NewTable(1), start
 			failure := tc.failure
 			failure.Err = errors.New("refused")
 			for i, seconds := range tc.seconds {
 				wait := time.Duration(seconds) * time.Second
 				before, _ := table.Get(backoff.Key{})
-				require.Equal(t, wait, table.NoteFailure(backoff.Key{}, "v1", failure, &before, now), "%s: %d", tc.reason, i)
+				require.Equal(t, wait, table.NoteFailure(backoff.Key{}, v1, failure, &before, now), "%s: %d", tc.reason, i)
 				known, _ := table.Get(backoff.Key{})
 				require.Equal(t, wait, known.Left(is(true), now))
 				require.Equal(t, time.Duration(tc.changed[i])*time.Second, known.Left(is(false), now), "%s: %d", tc.reason, i)
@@ -69,44 +69,46 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+var v1, v2 = backoff.Inputs{Digest: "v1"}, backoff.Inputs{Digest: "v2"}
+
 func is(same bool) func(string) bool { return func(string) bool { return same } }
 
 // fail notes a failed call of one request at start, and returns its wait.
-func fail(table *backoff.Table[string], asked string, before *backoff.Attempt[string], at time.Time) time.Duration {
+func fail(table *backoff.Table, asked backoff.Inputs, before *backoff.Attempt, at time.Time) time.Duration {
 	return table.NoteFailure(backoff.Key{}, asked, backoff.Failure{Err: errors.New("refused"), Requests: 1}, before, at)
 }
 
-func TestAnAttemptCountsForTheSameQuestion(t *testing.T) {
-	table := backoff.NewTable[string](1)
-	fail(table, "v1", nil, start)
+func TestAnAttemptCountsForTheSameInputs(t *testing.T) {
+	table := backoff.NewTable(1)
+	fail(table, v1, nil, start)
 	known, ok := table.Get(backoff.Key{})
 	require.True(t, ok)
-	require.True(t, known.Counts("v1", start))
-	require.False(t, known.Counts("v2", start), "desired changed")
-	require.True(t, known.Counts("v1", start.Add(5*time.Minute)))
-	require.False(t, known.Counts("v1", start.Add(6*time.Minute)), "it is too old")
-	require.False(t, backoff.Attempt[string]{}.Counts("", time.Time{}), "there is none")
-	require.Equal(t, 5*time.Second, fail(table, "v2", &known, start.Add(5*time.Second)), "another question starts anew")
+	require.True(t, known.Counts(v1, start))
+	require.False(t, known.Counts(v2, start), "desired changed")
+	require.True(t, known.Counts(v1, start.Add(5*time.Minute)))
+	require.False(t, known.Counts(v1, start.Add(6*time.Minute)), "it is too old")
+	require.False(t, backoff.Attempt{}.Counts(backoff.Inputs{}, time.Time{}), "there is none")
+	require.Equal(t, 5*time.Second, fail(table, v2, &known, start.Add(5*time.Second)), "other inputs start anew")
 }
 
 func TestPassesThatFailAtTheSameTimeCountOnce(t *testing.T) {
-	table := backoff.NewTable[string](1)
-	require.Equal(t, 5*time.Second, fail(table, "v1", nil, start))
-	require.Equal(t, 5*time.Second, fail(table, "v1", nil, start.Add(time.Second)))
+	table := backoff.NewTable(1)
+	require.Equal(t, 5*time.Second, fail(table, v1, nil, start))
+	require.Equal(t, 5*time.Second, fail(table, v1, nil, start.Add(time.Second)))
 	known, _ := table.Get(backoff.Key{})
 	require.Equal(t, 1, known.Count)
 }
 
 // An error that is found without a request is logged once.
 func TestRepeat(t *testing.T) {
-	table := backoff.NewTable[string](1)
+	table := backoff.NewTable(1)
 	foreign := errors.New("foreign")
-	require.False(t, table.NoteRepeat(backoff.Key{}, "v1", foreign, start))
-	require.True(t, table.NoteRepeat(backoff.Key{}, "v1", foreign, start))
-	require.False(t, table.NoteRepeat(backoff.Key{}, "v1", errors.New("hidden"), start))
+	require.False(t, table.NoteRepeat(backoff.Key{}, v1, foreign, start))
+	require.True(t, table.NoteRepeat(backoff.Key{}, v1, foreign, start))
+	require.False(t, table.NoteRepeat(backoff.Key{}, v1, errors.New("hidden"), start))
 	before, _ := table.Get(backoff.Key{})
-	fail(table, "v1", &before, start.Add(time.Second))
-	require.True(t, table.NoteRepeat(backoff.Key{}, "v1", errors.New("refused"), start.Add(time.Minute)))
+	fail(table, v1, &before, start.Add(time.Second))
+	require.True(t, table.NoteRepeat(backoff.Key{}, v1, errors.New("refused"), start.Add(time.Minute)))
 	known, _ := table.Get(backoff.Key{})
 	require.Zero(t, known.Count, "what follows is no failure in a row")
 	require.LessOrEqual(t, known.Left(is(true), start.Add(time.Minute)), time.Duration(0))
